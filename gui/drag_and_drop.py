@@ -117,6 +117,9 @@ class DropHandler(QObject):
         takers = _takers(self._searches(), inspection.sorts)
         if takers:
             for taker in takers:
+                if not taker.form.isVisible():
+                    # Dropped files do not join content that the user does not see.
+                    taker.form.begin_anew()
                 taker.form.take(inspection, target)
             self.page_requested.emit(takers[0].form)
         elif inspection.presets:

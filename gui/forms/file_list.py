@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLocale, QSize, Qt, QTimer, Signal
@@ -110,6 +111,7 @@ class FileList(QWidget):
         """Start folder of the file dialog."""
         self._takes_project = spec.content == "project"
         self._open_project: Path | None = None
+        self._last_files: tuple[Path, ...] = ()
         how = "choose it" if self._takes_project else "add them"
         self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below", self.remove_selected)
         self.lines.setAccessibleName(spec.title)
@@ -128,13 +130,22 @@ class FileList(QWidget):
         self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.prompt_for_folder)
         self.project_button = _button("The open project", "open", self._take_open_project)
         self.project_button.setHidden(not self._takes_project)
+        self.last_button = _button("", "reset", self._take_last)
+        """Button that adds the files of the last search."""
         self.remove_button = _button("Remove", "remove", self.remove_selected)
         self.database_button = _button("New database…", "database", self.database_requested.emit)
         self.database_button.setToolTip("Build a structure database from files, which makes repeated searches much faster")
         self.database_button.setVisible(spec.also == "structure database")
         self.lines.itemSelectionChanged.connect(self._enable)
         buttons = QHBoxLayout()
-        for button in (self.add_button, self.folder_button, self.project_button, self.database_button, self.remove_button):
+        for button in (
+            self.add_button,
+            self.folder_button,
+            self.project_button,
+            self.last_button,
+            self.database_button,
+            self.remove_button,
+        ):
             buttons.addWidget(button)
         buttons.addStretch(1)
         page = QVBoxLayout(self)
@@ -224,6 +235,21 @@ class FileList(QWidget):
             self.give_project(folder)
         self._enable()
 
+    def offer_last(self, paths: Iterable[Path]) -> None:
+        """Offer the files of the last search while the list is empty."""
+        self._last_files = tuple(paths)
+        self.last_button.setText(
+            f"Use {shorten(', '.join(path.name for path in self._last_files), 40, placeholder=' …')}".replace("&", "&&")
+        )
+        self.last_button.setToolTip(tip_text("Used by the last search:\n" + "\n".join(map(str, self._last_files))))
+        self._enable()
+
+    def begin_anew(self) -> None:
+        """Remove all files and use the open project if the input takes one."""
+        self.clear()
+        if self._open_project is not None:
+            self.give_project(self._open_project)
+
     def remove_selected(self) -> None:
         """Remove the selected files."""
         for item in self.lines.selectedItems():
@@ -309,6 +335,9 @@ class FileList(QWidget):
     def _take_open_project(self) -> None:
         if self._open_project is not None:
             self.give_project(self._open_project)
+
+    def _take_last(self) -> None:
+        self.add(self._last_files)
 
     def _learn(self, file: FileKind) -> None:
         if self._known.get(file.path) == file:
@@ -423,6 +452,7 @@ class FileList(QWidget):
     def _enable(self) -> None:
         self.remove_button.setEnabled(bool(self.lines.selectedItems()))
         self.project_button.setEnabled(self._open_project is not None and self.paths != [self._open_project])
+        self.last_button.setVisible(self.is_empty and bool(self._last_files))
 
 
 class _Lines(QListWidget):

@@ -615,6 +615,7 @@ def test_each_form_is_remembered_separately(make_window: Callable[[], MainWindow
     second = make_window()
     again = second.searches["align"].form
     assert isinstance(again, SearchForm)
+    again.last_button.click()
     assert (again.presets.box.currentText(), again.device.value()) == ("short", "cpu")
     assert again.file_lists["database"].paths == [files[1]] and again.file_lists["queries"].start_folder == str(files[0].parent)
     other = second.searches["identify"].form

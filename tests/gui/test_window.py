@@ -504,6 +504,8 @@ def test_window_remembers_its_state(make_window: Callable[[], MainWindow], datab
     assert second.settings.values.recent_projects == (str(tmp_path / "stored"),)
     assert second.theme.is_dark and second.menus.themes["dark"].isChecked()
     assert second.dock_log.isVisibleTo(second)
+    assert second.form.presets.box.currentText() != "phospho" and second.form.file_lists["database"].is_empty
+    second.form.last_button.click()
     assert second.form.presets.box.currentText() == "phospho"
     assert second.form.file_lists["database"].paths == [database]
     second.start_page.recent.itemClicked.emit(second.start_page.recent.item(0))
