@@ -81,10 +81,10 @@ def spectra(data: Path, resources: Resources, stack: ExitStack, sessions: list[S
     n, width = len(queries.mass), 0.5
     device = resources.cards[0] if resources.cards else Processor(resources.threads)
     search = backend_module(device, "scoring").SpectrumSearch(device, *others)
-    work = spectrum_scoring.work_of(
+    work = spectrum_scoring.create_workload(
         SpectrumIndex(arrays, queries, n, SpectrumSeries.of("by", np.zeros(len(arrays.offsets) - 1, np.uint8))),
         *others,
-        kept=5,
+        hits_per_query=5,
         slots=2,
         histogram_width=width,
     )
@@ -157,7 +157,7 @@ def joined(every: list[Rows]) -> np.ndarray:
 
 def compare_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
     """Compare sessions on local workers with sessions here, on as many threads."""
-    assert {name for search in SEARCHES for name, _ in search.work} >= set(_SIZES)
+    assert {name for search in SEARCHES for name, _ in search.workload_types} >= set(_SIZES)
     with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
         kinds = [of_kind(name, size) for name in only or _SIZES]
         for prepare in kinds if only else (sequences, spectra, *kinds):

@@ -143,9 +143,9 @@ def measure(session: Session, workload: Workload, centroids: NDArray[np.float64]
     return Assignment(rows["labels"], rows["distances"], _sums(isinstance(centroids, VectorSums), rows), centroids, 1, 0)
 
 
-def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, tells: str, rounds: int) -> dict[str, Any]:
+def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, output: str, rounds: int) -> dict[str, Any]:
     """Return the state of a round as plain data; a round is a step of the progress."""
-    state: dict[str, Any] = {"centroids": _columns(centroids), "tells": tells, "rounds": rounds}
+    state: dict[str, Any] = {"centroids": _columns(centroids), "output": output, "rounds": rounds}
     kind: _Kind = VectorsToCentroids() if workload.kind == VECTORS else PointsToCentroids()
     return state | {"round_cost": kind.round_cost(workload, state)}
 
@@ -208,7 +208,7 @@ class _Kind:
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
-        (k, d), n, tells = self._shape(state), self._length(workload), state["tells"]
+        (k, d), n, output = self._shape(state), self._length(workload), state["output"]
         none = np.empty(0, np.int64)
         sums = (
             VectorSums(none, none, np.zeros(k, np.int64))
@@ -216,8 +216,8 @@ class _Kind:
             else PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
         )
         return {
-            "labels": np.full(0 if tells == SUMS else n, -1, np.int32),
-            "distances": np.empty(n if tells == DISTANCES else 0),
+            "labels": np.full(0 if output == SUMS else n, -1, np.int32),
+            "distances": np.empty(n if output == DISTANCES else 0),
             "rounds": np.zeros(1, np.int64),
             "changed": np.zeros(1, np.int64),
             **sums._asdict(),
@@ -304,25 +304,25 @@ class _Computation:
             raise ValueError("all items are assigned")
         self._state = state
         self._centroids, self._previous = self._given(state["centroids"]), self._given(state.get("previous"))
-        self._distances = np.empty(len(self._labels) if state["tells"] == DISTANCES else 0)
+        self._distances = np.empty(len(self._labels) if state["output"] == DISTANCES else 0)
         nothing = np.zeros(len(self._is_done), np.bool_)
-        goes_on = state["tells"] == SUMS and self._previous is not None and _are_same(self._used, self._previous)
+        goes_on = state["output"] == SUMS and self._previous is not None and _are_same(self._used, self._previous)
         self._is_labelled, self._is_done = self._is_done if goes_on else nothing, nothing.copy()
-        self._used = self._centroids if state["tells"] == SUMS else None
+        self._used = self._centroids if state["output"] == SUMS else None
 
     def _given(self, columns: Any) -> Any:
         return None if columns is None else VectorSums(**columns) if self._is_sparse else columns["centroids"]
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Assign the items `first:last`, once or in rounds."""
-        begun, until, tells = first * self._of_item, min(len(self._labels), last * self._of_item), self._state["tells"]
-        if tells == ROUNDS and until - begun == len(self._labels):
+        begun, until, output = first * self._of_item, min(len(self._labels), last * self._of_item), self._state["output"]
+        if output == ROUNDS and until - begun == len(self._labels):
             yield from self._rounds(last)
             return
-        if tells == SUMS:
+        if output == SUMS:
             yield from self._tally(first, last, begun, until)
             return
-        reporting = IN_PARTS if tells == ROUNDS else NEVER  # a part of what a device alone was to do
+        reporting = IN_PARTS if output == ROUNDS else NEVER  # a part of the items of a device
         parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, reporting)
         with closing(parts):
             for end, sums in parts:
@@ -380,9 +380,9 @@ class _Computation:
         )
 
 
-def _are_same(one: Any, other: Any) -> bool:
+def _are_same(first: Any, second: Any) -> bool:
     """Return True for bit-identical centroids."""
-    if one is None or other is None or type(one) is not type(other):
+    if first is None or second is None or type(first) is not type(second):
         return False
-    pairs = zip(one, other, strict=True) if isinstance(one, VectorSums) else ((one, other),)
+    pairs = zip(first, second, strict=True) if isinstance(first, VectorSums) else ((first, second),)
     return all(np.array_equal(column, of_other) for column, of_other in pairs)

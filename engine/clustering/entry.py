@@ -16,14 +16,14 @@ exports/clusters.tsv; one that joins none has a cluster number of its own.
 hierarchical: average or complete linkage up to --maximum-distance. dbscan: connected neighbours up to that distance. k-means: CLUSTERS
 centroids, which spectra of their class and within the precursor tolerance join.
 
---labels FILE: a table (tab-separated) with the columns label and one of spectrum_id, title, accession, index; the summary then tells how
-well the clusters agree with the labels.
+--labels FILE: a table (tab-separated) with the columns label and one of spectrum_id, title, accession, index; the summary then shows
+how well the clusters agree with the labels.
 """
 
 _EXPLAIN_EPILOG = """
 Spectra that an identification left unidentified join the identified peptide they resemble: same charge, same mass within the tolerance, or,
 with --mass-difference DA, lighter or heavier by up to that, as probably modified. q-values count spectra that resemble the spectrum of a
-shuffled peptide instead, for equal and for different masses apart. Results go into PROJECT; --out FILE writes the table besides.
+shuffled peptide instead, separately for equal and different masses. Results go into PROJECT; --out FILE also writes the table.
 """
 
 
@@ -49,7 +49,7 @@ CLUSTERING = Search(
             metavar="FILE",
             is_output_file=True,
         ),
-        Option("labels", "", "table of known labels, to tell how well clusters agree with them", metavar="FILE"),
+        Option("labels", "", "table of known labels, to show how well the clusters agree with them", metavar="FILE"),
     ),
     shortcuts=("method", "maximum_distance", "linkage", "precursor_tolerance", "clusters"),
     writes="project",

@@ -23,7 +23,7 @@ from proteoscope.engine.clustering.parameters import ExplanationParameters
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.formats.spectrum_blocks import NEGATIVE
-from proteoscope.engine.matches.identified_spectra import Identified, shuffled_spectra, spectra_of
+from proteoscope.engine.matches.identified_spectra import Identified, select_spectra, shuffled_spectra
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import bin_factors, spectrum_vectors
 from proteoscope.engine.statistics.target_decoy import q_values
@@ -168,11 +168,11 @@ def identified_library(
     resources: Resources,
 ) -> Library:
     """Return the library of identified spectra; `ion_series`: the parameter of their search."""
-    own, factor = spectra_of(spectra, identified), bin_factors(spectra, parameters, resources)
-    shuffled = shuffled_spectra(own, identified, ion_series, parameters.seed, fragment_tolerance, resources)
-    vectors = [spectrum_vectors(some, parameters, resources, factor=factor) for some in (own, shuffled)]
+    identified_spectra, factor = select_spectra(spectra, identified), bin_factors(spectra, parameters, resources)
+    shuffled = shuffled_spectra(identified_spectra, identified, ion_series, parameters.seed, fragment_tolerance, resources)
+    vectors = [spectrum_vectors(some, parameters, resources, factor=factor) for some in (identified_spectra, shuffled)]
     row = np.concatenate([some.order for some in vectors])
-    is_decoy = np.repeat([False, True], len(own))
+    is_decoy = np.repeat([False, True], len(identified_spectra))
     charge, mz = identified.charge[row], identified.mz[row]
     # Of equal ones the first wins: a shuffled one.
     order = np.lexsort((row, ~is_decoy, mz, charge))

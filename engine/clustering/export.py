@@ -55,21 +55,21 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
     same = result.filter(
         pc.fill_null(pc.and_(pc.equal(result["kind"], "same"), pc.less_equal(result["q_value"], float(run.parameters["fdr"]))), False)
     )
-    own = members.identified
-    number = {text: i for i, text in enumerate(own.peptides)}
+    identified = members.identified
+    number = {text: i for i, text in enumerate(identified.peptides)}
     peptide = np.array([number.get(text, -1) for text in same["peptide"].to_pylist()], np.int64)
     spectrum = same["spectrum"].to_numpy().astype(np.int64)
-    rows = np.flatnonzero((peptide >= 0) & (spectrum < len(spectra)) & ~np.isin(spectrum, own.spectrum))
+    rows = np.flatnonzero((peptide >= 0) & (spectrum < len(spectra)) & ~np.isin(spectrum, identified.spectrum))
     charge = same["charge"].to_numpy().astype(np.int64)[rows]
-    first = np.full(len(own.peptides), -1, np.int64)
-    first[own.peptide[::-1]] = np.arange(len(own))[::-1]
+    first = np.full(len(identified.peptides), -1, np.int64)
+    first[identified.peptide[::-1]] = np.arange(len(identified))[::-1]
     of = first[peptide[rows]]
     both = replace(
-        own,
-        spectrum=np.concatenate((own.spectrum, spectrum[rows])),
-        charge=np.concatenate((own.charge, charge)),
-        mass=np.concatenate((own.mass, own.mass[of])),
-        peptide=np.concatenate((own.peptide, peptide[rows])),
+        identified,
+        spectrum=np.concatenate((identified.spectrum, spectrum[rows])),
+        charge=np.concatenate((identified.charge, charge)),
+        mass=np.concatenate((identified.mass, identified.mass[of])),
+        peptide=np.concatenate((identified.peptide, peptide[rows])),
     )
     joined = replace(
         members,

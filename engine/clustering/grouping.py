@@ -19,14 +19,14 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.vector_clustering import VectorClustering
 
-__all__ = ["KIND", "STEP_PRODUCTS", "VectorGroups", "grouped", "work_of"]
+__all__ = ["KIND", "STEP_PRODUCTS", "VectorGroups", "create_workload", "grouped"]
 
 KIND = "vector-groups"
 STEP_PRODUCTS = 10_000_000
 """Products of elements in a step of the progress."""
 
 
-def work_of(vectors: VectorArrays, ends: NDArray[np.int64]) -> Workload:
+def create_workload(vectors: VectorArrays, ends: NDArray[np.int64]) -> Workload:
     """Vectors to be clustered. `ends`: (n,) int64, never falling; vector i may be compared with the vectors i + 1 : ends[i]."""
     return Workload(KIND, {"vectors": vectors._asdict(), "windows": {"ends": ends, "starts": islands(ends)}}, {})
 

@@ -30,31 +30,31 @@ SECONDS_AT_ONCE = 5.0  # of rounds that a device does without a word, in a run t
 _FIRST_AT_ONCE = 4
 _BITS = 30  # of the largest coordinate
 _FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
-_POINTS_AT_A_TIME = 10_000  # converted to integers together, so that temporary arrays stay in the cache
+_POINTS_OF_BATCH = 10_000  # converted to integers together, so that temporary arrays stay in the cache
 _MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
 
 
 class KMeansCheckpoint:
-    """Checkpoint of one iteration, made by `of`; always at the start in a run without storage."""
+    """Checkpoint of an iteration, created by `of`; without stored state in a run without a checkpoint."""
 
     def __init__(self, checkpoint: IterationCheckpoint | None) -> None:
-        self._checkpoint, self._at_once, self._asked = checkpoint, _FIRST_AT_ONCE, time.monotonic()
+        self._checkpoint, self._at_once, self._adjusted_at = checkpoint, _FIRST_AT_ONCE, time.monotonic()
 
     @classmethod
-    def of(cls, session: Session, asked: dict[str, Any]) -> KMeansCheckpoint:
+    def of(cls, session: Session, identification: dict[str, Any]) -> KMeansCheckpoint:
         """Return the checkpoint of an iteration with these settings."""
-        return cls(session.checkpoint(asked))
+        return cls(session.checkpoint(identification))
 
     def rounds_at_once(self, left: int) -> int:
         """Return how many remaining rounds a single device runs between checkpoints: some seconds' worth."""
         if self._checkpoint is None:
             return left
         now = time.monotonic()
-        if now - self._asked < SECONDS_AT_ONCE:
+        if now - self._adjusted_at < SECONDS_AT_ONCE:
             self._at_once *= 2
-        elif now - self._asked > 2 * SECONDS_AT_ONCE:
+        elif now - self._adjusted_at > 2 * SECONDS_AT_ONCE:
             self._at_once = max(1, self._at_once // 2)
-        self._asked = now
+        self._adjusted_at = now
         return min(left, self._at_once)
 
     def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
@@ -72,8 +72,10 @@ class KMeansCheckpoint:
         """Store the state after a number of rounds."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
-            for name, one in (("previous", previous), ("centroids", centroids)):
-                state |= {f"{name}_{number}": column for number, column in enumerate(one if isinstance(one, VectorSums) else (one,))}
+            for name, columns in (("previous", previous), ("centroids", centroids)):
+                state |= {
+                    f"{name}_{number}": column for number, column in enumerate(columns if isinstance(columns, VectorSums) else (columns,))
+                }
             self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
@@ -87,9 +89,9 @@ class KMeansCheckpoint:
             self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
 
 
-def _columns(kept: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:
+def _columns(stored: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:
     """Centroids of this name, as they were given."""
-    columns = (kept[f"{name}_{number}"] for number in range(len(VectorSums._fields) if is_sparse else 1))
+    columns = (stored[f"{name}_{number}"] for number in range(len(VectorSums._fields) if is_sparse else 1))
     return VectorSums(*columns) if is_sparse else next(columns)
 
 
@@ -191,8 +193,8 @@ class Points:
             raise ParameterError("points for k-means: expected an array (n, d) of finite numbers, d at least 1")
         self.scale = 2.0 ** min(_MAXIMUM_EXPONENT, _BITS - (int(np.frexp(most)[1]) if most > 0.0 else 0))
         self.points: NDArray[np.int32] = np.empty(values.shape, np.int32)
-        for first in range(0, len(values), _POINTS_AT_A_TIME):
-            some = slice(first, first + _POINTS_AT_A_TIME)
+        for first in range(0, len(values), _POINTS_OF_BATCH):
+            some = slice(first, first + _POINTS_OF_BATCH)
             self.points[some] = np.rint(values[some] * np.float64(self.scale))
 
     def __len__(self) -> int:
@@ -369,14 +371,14 @@ def k_means(
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
 
-def _filled(session: Session, workload: Workload, data: _Data, found: Assignment) -> Any:
+def _filled(session: Session, workload: Workload, data: _Data, assignment: Assignment) -> Any:
     """Return the sums of a round after giving each empty cluster the item farthest from its centroid."""
-    empty = np.flatnonzero(found.sums.counts == 0)
+    empty = np.flatnonzero(assignment.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
-        return found.sums
-    measured = measure(session, workload, found.centroids, distances=True)
+        return assignment.sums
+    measured = measure(session, workload, assignment.centroids, distances=True)
     labels, distances = measured.labels, measured.distances
-    left, chosen = found.sums.counts.copy(), list[int]()
+    left, chosen = assignment.sums.counts.copy(), list[int]()
     for item in np.argsort(-distances, kind="stable").tolist():
         if len(chosen) == len(empty) or distances[item] == 0.0:
             break
@@ -384,7 +386,7 @@ def _filled(session: Session, workload: Workload, data: _Data, found: Assignment
             left[labels[item]] -= 1
             chosen.append(item)
     items = np.array(chosen, np.int64)
-    return data.moved(found.sums, items, labels[items], empty[: len(items)])
+    return data.moved(assignment.sums, items, labels[items], empty[: len(items)])
 
 
 def seed_items(

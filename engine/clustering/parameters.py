@@ -43,7 +43,7 @@ class VectorParameters(SearchParameters):
         title="Share of neighbouring bins",
         group=_VECTORS,
         advanced=True,
-        help="What the bins beside a peak's own get of its weight; 0.5 helps where peaks scatter by about a bin.",
+        help="Fraction of a peak's weight that the neighbouring bins get; 0.5 helps if peaks scatter by about a bin.",
     )
     minimum_mz: float = parameter(
         50.0, ge=0, le=10_000, title="Minimum m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks below are not used."
@@ -88,7 +88,7 @@ class VectorParameters(SearchParameters):
         0,
         ge=0,
         le=1000,
-        title="Peaks kept in 100 Th",
+        title="Peaks used in 100 Th",
         group=_VECTORS,
         advanced=True,
         help="The most intense peaks of each 100 Th are used; 0: of the whole spectrum alone.",
@@ -216,7 +216,13 @@ class ClusteringParameters(VectorParameters):
         1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same centroids."
     )
     rounds: int = parameter(
-        100, ge=1, le=10_000, title="Maximum number of iterations", group=_MEANS, advanced=True, help="k-means ends after so many rounds."
+        100,
+        ge=1,
+        le=10_000,
+        title="Maximum number of iterations",
+        group=_MEANS,
+        advanced=True,
+        help="k-means ends after this number of rounds.",
     )
     movement: float = parameter(
         1e-4,
@@ -269,7 +275,7 @@ class ExplanationParameters(VectorParameters):
         (0, 1, 2),
         title="Isotope errors",
         group=_PRECURSOR,
-        help="Isotope peaks that the instrument may have taken for the monoisotopic one, as 0, 1, 2.",
+        help="Isotope peaks that the instrument may have selected instead of the monoisotopic one, as 0, 1, 2.",
     )
     mass_difference: float = parameter(
         0.0,
@@ -314,6 +320,6 @@ class ExplanationParameters(VectorParameters):
     @field_validator("isotope_errors")
     @classmethod
     def _are_few(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        if not value or len(value) > 10 or not all(-5 <= one <= 10 for one in value) or len(set(value)) < len(value):
+        if not value or len(value) > 10 or not all(-5 <= error <= 10 for error in value) or len(set(value)) < len(value):
             raise ValueError("expected up to ten different whole numbers from -5 to 10, as 0, 1, 2")
         return value

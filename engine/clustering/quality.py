@@ -57,16 +57,16 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     try:
         lines = data.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise InputError(path, "is no text in UTF-8", remedy=remedy) from None
+        raise InputError(path, "expected text in UTF-8", remedy=remedy) from None
     header = lines[0].split("\t") if lines else []
     key = next((key for key in _KEYS if key in header), None)
     if "label" not in header or key is None:
         raise InputError(path, "has no such header", remedy=remedy)
     at, of = header.index(key), header.index("label")
     rows = [row for row in csv.reader(lines[1:], delimiter="\t") if len(row) > max(at, of)]
-    known = {row[at]: row[of] for row in rows}
+    label_of_key = {row[at]: row[of] for row in rows}
     names = [str(i) for i in range(len(spectra))] if key == "index" else spectra.identifier
-    labels = [known.get(name, "") for name in names]
+    labels = [label_of_key.get(name, "") for name in names]
     if not any(labels):
         raise InputError(path, f"names none of the spectra in its column {key}", remedy=remedy)
     return labels
@@ -84,19 +84,19 @@ def compared_with_labels(
 
 def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Quality:
     """Agreement of clusters, (n,) a number each, with labels, (n,) a number each, -1 where unknown."""
-    known = labels >= 0
-    n = int(known.sum())
+    has_label = labels >= 0
+    n = int(has_label.sum())
     if n == 0:
         return Quality(0, 0.0, 0.0, 1.0, 1.0)
     _, of, size = np.unique(cluster, return_inverse=True, return_counts=True)
-    pairs, count = np.unique(np.stack([of[known], labels[known]]), axis=1, return_counts=True)
+    pairs, count = np.unique(np.stack([of[has_label], labels[has_label]]), axis=1, return_counts=True)
     most = np.zeros(len(size), np.int64)
     np.maximum.at(most, pairs[0], count)
-    of_cluster = np.bincount(of[known], minlength=len(size))
+    of_cluster = np.bincount(of[has_label], minlength=len(size))
     several = size > 1
     n_clustered = int(of_cluster[several].sum())
     wrong = int((of_cluster - most)[several].sum())
-    of_label = np.bincount(labels[known])
+    of_label = np.bincount(labels[has_label])
     joint = -_sum(count, n, count / of_cluster[pairs[0]])  # what is unknown of the label where the cluster is known
     other = -_sum(count, n, count / of_label[pairs[1]])
     labels_entropy, clusters_entropy = _entropy(of_label, n), _entropy(of_cluster, n)
@@ -113,14 +113,14 @@ def majority_labels(
     cluster: NDArray[np.int64], labels: NDArray[np.int64], n_clusters: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the most frequent label of each cluster (smallest among equals; -1 without any) and its fraction of labelled members."""
-    known = labels >= 0
-    pairs, count = np.unique(np.stack([cluster[known], labels[known]]), axis=1, return_counts=True)
+    has_label = labels >= 0
+    pairs, count = np.unique(np.stack([cluster[has_label], labels[has_label]]), axis=1, return_counts=True)
     order = np.lexsort((pairs[1], -count, pairs[0]))
     first = order[np.unique(pairs[0][order], return_index=True)[1]]
     of = np.full(n_clusters, -1, np.int64)
     share = np.full(n_clusters, np.nan)
     of[pairs[0][first]] = pairs[1][first]
-    share[pairs[0][first]] = count[first] / np.bincount(cluster[known], minlength=n_clusters)[pairs[0][first]]
+    share[pairs[0][first]] = count[first] / np.bincount(cluster[has_label], minlength=n_clusters)[pairs[0][first]]
     return of, share
 
 

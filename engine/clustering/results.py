@@ -157,8 +157,8 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
     titles = members["title"].combine_chunks()
     progress.stage("Writing consensus spectra", len(consensus))
 
-    def text(piece: pa.Table) -> bytes:
-        numbers = piece["cluster"].to_numpy()
+    def text(batch: pa.Table) -> bytes:
+        numbers = batch["cluster"].to_numpy()
         offsets, places = ranges(np.searchsorted(in_order, numbers), np.searchsorted(in_order, numbers, side="right"))
         rows = order[places]
         names = on_one_line(titles.take(pa.array(rows)))
@@ -166,18 +166,18 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
         at = np.where(is_consensus[rows], np.arange(len(rows)), len(rows))
         chosen = np.minimum.reduceat(at, offsets[:-1])
         chosen = np.where(chosen < len(rows), chosen, offsets[:-1])
-        number = pa.compute.cast(piece["cluster"].combine_chunks(), pa.string())
+        number = pa.compute.cast(batch["cluster"].combine_chunks(), pa.string())
         size = pa.compute.cast(pa.array(np.diff(offsets)), pa.string())
-        peaks = in_one(piece["mz"])
+        peaks = in_one(batch["mz"])
         ends = peaks.offsets.to_numpy().astype(np.int64)
         entries = {
             "TITLE": pa.compute.binary_join_element_wise("cluster ", number, " (", size, " spectra): ", names.take(pa.array(chosen)), ""),
             "CLUSTER": number,
             "MEMBERS": pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), names), ";"),
-            "PEPMASS": pa.compute.cast(pa.array(np.round(piece["precursor_mz"].to_numpy(), 6)), pa.string()),
-            "CHARGE": charge_texts(_charge_bits(piece["charge"].fill_null(0).to_numpy())),
+            "PEPMASS": pa.compute.cast(pa.array(np.round(batch["precursor_mz"].to_numpy(), 6)), pa.string()),
+            "CHARGE": charge_texts(_charge_bits(batch["charge"].fill_null(0).to_numpy())),
         }
-        mz, intensity = (in_one(piece[name]).flatten().to_numpy() for name in ("mz", "intensity"))
+        mz, intensity = (in_one(batch[name]).flatten().to_numpy() for name in ("mz", "intensity"))
         return mgf_text(entries, ends - ends[0], np.round(mz, 5), intensity.astype(np.float32))
 
     chunks = (consensus.slice(first, _CLUSTERS_PER_GROUP) for first in range(0, len(consensus), _CLUSTERS_PER_GROUP))

@@ -60,7 +60,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
     with project_run(spec, read, progress) as (run, results):
         opening = run.begin(run.resources)
         spectra = run.read()
-        known = None if labels is None else read_labels(labels, spectra)
+        known_labels = None if labels is None else read_labels(labels, spectra)
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
         resources = opening().reporting_to(run.progress)
         with run.step("index"):
@@ -72,7 +72,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
         run.device = resources.used
         with run.step("report"):
             clusters = described_clusters(vectors, groups, spectra, parameters, resources)
-            quality, cluster_labels = (None, None) if known is None else compared_with_labels(clusters.cluster, known)
+            quality, cluster_labels = (None, None) if known_labels is None else compared_with_labels(clusters.cluster, known_labels)
             write_clusters(results, clusters, spectra, cluster_labels, consensus, parameters, resources)
             spectra_written()
             run.progress.check()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import take_runs
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.clustering.consensus import SpectrumClusters, described_clusters
-from proteoscope.engine.clustering.grouping import STEP_PRODUCTS, grouped, work_of
+from proteoscope.engine.clustering.grouping import STEP_PRODUCTS, create_workload, grouped
 from proteoscope.engine.clustering.k_means import Seeds, Vectors, k_means, seed_items
 from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.errors import ParameterError
@@ -76,7 +76,9 @@ def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
     elements = max(1.0, len(vectors.arrays.bins) / max(1, len(ends)))
     n_steps = max(1, int((len(ends) + window_pairs(ends).sum()) * elements / STEP_PRODUCTS))
     method = SINGLE if parameters.method == "dbscan" else _LINKAGES[parameters.linkage]
-    return LinkagePlan(work_of(vectors.arrays, ends), n_steps, Linkage(method, parameters.least_similarity, parameters.minimum_neighbours))
+    return LinkagePlan(
+        create_workload(vectors.arrays, ends), n_steps, Linkage(method, parameters.least_similarity, parameters.minimum_neighbours)
+    )
 
 
 def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources: Resources) -> NDArray[np.int64]:

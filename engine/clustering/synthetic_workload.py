@@ -8,7 +8,7 @@ import numpy as np
 
 from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_workload, vector_workload
-from proteoscope.engine.clustering.grouping import work_of
+from proteoscope.engine.clustering.grouping import create_workload
 from proteoscope.engine.execution.workload import Sample
 from proteoscope.kernels.clustering_layouts import COMPLETE, Linkage
 from proteoscope.kernels.k_means_layouts import sums_of
@@ -34,19 +34,19 @@ def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
     kinds = rng.integers(0, _BINS, (max(1, n // _OF_KIND), _ELEMENTS))
     of = np.sort(rng.integers(0, len(kinds), n))
     rows = np.sort(kinds[of], axis=1)
-    is_kept = (np.diff(rows, axis=1, prepend=-1) > 0) & (rng.random(rows.shape) < 0.9)
-    is_kept[:, 0] = True
+    is_used = (np.diff(rows, axis=1, prepend=-1) > 0) & (rng.random(rows.shape) < 0.9)
+    is_used[:, 0] = True
     weights = np.clip(rng.exponential(UNIT_LENGTH / 6, rows.shape), 1, UNIT_LENGTH).astype(np.int16)
-    return VectorArrays(run_offsets(is_kept.sum(axis=1)), rows[is_kept].astype(np.int32), weights[is_kept])
+    return VectorArrays(run_offsets(is_used.sum(axis=1)), rows[is_used].astype(np.int32), weights[is_used])
 
 
 def _state(centroids: dict[str, Any], n: int, rounds: int) -> dict[str, Any]:
     before = np.full(n, -2, np.int32) if rounds > 1 else None
-    tells = SUMS if before is None else ROUNDS
+    output = SUMS if before is None else ROUNDS
     return {
         "centroids": centroids,
         "previous": None,
-        "tells": tells,
+        "output": output,
         "rounds": rounds,
         "tolerance": 0.0,
         "before": before,
@@ -80,4 +80,4 @@ def sample_groups(size: float, seed: int) -> Sample:
     n = max(50, round(_GROUPED * size))
     numbers = np.arange(n)
     ends = np.minimum(np.minimum(numbers + 1 + _WINDOW, (numbers // 1000 + 1) * 1000), n)
-    return Sample(work_of(_vectors(n, rng), ends.astype(np.int64)), [Linkage(COMPLETE, 0.6)._asdict()])
+    return Sample(create_workload(_vectors(n, rng), ends.astype(np.int64)), [Linkage(COMPLETE, 0.6)._asdict()])

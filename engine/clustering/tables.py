@@ -48,7 +48,7 @@ CLUSTERS = Table.of(
             "least_similarity", "Least", "Cosine of the consensus spectrum and the member least like it", "number", 7, 3, is_nullable=True
         ),
         _TIME,
-        Column("title", "Consensus spectrum", "Name of the member that stands for the cluster", width=36),
+        Column("title", "Consensus spectrum", "Name of the member that represents the cluster", width=36),
         Column("consensus", meaning="Row of the table of consensus spectra", kind="identifier", rows_of="consensus"),
         Column("label", "Label", "Most frequent label of its spectra, where labels were given", width=24, is_shown=False, is_nullable=True),
         Column(
@@ -88,7 +88,7 @@ MEMBERS = Table.of(
             saved=".4f",
             is_nullable=True,
         ),
-        Column("is_consensus", "Consensus", "Whether it stands for the cluster", "truth", 9),
+        Column("is_consensus", "Consensus", "Whether it represents the cluster", "truth", 9),
         Column("n_members", "Spectra", "Spectra of the cluster", "integer", 7, is_shown=False, low=0, high=1 << 40),
     ),
     shown="cluster title precursor_mz charge similarity_to_consensus retention_time is_consensus n_members spectrum_id spectrum_file",
@@ -101,7 +101,7 @@ CONSENSUS = Table.of(
     "Consensus spectra",
     (
         _CLUSTER,
-        Column("precursor_mz", meaning="m/z of the member that stands for the cluster", kind="number", is_nullable=True),
+        Column("precursor_mz", meaning="m/z of the member that represents the cluster", kind="number", is_nullable=True),
         _CHARGE,
         Column("mz", meaning="m/z of the peaks", kind="numbers", type="large_list<double>"),
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<double>", as_long_as="mz"),
@@ -165,7 +165,7 @@ MAP = Table.of(
         _TIME,
         _MZ,
         Column("status", meaning="0 unexplained, 1 identified, 2 explained", kind="integer", type="uint8", low=0, high=2),
-        Column("peptide", meaning="Of which it is", is_nullable=True),
+        Column("peptide", meaning="Identified peptide, or the peptide that explains it", is_nullable=True),
         Column("scan", meaning="Number of the scan in its file", kind="identifier", is_nullable=True),
         Column("spectrum_file", meaning="Its file", is_nullable=True),
     ),

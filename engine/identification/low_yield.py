@@ -105,8 +105,8 @@ def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCl
     --------
     >>> find_error_cluster(np.linspace(33.0, 37.0, 21), 200.0).reach
     40.0
-    >>> find_error_cluster(np.linspace(-190.0, 190.0, 21), 200.0) is None
-    True
+    >>> print(find_error_cluster(np.linspace(-190.0, 190.0, 21), 200.0))
+    None
     """
     if len(error) < _ENOUGH:
         return None
@@ -248,7 +248,7 @@ def _probe(
 
 
 def _wider(requested: Tolerance, probed: Tolerance, usual: float) -> Tolerance:
-    return max(requested, probed, key=lambda one: _ppm(one, usual))
+    return max(requested, probed, key=lambda tolerance: _ppm(tolerance, usual))
 
 
 def _ppm(tolerance: Tolerance, usual: float) -> float:

@@ -79,7 +79,7 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
     Cancelled
         The user cancelled.
     """
-    used = run.spectra.ion_series.letters
+    used = run.spectra.ion_series.symbols
     others = [series for series in _SERIES if [set(series)] != list(map(set, used))]
     if not others:
         return ""

@@ -47,7 +47,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         le=6,
         title="Variable modifications in a peptide",
         group=MODIFICATIONS,
-        help="A peptide carries at most so many variable modifications.",
+        help="Maximum number of variable modifications of a peptide.",
     )
     maximum_forms: int = parameter(
         200,
@@ -135,7 +135,7 @@ class IdentificationParameters(SpectrumSearchParameters):
         le=6,
         title="Variable modifications in a peptide, second pass",
         group=SECOND_PASS,
-        help="In the second pass a peptide carries at most so many variable modifications, and no more than in the first.",
+        help="Maximum number of variable modifications of a peptide in the second pass, at most that of the first pass.",
     )
     second_pass_specificity: Literal["specific", "semi-specific", "non-specific"] = parameter(
         "semi-specific",

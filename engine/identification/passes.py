@@ -86,18 +86,18 @@ class PassPlan:
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
         every = (*self.modifications, *of_second, *self.indexes.peptides.digestion.fixed)
         is_wanted = parameters.predicted_intensities and parameters.decoys != "none"
-        return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.letters, every)
+        return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.symbols, every)
 
     def record(self, **more: Any) -> PassRecord:
         """Return the settings of the pass, for ``run.json``; `more` by the names of the attributes of `PassRecord`."""
-        is_first, known = self.proteins == "all", self.indexes.proteins.known
+        is_first, modifications_of_proteins = self.proteins == "all", self.indexes.proteins.known_modifications
         name, specificity = ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
         return PassRecord.of(
             name,
             self.parameters,
             specificity,
             variable_modifications=tuple(map(str, self.modifications)),
-            known_modifications=() if known is None else tuple(map(str, known.modifications)),
+            known_modifications=() if modifications_of_proteins is None else tuple(map(str, modifications_of_proteins.modifications)),
             n_spectra=self.spectra.n_searched,
             ion_series=series_counts(self.spectra),
             proteins=self.proteins,
@@ -140,8 +140,8 @@ def plan_pass(
     with resources.clock.stage("plan"):
         proteins, index = indexes
         modifications = searched_modifications(parameters)
-        known = None if proteins.known is None else proteins.known.arrays(index.digestion)
-        arrays = modification_arrays(modifications, parameters, known)
+        sites = None if proteins.known_modifications is None else proteins.known_modifications.arrays(index.digestion)
+        arrays = modification_arrays(modifications, parameters, sites)
         peptides = index.arrays(proteins, len(modifications))
         scoring = plan_by_series(spectra, peptides, arrays, parameters, resources, partial(compile_kernels, ["fragment-index"]))
     of_proteins = (proteins.n_targets,) if n_found_proteins is None else (n_found_proteins, "found")

@@ -150,7 +150,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     used, of_second = (
         Tolerance(max(requested.value, min(round(spreads * spread, 1), _WIDEST)), "ppm") for spreads in (_SPREADS, _SPREADS_OF_SECOND)
     )
-    err = " to ".join(dict.fromkeys(f"{one:+.1f}" for one in (medians.min(), medians.max())))
+    err = " to ".join(dict.fromkeys(f"{median:+.1f}" for median in (medians.min(), medians.max())))
     measured = f"{len(error)} confident matches err by {err} ppm, by which precursors are corrected, and scatter by {spread:.1f} ppm"
     message = f"The precursor tolerance {'stays' if used == requested else 'becomes'} {used}: {measured}"
     if not is_measured.all() and n_files > 1:

@@ -79,7 +79,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         matches = score_pass(plan)
         # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
-        scored = rate_first_pass(matches.psms, index.ion_series.letters, parameters, resources)
+        scored = rate_first_pass(matches.psms, index.ion_series.symbols, parameters, resources)
         second = plan_second_pass(scored, index, indexes, Path(folder), errors.of_second, parameters, resources)
         if second is not None:
             scored = rate_second_pass(scored, score_pass(second).psms, parameters, resources)

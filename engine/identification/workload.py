@@ -8,7 +8,7 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.estimates import Expectation
 from proteoscope.engine.formats.sizes import InputSize, input_size
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.workload import peptides_of, scoring_of
+from proteoscope.engine.matches.workload import estimate_peptides, estimate_scoring
 
 __all__ = ["estimate_workload", "expectation"]
 
@@ -28,9 +28,9 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 def expectation(spectra: InputSize, database: InputSize, parameters: IdentificationParameters) -> Expectation:
     """Return the expectation for numbers of spectra and proteins."""
-    peptides = peptides_of(database, parameters)
+    peptides = estimate_peptides(database, parameters)
     queries = spectra.records * _CHARGES_OF_QUERY * (1.0 + _SECOND_PASS * parameters.second_pass)
-    work, candidates = scoring_of(queries, peptides, parameters, len(parameters.variable_modifications))
+    work, candidates = estimate_scoring(queries, peptides, parameters, len(parameters.variable_modifications))
     host = {
         "read": spectra.unpacked * _READ,
         "index": peptides * _INDEX,

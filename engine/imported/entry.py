@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["IMPORT"]
 
 _EPILOG = f"""
-Results of other search engines become a run, with its spectra annotated, tables, filters and exports. Read are
+Results of other search engines become a run, with annotated spectra, tables, filters and exports. Formats:
 {format_names("identifications")}.
 
-Spectra are found by native id, scan number or title, in that order; where a file has none of them, by place, or retention time and m/z.
-What finds no spectrum is counted, and listed in exports/left_out.tsv. q-values of the file are kept; where it has none, they are computed
-from its decoys, and without decoys there are none: the summary says which. With --database, peptides are placed in their sequences.
+Spectra are found by native id, scan number or title, in that order; in a file without these by index, or by retention time and m/z.
+Matches without a spectrum are counted, and listed in exports/left_out.tsv. q-values are those of the file, or else are computed from its
+decoys; without decoys there are none. The summary shows their source. With --database, peptides are placed in their sequences.
 Several files of one format are one run.
 """
 
@@ -49,7 +49,7 @@ IMPORT = Search(
             "Spectra",
             "spectra",
             "RUN",
-            "the spectra that were searched, one or several; RESULTS stand before it",
+            "searched spectrum files, one or several; RESULTS come before this option",
             option="--spectra",
             one="spectrum file",
             in_a_row=True,

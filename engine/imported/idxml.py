@@ -9,7 +9,7 @@ from proteoscope.engine.chemistry.noted_peptides import parse_peptide
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_idxml"]
@@ -31,7 +31,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
     accessions: dict[str, int] = {}
     runs: list[str] = []
     for name, element in elements(
-        source, progress, ("ProteinHit", "ProteinIdentification", "PeptideIdentification"), kept=("PeptideIdentification",)
+        source, progress, ("ProteinHit", "ProteinIdentification", "PeptideIdentification"), whole_names=("PeptideIdentification",)
     ):
         if name == "ProteinHit":
             accessions[element.get("id", "")] = result.accession(element.get("accession", ""))
@@ -46,14 +46,14 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 def _add_identification(
-    identification: Any, numbers: NumberReader, runs: list[str], accessions: dict[str, int], found: MatchCollector
+    identification: Any, numbers: NumberReader, runs: list[str], accessions: dict[str, int], matches: MatchCollector
 ) -> None:
-    own = _params(identification)
-    index = own.get("id_merge_index", "0")
+    parameters = _params(identification)
+    index = parameters.get("id_merge_index", "0")
     is_index = index.isdecimal() and len(index) < _MAXIMUM_DIGITS and int(index) < len(runs)
     run = runs[int(index)] if is_index else runs[0] if len(runs) == 1 else ""
     spectrum: dict[str, Any] = {
-        "native_id": identification.get("spectrum_reference", "") or own.get("spectrum_reference", ""),
+        "native_id": identification.get("spectrum_reference", "") or parameters.get("spectrum_reference", ""),
         "run": run.strip().removeprefix("file://"),
     }
     for number, hit in enumerate(identification.findall("{*}PeptideHit"), 1):
@@ -61,24 +61,26 @@ def _add_identification(
         try:
             charge = numbers.whole(hit, "charge", 0)
             of_precursor = {"retention_time": numbers.number(identification, "RT"), "precursor_mz": numbers.number(identification, "MZ")}
-            scores, rates = _scores(identification, hit, numbers, found)
+            scores, rates = _scores(identification, hit, numbers, matches)
         except UnreadableValueError as error:
-            found.leave(error.reason, place=found.next_place, peptide=text, value=error.value, **spectrum)
+            matches.leave(error.reason, place=matches.next_place, peptide=text, value=error.value, **spectrum)
             continue
         try:
             peptide = parse_peptide(text)
         except ValueError as error:
-            found.leave(f"no peptide can be read from its text: {error}", place=found.next_place, peptide=text, charge=charge, **spectrum)
+            matches.leave(
+                f"no peptide can be read from its text: {error}", place=matches.next_place, peptide=text, charge=charge, **spectrum
+            )
             continue
         references = (hit.get("protein_refs", "") or "").split()
         proteins = [accessions[reference] for reference in references if reference in accessions]
         params = _params(hit)
         rank = params.get("rank", "")
-        found.add(
-            found.peptide(peptide),
+        matches.add(
+            matches.peptide(peptide),
             proteins,
             scores,
-            place=found.next_place,
+            place=matches.next_place,
             charge=charge,
             rank=int(rank) + 1 if rank.isdecimal() and rank == str(number - 1) else number,
             is_decoy=_DECOYS.get(params.get("target_decoy", ""), -1),
@@ -88,7 +90,7 @@ def _add_identification(
         )
 
 
-def _scores(identification: Any, hit: Any, numbers: NumberReader, found: MatchCollector) -> tuple[dict[str, float], dict[str, float]]:
+def _scores(identification: Any, hit: Any, numbers: NumberReader, matches: MatchCollector) -> tuple[dict[str, float], dict[str, float]]:
     """Return scores of a hit by their columns, and its error rates. The score that ranks the hits is taken also where its name is new."""
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
@@ -96,13 +98,13 @@ def _scores(identification: Any, hit: Any, numbers: NumberReader, found: MatchCo
     sense = 1 if identification.get("higher_score_better", "true").lower() == "true" else -1
     texts = [(name, text, False) for name, text in _params(hit).items() if name not in _NO_SCORES]
     for name, text, is_main in (*texts, (main, hit.get("score", ""), True)):
-        known = score_called(name) or score_called(name.removesuffix("_score"))
+        engine_score = score_called(name) or score_called(name.removesuffix("_score"))
         lowered = name.lower()
         is_rate = lowered in _Q_VALUES or lowered in _ERRORS
         try:
             value = numbers.value(text, name or "score")
         except UnreadableValueError:
-            if is_main or is_rate or known is not None:
+            if is_main or is_rate or engine_score is not None:
                 raise
             continue  # a text, as a name of a file
         if math.isnan(value):
@@ -110,10 +112,10 @@ def _scores(identification: Any, hit: Any, numbers: NumberReader, found: MatchCo
         if is_rate:
             rates["q_value" if lowered in _Q_VALUES else "posterior_error"] = value
             continue
-        column = known.column if known is not None else "score_main" if is_main else score_column_of(name)
+        column = engine_score.column if engine_score is not None else "score_main" if is_main else name_score_column(name)
         scores[column] = value
         if is_main and column == "score_main":
-            found.senses[column] = sense
+            matches.senses[column] = sense
     return scores, rates
 
 

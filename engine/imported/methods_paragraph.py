@@ -8,7 +8,7 @@ from proteoscope.engine.results.methods import Methods, RunFacts, listed
 
 __all__ = ["methods"]
 
-_MAXIMUM_LETTERS = 200
+_MAXIMUM_CHARACTERS = 200
 _SOURCES = {"file": "taken from the file", "decoys": "computed here from the decoys", "none": "not known"}
 
 
@@ -22,7 +22,7 @@ def _rates(facts: RunFacts) -> str:
 def methods(facts: RunFacts) -> Methods:
     """Return the methods of an import; those of the engine are in its own record."""
     program, n_matches = facts.record.get("program"), facts.count("matches")
-    engine = program[:_MAXIMUM_LETTERS] if isinstance(program, str) and program else "another search engine"
+    engine = program[:_MAXIMUM_CHARACTERS] if isinstance(program, str) and program else "another search engine"
     of = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"
     spectra, databases = facts.names("spectra"), facts.names("database")
     sentences = [

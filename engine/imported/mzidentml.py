@@ -12,7 +12,7 @@ from proteoscope.engine.errors import shortened
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 from proteoscope.engine.row_numbers import PeptideRow
 from proteoscope.engine.unfolding import SEARCHED
@@ -45,7 +45,7 @@ def read_mzidentml(source: ByteSource, progress: Progress) -> Identifications:
 
 def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Identifications:
     reader = _Reader(source, numbers)
-    for name, element in elements(source, progress, _MAIN, kept=_WHOLE):
+    for name, element in elements(source, progress, _MAIN, whole_names=_WHOLE):
         reader.take(name, element)
     reader.warn(progress)
     return reader.found.finish()
@@ -136,7 +136,7 @@ class _Reader:
         if peptide_id not in self.rows:
             written = self.peptides[peptide_id]
             reason, placed = written.reason, list(written.placed)
-            occupied = {one.position for one in placed}
+            occupied = {modification.position for modification in placed}
             for noted, residues in written.unplaced:
                 position = locate_modification(noted, residues, written.sequence, occupied, self.searched)
                 if position is None:
@@ -145,7 +145,7 @@ class _Reader:
                 occupied.add(position)
                 placed.append(noted._replace(position=position))
             self.n_placed += bool(written.unplaced) and not reason
-            peptide = NotedPeptide(written.sequence, tuple(sorted(placed, key=lambda one: one.position)))
+            peptide = NotedPeptide(written.sequence, tuple(sorted(placed, key=lambda modification: modification.position)))
             self.rows[peptide_id] = reason or self.found.peptide(move_to_terminal_residues(peptide))
         return self.rows[peptide_id]
 
@@ -192,7 +192,7 @@ class _Reader:
             self.n += 1
             self._take_item(item, spectrum, problem)
 
-    def _take_item(self, item: Any, spectrum: dict[str, Any], fault: UnreadableValueError | None) -> None:
+    def _take_item(self, item: Any, spectrum: dict[str, Any], problem: UnreadableValueError | None) -> None:
         references = [part.get("peptideEvidence_ref", part.get("PeptideEvidence_Ref", "")) for part in item.iter("{*}PeptideEvidenceRef")]
         peptide_id = item.get("peptide_ref", "") or next((self.peptide_of_evidence.get(reference, "") for reference in references), "")
         if peptide_id not in self.peptides:
@@ -201,8 +201,8 @@ class _Reader:
             return
         peptide, written = self._row(peptide_id), self.peptides[peptide_id]
         try:
-            if fault is not None:
-                raise fault
+            if problem is not None:
+                raise problem
             values = self._values(item)
             scores, rates = self._scores(item)
         except UnreadableValueError as error:
@@ -212,9 +212,11 @@ class _Reader:
             charge = values["charge"]
             self.found.leave(peptide, place=self.n, peptide=written.sequence, charge=charge, value=written.value, **spectrum)
             return
-        known = [self.evidence[one] for one in references or self.evidence_of.get(peptide_id, []) if one in self.evidence]
-        proteins = [self.accessions[protein] for protein, _ in known if protein in self.accessions]
-        decoys = [decoy for _, decoy in known if decoy is not None]
+        evidence = [
+            self.evidence[reference] for reference in references or self.evidence_of.get(peptide_id, []) if reference in self.evidence
+        ]
+        proteins = [self.accessions[protein] for protein, _ in evidence if protein in self.accessions]
+        decoys = [decoy for _, decoy in evidence if decoy is not None]
         is_decoy = int(all(decoys)) if decoys else -1
         self.found.add(peptide, proteins, scores, place=self.n, is_decoy=is_decoy, **values, **spectrum, **rates)
 
@@ -238,11 +240,11 @@ class _Reader:
             accession, name = part.get("accession", ""), part.get("name", "")
             is_q_value = accession in _Q_VALUES or name.lower() in ("q-value", "psm q-value", "percolator q-value")
             is_error = accession in _ERRORS or name.lower() in ("pep", "posterior error probability")
-            known = score_called(accession) or score_called(name)
+            engine_score = score_called(accession) or score_called(name)
             try:
                 value = self.numbers.value(part.get("value"), name or accession)
             except UnreadableValueError:
-                if is_q_value or is_error or known is not None:
+                if is_q_value or is_error or engine_score is not None:
                     raise
                 continue  # a text, as a name of a file
             if math.isnan(value):
@@ -252,7 +254,7 @@ class _Reader:
             elif is_error:
                 rates["posterior_error"] = value
             elif name:
-                scores[known.column if known is not None else score_column_of(name)] = value
+                scores[engine_score.column if engine_score is not None else name_score_column(name)] = value
         return scores, rates
 
 
@@ -282,7 +284,7 @@ def _searched_modification(numbers: NumberReader, element: Any) -> SearchedModif
     return SearchedModification(
         _modification_name(terms),
         numbers.number(element, "massDelta"),
-        "".join(one for one in element.get("residues", "") if one.isalpha()),
+        "".join(symbol for symbol in element.get("residues", "") if symbol.isalpha()),
         bool(rules & _FRONT_RULES),
         bool(rules & _BACK_RULES),
     )

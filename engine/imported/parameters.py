@@ -6,7 +6,7 @@ from pydantic import field_validator
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.matches import parameters as shared
-from proteoscope.engine.matches.engine_scores import ENGINE_SCORES, score_column_of
+from proteoscope.engine.matches.engine_scores import ENGINE_SCORES, name_score_column
 from proteoscope.engine.matches.parameters import DATABASE, MODIFICATIONS, STATISTICS, SpectrumSearchParameters
 from proteoscope.engine.parameters import parameter
 
@@ -47,16 +47,16 @@ class ImportParameters(SpectrumSearchParameters):
     @field_validator("score")
     @classmethod
     def _a_ranking_score(cls, value: str) -> str:
-        known = {engine_score.column: engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense}
-        name = known.get(value if value.startswith("score_") else score_column_of(value)) if value else ""
-        name = known.get(f"score_{value}", "") if value and not name else name
+        names = {engine_score.column: engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense}
+        name = names.get(value if value.startswith("score_") else name_score_column(value)) if value else ""
+        name = names.get(f"score_{value}", "") if value and not name else name
         if value and not name:
-            raise ValueError(f"no score that ranks matches is called '{value:.40}'; expected one of {', '.join(known.values())}")
+            raise ValueError(f"no score that ranks matches is called '{value:.40}'; expected one of {', '.join(names.values())}")
         return name or ""
 
     @field_validator("decoy_prefixes")
     @classmethod
-    def _some_letters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _some_characters(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         if any(not prefix or len(prefix) > 40 for prefix in value):
             raise ValueError("a prefix has 1 to 40 characters")
         return value

@@ -28,7 +28,7 @@ from proteoscope.engine.imported.xml_events import (
     read_with_decimal_sign,
 )
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_pepxml"]
@@ -48,7 +48,7 @@ _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-
 
 
 class _Queries(PepXML):
-    """Spectrum queries of a pepXML file as Pyteomics' dictionaries, each with its ``run``, and hits with the ``fault`` of their numbers.
+    """Spectrum queries of a pepXML file as Pyteomics' dictionaries, each with its ``run``, and hits with the ``problem`` of their numbers.
 
     All values are texts except numbers that Pyteomics computes with, since an unreadable one would stop the file.
     """
@@ -63,7 +63,7 @@ class _Queries(PepXML):
     def __init__(self, source: SourceBytes, numbers: NumberReader) -> None:
         super().__init__(source, read_schema=False, use_index=False)
         self._numbers = numbers
-        self._fault: UnreadableValueError | None = None
+        self._problem: UnreadableValueError | None = None
 
     def _get_version_info(self) -> tuple[None, None]:
         """Return no version: it matters only for schemas, and a packed file cannot be read twice."""
@@ -72,12 +72,12 @@ class _Queries(PepXML):
     def _get_info_smart(self, element: Any, **options: Any) -> dict[str, Any]:
         name = element.tag.rpartition("}")[2]
         if name == "search_hit":
-            self._fault = None
+            self._problem = None
         self._correct_numbers(name, element)
         info: dict[str, Any] = super()._get_info_smart(element, **options)
         if name == "search_hit":
             info.setdefault("hit_rank", 1)  # which Pyteomics sorts by
-            info["fault"] = self._fault
+            info["problem"] = self._problem
         elif name == "spectrum_query":
             run = element.getparent()
             info["run"] = run.get("base_name", "") + run.get("raw_data", "")
@@ -99,7 +99,7 @@ class _Queries(PepXML):
                     kind = "whole number" if is_whole else "number"
                     raise UnreadableValueError(f"{attribute} is not a {kind}", element.get(attribute, ""))
             except UnreadableValueError as error:
-                self._fault, number = self._fault or error, 0.0
+                self._problem, number = self._problem or error, 0.0
             element.set(attribute, str(int(number)) if is_whole else repr(number))
 
 
@@ -166,7 +166,7 @@ def _check_encoding(source: ByteSource) -> None:
         )
 
 
-def _add_query(query: Mapping[str, Any], numbers: NumberReader, found: MatchCollector, n: int) -> int:
+def _add_query(query: Mapping[str, Any], numbers: NumberReader, matches: MatchCollector, n: int) -> int:
     spectrum: dict[str, Any] = {"run": query["run"], "native_id": query.get("spectrumNativeID", ""), "title": query.get("spectrum", "")}
     problem: UnreadableValueError | None = None
     try:
@@ -182,30 +182,30 @@ def _add_query(query: Mapping[str, Any], numbers: NumberReader, found: MatchColl
     for result in query.get("search_result", [query]):
         for hit in result.get("search_hit", []):
             n += 1
-            _add_hit(hit, numbers, found, problem or hit["fault"], {"place": n, **spectrum})
+            _add_hit(hit, numbers, matches, problem or hit["problem"], {"place": n, **spectrum})
     return n
 
 
 def _add_hit(
-    hit: Mapping[str, Any], numbers: NumberReader, found: MatchCollector, fault: UnreadableValueError | None, spectrum: dict[str, Any]
+    hit: Mapping[str, Any], numbers: NumberReader, matches: MatchCollector, problem: UnreadableValueError | None, spectrum: dict[str, Any]
 ) -> None:
     sequence = hit.get("peptide", "")
     if not is_sequence(sequence):
-        found.leave("its peptide is not a sequence of residues", peptide=sequence, **spectrum)
+        matches.leave("its peptide is not a sequence of residues", peptide=sequence, **spectrum)
         return
     try:
-        if fault is not None:
-            raise fault
+        if problem is not None:
+            raise problem
         scores, rates = _scores(hit, numbers)
         modifications = _modifications(hit.get("modifications", []), numbers, len(sequence))
         values = {"rank": numbers.whole(hit, "hit_rank", 1), "calculated_mass": numbers.number(hit, "calc_neutral_pep_mass")}
     except UnreadableValueError as error:
-        found.leave(error.reason, peptide=sequence, value=error.value, **spectrum)
+        matches.leave(error.reason, peptide=sequence, value=error.value, **spectrum)
         return
-    proteins = [one["protein"] for one in hit.get("proteins", hit.get("alternative_protein", [])) if one.get("protein")]
-    peptide = found.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda noted: noted.position))))
-    accessions = list(map(found.accession, proteins))
-    found.add(peptide, accessions, scores, **values, **spectrum, **rates)
+    proteins = [entry["protein"] for entry in hit.get("proteins", hit.get("alternative_protein", [])) if entry.get("protein")]
+    peptide = matches.peptide(NotedPeptide(sequence, tuple(sorted(modifications, key=lambda noted: noted.position))))
+    accessions = list(map(matches.accession, proteins))
+    matches.add(peptide, accessions, scores, **values, **spectrum, **rates)
 
 
 def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, float], dict[str, float]]:
@@ -221,7 +221,7 @@ def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, fl
                 rates.setdefault("posterior_error", 1.0 - scores[column])
     for name in ("num_matched_ions", "massdiff"):
         if hit.get(name) is not None:
-            scores[score_column_of(name)] = numbers.value(hit[name].removeprefix("+-"), name)
+            scores[name_score_column(name)] = numbers.value(hit[name].removeprefix("+-"), name)
     return scores, rates
 
 
@@ -250,18 +250,18 @@ def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, 
     if is_rate and not math.isnan(number):
         rates["q_value" if lowered in _Q_VALUES else "posterior_error"] = number
     elif name and not is_rate:
-        scores[score_column_of(name)] = number
+        scores[name_score_column(name)] = number
 
 
 def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: int) -> list[NotedModification]:
     """Return modifications of a hit: masses of residues and termini with them, or what is added where the file says that too."""
     result = []
-    for one in noted:
-        position = numbers.whole(one, "position", -1)
+    for modification in noted:
+        position = numbers.whole(modification, "position", -1)
         if not 0 <= position <= length + 1:
             raise UnreadableValueError("a modification of it is located outside its sequence", str(position))
-        added = [numbers.number(one, name) for name in ("static", "variable") if one.get(name) not in (None, "")]
-        mass = sum(added) if added else numbers.number(one, "mass")
+        added = [numbers.number(modification, name) for name in ("static", "variable") if modification.get(name) not in (None, "")]
+        mass = sum(added) if added else numbers.number(modification, "mass")
         bare = {0: _HYDROGEN, length + 1: _HYDROXYL}.get(position)
         if not added and bare is not None and abs(mass - bare) < _TERMINAL_ERROR:
             continue  # the terminus without a modification, which some engines write too

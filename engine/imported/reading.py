@@ -63,7 +63,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
                 raise InputError(
                     path,
                     f"is {written_as.name}, and {parts[0].files[0].name} is {parts[0].format}: their scores cannot be compared",
-                    remedy="Import each by itself; both can go into one project",
+                    remedy="Import each separately; both can go into one project",
                 )
             progress.stage(f"Reading {Path(path).name}", source.size)
             result = READERS[written_as.name]()(source, progress)
@@ -73,7 +73,7 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
     return joined(parts)
 
 
-def _escaped(found: Identifications, progress: Progress) -> Identifications:
+def _escaped(identifications: Identifications, progress: Progress) -> Identifications:
     """Return the same with names without characters that cannot be printed, and warn of them.
 
     Raises
@@ -81,60 +81,62 @@ def _escaped(found: Identifications, progress: Progress) -> Identifications:
     InputError
         Two accessions would be one.
     """
-    accessions, n = escape_names(found.accessions)
-    texts = {name: escape_column(getattr(found, name)) for name in ("run", "native_id", "title")}
+    accessions, n = escape_names(identifications.accessions)
+    texts = {name: escape_column(getattr(identifications, name)) for name in ("run", "native_id", "title")}
     n_escaped = n + sum(of_texts for _, of_texts in texts.values())
     if not n_escaped:
-        return found
+        return identifications
     if len(set(accessions)) < len(accessions):
         repeated = next(name for name, times in Counter(accessions).items() if times > 1)
         reason = f"two accessions are {shortened(repeated)}, once control characters are {ESCAPES}"
-        raise InputError(found.files[0], reason, remedy="Rename one of the two")
-    warn_escaped_names(progress, found.files[0], n_escaped)
-    return replace(found, accessions=tuple(accessions), **{name: column for name, (column, _) in texts.items()})
+        raise InputError(identifications.files[0], reason, remedy="Rename one of the two")
+    warn_escaped_names(progress, identifications.files[0], n_escaped)
+    return replace(identifications, accessions=tuple(accessions), **{name: column for name, (column, _) in texts.items()})
 
 
-def _nothing_read(found: Identifications) -> InputError:
+def _nothing_read(identifications: Identifications) -> InputError:
     """Return the error of a file without a match that can be read, with the first one."""
-    first = found.unread.slice(0, 1).to_pylist()
+    first = identifications.unread.slice(0, 1).to_pylist()
     reason = "".join(f": of the first, {row['reason']}{_shown(row['value'])}" for row in first)
-    place = "".join(f"{found.place_name} {row['line']}" for row in first)
-    return InputError(found.files[0], f"holds no match of a spectrum and a peptide{reason}", place=place, remedy="Give other results")
+    place = "".join(f"{identifications.place_name} {row['line']}" for row in first)
+    return InputError(
+        identifications.files[0], f"holds no match of a spectrum and a peptide{reason}", place=place, remedy="Give other results"
+    )
 
 
 def _shown(value: str) -> str:
     return f" ({value!r})" if value else ""
 
 
-def describe_unread(found: Identifications) -> dict[str, str]:
+def describe_unread(identifications: Identifications) -> dict[str, str]:
     """Return examples of the matches that cannot be read by their reasons: the first three places, with the values.
 
     Parameters
     ----------
-    found
+    identifications
         Identifications.
     """
-    coded = found.unread["reason"].combine_chunks().dictionary_encode()
+    coded = identifications.unread["reason"].combine_chunks().dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)
     shown = {}
     for code, reason in enumerate(coded.dictionary.to_pylist()):
-        rows = found.unread.take(np.flatnonzero(codes == code)[:_MAXIMUM_PLACES]).to_pylist()
-        files = [f"{found.files[row['file']].name}, " if len(found.files) > 1 else "" for row in rows]
-        places = [f"{file}{found.place_name} {row['line']}{_shown(row['value'])}" for file, row in zip(files, rows, strict=True)]
+        rows = identifications.unread.take(np.flatnonzero(codes == code)[:_MAXIMUM_PLACES]).to_pylist()
+        files = [f"{identifications.files[row['file']].name}, " if len(identifications.files) > 1 else "" for row in rows]
+        places = [f"{file}{identifications.place_name} {row['line']}{_shown(row['value'])}" for file, row in zip(files, rows, strict=True)]
         shown[reason] = "; ".join(places)
     return shown
 
 
-def _bounded(found: Identifications) -> Identifications:
+def _bounded(identifications: Identifications) -> Identifications:
     """Return the same, without numbers that nothing measured or scored can be: they count as not given."""
 
     def known(values: NDArray[np.float64], most: float) -> NDArray[np.float64]:
         return np.where(np.abs(values) <= most, values, np.nan)
 
     return replace(
-        found,
-        retention_time=known(found.retention_time, _LARGEST_NUMBER),
-        precursor_mz=known(found.precursor_mz, _LARGEST_NUMBER),
-        calculated_mass=known(found.calculated_mass, _LARGEST_NUMBER),
-        scores={name: known(values, _LARGEST_SCORE) for name, values in found.scores.items()},
+        identifications,
+        retention_time=known(identifications.retention_time, _LARGEST_NUMBER),
+        precursor_mz=known(identifications.precursor_mz, _LARGEST_NUMBER),
+        calculated_mass=known(identifications.calculated_mass, _LARGEST_NUMBER),
+        scores={name: known(values, _LARGEST_SCORE) for name, values in identifications.scores.items()},
     )

@@ -13,7 +13,13 @@ from proteoscope.engine.imported.parameters import ImportParameters
 from proteoscope.engine.imported.tables import LEFT_OUT, LEFT_OUT_FILE
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.match_lists.error_rates import JudgingSettings, are_decoys, deciding_score, error_rates_of, ranks_of
+from proteoscope.engine.matches.match_lists.error_rates import (
+    ErrorRateSettings,
+    are_decoys,
+    estimate_error_rates,
+    rank_matches,
+    select_ranking_score,
+)
 from proteoscope.engine.matches.match_lists.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.matches.match_lists.matches import ListedMatches
 from proteoscope.engine.matches.match_lists.tables import RankedMatches, counted_ions, listed_tables
@@ -44,7 +50,7 @@ class WrittenImport(NamedTuple):
 
 def write_import(
     run: Run,
-    found: Identifications,
+    identifications: Identifications,
     matches: ListedMatches,
     rated: RankedMatches,
     spectra: Spectra,
@@ -63,10 +69,10 @@ def write_import(
     """
     spectra_written = begin(lambda progress: write_spectra(run, spectra, progress))
     progress.stage("Writing results")
-    made = listed_tables(found, matches, rated, spectra, database)
+    made = listed_tables(identifications, matches, rated, spectra, database)
     tables = RunTables(made.tables, rated.settings)
     tables.write(run, progress, begin)
-    left_out = left_out_table(found, matches)
+    left_out = left_out_table(identifications, matches)
     run.write_table(LEFT_OUT.name, left_out)
     write_separated(run.folder / EXPORTS / LEFT_OUT_FILE, left_out, LEFT_OUT.saved_columns, progress, ROUNDED)
     spectra_written()
@@ -77,29 +83,38 @@ def write_import(
 
 
 def rated_matches(
-    found: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
+    identifications: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
 ) -> RankedMatches:
     """Return ranks, decoys, error rates and fragment ions of the matches."""
-    row, settings = matches.row, JudgingSettings.of(parameters, parameters.decoy_prefixes)
-    deciding = deciding_score(found, parameters.score)
-    score, is_decoy = deciding.value[row], are_decoys(found, parameters.decoy_prefixes)[row]
-    rank = ranks_of(matches.spectrum, found.rank[row], score)
+    row, settings = matches.row, ErrorRateSettings.of(parameters, parameters.decoy_prefixes)
+    deciding = select_ranking_score(identifications, parameters.score)
+    score, is_decoy = deciding.value[row], are_decoys(identifications, parameters.decoy_prefixes)[row]
+    rank = rank_matches(matches.spectrum, identifications.rank[row], score)
     progress.stage("Estimating false discovery rates")
-    given = found.q_value[row], found.posterior_error[row]
-    rates = error_rates_of(score, is_decoy, rank == 1, given, settings)
+    given = identifications.q_value[row], identifications.posterior_error[row]
+    rates = estimate_error_rates(score, is_decoy, rank == 1, given, settings)
     if rates.q_value_of == "none":
         settings = replace(settings, decoys="none")
     matched, total = counted_ions(matches, spectra, parameters, progress)
     return RankedMatches(score, deciding.title, rank, is_decoy, rates, matched, total, settings)
 
 
-def left_out_table(found: Identifications, matches: ListedMatches) -> pa.Table:
+def left_out_table(identifications: Identifications, matches: ListedMatches) -> pa.Table:
     """Return the omitted matches with reasons: unread ones, then others, in order."""
     rows = matches.left_out
     at = pa.array(rows)
-    called = spectrum_names(found.run.take(at), found.native_id.take(at), found.title.take(at), pa.array(found.scan[rows]))
-    sequences = pa.array([peptide.sequence for peptide in found.peptides], pa.string()).take(pa.array(found.peptide[rows]))
-    taken = unread_matches(found.place[rows], matches.reason, called, sequences, found.charge[rows])
-    every = pa.concat_tables([found.unread, taken.set_column(0, "file", pa.array(found.file[rows], pa.int64()))]).combine_chunks()
-    names = pa.array([Path(path).name for path in found.files], pa.string())
+    called = spectrum_names(
+        identifications.run.take(at),
+        identifications.native_id.take(at),
+        identifications.title.take(at),
+        pa.array(identifications.scan[rows]),
+    )
+    sequences = pa.array([peptide.sequence for peptide in identifications.peptides], pa.string()).take(
+        pa.array(identifications.peptide[rows])
+    )
+    taken = unread_matches(identifications.place[rows], matches.reason, called, sequences, identifications.charge[rows])
+    every = pa.concat_tables(
+        [identifications.unread, taken.set_column(0, "file", pa.array(identifications.file[rows], pa.int64()))]
+    ).combine_chunks()
+    names = pa.array([Path(path).name for path in identifications.files], pa.string())
     return LEFT_OUT.arrow({name: names.take(every[name]) if name == "file" else every[name] for name in every.column_names})

@@ -41,7 +41,7 @@ _MAXIMUM_SHOWN = 5
 
 
 class _Read(NamedTuple):
-    found: Identifications
+    identifications: Identifications
     spectra: Spectra
     database: Proteins | None
 
@@ -93,7 +93,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
 
 
 def _matches(
-    found: Identifications,
+    identifications: Identifications,
     in_spectra: FoundSpectra,
     spectra: Spectra,
     database: Proteins | None,
@@ -107,11 +107,13 @@ def _matches(
     InputError
         There are none.
     """
-    matches = collect_matches(found, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress)
+    matches = collect_matches(
+        identifications, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress
+    )
     if not len(matches):
         raise InputError(
-            found.files[0],
-            f"none of its {len(found):,} matches can be taken; of the first, {matches.reason[0]}",
+            identifications.files[0],
+            f"none of its {len(identifications):,} matches can be taken; of the first, {matches.reason[0]}",
             remedy="Give the spectra that were searched" + ("" if database else ", and the database"),
         )
     return matches
@@ -119,7 +121,7 @@ def _matches(
 
 def _recorded(
     run: SearchRun[_Read],
-    found: Identifications,
+    identifications: Identifications,
     spectra: Spectra,
     matches: ListedMatches,
     rated: RankedMatches,
@@ -127,7 +129,7 @@ def _recorded(
     parameters: ImportParameters,
 ) -> ImportSummary:
     """Record the run and return its summary."""
-    n_matches = len(found) + len(found.unread)
+    n_matches = len(identifications) + len(identifications.unread)
     counts = {"spectra": len(spectra), "matches": n_matches, "imported": len(matches), **written.counts}
     is_rated = written.source_of["psms"] != "none"
     run.record(
@@ -136,8 +138,8 @@ def _recorded(
         exports=written.exports,
         certainty=written.certainty,
         has_decoys=bool(rated.is_decoy.any()),
-        format=found.format,
-        program=found.program,
+        format=identifications.format,
+        program=identifications.program,
         score=rated.title,
         left_out=written.left_out,
         found_by=matches.found_by,
@@ -147,8 +149,8 @@ def _recorded(
     )
     return ImportSummary(
         **run.summary_fields(counts),
-        format=found.format,
-        program=found.program,
+        format=identifications.format,
+        program=identifications.program,
         left_out=written.left_out,
         found_by=matches.found_by,
         source_of=written.source_of,
@@ -160,7 +162,7 @@ def _recorded(
 
 
 def warn_of_import(
-    found: Identifications,
+    identifications: Identifications,
     matches: ListedMatches,
     in_spectra: FoundSpectra,
     database: Proteins | None,
@@ -179,25 +181,25 @@ def warn_of_import(
         Files.
     """
     progress.message(f"{rate_sources(written.source_of, score)}. Matched ions, mass errors, ranks and protein groups are computed here.")
-    if found.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":
+    if identifications.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":
         progress.message(
             f"Features for Percolator or mokapot (.pin) carry no q-values. Those here rest on one of them, {score}, and accept "
             "fewer than rescoring does: for its q-values import the table of PSMs, mzIdentML or pepXML",
             "warning",
         )
-    places = describe_unread(found)
+    places = describe_unread(identifications)
     for reason, n in written.left_out.items():
         where = f" ({places[reason]})" if reason in places else ""
         left_out = f"{counted(n, 'match', 'matches')} left out, listed in {EXPORTS}/{LEFT_OUT_FILE}"
         progress.message(f"{left_out}: {reason}{where}", "warning")
     if in_spectra.ignores_files:
-        progress.message(f"The results name another file of spectra than {Path(spectra[0]).name}; that is taken for it", "warning")
+        progress.message(f"The results name another spectrum file; {Path(spectra[0]).name} is used instead", "warning")
     if matches.unknown:
         names = ", ".join(list(matches.unknown)[:_MAXIMUM_SHOWN])
         progress.message(f"Modifications that are not known: {names:.300}", "warning")
     _warn_of_database(matches, database, progress)
-    _warn_of_masses(found, matches, progress)
-    for warning in [] if database is None else cut_off_proteins(found, database):
+    _warn_of_masses(identifications, matches, progress)
+    for warning in [] if database is None else cut_off_proteins(identifications, database):
         progress.message(warning, "warning")
 
 
@@ -213,11 +215,11 @@ def _warn_of_database(matches: ListedMatches, database: Proteins | None, progres
         progress.message(f"The results name no protein of {matches.places.from_database:,} peptides, which are found in the database")
 
 
-def _warn_of_masses(found: Identifications, matches: ListedMatches, progress: Progress) -> None:
+def _warn_of_masses(identifications: Identifications, matches: ListedMatches, progress: Progress) -> None:
     """Warn of peptides whose mass is another one in the results, and of precursors far from their peptides."""
-    difference = found.calculated_mass[matches.row] - matches.calculated_mass
+    difference = identifications.calculated_mass[matches.row] - matches.calculated_mass
     # Some files give the mass of the ion with one proton.
-    apart = np.minimum(np.abs(difference), np.abs(found.calculated_mass[matches.row] - 1.007276 - matches.calculated_mass))
+    apart = np.minimum(np.abs(difference), np.abs(identifications.calculated_mass[matches.row] - 1.007276 - matches.calculated_mass))
     is_other = np.isfinite(apart) & (apart > 0.02)
     if is_other.any():
         progress.message(

@@ -60,8 +60,10 @@ class ImportSummary(Summary):
             (self.n_proteins, "protein", "proteins", "proteins"),
         )
         return [
-            Count.judged(number, one, several, self.certainty[name], self.fdr) if name in self.certainty else Count(number, one, several)
-            for number, one, several, name in named
+            Count.judged(number, singular, plural, self.certainty[name], self.fdr)
+            if name in self.certainty
+            else Count(number, singular, plural)
+            for number, singular, plural, name in named
         ]
 
     def lines(self) -> list[str]:
@@ -74,7 +76,7 @@ class ImportSummary(Summary):
         if self.source_of["psms"] != "none":
             lines.append(f"At {self.fdr * 100:.3g} % FDR:")
             more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
-            lines += [one.line(text) for one, text in zip(self.counts(), more, strict=True)]
+            lines += [count.line(text) for count, text in zip(self.counts(), more, strict=True)]
         for accession, description, n_peptides, coverage in self.top_proteins:
             share = "" if coverage is None else f"{coverage * 100:5.1f} %  "
             lines.append(f"  {accession:<30.30} {counted(n_peptides, 'peptide'):>13}  {share}{description or '':.60}")
@@ -91,7 +93,7 @@ def rate_sources(source_of: Mapping[str, str], score: str) -> str:
     described = {
         "file": "those of the file",
         "decoys": f"computed here from the decoys, by {score}",
-        "best match": "that of the best match, which is no estimate of their own",
+        "best match": "that of the best match, without a separate estimate",
         "none": "not known: the results have neither q-values nor decoys",
     }
     levels: dict[str, list[str]] = {}

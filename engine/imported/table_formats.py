@@ -28,7 +28,7 @@ from proteoscope.engine.formats.separated_cells import Cells, read_cells
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.matches.engine_scores import score_called, score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column, score_called
 from proteoscope.engine.matches.match_lists.identifications import Identifications, spectrum_names, unread_matches
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.reader import TableFile
@@ -106,17 +106,17 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     charge = _charge_of_flags(cells)
     # Proteoscope's own names of PSMs give the place among all spectra, not the scan.
     is_own = np.array([has_suffix(name, "spectra") for name in pa.compute.unique(parts["run"]).to_pylist()], np.bool_)
-    own = (
+    is_from_proteoscope = (
         is_own[pa.compute.index_in(parts["run"], pa.compute.unique(parts["run"])).to_numpy(zero_copy_only=False)]
         if len(cells)
         else np.zeros(0, np.bool_)
     )
-    scan = np.where(own, -1, np.where(scan >= 0, scan, parts["scan"]))
+    scan = np.where(is_from_proteoscope, -1, np.where(scan >= 0, scan, parts["scan"]))
     # Of other makers of names, as MS2Rescore, the name is that of the spectrum; a bare number may count anything.
     is_named = pa.compute.invert(pa.compute.match_substring_regex(ids, r"^\d*$"))
-    native_id = pa.compute.if_else(pa.compute.and_(is_named, pa.array((scan < 0) & ~own)), ids, "")
+    native_id = pa.compute.if_else(pa.compute.and_(is_named, pa.array((scan < 0) & ~is_from_proteoscope)), ids, "")
     features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
-    scores = _scores(cells, {name: score_column_of(name) for name in sorted(features)}, skip_texts=True)
+    scores = _scores(cells, {name: name_score_column(name) for name in sorted(features)}, skip_texts=True)
     named = {"score": "score_percolator", "mokapot score": "score_mokapot"}
     scores |= _scores(cells, {name: column for name, column in named.items() if cells.has(name)})
     expected = cells.numbers("ln(expect)", "lnExpect")
@@ -125,7 +125,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     values: Values = {
         "run": run if isinstance(run, pa.Array) else pa.array(run),
         "scan": scan,
-        "row": np.where(own, parts["scan"], -1),
+        "row": np.where(is_from_proteoscope, parts["scan"], -1),
         "native_id": native_id,
         "charge": np.where(charge > 0, charge, np.maximum(parts["charge"], 0)),
         "rank": np.zeros(len(cells), np.int64),
@@ -136,7 +136,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
         "program": "mokapot" if cells.has("mokapot score") else "Percolator" if cells.has("posterior_error_prob") else "",
         "proteins": cells.lists("[\t;]" if cells.has("proteinIds") else "\t", "Proteins", "proteinIds"),
     }
-    result = _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, kept=~is_direction)
+    result = _identifications("Percolator or mokapot", cells, parse_peptide, cells.required("peptide"), values, is_included=~is_direction)
     has_last_line = len(result) > 0 and result.place[-1] == cells.line[-1]
     ends_with_proteins = not cells.is_ended and cells.names[-1].lower() in ("proteins", "proteinids")
     return replace(result, unended=(len(result) - 1,)) if has_last_line and ends_with_proteins else result
@@ -194,10 +194,10 @@ def read_sage(source: ByteSource, progress: Progress) -> Identifications:
         "precursor_mz": _mz(cells.numbers("expmass"), cells.whole("charge", missing=0)),
         "q_value": cells.numbers("spectrum_q", "spectrum_fdr"),
         "posterior_error": 10.0 ** np.minimum(cells.numbers("posterior_error"), 0.0),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in names if cells.has(name)}),
         "program": "Sage",
         "proteins": cells.lists(";", "proteins"),
-        "scan": _numbers_of(pa.compute.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
+        "scan": _read_numbers(pa.compute.extract_regex(identifier, r"^(?P<scan>\d+)$"), "scan"),
     }
     return _identifications("Sage", cells, parse_peptide, cells.required("peptide"), values)
 
@@ -215,7 +215,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
         "rank": cells.whole("num", missing=0),
         "precursor_mz": _mz(cells.numbers("exp_neutral_mass"), cells.whole("charge", missing=0)),
         "calculated_mass": cells.numbers("calc_neutral_mass"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in names if cells.has(name)}),
         "program": "Comet",
         "proteins": cells.lists(",", "protein"),
     }
@@ -261,12 +261,12 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
         "precursor_mz": _mz(cells.numbers("precursor_neutral_mass", "Observed Mass"), charge),
         "calculated_mass": cells.numbers("calc_neutral_pep_mass", "Calculated Peptide Mass"),
         "retention_time": cells.numbers("retention_time") * _MINUTE if is_own else cells.numbers("Retention"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in names if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in names if cells.has(name)}),
         "scan": cells.whole("scannum", missing=-1),
     }
     if is_own:
         both = cells.text("protein"), pa.compute.replace_substring(cells.text("alternative_proteins"), "@@", "\t")
-        # MSFragger separates alternative proteins by commas, newer versions by @@; no accession has a comma before a letter and a digit.
+        # MSFragger separates alternative proteins by commas, newer versions by @@; no accession has a comma before a capital and a digit.
         both = (both[0], pa.compute.replace_substring(both[1], ",", "\t"))
         values["run"] = pa.array([""] * len(cells), pa.string())
     else:
@@ -296,7 +296,7 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     """MaxQuant's ``msms.txt``."""
     cells = read_cells(source, progress)
     scores = _scores(
-        cells, {name: score_column_of(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
+        cells, {name: name_score_column(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
     )
     scores["score_andromeda"] = cells.numbers("Score")
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
@@ -345,7 +345,7 @@ def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identificatio
 
 
 def _dia_nn(format: str, cells: Cells) -> Identifications:
-    scores = _scores(cells, {name: score_column_of(name) for name in _DIA_NN_SCORES if cells.has(name)})
+    scores = _scores(cells, {name: name_score_column(name) for name in _DIA_NN_SCORES if cells.has(name)})
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
     values: Values = {
         "run": cells.text("Run", "File.Name"),
@@ -377,11 +377,11 @@ def read_peptideshaker(source: ByteSource, progress: Progress) -> Identification
         "run": cells.text("Spectrum File"),
         "title": cells.text("Spectrum Title"),
         "scan": cells.whole("Spectrum Scan Number", missing=-1),
-        "charge": _numbers_of(pa.compute.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0),
+        "charge": _read_numbers(pa.compute.extract_regex(charge, r"(?P<charge>\d+)"), "charge", 0),
         "retention_time": cells.numbers("RT"),
         "precursor_mz": cells.numbers("m/z"),
         "calculated_mass": cells.numbers("Theoretical Mass"),
-        "scores": _scores(cells, {name: score_column_of(name) for name in ("Confidence [%]",) if cells.has(name)}),
+        "scores": _scores(cells, {name: name_score_column(name) for name in ("Confidence [%]",) if cells.has(name)}),
         "is_decoy": np.where(cells.has("Decoy"), cells.whole("Decoy", missing=0) == 1, -1).astype(np.int8),
         "program": "PeptideShaker",
         "proteins": cells.lists(r"[,;]\s*", "Protein(s)"),
@@ -411,9 +411,9 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     runs, scores_called = _mztab_metadata(source)
     cells = read_cells(source, progress, begins=lambda line: line.startswith("PSH\t"), strip="PSM")
     texts = pa.compute.binary_join_element_wise(cells.required("sequence"), cells.text("modifications"), "\t")
-    references = pa.compute.utf8_trim_whitespace(_first_of(cells.required("spectra_ref")))
+    references = pa.compute.utf8_trim_whitespace(_select_first(cells.required("spectra_ref")))
     result = pa.compute.extract_regex(references, r"^ms_run\[(?P<run>\d+)\]:(?P<id>.*)$")
-    number = _numbers_of(result, "run", 0)
+    number = _read_numbers(result, "run", 0)
     names = np.array(["", *(runs.get(i, "") for i in range(1, max(runs, default=0) + 1))], dtype=object)
     lengths = np.array([len(name) for name in names.tolist()])
     source.unfolding.add(CHARACTERS, int(lengths[np.minimum(number, len(names) - 1)].sum()))
@@ -421,8 +421,8 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     charge = cells.whole("charge", missing=0)
     scores: dict[str, NDArray[np.float64]] = {}
     for i, (accession, name) in scores_called.items():
-        known = score_called(accession) or score_called(name)
-        column = known.column if known is not None else "score_main" if i == 1 else score_column_of(name)
+        engine_score = score_called(accession) or score_called(name)
+        column = engine_score.column if engine_score is not None else "score_main" if i == 1 else name_score_column(name)
         scores[column] = cells.numbers(f"search_engine_score[{i}]")
     decoys = cells.whole("opt_global_cv_MS:1002217_decoy_peptide", missing=-1)
     q_value = cells.numbers("opt_global_q-value", "opt_global_q-value_score", "opt_global_cv_MS:1002354_PSM-level_q-value")
@@ -439,7 +439,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
         "run": pa.array(names[np.minimum(number, len(names) - 1)], pa.string()),
         "native_id": native,
         "charge": charge,
-        "retention_time": cells.parse_numbers(_first_of(cells.text("retention_time")), "retention_time"),
+        "retention_time": cells.parse_numbers(_select_first(cells.text("retention_time")), "retention_time"),
         "precursor_mz": cells.numbers("exp_mass_to_charge"),
         "calculated_mass": neutral_mass(cells.numbers("calc_mass_to_charge"), charge),
         "is_decoy": np.where((decoys == 0) | (decoys == 1), decoys, -1).astype(np.int8),
@@ -451,10 +451,10 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
     first = np.zeros(len(cells), np.bool_)
     coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False)
     first[np.unique(coded, return_index=True)[1]] = True
-    return _identifications("mzTab", cells, _parse_mztab, texts, values, kept=first)
+    return _identifications("mzTab", cells, _parse_mztab, texts, values, is_included=first)
 
 
-def _first_of(lists: pa.StringArray) -> pa.StringArray:
+def _select_first(lists: pa.StringArray) -> pa.StringArray:
     """Return the first items of lists that mzTab separates by bars, as references and retention times of merged spectra."""
     return pa.compute.replace_substring_regex(lists, r"\|.*$", "")
 
@@ -502,7 +502,7 @@ def _parse_mztab(text: str) -> NotedPeptide:
     modifications = "" if modifications.lower() == "null" else _MZTAB_LOSS.sub("", modifications)
     placed = _whole_matches(_MZTAB_PLACE, modifications)
     # Where several places are given, the first represents them.
-    return _checked(sequence, [noted_modification(int(one["first"]), one["name"]) for one in placed])
+    return _checked(sequence, [noted_modification(int(modification["first"]), modification["name"]) for modification in placed])
 
 
 def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
@@ -524,14 +524,14 @@ def _identifications(
     parse: Callable[[str], NotedPeptide],
     texts: pa.StringArray,
     values: Values,
-    kept: NDArray[np.bool_] | None = None,
+    is_included: NDArray[np.bool_] | None = None,
 ) -> Identifications:
-    """Return table columns as identifications, without rows lacking a peptide or excluded by `kept`."""
+    """Return table columns as identifications, without rows lacking a peptide or excluded by `is_included`."""
     n = len(cells)
     peptide, peptides, reason = cells.peptides(parse, texts)
-    is_kept = kept if kept is not None else np.ones(n, np.bool_)
+    is_wanted = is_included if is_included is not None else np.ones(n, np.bool_)
     is_read = (peptide >= 0) & ~cells.is_broken
-    rows, unread = np.flatnonzero(is_read & is_kept), pa.array(np.flatnonzero(~is_read & is_kept))
+    rows, unread = np.flatnonzero(is_read & is_wanted), pa.array(np.flatnonzero(~is_read & is_wanted))
     reason = pa.compute.if_else(pa.array(cells.is_broken), pa.array(cells.broken_reason, pa.string()), reason)
     offsets, protein, accessions = values.pop("proteins")
     chosen_proteins, chosen_offsets = take_runs(protein, offsets, rows)
@@ -596,15 +596,15 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
         is_new = result.is_valid().to_numpy(zero_copy_only=False) & (scan < 0)
         run = pa.compute.if_else(is_new, result.field("run"), run)
         for name, column in (("scan", scan), ("charge", charge), ("rank", rank)):
-            column[is_new] = _numbers_of(result, name)[is_new]
+            column[is_new] = _read_numbers(result, name)[is_new]
     return {"run": run, "scan": scan, "charge": charge, "rank": rank}
 
 
-def _numbers_of(found: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
+def _read_numbers(matched: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
     """Return a group of a regular expression as integers; `missing` for none, or 16 digits and more."""
-    texts = found.field(name)
+    texts = matched.field(name)
     texts = pa.compute.if_else(
-        pa.compute.fill_null(pa.compute.and_(found.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
+        pa.compute.fill_null(pa.compute.and_(matched.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
         texts,
         pa.scalar(None, pa.string()),
     )
@@ -633,13 +633,13 @@ def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
     Raises
     ------
     ValueError
-        Its sequence is none, or one stands outside of it.
+        The sequence is not valid, or a modification is outside it.
     """
     if not is_sequence(sequence):
         raise ValueError(f"{shortened(repr(sequence), 40)} is not a sequence of residues")
-    if any(not 0 <= one.position <= len(sequence) + 1 for one in placed):
+    if any(not 0 <= modification.position <= len(sequence) + 1 for modification in placed):
         raise ValueError(f"a modification is outside {shortened(sequence, 40)}")
-    return NotedPeptide(sequence, tuple(sorted(placed, key=lambda one: one.position)))
+    return NotedPeptide(sequence, tuple(sorted(placed, key=lambda modification: modification.position)))
 
 
 def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progress) -> Cells:

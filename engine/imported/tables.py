@@ -17,7 +17,7 @@ LEFT_OUT = Table.of(
     (
         Column("file", "File", "File of results", width=24),
         Column("line", "Line", "Its line in a table, or its number among the matches of the file, from 1", "identifier", 8),
-        Column("reason", "Reason", "Why it stands in no other table", width=30),
+        Column("reason", "Reason", "Reason why it is in no other table", width=30),
         Column("value", "Value", "Text that cannot be read, empty where the reason is another", width=16),
         Column("spectrum", "Spectrum", "What the file calls its spectrum", width=40),
         Column("peptide", "Peptide", "Its sequence without modifications", width=24),

@@ -15,7 +15,7 @@ from proteoscope.engine.unfolding import TAGS
 
 __all__ = ["CHECKED_EVERY", "NumberReader", "SourceBytes", "UnreadableValueError", "broken_xml", "elements", "read_with_decimal_sign"]
 
-_PIECE = 1 << 16
+_CHUNK = 1 << 16
 _LARGEST_WHOLE = 2**53
 CHECKED_EVERY = 2000
 """Number of elements between cancellation checks."""
@@ -34,7 +34,7 @@ class SourceBytes:
     def __init__(self, source: ByteSource, progress: Progress) -> None:
         self._source, self._progress, self._reported = source, progress, 0
 
-    def read(self, n: int = _PIECE) -> bytes:
+    def read(self, n: int = _CHUNK) -> bytes:
         """Return up to `n` next bytes; none at the end.
 
         Raises
@@ -42,7 +42,7 @@ class SourceBytes:
         InputError
             The file has more tags than its size allows.
         """
-        chunk = self._source.read(min(n, _PIECE) if n > 0 else _PIECE)
+        chunk = self._source.read(min(n, _CHUNK) if n > 0 else _CHUNK)
         self._source.unfolding.add(TAGS, chunk.count(b"<"))
         self._progress.advance(self._source.consumed - self._reported)
         self._reported = self._source.consumed
@@ -56,10 +56,10 @@ class SourceBytes:
         """Ignore a seek to the beginning, which Pyteomics makes before reading."""
 
 
-def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, kept: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
+def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, whole_names: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
     """Yield elements of these names (without namespace) as they end, at any depth.
 
-    Ended elements are freed, except within elements of the names `kept`, which are complete when yielded and freed afterwards.
+    Ended elements are freed, except within elements of the names `whole_names`, which are complete when yielded and freed afterwards.
 
     Raises
     ------
@@ -70,7 +70,7 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, ke
     """
     from lxml import etree  # slow to import: only XML needs it
 
-    wanted, whole = set(names), set(kept)
+    wanted, whole = set(names), set(whole_names)
     depth, n = 0, 0
     events = etree.iterparse(
         SourceBytes(source, progress),

@@ -10,7 +10,7 @@ from proteoscope.engine.chemistry.noted_peptides import NotedModification, Noted
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.imported.xml_events import NumberReader, UnreadableValueError, elements, read_with_decimal_sign
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.engine_scores import score_column_of
+from proteoscope.engine.matches.engine_scores import name_score_column
 from proteoscope.engine.matches.match_lists.identifications import Identifications, MatchCollector
 
 __all__ = ["read_xtandem"]
@@ -44,7 +44,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
     result = MatchCollector("X!Tandem XML", source.unfolding)
     result.program = "X!Tandem"
     run: str | None = None
-    for _, group in elements(source, progress, ("group",), kept=("group",)):
+    for _, group in elements(source, progress, ("group",), whole_names=("group",)):
         if group.get("type") != "model":
             continue
         if run is None:
@@ -55,7 +55,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
     return result.finish()
 
 
-def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollector) -> None:
+def _add_group(group: Any, numbers: NumberReader, run: str, collected: MatchCollector) -> None:
     spectrum = _spectrum(group, run)
     problem: UnreadableValueError | None = None
     precursor: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollecto
                 peptide = _peptide(domain, numbers)
                 if peptide is not None and peptide not in matches:
                     mass = numbers.number(domain, "mh") - _PROTON
-                    scores = {score_column_of(name): numbers.number(domain, name) for name in _SCORES if domain.get(name)}
+                    scores = {name_score_column(name): numbers.number(domain, name) for name in _SCORES if domain.get(name)}
                     matches[peptide] = scores, [], mass
             except UnreadableValueError as error:
                 unread.setdefault(sequence, (error.reason, error.value))
@@ -81,19 +81,19 @@ def _add_group(group: Any, numbers: NumberReader, run: str, found: MatchCollecto
             if peptide is None:
                 unread[sequence] = "its peptide is not a sequence of residues", ""
             elif accession:
-                matches[peptide][1].append(found.accession(accession))
+                matches[peptide][1].append(collected.accession(accession))
     matches = {peptide: match for peptide, match in matches.items() if peptide.sequence not in unread}
     if problem is not None:
         unread |= {peptide.sequence: (problem.reason, problem.value) for peptide in matches}
         matches = {}
     for sequence, (reason, value) in sorted(unread.items()):
-        found.leave(reason, place=found.next_place, peptide=sequence, value=value, **spectrum)
+        collected.leave(reason, place=collected.next_place, peptide=sequence, value=value, **spectrum)
     for peptide, (scores, proteins, mass) in matches.items():
-        found.add(
-            found.peptide(peptide),
+        collected.add(
+            collected.peptide(peptide),
             proteins,
             scores,
-            place=found.next_place,
+            place=collected.next_place,
             rank=1,
             calculated_mass=mass,
             **spectrum,
@@ -154,4 +154,4 @@ def _modifications(domain: Any, numbers: NumberReader, length: int) -> tuple[Not
             raise UnreadableValueError("a modification of it is located outside its sequence", part.get("at", ""))
         if mass == mass and not part.get("pm"):
             result.append(NotedModification(position, "", mass))
-    return tuple(sorted(result, key=lambda one: one.position))
+    return tuple(sorted(result, key=lambda modification: modification.position))

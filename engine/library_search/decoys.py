@@ -100,7 +100,7 @@ def shuffled_references(
     sequence = np.array([numbers.setdefault(sequence, len(numbers)) for sequence in listed.sequences] or [0], np.int64)
     for first in range(0, len(rows), _ENTRIES_AT_ONCE):
         some = rows[first : first + _ENTRIES_AT_ONCE]
-        form, own = np.unique(peptides.peptide[some], return_inverse=True)
+        form, own_form = np.unique(peptides.peptide[some], return_inverse=True)
         residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, form)
         none = np.zeros(len(form))
         # Each chunk has all sequences, so that a sequence is shuffled alike wherever its entries are.
@@ -108,7 +108,7 @@ def shuffled_references(
             np.arange(len(some)),
             library.charge[some],
             listed.mass[peptides.peptide[some]],
-            own.astype(np.int64),
+            own_form.astype(np.int64),
             tuple(listed.texts[i] for i in form.tolist()),
             sequence[form],
             tuple(numbers),

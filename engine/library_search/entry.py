@@ -15,8 +15,8 @@ Each spectrum is compared with the entries of spectral libraries whose mass agre
 peaks or by their cosine (--similarity). A tolerance wider than 3 Da ("200 Da") finds modified peptides and related compounds too: their
 fragments may be where the entry has them, or moved by the difference of the masses, which gets a name where one fits.
 
-Error rates come from the library's own decoys, or from shuffled peptides; matches of the same mass and of another are judged apart. A
-library of small molecules without decoys has no error rates, and the summary says so. With --database, peptides are placed in proteins.
+Error rates come from the library's own decoys, or from shuffled peptides, separately for matches of the same mass and of another. A library
+of small molecules without decoys has no error rates, and the summary says so. With --database, peptides are placed in proteins.
 """
 
 

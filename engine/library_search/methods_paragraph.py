@@ -41,7 +41,7 @@ def methods(facts: RunFacts) -> Methods:
         f"{listed(facts.names('library'))}{of_entries} within {tolerance} of the precursor, by "
         f"{'spectral entropy' if is_entropy else 'the cosine'}; peaks matched within {facts.text('fragment_tolerance')}.",
         "Fragments were compared where they are and moved by the difference of the precursor masses; matches of the same and of another "
-        "mass were judged apart, in a cascade."
+        "mass had separate error rates, in a cascade."
         if is_open
         else "",
         rates,

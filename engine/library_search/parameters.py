@@ -33,13 +33,13 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         group=PRECURSOR,
         editor="tolerance",
         advanced=True,
-        help="Where the precursor tolerance is wide: references whose mass is as near are of the same mass, and judged apart.",
+        help="With a wide precursor tolerance: references within this tolerance have the same mass and separate error rates.",
     )
     isotope_errors: tuple[int, ...] = parameter(
         (0,),
         title="Isotope errors",
         group=PRECURSOR,
-        help="Isotope peaks that the instrument may have taken for the monoisotopic one, as 0, 1, 2.",
+        help="Isotope peaks that the instrument may have selected instead of the monoisotopic one, as 0, 1, 2.",
     )
     fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
     ion_series: str = shared.ION_SERIES
@@ -82,7 +82,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Maximum number of peaks",
         group=SPECTRA,
         advanced=True,
-        help="Of a spectrum the so many most intense peaks are compared.",
+        help="Number of most intense peaks of a spectrum that are compared.",
     )
     noise: float = parameter(
         0.01, ge=0, le=0.5, title="Noise", group=SPECTRA, advanced=True, help="Peaks below this part of the highest one are left out."

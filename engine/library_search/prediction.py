@@ -193,14 +193,14 @@ class PredictedLibrary:
         carrier, at_slot = np.nonzero(modification != NO_MODIFICATION)
         variable = modification[carrier, at_slot].astype(np.int64)
         taken = taken_places(carrier, site[carrier, at_slot].astype(np.int64), variable, self._variable, len(self._variable), length)
-        for number, one in enumerate(fixed, len(self._variable)):
-            if one.position == "anywhere":
-                at = np.flatnonzero(np.isin(residues, [ord(symbol) for symbol in one.residues]))
+        for number, fixed_modification in enumerate(fixed, len(self._variable)):
+            if fixed_modification.position == "anywhere":
+                at = np.flatnonzero(np.isin(residues, [ord(symbol) for symbol in fixed_modification.residues]))
                 row, position = owner[at], at - offsets[owner[at]] + 1
             else:
                 row = np.arange(len(length))
-                position = np.zeros_like(length) if one.position.endswith("N-term") else length + 1
-            stays = ~np.isin(row << 8 | position, taken) | one.is_isotopic
+                position = np.zeros_like(length) if fixed_modification.position.endswith("N-term") else length + 1
+            stays = ~np.isin(row << 8 | position, taken) | fixed_modification.is_isotopic
             parts.append((row[stays], position[stays], np.full(int(stays.sum()), number)))
         for slot in range(site.shape[1]):
             some = np.flatnonzero(modification[:, slot] != NO_MODIFICATION)
@@ -212,8 +212,8 @@ class PredictedLibrary:
             run_offsets(np.bincount(row, minlength=len(length))),
             position[order],
             kind[order],
-            tuple(one.name for one in every),
-            tuple(one.mass for one in every),
+            tuple(modification.name for modification in every),
+            tuple(modification.mass for modification in every),
         )
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:

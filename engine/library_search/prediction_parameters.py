@@ -44,7 +44,7 @@ class PredictionParameters(SpectrumSearchParameters):
         le=6,
         title="Variable modifications in a peptide",
         group=MODIFICATIONS,
-        help="A peptide carries at most so many variable modifications.",
+        help="Maximum number of variable modifications of a peptide.",
     )
     maximum_forms: int = parameter(
         50,
@@ -82,7 +82,7 @@ class PredictionParameters(SpectrumSearchParameters):
         help="Fragments of two charges are predicted of precursors of three and more.",
     )
     maximum_peaks: int = parameter(
-        40, ge=3, le=250, title="Maximum number of peaks", group=FRAGMENTS, help="Of each entry the so many most intense peaks are written."
+        40, ge=3, le=250, title="Maximum number of peaks", group=FRAGMENTS, help="Most intense peaks that are written for each entry."
     )
     minimum_share: float = parameter(
         0.01,
@@ -116,6 +116,6 @@ class PredictionParameters(SpectrumSearchParameters):
         for name in ("precursor_mz", "fragment_mz"):
             if getattr(self, f"minimum_{name}") >= getattr(self, f"maximum_{name}"):
                 raise ValueError(f"minimum_{name} is not below maximum_{name}")
-        if why := why_no_label([parse_modification(one) for one in (*self.fixed_modifications, *self.variable_modifications)]):
+        if why := why_no_label([parse_modification(name) for name in (*self.fixed_modifications, *self.variable_modifications)]):
             raise ValueError(f"intensities cannot be predicted: {why}")
         return self

@@ -157,7 +157,7 @@ def open_references(
     try:
         return index_store("library").get(parts, title, build, load_references, progress)
     except StorageError as error:
-        progress.message(f"The index could not be kept for other searches, and is made for this run alone: {error}", "warning")
+        progress.message(f"The index could not be stored for other searches, and is used for this run only: {error}", "warning")
         fallback_folder.mkdir(parents=True, exist_ok=True)
         build(fallback_folder)
         return load_references(fallback_folder)
@@ -284,7 +284,7 @@ def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np
 def _distinct(lists: _Lists) -> NDArray[np.int64]:
     """Return ascending rows without decoys whose peaks equal those of their entry's target or another of its decoys.
 
-    Few residues have few orders, equal ones only one: such a decoy is no evidence of false matches, but would count as one.
+    Peptides of few or equal residues have few orders. Such a decoy is not evidence of false matches, but would count as such.
     """
     entry, is_decoy, peaks = lists
     # Of each list the sum of its scattered peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`), which no order changes.
@@ -304,7 +304,7 @@ def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
     texts_of_all = Texts.from_arrow(texts.fill_null(""))
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
     offsets = texts_of_all.offsets - texts_of_all.offsets[0]
-    return {f"{name}_letters": texts_of_all.used, f"{name}_offsets": offsets, f"{name}_is_there": is_there}
+    return {f"{name}_characters": texts_of_all.used, f"{name}_offsets": offsets, f"{name}_is_there": is_there}
 
 
 def load_references(folder: Path) -> References:
@@ -375,8 +375,8 @@ def _with_decoys(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidof
 
 def _opened_texts(folder: Path, name: str, n: int) -> pa.StringArray:
     symbols, offsets, is_there = (
-        open_column(folder / f"{name}_{one}.npy", kind)
-        for one, kind in (("letters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))
+        open_column(folder / f"{name}_{column}.npy", kind)
+        for column, kind in (("characters", np.uint8), ("offsets", np.int64), ("is_there", np.uint8))
     )
     require(len(offsets) == n + 1 and len(is_there) == n, f"the column {name} has another length")
     checked_texts(symbols, offsets, name)

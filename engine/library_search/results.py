@@ -22,7 +22,7 @@ from proteoscope.engine.library_search.references import References
 from proteoscope.engine.library_search.shifts import NamedShifts, carrying, name_differences
 from proteoscope.engine.library_search.tables import MATCHES, REFERENCES
 from proteoscope.engine.matches.columns import LIBRARY_PSMS, PEPTIDES, PROTEINS
-from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, JudgingSettings
+from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, ErrorRateSettings
 from proteoscope.engine.matches.match_lists.identifications import Identifications
 from proteoscope.engine.matches.match_lists.matches import collect_matches
 from proteoscope.engine.matches.match_lists.protein_positions import place_peptides
@@ -88,7 +88,7 @@ def report(
     peptides = library_peptides(_texts(references, "peptidoform", references.entry[matches.reference]))
     shifts = _named_shifts(matches, peptides, spectra, parameters, progress)
     settings = replace(
-        JudgingSettings.of(parameters, (DECOY_PREFIX,)),
+        ErrorRateSettings.of(parameters, (DECOY_PREFIX,)),
         is_by_group=True,
         decoy_ratio=max(references.decoy_ratio, 1e-9),
         decoys="existing" if has_rates else "none",
@@ -197,7 +197,7 @@ def _identified(
     shifts: NamedShifts,
     spectra: Spectra,
     database: Proteins | None,
-    settings: JudgingSettings,
+    settings: ErrorRateSettings,
     parameters: LibrarySearchParameters,
     progress: Progress,
 ) -> Tables:

@@ -74,7 +74,7 @@ def name_differences(
     """
     n = len(peptide)
     lengths = np.diff(peptides.residue_offsets)
-    name, possible = [write_mass(round(one, 4)) for one in shift.tolist()], [""] * n
+    name, possible = [write_mass(round(mass, 4)) for mass in shift.tolist()], [""] * n
     named_mass, site = shift.copy(), np.full(n, -1)
     rows = np.flatnonzero((peptide >= 0) & (lengths[np.maximum(peptide, 0)] < _PLACES) if len(lengths) else np.zeros(n, np.bool_))
     if not len(rows):
@@ -84,7 +84,7 @@ def name_differences(
     begin = peptides.residue_offsets[of]
     # The entry has no flanking residues, so that the peptide itself is used as its protein.
     places = ShiftPlaces(
-        shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.letters, 1
+        shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.residues, 1
     )
     named = name_shifts(places, (), enzyme("Trypsin"))
     for k, row in enumerate(rows.tolist()):
@@ -116,7 +116,7 @@ def _ions_by_place(
     matched, _ = count_ions(
         offsets,
         masses,
-        peptides.letters[at],
+        peptides.residues[at],
         spectrum[row],
         charge[row],
         spectra,
@@ -133,4 +133,4 @@ def _ions_by_place(
 def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
     """Return a peptide with an additional modification."""
     more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
-    return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda one: one.position)))
+    return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda modification: modification.position)))

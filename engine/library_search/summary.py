@@ -52,14 +52,14 @@ class LibrarySummary(Summary):
     def lines(self) -> list[str]:
         """Return lines on what was searched and found."""
         made = {"existing": "of its own", "shuffle": "of shuffled peptides", "none": ""}[self.decoys]
-        beside = f", beside {self.n_decoys:,} decoys {made}" if self.n_decoys else ""
+        decoys = f", with {self.n_decoys:,} decoys {made}" if self.n_decoys else ""
         lines = [
             f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} compared with "
-            f"{counted(self.n_entries, 'library entry', 'library entries')}{beside}, by {self.similarity}"
+            f"{counted(self.n_entries, 'library entry', 'library entries')}{decoys}, by {self.similarity}"
         ]
         shifted = f", {self.n_shifted:,} of these with another mass" if self.is_open else ""
         if self.unknown:
-            lines.append(f"No error rate is known: {self.unknown}")
+            lines.append(f"No error rates: {self.unknown}")
             lines.append(f"{counted(self.n_matches, 'spectrum', 'spectra')} resemble an entry ({self.n_compounds:,} names){shifted}")
             return lines
         certainty = self._matched.certainty
@@ -70,7 +70,7 @@ class LibrarySummary(Summary):
             lines += [f"  {certainty.text}"] if certainty is not None else []
         if self.n_unrated:
             spectra = counted(self.n_unrated, "spectrum resembles", "spectra resemble")
-            lines.append(f"  besides, {spectra} an entry without decoys, as of a small molecule: of these no error rate is known")
+            lines.append(f"  In addition, {spectra} an entry without decoys, such as of a small molecule, and without an error rate")
         lines.append(f"  {counted(self.n_peptides, 'peptide')} of {counted(self.n_proteins, 'protein')}")
         return lines
 

@@ -34,7 +34,7 @@ __all__ = [
 
 FEATURE = r"feature_[a-z0-9_]{1,80}"
 """Names of the features that rescoring used, which are columns of PSMs too."""
-_LETTERS = "[A-Z*]*"
+_RESIDUES = "[A-Z*]*"
 _MAXIMUM_CHARGE = 127
 
 
@@ -80,7 +80,7 @@ PSM_COLUMNS = (
     Column(
         "isotope_error",
         "Isotope",
-        "Isotope peak taken for the monoisotopic one",
+        "Isotope peak that was measured as the monoisotopic one",
         "integer",
         6,
         is_shown=False,
@@ -157,14 +157,14 @@ PSM_COLUMNS = (
         as_long_as="proteins",
     ),
     Column("residues_before", meaning="Residue before it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
-    Column("residues_after", meaning="Residue behind it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
+    Column("residues_after", meaning="Residue after it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
 )
 """Columns in the order of the file, and of the text table up to ``is_decoy``."""
 
 KNOWN_PLACES = Column(
     "known_modifications",
     "Known modifications",
-    "Those of its modifications that the database knows there: protein, residue and name",
+    "Its modifications that the database lists at these sites: protein, residue and name",
     "texts",
     26,
     is_optional=True,
@@ -177,14 +177,14 @@ SHIFT_COLUMNS = (
     Column(
         "possible_names",
         "Possible names",
-        "All names that mass and site fit, the likeliest first; those joined by or, the precursor's tolerance does not tell apart",
+        "All names that fit mass and site, the likeliest first; names joined by or differ by less than the precursor tolerance",
         width=30,
     ),
     Column("site", "Site", "Residue or terminus where the shift fits best", width=7),
     Column(
         "site_probability",
         "Site prob.",
-        "Probability of that residue, from the ions that tell it from others",
+        "Probability of that residue, from the ions that distinguish it from others",
         "number",
         9,
         3,
@@ -192,8 +192,8 @@ SHIFT_COLUMNS = (
     ),
     Column(
         "shift_kind",
-        "WorkloadType",
-        "Judged as this group: none, named (a usual shift), end (another end of the peptide) or unnamed (any other)",
+        "Kind",
+        "Group for error rates: none, named (a usual shift), end (another end of the peptide) or unnamed (any other)",
         width=8,
         is_shown=False,
         pattern="none|named|end|unnamed",
@@ -284,7 +284,7 @@ PROTEIN_COLUMNS = (
         is_nullable=True,
     ),
     Column("length", "Length", "Residues of the first protein", "integer", 7, is_shown=False, type="int32", low=0),
-    Column("sequence", meaning="Residues of the first protein", pattern=_LETTERS),
+    Column("sequence", meaning="Residues of the first protein", pattern=_RESIDUES),
 )
 
 
@@ -439,7 +439,7 @@ EXPORTED_PSMS = replace(
     stored=(
         *_PLACED_OR_NOT,
         KNOWN_PLACES,
-        *(replace(one, is_optional=True) for one in (*SHIFT_COLUMNS, *LIBRARY_COLUMNS)),
+        *(replace(column, is_optional=True) for column in (*SHIFT_COLUMNS, *LIBRARY_COLUMNS)),
         *SCORE_COLUMNS,
     ),
     columns=PSMS.columns,

@@ -121,9 +121,17 @@ def _modifications(forms: pa.Table) -> EntryModifications:
     names = np.array(pa.compute.list_flatten(forms["modification_names"]).to_pylist(), dtype=object)
     offsets = run_offsets(count)
     order = np.lexsort((position, np.repeat(np.arange(len(count)), count)))
-    known: dict[tuple[str, float], int] = {}
-    kind = np.array([known.setdefault(one, len(known)) for one in zip(names[order].tolist(), mass[order].tolist(), strict=True)], np.int64)
-    return EntryModifications(offsets, position[order], kind, tuple(name for name, _ in known), tuple(mass for _, mass in known))
+    peptidoforms: dict[tuple[str, float], int] = {}
+    kind = np.array(
+        [
+            peptidoforms.setdefault(peptidoform, len(peptidoforms))
+            for peptidoform in zip(names[order].tolist(), mass[order].tolist(), strict=True)
+        ],
+        np.int64,
+    )
+    return EntryModifications(
+        offsets, position[order], kind, tuple(name for name, _ in peptidoforms), tuple(mass for _, mass in peptidoforms)
+    )
 
 
 def consensus_entries(
@@ -142,14 +150,14 @@ def consensus_entries(
     origin
         ``best`` or ``merged``.
     """
-    own = members.identified
-    number = series.number[own.spectrum]
-    order = np.lexsort((own.spectrum, -members.score, members.q_value, number, own.charge, own.peptide))
-    kind = np.stack((own.peptide[order], own.charge[order], number[order]))
+    identified = members.identified
+    number = series.number[identified.spectrum]
+    order = np.lexsort((identified.spectrum, -members.score, members.q_value, number, identified.charge, identified.peptide))
+    kind = np.stack((identified.peptide[order], identified.charge[order], number[order]))
     begins = np.flatnonzero(np.concatenate(([True], (np.diff(kind) != 0).any(axis=0)))) if len(order) else order
     offsets = np.append(begins, len(order))
-    mass, charge = own.mass[order[begins]], own.charge[order[begins]]
-    groups = np.lexsort((number[order[begins]], own.peptide[order[begins]], charge, mass))
+    mass, charge = identified.mass[order[begins]], identified.charge[order[begins]]
+    groups = np.lexsort((number[order[begins]], identified.peptide[order[begins]], charge, mass))
 
     def batch_runs() -> Iterator[LibraryEntries]:
         for first in range(0, len(groups), _ENTRIES_AT_ONCE):
@@ -170,31 +178,31 @@ def _entries(
     resources: Resources,
 ) -> LibraryEntries:
     """Entries of the members `rows`, CSR, the best of each first."""
-    own, best = members.identified, rows[offsets[:-1]]
+    identified, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":
-        peaks = _merged(spectra, own.spectrum[rows], offsets, tolerance, resources)
+        peaks = _merged(spectra, identified.spectrum[rows], offsets, tolerance, resources)
     else:
-        mz, peak_offsets = take_runs(spectra.mz, spectra.offsets, own.spectrum[best])
-        peaks = PeakArrays(peak_offsets, mz, take_runs(spectra.intensity, spectra.offsets, own.spectrum[best])[0])
+        mz, peak_offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum[best])
+        peaks = PeakArrays(peak_offsets, mz, take_runs(spectra.intensity, spectra.offsets, identified.spectrum[best])[0])
     peaks = _highest(peaks)
-    peptide = own.peptide[best]
+    peptide = identified.peptide[best]
     of = members.modifications
     position, placed = take_runs(of.position, of.offsets, peptide)
-    sequences = pa.array(own.sequences, pa.string()).take(pa.array(own.sequence[peptide]))
+    sequences = pa.array(identified.sequences, pa.string()).take(pa.array(identified.sequence[peptide]))
     return LibraryEntries(
         sequences,
         EntryModifications(placed, position, take_runs(of.kind, of.offsets, peptide)[0], of.names, of.masses),
         members.proteins.take(pa.array(best)),
-        own.charge[best],
-        own.mass[best],
-        _medians(spectra.retention_time[own.spectrum[rows]], offsets),
+        identified.charge[best],
+        identified.mass[best],
+        _medians(spectra.retention_time[identified.spectrum[rows]], offsets),
         members.q_value[best],
         np.diff(offsets),
         *peaks,
-        _annotated(own, best, peaks, series, tolerance, resources),
+        _annotated(identified, best, peaks, series, tolerance, resources),
         origin,
         spectra.file_names,
-        spectra.file[own.spectrum[best]].astype(np.int64),
+        spectra.file[identified.spectrum[best]].astype(np.int64),
     )
 
 
@@ -246,19 +254,21 @@ def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray
 
 
 def _annotated(
-    own: Identified, rows: NDArray[np.int64], peaks: PeakArrays, series: SpectrumSeries, tolerance: Tolerance, resources: Resources
+    identified: Identified, rows: NDArray[np.int64], peaks: PeakArrays, series: SpectrumSeries, tolerance: Tolerance, resources: Resources
 ) -> PeakIons:
     """Annotate peaks with the ions of their peptides."""
-    peptide = own.peptide[rows]
-    masses, offsets = take_runs(own.residues, own.offsets, peptide)
-    masses[offsets[1:] - 1] += own.c_terminal[peptide]
+    peptide = identified.peptide[rows]
+    masses, offsets = take_runs(identified.residues, identified.offsets, peptide)
+    masses[offsets[1:] - 1] += identified.c_terminal[peptide]
     n = len(peaks.mz)
     ions = PeakIons(np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.uint8), np.zeros(n, np.float32))
     rules = _HIGHEST_ION_CHARGE, *absolute_and_relative(tolerance)
 
-    entries = EntryMasses(offsets, masses, own.n_terminal[peptide], own.charge[rows])
-    has_series = np.column_stack([series.have(frozenset(series_of_entry))[own.spectrum[rows]] for series_of_entry in SERIES_OF_ENTRIES])
-    residues = np.frombuffer("".join(own.sequences[one] for one in own.sequence[peptide].tolist()).encode(), np.uint8)
+    entries = EntryMasses(offsets, masses, identified.n_terminal[peptide], identified.charge[rows])
+    has_series = np.column_stack(
+        [series.have(frozenset(series_of_entry))[identified.spectrum[rows]] for series_of_entry in SERIES_OF_ENTRIES]
+    )
+    residues = np.frombuffer("".join(identified.sequences[number] for number in identified.sequence[peptide].tolist()).encode(), np.uint8)
     is_closed = np.append(residues[1:] == ord("P"), False)
 
     def annotate(part: Partition) -> None:
@@ -297,7 +307,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
     """Return a run, its spectra, and those identified at its false discovery rate."""
     # It is this run that is meant, also where others do not go on from runs of its kind.
-    source = identified_run(project.folder, run, {one.kind for one in project.runs() if one.id == run})
+    source = identified_run(project.folder, run, {finished.kind for finished in project.runs() if finished.id == run})
     progress.stage("Reading the spectra of the run")
     spectra = read_spectra_table(source.spectra)
     progress.check()

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from proteoscope.engine.results.columns import Column
 
-__all__ = ["ENGINE_SCORES", "OTHER_SCORE", "SCORE_COLUMNS", "EngineScore", "score_called", "score_column_of"]
+__all__ = ["ENGINE_SCORES", "OTHER_SCORE", "SCORE_COLUMNS", "EngineScore", "name_score_column", "score_called"]
 
 OTHER_SCORE = r"score_[a-z0-9_]{1,80}"
 """Names of the columns of engines' scores."""
@@ -217,7 +217,7 @@ ENGINE_SCORES = (
 
 _BY_NAME = {called: engine_score for engine_score in ENGINE_SCORES for called in engine_score.called}
 _BY_COLUMN = {engine_score.column: engine_score for engine_score in ENGINE_SCORES}
-_NO_LETTERS = re.compile("[^a-z0-9]+")
+_SEPARATORS = re.compile("[^a-z0-9]+")
 _MAXIMUM_NAME = 80
 
 SCORE_COLUMNS = tuple(
@@ -247,14 +247,14 @@ def score_called(name: str) -> EngineScore | None:
     return _BY_NAME.get(name.strip().lower())
 
 
-def score_column_of(name: str) -> str:
+def name_score_column(name: str) -> str:
     """Return the column of a score by its name in a file.
 
-    >>> score_column_of("XCorr"), score_column_of("MS-GF:DeNovoScore")
+    >>> name_score_column("XCorr"), name_score_column("MS-GF:DeNovoScore")
     ('score_xcorr', 'score_ms_gf_denovoscore')
     """
-    known = score_called(name) or _BY_COLUMN.get(name.strip().lower())
-    if known is not None:
-        return known.column
+    engine_score = score_called(name) or _BY_COLUMN.get(name.strip().lower())
+    if engine_score is not None:
+        return engine_score.column
     name = name.strip().removeprefix("score_")  # as our own exports call it
-    return f"score_{_NO_LETTERS.sub('_', name.strip().lower()).strip('_')[:_MAXIMUM_NAME] or 'unnamed'}"
+    return f"score_{_SEPARATORS.sub('_', name.strip().lower()).strip('_')[:_MAXIMUM_NAME] or 'unnamed'}"

@@ -36,11 +36,11 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
     named = parameters.get("fixed_modifications")
     for text in named if isinstance(named, list | tuple) else ():
         with suppress(ParameterError):
-            one = parse_modification(str(text))
-            ends = [end for end, position in _ENDS.items() if position == one.position]
+            modification = parse_modification(str(text))
+            ends = [end for end, position in _ENDS.items() if position == modification.position]
             # One that Unimod has not is named by its mass in texts of peptides.
-            names = {one.name} if one.unimod_id is not None else {one.name, write_mass(one.mass)}
-            result |= {(name, place) for name in names for place in (ends or one.residues)}
+            names = {modification.name} if modification.unimod_id is not None else {modification.name, write_mass(modification.mass)}
+            result |= {(name, place) for name in names for place in (ends or modification.residues)}
     return frozenset(result)
 
 
@@ -68,7 +68,7 @@ def on_all_residues(
     symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
     at = np.where(is_inside, run_offsets(residues)[owner] + position - 1, 0)
     place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, which are not residues
-    known, code = np.unique(np.array(names, np.str_), return_inverse=True)
+    distinct, code = np.unique(np.array(names, np.str_), return_inverse=True)
     # A residue that carries the same twice carries it.
     carried = np.unique(np.stack([code.reshape(-1), place, owner, position]), axis=1)[:2]
     pairs, counts = np.unique(carried, axis=1, return_counts=True)
@@ -78,7 +78,7 @@ def on_all_residues(
     for (number, symbol), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
         if count >= max(_LEAST, totals[symbol]):
             where = (N_END, C_END)[symbol] if symbol < 2 else chr(symbol)
-            result |= {(str(known[number]), where)} if _is_of_preparation(str(known[number]), where) else set()
+            result |= {(str(distinct[number]), where)} if _is_of_preparation(str(distinct[number]), where) else set()
     return frozenset(result)
 
 

@@ -21,7 +21,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAXIMUM_FORMS, work_of
+from proteoscope.engine.matches.fragment_scoring import BYTES_OF_FORM, BYTES_OF_POSTING, MAXIMUM_FORMS, create_workload
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels import counts
 from proteoscope.kernels.cpu.candidates import score_candidates
@@ -33,7 +33,7 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["FragmentIndexSearch"]
 
 _BUCKET_WIDTH = 0.1  # dalton, of the masses that are counted before
-_MORE_THAN_KEPT = 3  # additional candidates chosen by rounded scores
+_ADDITIONAL = 3  # additional candidates chosen by rounded scores
 _BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
 _BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
 _MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
@@ -108,10 +108,10 @@ class FragmentIndexSearch:
 
     def run(self, hits: HitArrays) -> None:
         """Search all queries and write their best candidates, histograms and candidate numbers into the empty `hits`."""
-        n, retained = hits.score.shape
-        result = {**empty_best(n, retained + _MORE_THAN_KEPT)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
+        n, n_hits = hits.score.shape
+        result = {**empty_best(n, n_hits + _ADDITIONAL)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
         n_buckets = len(self._count().is_reached)
-        # A card makes the postings of the forms that are listed for it, in as many parts as it likes.
+        # A GPU creates the postings of the listed forms itself, in parts of any number.
         sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.has_cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
         listed = self._ranges(0, n_buckets, *sizes)
         for number, (low, high) in enumerate(listed, 1):
@@ -137,11 +137,11 @@ class FragmentIndexSearch:
             finish, equal_partitions(np.ones(n), self._threads, maximum_cost=4096), self._threads, self._progress, steps=lambda _: 0
         )
 
-    def _search(self, low: int, high: int, found: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
+    def _search(self, low: int, high: int, so_far: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
         """Return the hits so far, updated by the forms in a range of buckets."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list(low, high, f"Indexing fragments{part}")
-        workload = work_of(
+        workload = create_workload(
             self._index,
             self._peptides,
             self._modifications,
@@ -149,7 +149,7 @@ class FragmentIndexSearch:
             mass,
             number,
             histogram_width=width,
-            index_bytes=self._room(),
+            index_bytes=self._available_bytes(),
             bytes_of_form=BYTES_OF_FORM + BYTES_OF_POSTING * ions,
             threads=self._threads,
         )
@@ -159,7 +159,7 @@ class FragmentIndexSearch:
         del windows
         self._progress.stage(f"Scoring spectra{part}", len(queries.mass))
         with Executor(self._resources).session(workload, with_processor=False) as session:
-            return dict(session.run({**found, "cost": cost}))
+            return dict(session.run({**so_far, "cost": cost}))
 
     def _count(self) -> _Peptidoforms:
         """Return the numbers of forms and ions by mass, without those beyond all precursor windows."""
@@ -186,7 +186,7 @@ class FragmentIndexSearch:
             np.add.at(reached, windows[..., 0].ravel(), 1)
             np.add.at(reached, windows[..., 1].ravel(), -1)
             inside = np.cumsum(reached[:-1]) > 0
-            sums = (np.concatenate(([0], np.cumsum(one * inside))) for one in (forms, residues * self._series))
+            sums = (np.concatenate(([0], np.cumsum(counts * inside))) for counts in (forms, residues * self._series))
             self._counted = _Peptidoforms(inside, *sums)
         return self._counted
 
@@ -218,15 +218,17 @@ class FragmentIndexSearch:
         costs = counts.fragment_index_search(forms, ions_of_form, self._fragment_charges(queries), covered)
         return np.where(n_peaks > 0, costs, 0.0)
 
-    def _room(self) -> int:
-        """Return the bytes available for an index, next to the threads that build it."""
+    def _available_bytes(self) -> int:
+        """Return the bytes available for an index, in addition to the memory of the threads that build it."""
         return max(self._memory_bytes - self._threads * _BYTES_OF_THREAD, self._memory_bytes // 2)
 
     def _ranges(self, low: int, high: int, bytes_of_form: int, bytes_of_posting: int = 0) -> list[tuple[int, int]]:
         """Return runs of the buckets `low:high` that fit memory, without empty ones."""
         assert self._counted is not None
         forms, ions = self._counted.forms, self._counted.ions
-        size = np.maximum((forms * bytes_of_form + ions * bytes_of_posting) / self._room(), forms * (bytes_of_posting > 0) / MAXIMUM_FORMS)
+        size = np.maximum(
+            (forms * bytes_of_form + ions * bytes_of_posting) / self._available_bytes(), forms * (bytes_of_posting > 0) / MAXIMUM_FORMS
+        )
         cuts = [low]
         while cuts[-1] < high:
             reached = int(np.searchsorted(size, size[cuts[-1]] + 1.0, side="right")) - 1
@@ -234,17 +236,17 @@ class FragmentIndexSearch:
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
 
     def _list(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Masses and numbers of the forms in a run of buckets, those apart that no precursor window reaches."""
+        """Return masses and numbers of the forms in a run of buckets, without forms outside all precursor windows."""
         counted = self._count()
         self._progress.stage(title)
 
-        def listed(piece: Partition) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-            begin, end = (low + piece.first) * _BUCKET_WIDTH, (low + piece.last) * _BUCKET_WIDTH
+        def listed(part: Partition) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+            begin, end = (low + part.first) * _BUCKET_WIDTH, (low + part.last) * _BUCKET_WIDTH
             mass, number = list_peptidoforms(self._peptides, self._modifications, begin, end)
             reached = counted.is_reached[np.minimum((mass / _BUCKET_WIDTH).astype(np.int64), len(counted.is_reached) - 1)]
             return (mass, number) if reached.all() else (mass[reached], number[reached])
 
         forms = np.diff(counted.forms[low : high + 1])
-        chunks = sorted(equal_partitions(forms, 1, maximum_cost=_MAXIMUM_FORMS_LISTED, per_worker=1), key=lambda piece: piece.first)
+        chunks = sorted(equal_partitions(forms, 1, maximum_cost=_MAXIMUM_FORMS_LISTED, per_worker=1), key=lambda part: part.first)
         masses, numbers = zip(*run_on_threads(listed, chunks, self._threads, self._progress), strict=True)
         return np.concatenate(masses), np.concatenate(numbers)

@@ -109,7 +109,7 @@ def predicted_bonds(
     Parameters
     ----------
     residues, offsets
-        CSR, capital letters, of 2 to `LONGEST_PREDICTED` each.
+        CSR, residues as capitals, 2 to `LONGEST_PREDICTED` of each peptide.
     charge : (n,)
         Of the precursor.
 
@@ -204,7 +204,7 @@ class IntensityModel:
 
 def learn_intensities(
     bonds: MatchedBonds,
-    judged: MatchColumns,
+    matches: MatchColumns,
     fragment_tolerance: Tolerance,
     progress: Progress | None = None,
     *,
@@ -214,27 +214,27 @@ def learn_intensities(
 
     None if the shipped network does not fit (ion traps, recognised by fragment tolerance) and the run has too few peptides for training.
     """
-    judged = judged._replace(is_confident=judged.is_confident & bonds.is_known)
+    matches = matches._replace(is_confident=matches.is_confident & bonds.is_known)
     is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
-    chosen = _learnt_from(judged)
-    n_peptides = len(np.unique(judged.peptide[chosen]))
+    chosen = _select_training_matches(matches)
+    n_peptides = len(np.unique(matches.peptide[chosen]))
     few = f"{n_peptides} peptides are too few"
     if n_peptides < fewest_peptides and is_low_resolution:
         return None, f"fragment intensities are not predicted: {few} to learn from ({fewest_peptides} are needed)"
     compile_kernels(["fragment-intensities"], progress or Progress())
     network = load_network(_path())
     if n_peptides >= fewest_peptides:
-        fold = folds_by_peptide(judged.peptide, _FOLDS, _SEED)
-        network = network._replace(out=_corrected(network, bonds, judged.charge, chosen, fold))
+        fold = folds_by_peptide(matches.peptide, _FOLDS, _SEED)
+        network = network._replace(out=_corrected(network, bonds, matches.charge, chosen, fold))
         return IntensityModel(network, True), f"fragment intensities learnt from {n_peptides} peptides"
     return IntensityModel(network, False), f"fragment intensities as the shipped model has them: {few} to correct it"
 
 
-def _learnt_from(judged: MatchColumns) -> Integers:
+def _select_training_matches(matches: MatchColumns) -> Integers:
     """Rows of the best spectrum of each peptide and charge among the confident matches, ascending; the best of these, if they are many."""
-    rows = np.flatnonzero(judged.is_confident)
-    rows = rows[np.lexsort((rows, -judged.score[rows]))]
-    pairs = np.stack((judged.peptide[rows], judged.charge[rows]), axis=1)
+    rows = np.flatnonzero(matches.is_confident)
+    rows = rows[np.lexsort((rows, -matches.score[rows]))]
+    pairs = np.stack((matches.peptide[rows], matches.charge[rows]), axis=1)
     first = np.sort(np.unique(pairs, axis=0, return_index=True)[1])
     return np.sort(rows[first[:_MAXIMUM_MATCHES]])
 

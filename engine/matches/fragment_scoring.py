@@ -29,16 +29,16 @@ from proteoscope.kernels.layouts import (
 )
 from proteoscope.kernels.partitions import Partition
 
-__all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "SpectraAgainstFragments", "work_of"]
+__all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "SpectraAgainstFragments", "create_workload"]
 
 KIND = "fragment-index"
 BYTES_OF_FORM, BYTES_OF_POSTING = 24, 4
-MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # searched at once on the processor, so that a query takes some hundredths of a second at most
+MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # searched together on the CPU, so that a query takes at most some hundredths of a second
 _BYTES_OF_SEGMENT, _BYTES_OF_SEGMENTS = 10, 64 << 20
 _QUERIES_OF_CUT = 512
 
 
-def work_of(
+def create_workload(
     index: SpectrumIndex,
     peptides: PeptideArrays,
     modifications: ModificationArrays,
@@ -53,14 +53,17 @@ def work_of(
 ) -> Workload:
     """Return the workload of searching queries in the index of forms, given by mass (dalton, ascending) and number.
 
-    The state of a round are the best candidates so far (`BestArrays`), histograms, numbers of candidates, and the ``cost`` of each query.
+    The state of a round consists of the best candidates so far (`BestArrays`), histograms, numbers of candidates, and the ``cost`` of each
+    query.
 
     Parameters
     ----------
-    index_bytes
-        That the index may take on the processor, with so many bytes for each form.
-    threads
-        Of the processor, that prepare.
+    index_bytes : int
+        Maximum memory of the index on the CPU.
+    bytes_of_form : float
+        Bytes of the index for each form.
+    threads : int
+        CPU threads that prepare the index.
     """
     return Workload(
         KIND,
@@ -157,18 +160,18 @@ class _Computation:
                     yield PartialResult(done)
             for begun, stop in self._cuts(first, last):
                 segments = self._segments(begun, stop)
-                own = {name: column[begun - first : stop - first] for name, column in rows.items()}
+                of_part = {name: column[begun - first : stop - first] for name, column in rows.items()}
                 of_cut = np.clip(windows[begun - first : stop - first] - begin, 0, end - begin)
-                result = BestArrays(own["score"], own["code"]), own["histogram"], self._width, own["n_candidates"]
+                result = BestArrays(of_part["score"], of_part["code"]), of_part["histogram"], self._width, of_part["n_candidates"]
                 with closing(index.search_chunks(segments, of_cut, self._tables, 0, stop - begun, *result)) as ends:
-                    for one in ends:
+                    for scored in ends:
                         if end < high:
                             yield PartialResult(done)
                         else:
                             yield PartialResult(
-                                begun + one, {name: column[done - first : begun + one - first] for name, column in rows.items()}
+                                begun + scored, {name: column[done - first : begun + scored - first] for name, column in rows.items()}
                             )
-                            done = begun + one
+                            done = begun + scored
 
     def _cuts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
         """Yield queries whose segments fit a memory limit."""
@@ -190,7 +193,7 @@ class _Computation:
         def make(begun: int, stop: int, flag: StopFlag) -> None:
             made[begun] = SegmentArrays(*make_segments(self._spectra, self._queries, self._settings, self._tables, begun, stop))
 
-        chunks = [Partition(one, min(last, one + _QUERIES_OF_CUT), 1.0) for one in range(first, last, _QUERIES_OF_CUT)]
+        chunks = [Partition(begin, min(last, begin + _QUERIES_OF_CUT), 1.0) for begin in range(first, last, _QUERIES_OF_CUT)]
         for _ in self._threads.run(make, chunks, first):
             pass
         parts = [made[begun] for begun in sorted(made)]

@@ -36,10 +36,10 @@ def group_leads(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: 
     (n_groups,) float64.
     """
     leads = np.zeros(n_groups)
-    for one in range(n_groups):
-        of_group = score[is_decoy & (group == one)]
+    for number in range(n_groups):
+        of_group = score[is_decoy & (group == number)]
         if len(of_group) >= _FEWEST_FORMS:
-            leads[one] = max(0.0, float(np.median(of_group) - np.median(score[is_decoy])))
+            leads[number] = max(0.0, float(np.median(of_group) - np.median(score[is_decoy])))
     return leads
 
 
@@ -81,9 +81,9 @@ def group_rates(
     best = best_by_group(unit, score)
     of_all = DecoyTail.of(score[best][is_decoy[best]], scale)
     q_value, posterior_error = np.empty((2, len(score)))
-    for one in np.unique(group).tolist():
-        rows = np.flatnonzero(group == one)
-        by_peptide = _by_peptide(score[rows], is_decoy[rows], unit[rows], of_all, leads[one], plus_one=plus_one, decoy_ratio=decoy_ratio)
+    for number in np.unique(group).tolist():
+        rows = np.flatnonzero(group == number)
+        by_peptide = _by_peptide(score[rows], is_decoy[rows], unit[rows], of_all, leads[number], plus_one=plus_one, decoy_ratio=decoy_ratio)
         by_match = q_values(score[rows], is_decoy[rows], plus_one=plus_one, decoy_ratio=decoy_ratio)
         q_value[rows] = np.maximum(by_peptide, by_match)
         posterior_error[rows] = posterior_error_probabilities(score[rows], is_decoy[rows], decoy_ratio)
@@ -115,13 +115,13 @@ def _by_peptide(
     return q_value[np.searchsorted(ranked, score)]
 
 
-def _expected(own: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
+def _expected(of_group: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
     """Decoy peptides of a group to be expected at or above some scores."""
-    tail = DecoyTail.of(own)
+    tail = DecoyTail.of(of_group)
     if tail is not None:
         return tail.at(at)
     if of_all is None:
         return np.ones(len(at))
     base = of_all.base + lead
-    above = float((own - base).clip(min=0.0).mean()) if len(own) else 0.0
-    return DecoyTail(base, len(own) + 1.0, max(of_all.spread, above)).at(at)
+    above = float((of_group - base).clip(min=0.0).mean()) if len(of_group) else 0.0
+    return DecoyTail(base, len(of_group) + 1.0, max(of_all.spread, above)).at(at)

@@ -24,7 +24,7 @@ from proteoscope.engine.spectra.spectrum_index import absolute_and_relative
 from proteoscope.kernels.cpu.shuffled_spectra import MOVED_SERIES, ShuffledPeptides, move_peaks, shuffle_residues
 from proteoscope.kernels.partitions import Partition, equal_partitions
 
-__all__ = ["Identified", "read_identified", "shuffled_spectra", "spectra_of"]
+__all__ = ["Identified", "read_identified", "select_spectra", "shuffled_spectra"]
 
 _COLUMNS = (
     "spectrum",
@@ -148,7 +148,7 @@ def _residues(
     return offsets, residues, ends
 
 
-def spectra_of(spectra: Spectra, identified: Identified) -> Spectra:
+def select_spectra(spectra: Spectra, identified: Identified) -> Spectra:
     """Return the identified spectra with the charge and m/z of their peptides."""
     mz, offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum)
     intensity, _ = take_runs(spectra.intensity, spectra.offsets, identified.spectrum)

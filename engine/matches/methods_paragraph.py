@@ -43,11 +43,11 @@ def spectrum_search_methods(facts: RunFacts) -> Methods:
 
 def ion_series_text(facts: RunFacts) -> str:
     """Return the ion series, with the spectra of each if several."""
-    result = next((one.ion_series for one in _passes(facts)), ())
+    result = next((search_pass.ion_series for search_pass in _passes(facts)), ())
     if len(result) > 1:
         whose = "of the activation of each spectrum " if facts.text("ion_series") == BY_ACTIVATION else ""
         return f"the series {whose}({'; '.join(map(str, result))})"
-    symbols = result[0].letters if result else facts.text("ion_series")
+    symbols = result[0].symbols if result else facts.text("ion_series")
     if symbols == BY_ACTIVATION:
         return "the series of the activation of each spectrum"
     named = f" ({result[0].activation})" if result and result[0].activation else ""
@@ -76,7 +76,7 @@ def _passes(facts: RunFacts) -> tuple[PassRecord, ...]:
 
 
 def _searched(n_spectra: int, n_searched: int | None) -> str:
-    return "" if n_searched in (None, n_spectra) else f", of which {n_searched:,} had enough peaks and a precursor to be searched"
+    return "" if n_searched in (None, n_spectra) else f"; {n_searched:,} had enough peaks and a precursor to be searched"
 
 
 def error_rates(facts: RunFacts) -> tuple[list[str], list[str]]:
@@ -118,18 +118,18 @@ def accepted_sentence(facts: RunFacts) -> str:
     if not isinstance(certainty, dict) or not isinstance(fdr, int | float):
         return ""
     reported = []
-    for name, one, several in (("psms", "PSM", ""), ("peptides", "peptidoform", ""), ("proteins", "protein group", "")):
-        known, number = certainty.get(name), facts.count(name)
-        if number is not None and isinstance(known, Mapping):
-            reported.append(counted(number, one, several) + _interval(known))
+    for name, singular, plural in (("psms", "PSM", ""), ("peptides", "peptidoform", ""), ("proteins", "protein group", "")):
+        interval, number = certainty.get(name), facts.count(name)
+        if number is not None and isinstance(interval, Mapping):
+            reported.append(counted(number, singular, plural) + _interval(interval))
     return f"At a false discovery rate of {float(fdr) * 100:g} % it accepted {', '.join(reported)}." if reported else ""
 
 
-def _interval(known: Mapping[str, Any]) -> str:
-    low, high, decoys = known.get("false_share_low"), known.get("false_share_high"), known.get("decoys")
+def _interval(interval: Mapping[str, Any]) -> str:
+    low, high, decoys = interval.get("false_share_low"), interval.get("false_share_high"), interval.get("decoys")
     if not (isinstance(low, int | float) and isinstance(high, int | float) and isinstance(decoys, int)):
         return ""
-    looser = known.get("targets_at_5_percent")
-    if known.get("targets") == 0 and isinstance(looser, int) and looser:
+    looser = interval.get("targets_at_5_percent")
+    if interval.get("targets") == 0 and isinstance(looser, int) and looser:
         return f" ({looser:,} at 5 %)"
     return f" (with {counted(decoys, 'decoy')}; 95 % interval of the false share {low * 100:.1f} to {high * 100:.1f} %)"

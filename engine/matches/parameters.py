@@ -145,7 +145,7 @@ ISOTOPE_ERRORS = parameter(
     (0, 1, 2, 3),
     title="Isotope errors",
     group=PRECURSOR,
-    help="Isotope peaks that the instrument may have taken for the monoisotopic one, as 0, 1, 2.",
+    help="Isotope peaks that the instrument may have selected instead of the monoisotopic one, as 0, 1, 2.",
 )
 MINIMUM_CHARGE = parameter(
     2, ge=1, le=10, title="Minimum charge tried", group=PRECURSOR, help="Where the file gives no charge, charges from here are tried."
@@ -167,7 +167,7 @@ ION_SERIES = parameter(
     pattern=f"^({BY_ACTIVATION}|[abcxyz]+)$",
     editor="ion series",
     help=f"Fragment ions to match: {BY_ACTIVATION}, those of the activation that the file names (HCD, CID: b, y; ETD, ECD: c, z; EThcD,"
-    " ETciD, EAD: all four; not named: b, y), or letters of a, b, c, x, y, z for all spectra.",
+    " ETciD, EAD: all four; not named: b, y), or any of a, b, c, x, y, z for all spectra.",
 )
 MAXIMUM_FRAGMENT_CHARGE = parameter(
     2,
@@ -175,16 +175,16 @@ MAXIMUM_FRAGMENT_CHARGE = parameter(
     le=5,
     title="Maximum fragment charge",
     group=FRAGMENTS,
-    help="Fragments carry up to so many charges, and one fewer than the precursor.",
+    help="Maximum charge of fragments, which have at least one charge fewer than the precursor.",
 )
 PEAKS_PER_WINDOW = parameter(
     10,
     ge=1,
     le=100,
-    title="Peaks kept in a window",
+    title="Peaks used in a window",
     group=SPECTRA,
     advanced=True,
-    help="The most intense peaks of each window are kept.",
+    help="The most intense peaks of each window are used.",
 )
 WINDOW_WIDTH = parameter(100.0, ge=5, le=2000, title="Window", unit="Th", group=SPECTRA, advanced=True, help="Width of that window.")
 MINIMUM_FRAGMENT_MZ = parameter(
@@ -276,7 +276,7 @@ CONTAMINANTS = parameter(
     title="Contaminants",
     group=DATABASE,
     editor="protein files",
-    help="Files of proteins with contaminants to search besides the database.",
+    help="Files of contaminant proteins to search in addition to the database.",
 )
 FDR = parameter(
     0.01, gt=0, le=0.5, title="False discovery rate", group=STATISTICS, help="Results are counted at this false discovery rate."
@@ -312,7 +312,7 @@ DEVICE_MEMORY = parameter(
     unit="MB",
     group=RESOURCES,
     advanced=True,
-    help="What a search allocates on each GPU takes no more; CUDA itself takes some hundred MB besides. 0: what is free.",
+    help="Maximum memory that a search allocates on each GPU; CUDA itself takes some hundred MB more. 0: the free memory.",
 )
 
 
@@ -322,7 +322,7 @@ class SpectrumSearchParameters(SearchParameters):
     @field_validator("enzyme", check_fields=False)
     @classmethod
     def _known_enzyme(cls, value: str) -> str:
-        return _asking(lambda: enzyme(value).name)
+        return _for_pydantic(lambda: enzyme(value).name)
 
     @field_validator("precursor_tolerance", "fragment_tolerance", check_fields=False)
     @classmethod
@@ -335,7 +335,7 @@ class SpectrumSearchParameters(SearchParameters):
     @field_validator("fixed_modifications", "variable_modifications", "second_pass_modifications", check_fields=False)
     @classmethod
     def _known_modifications(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        return _asking(lambda: tuple(str(parse_modification(one)) for one in value))
+        return _for_pydantic(lambda: tuple(str(parse_modification(name)) for name in value))
 
     @field_validator("isotope_errors", check_fields=False)
     @classmethod
@@ -361,9 +361,9 @@ class SpectrumSearchParameters(SearchParameters):
         return self
 
 
-def _asking(question):  # type: ignore[no-untyped-def]
-    """Return the answer, with the program's errors converted for pydantic."""
+def _for_pydantic(parse):  # type: ignore[no-untyped-def]
+    """Call a parser, with the errors of the program converted to those of pydantic."""
     try:
-        return question()
+        return parse()
     except ParameterError as error:
         raise ValueError(str(error)) from None

@@ -29,16 +29,16 @@ __all__ = [
     "PassRecord",
     "PassSettings",
     "SeriesCount",
-    "asked_passes",
     "engine_of_run",
     "passes_of_record",
     "passes_of_run",
     "read_passes",
+    "requested_passes",
     "series_counts",
     "widest",
 ]
 
-Told = TypeVar("Told")
+Content = TypeVar("Content")
 
 SearchedProteins = Literal["all", "found"]
 """Searched proteins: all of the databases, or only those identified by an earlier pass or run."""
@@ -66,7 +66,7 @@ _Modifications = Annotated[tuple[Annotated[_Text, AfterValidator(lambda name: pa
 
 
 class PassSettings(Protocol):
-    """Settings that a pass is done with, by the names that every search's parameters have for it."""
+    """Settings of a pass, named as in the parameters of every search."""
 
     enzyme: str
     missed_cleavages: int
@@ -80,18 +80,18 @@ class SeriesCount(NamedTuple):
     """Number of spectra of an activation ('' if unknown) searched for ion series, as symbols."""
 
     activation: _Text
-    letters: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]
+    symbols: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]
     n_spectra: _Count
 
     def __str__(self) -> str:
         named = f"{counted(self.n_spectra, 'spectrum', 'spectra')} {self.activation or 'of unknown activation'}"
-        return f"{named}: {', '.join(self.letters)}"
+        return f"{named}: {', '.join(self.symbols)}"
 
 
 def series_counts(index: SpectrumIndex) -> tuple[SeriesCount, ...]:
     """Return the ion series that spectra are searched for, with the number of spectra of each activation, the most frequent first."""
     result = [SeriesCount(*kind, n) for kind, n in index.activation_counts().items()]
-    return tuple(sorted(result, key=lambda one: (-one.n_spectra, one.activation)))
+    return tuple(sorted(result, key=lambda count: (-count.n_spectra, count.activation)))
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class PassRecord:
         )
         kinds = len(self.known_modifications)
         at_residues = f"{counted(kinds, 'kind')} of known modifications at their residues" if kinds else ""
-        modifications = "; ".join(one for one in (modifications, at_residues) if one)
+        modifications = "; ".join(part for part in (modifications, at_residues) if part)
         result = "" if self.proteins == "all" else f" found {f'by {self.source_run}' if self.source_run else 'before'}"
         proteins = counted(self.n_proteins, "protein") + result
         left = f" that {self.source_run} left" if self.source_run else ""
@@ -211,15 +211,15 @@ class PassRecord:
 _RECORDED = TypeAdapter(Annotated[tuple[PassRecord, ...], Field(max_length=_MAXIMUM_PASSES)])
 
 
-def _series_text(found: tuple[SeriesCount, ...]) -> str:
+def _series_text(counts: tuple[SeriesCount, ...]) -> str:
     """Return the ion series as the end of a sentence; with unknown activations only, without these."""
-    if not found:
+    if not counts:
         return ""
-    is_plain = len(found) == 1 and not found[0].activation
-    return f"; ions {', '.join(found[0].letters)}" if is_plain else f"; ions of {'; '.join(map(str, found))}"
+    is_plain = len(counts) == 1 and not counts[0].activation
+    return f"; ions {', '.join(counts[0].symbols)}" if is_plain else f"; ions of {'; '.join(map(str, counts))}"
 
 
-def asked_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
+def requested_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
     """Return the passes requested by parameters, for tables without a record; empty if it is not a peptide search.
 
     Raises
@@ -230,12 +230,12 @@ def asked_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
     if any(parameters.get(name) is None for name in ("enzyme", "precursor_tolerance", "fragment_tolerance")):
         return ()
     try:
-        return _passes(_asked(parameters))
+        return _passes(_requested(parameters))
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"the parameters do not tell how the search was done ({error})") from None
+        raise ParameterError(f"the parameters do not describe a search ({error})") from None
 
 
-def _asked(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _requested(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return records of the passes requested by parameters."""
     isotope_errors, specificity = parameters.get("isotope_errors", ()), parameters.get("specificity", "specific")
     variable, shift = list(parameters.get("variable_modifications", ())), parameters.get("mass_shift")
@@ -290,7 +290,7 @@ def read_passes(path: Path) -> tuple[PassRecord, ...]:
     StorageError
         It cannot be read, or does not hold what the program writes.
     """
-    return _told(path, passes_of_record)
+    return _read_record(path, passes_of_record)
 
 
 def engine_of_run(project: Project, run_id: str) -> str:
@@ -303,10 +303,10 @@ def engine_of_run(project: Project, run_id: str) -> str:
     """
     if not any(result.name == "run" for result in project.results(run_id)):
         return ""
-    return _told(project.table("run", run_id), lambda record: str(record.get("program") or "")[:_MAXIMUM_ENGINE])
+    return _read_record(project.table("run", run_id), lambda record: str(record.get("program") or "")[:_MAXIMUM_ENGINE])
 
 
-def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
+def _read_record(path: Path, extract: Callable[[dict[str, Any]], Content]) -> Content:
     """Return content of a run's record.
 
     Raises
@@ -319,9 +319,9 @@ def _told(path: Path, tell: Callable[[dict[str, Any]], Told]) -> Told:
             record = json.loads(file.read(_MAXIMUM_JSON))
         if not isinstance(record, dict):
             raise ParameterError("is not a record of a run")
-        return tell(record)
+        return extract(record)
     except (OSError, ValueError, TypeError, AttributeError, RecursionError, ParameterError) as error:
-        raise StorageError(f"{path}: does not tell how the search was done ({' '.join(str(error).split()):.200}). Search again.") from error
+        raise StorageError(f"{path}: does not describe a search ({' '.join(str(error).split()):.200}). Search again.") from error
 
 
 def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
@@ -330,7 +330,7 @@ def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
     Raises
     ------
     ParameterError
-        One is none.
+        A record is not valid.
     """
     try:
         return _RECORDED.validate_python(records)
@@ -341,4 +341,4 @@ def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
 
 def widest(tolerances: Iterable[Tolerance]) -> Tolerance | None:
     """Return the tolerance that includes all others at a typical peptide mass, or None."""
-    return max(tolerances, key=lambda one: one.width(_USUAL_MASS), default=None)
+    return max(tolerances, key=lambda tolerance: tolerance.width(_USUAL_MASS), default=None)

@@ -185,7 +185,7 @@ def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
 def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
     """Return what does not suit a file, at most one misfit of its tolerances or charges, one of its ions, and one of its label."""
     result = (_tolerance_misfit(content, settings), _series_misfit(content, settings), _label_misfit(content, settings))
-    return [one for one in result if one is not None]
+    return [advice for advice in result if advice is not None]
 
 
 def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:

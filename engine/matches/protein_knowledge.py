@@ -18,7 +18,7 @@ from proteoscope.engine.project.run import Run
 __all__ = ["write_protein_knowledge"]
 
 
-def write_protein_knowledge(run: Run, proteins: ProteinIndex, found: Iterable[str], *, is_translated: bool) -> None:
+def write_protein_knowledge(run: Run, proteins: ProteinIndex, accessions: Iterable[str], *, is_translated: bool) -> None:
     """Write what is known of the proteins that were found, by their accessions in order.
 
     The tables are `FEATURES` and `READING_FRAMES`, each where the database has such a thing.
@@ -28,18 +28,18 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, found: Iterable[st
     StorageError
         The disk refused.
     """
-    wanted = list(found)
+    wanted = list(accessions)
     if is_translated:
         places = [(accession, place) for accession in wanted if (place := place_of_frame(accession)) is not None]
         names = ("sequence", "first", "last", "strand")
         columns: dict[str, Any] = {name: [getattr(place, name) for _, place in places] for name in names}
         run.write_table(READING_FRAMES.name, READING_FRAMES.arrow({"accession": [accession for accession, _ in places], **columns}))
     if proteins.features is not None:
-        known = Texts(proteins.proteins.accession_bytes, proteins.proteins.accession_offsets)[: proteins.n_targets].strings()
-        numbers = {accession: i for i, accession in enumerate(known)}
+        stored = Texts(proteins.proteins.accession_bytes, proteins.proteins.accession_offsets)[: proteins.n_targets].strings()
+        numbers = {accession: i for i, accession in enumerate(stored)}
         chosen = np.array([numbers[accession] for accession in wanted if accession in numbers], np.int64)
         features = proteins.features.take(chosen)
         # Places in the entry of a variant count from where it is cut out.
         shift = np.repeat(proteins.first_in_whole()[chosen], np.diff(features.offsets)).astype(np.int32)
         features = replace(features, first=features.first + shift, last=features.last + shift)
-        run.write_table(FEATURES.name, features_table([known[i] for i in chosen.tolist()], features))
+        run.write_table(FEATURES.name, features_table([stored[i] for i in chosen.tolist()], features))

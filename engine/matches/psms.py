@@ -135,7 +135,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     occurrences, row = occurrences[retained], row[retained]
     occurrence_offsets = run_offsets(np.bincount(row, minlength=n))
 
-    known = () if proteins.known is None else proteins.known.modifications
+    modifications_of_database = () if proteins.known_modifications is None else proteins.known_modifications.modifications
     fixed, n_variable = peptides.digestion.fixed, len(variable)
     has = matches.modification != _NO_MODIFICATION
     rows = [np.nonzero(has)[0]]
@@ -144,8 +144,8 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     offsets, index = ranges(position, position + length)
     residues = np.asarray(proteins.proteins.residues)[index]
     residue_row = np.repeat(np.arange(n), length)
-    taken = taken_places(rows[0], sites[0], which[0], (*variable, *known), n_variable, length)
-    for number, modification in enumerate(fixed, start=n_variable + len(known)):
+    taken = taken_places(rows[0], sites[0], which[0], (*variable, *modifications_of_database), n_variable, length)
+    for number, modification in enumerate(fixed, start=n_variable + len(modifications_of_database)):
         if modification.position == "anywhere":
             carries = np.isin(residues, np.frombuffer(modification.residues.encode(), np.uint8))
             row_of_fixed, site = residue_row[carries], np.flatnonzero(carries) - offsets[residue_row[carries]] + 1
@@ -157,7 +157,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
         which.append(np.full(len(rows[-1]), number, np.int64))
     all_rows, all_sites, all_which = np.concatenate(rows), np.concatenate(sites), np.concatenate(which)
     order = np.lexsort((all_which, all_sites, all_rows))
-    modifications = (*variable, *known, *fixed)
+    modifications = (*variable, *modifications_of_database, *fixed)
     mass = np.array([modification.added_mass for modification in variable] or [0.0])
     adds = has & (matches.modification < n_variable)  # the mass of a form with known modifications is the dictionary's
     variable_mass = np.where(adds, mass[np.where(adds, matches.modification, 0)], 0.0).sum(axis=1)
@@ -219,7 +219,7 @@ def taken_places(
         Residues of each peptide.
     """
     replaces = np.array([not modification.comes_on_top for modification in modifications], np.bool_)
-    takes_residue = np.array([k >= n_variable or one.takes_residue for k, one in enumerate(modifications)], np.bool_)
+    takes_residue = np.array([k >= n_variable or modification.takes_residue for k, modification in enumerate(modifications)], np.bool_)
     place = np.array([modification.place for modification in modifications], np.int64)
     if not len(number):
         return number
@@ -233,16 +233,16 @@ def taken_places(
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
     """Return a number for each peptide that it shares with its decoy partner and that depends on its residues.
 
-    A decoy by reversal or shuffling holds its partner's residues in another order, but for those at which the enzyme cuts: reversal hands
-    these on to the neighbour. So the number is a hash of the residues without them, whatever their order. Peptides of the same composition
-    share it too, which costs nothing but a little freedom in splitting them.
+    A decoy by reversal or shuffling has its partner's residues in another order, except where the enzyme cuts; reversal moves these
+    to the neighbouring peptide. The number is therefore a hash of the other residues that does not depend on their order. Peptides of
+    the same composition share it too, which only makes the split of the data slightly coarser.
 
     Parameters
     ----------
     residues
-        Uint8 (r,), capital letters of all peptides in a row.
+        uint8 (r,), the residues of all peptides in a row, as capitals.
     offsets
-        Int64 (n + 1,), where each begins.
+        int64 (n + 1,), start of each peptide.
 
     Returns
     -------
@@ -251,8 +251,8 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
     Examples
     --------
     >>> from proteoscope.engine.chemistry.enzymes import enzyme
-    >>> letters = np.frombuffer(b"PEPTLDEKEDITPEPRPEPSLDEK", np.uint8)
-    >>> first, decoy, other = peptide_families(letters, np.array([0, 8, 16, 24]), enzyme("Trypsin")).tolist()
+    >>> residues = np.frombuffer(b"PEPTLDEKEDITPEPRPEPSLDEK", np.uint8)
+    >>> first, decoy, other = peptide_families(residues, np.array([0, 8, 16, 24]), enzyme("Trypsin")).tolist()
     >>> first == decoy, first == other
     (True, False)
     """

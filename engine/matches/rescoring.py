@@ -227,7 +227,7 @@ def rescore(
         weights = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
         of_all = [_scores(learnt_from, weight) for weight in weights]
         models, shape = np.stack(weights), (divisions, folds)
-        centre, width = np.array([one.mean() for one in of_all]), np.array([max(float(one.std()), 1e-12) for one in of_all])
+        centre, width = np.array([scores.mean() for scores in of_all]), np.array([max(float(scores.std()), 1e-12) for scores in of_all])
         unscaled = LearntScore(
             mean, spread, models.reshape(*shape, -1), centre.reshape(shape), width.reshape(shape), 0.0, -1.0, settings.seed
         )

@@ -76,7 +76,7 @@ class RunTables:
         result = self.counts
         rate = "without decoys" if self._parameters.decoys == "none" else f"at {self._parameters.fdr:.3g} FDR"
         return (
-            ", ".join(counted(result[name], one) for name, one in (("psms", "PSM"), ("peptides", "peptide"), ("proteins", "protein")))
+            ", ".join(counted(result[name], noun) for name, noun in (("psms", "PSM"), ("peptides", "peptide"), ("proteins", "protein")))
             + f" {rate}"
         )
 

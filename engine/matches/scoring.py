@@ -18,7 +18,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fragment_index import FragmentIndexSearch
 from proteoscope.engine.matches.fragment_intensities import has_predicted_series
 from proteoscope.engine.matches.scoring_settings import MatchSettings, heaviest_ion, scoring_settings
-from proteoscope.engine.matches.spectrum_scoring import hits_of, work_of
+from proteoscope.engine.matches.spectrum_scoring import create_workload, view_hits
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.counts import scoring_costs
 from proteoscope.kernels.cpu.fragment_intensities import IONS, match_bonds
@@ -31,7 +31,7 @@ from proteoscope.kernels.score_kinds import score_kind
 
 __all__ = ["Matches", "ScoringBySeries", "ScoringPass", "joined_matches", "plan_by_series", "plan_scoring"]
 
-_KEPT = 5  # candidates of each query: the next different peptide gives the delta score
+_HITS = 5  # candidates of each query: the next different peptide gives the delta score
 _MB = 1_000_000
 _ROWS_FITTED = 512
 
@@ -102,10 +102,10 @@ def joined_matches(parts: Sequence[Matches]) -> Matches:
 
 @dataclass(frozen=True)
 class ScoringPass:
-    """A planned pass of spectra against peptides, which scores them; made by `plan_scoring`.
+    """A planned scoring pass of spectra against peptides; created by `plan_scoring`.
 
-    On the cards of the resources where there are any, on the processor's threads beside them when they are `with_processor`; on the threads
-    alone where there are no cards, and what the cards cannot do.
+    It runs on the GPUs of the resources, together with the CPU if these are `with_processor`. The CPU alone computes what GPUs cannot, and
+    everything if there is no GPU.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class ScoringPass:
         with self._open() as session:
             if not fragments.is_worthwhile(self.n_candidates, self.compile_index):
                 return self._scored_one_by_one(session)
-        hits = hits_of(session.no_rows({"phase": "search"}, len(self.n_candidates)), self.workload.settings["histogram_width"])
+        hits = view_hits(session.no_rows({"phase": "search"}, len(self.n_candidates)), self.workload.settings["histogram_width"])
         fragments.run(hits)
         return hits
 
@@ -170,14 +170,14 @@ class ScoringPass:
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
         too_full = peaks > MAXIMUM_PEAKS[self.settings.score] if self.resources.has_cards else np.zeros(len(peaks), bool)
         if not too_full.any():
-            return hits_of(session.run(state), self.workload.settings["histogram_width"])
+            return view_hits(session.run(state), self.workload.settings["histogram_width"])
         rows = session.no_rows(state, len(cost))
         with Executor(self.resources).session(self.workload, with_cards=False) as on_threads:
             for part, chosen in ((session, ~too_full), (on_threads, too_full)):
                 items = np.flatnonzero(chosen)
                 for name, column in part.run(state, items).items():
                     rows[name][items] = column
-        return hits_of(rows, self.workload.settings["histogram_width"])
+        return view_hits(rows, self.workload.settings["histogram_width"])
 
     def run(self, *, with_bonds: bool = False) -> Matches:
         """Return the best candidates of each spectrum with all scores; `with_bonds` adds the peaks of each bond (series b and y)."""
@@ -197,7 +197,7 @@ class ScoringPass:
         offsets = run_offsets(self.peptides.length[rows["peptide"]].astype(np.int64))
         bonds = np.zeros((offsets[-1], IONS), np.float32)
         symbols = list(dict.fromkeys(index.series))
-        b, y = ([symbol for symbol in symbols if symbol in ends].index(one) for one, ends in (("b", "abc"), ("y", "xyz")))
+        b, y = ([symbol for symbol in symbols if symbol in ends].index(series) for series, ends in (("b", "abc"), ("y", "xyz")))
 
         def match(part: Partition) -> None:
             match_bonds(*of_matches, (b, y), offsets, part.first, part.last, bonds, stop)
@@ -232,12 +232,12 @@ def plan_scoring(
     # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
     maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), heaviest_ion(peptides, modifications))
     settings = scoring_settings(parameters, index.series, maximum_mz)
-    workload = work_of(
+    workload = create_workload(
         index,
         peptides,
         modifications,
         settings,
-        kept=max(_KEPT, parameters.hits_per_spectrum + 1),
+        hits_per_query=max(_HITS, parameters.hits_per_spectrum + 1),
         slots=max(1, parameters.maximum_modifications),
         histogram_width=score_kind(parameters.score)[1].histogram_width,
     )
@@ -272,7 +272,9 @@ class ScoringBySeries:
         with_bonds : bool
             True if the peaks of each bond are needed too, of spectra with b and y ions; bonds of others have no peaks.
         """
-        result = [one.run(with_bonds=with_bonds and has_predicted_series(one.index.series)) for one in self.passes]
+        result = [
+            scoring_pass.run(with_bonds=with_bonds and has_predicted_series(scoring_pass.index.series)) for scoring_pass in self.passes
+        ]
         if with_bonds:
             result = [self._with_all_bonds(matches) for matches in result]
         if len(result) == 1:
@@ -281,7 +283,7 @@ class ScoringBySeries:
         order = np.argsort(every.spectrum, kind="stable")
         if not with_bonds:
             return every.take(order)
-        weights, has_bonds = (np.concatenate([getattr(one, name) for one in result]) for name in ("bond_weights", "has_bonds"))
+        weights, has_bonds = (np.concatenate([getattr(part, name) for part in result]) for name in ("bond_weights", "has_bonds"))
         rows, _ = take_runs(np.arange(len(weights)), run_offsets(self._lengths(every)), order)
         return replace(every.take(order), bond_weights=weights[rows], has_bonds=has_bonds[order])
 
@@ -340,7 +342,7 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
     )  # an entry with known modifications has its peptide's
     rival = np.full(n, 0.0)
     open_rows = np.ones(n, bool)
-    for step in range(1, _KEPT):
+    for step in range(1, _HITS):
         other = np.minimum(np.arange(n) + step, max(n - 1, 0))
         same_spectrum = (np.arange(n) + step < n) & (spectrum[other] == spectrum)
         rival = np.where(open_rows & same_spectrum, score[other], rival)

@@ -70,14 +70,14 @@ def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) 
     return ion_settings(parameters, series, maximum_mz, parameters.score)
 
 
-def ion_settings(parameters: IonSettings, letters: str, maximum_mz: float, score: str) -> ScoringSettings:
+def ion_settings(parameters: IonSettings, symbols: str, maximum_mz: float, score: str) -> ScoringSettings:
     """Return the settings of the scoring kernels for parameters without a choice of score."""
     precursor = absolute_and_relative(parameters.precursor_tolerance)
     fragment = parameters.fragment_tolerance
     # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
     bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
     isotope_errors = sorted(parameters.isotope_errors, reverse=True)
-    series = [(symbol, SERIES_MASS[symbol] + PROTON_MASS) for symbol in dict.fromkeys(letters)]
+    series = [(symbol, SERIES_MASS[symbol] + PROTON_MASS) for symbol in dict.fromkeys(symbols)]
     low_resolution = parameters.correlation_bin > 0.5
     return ScoringSettings(
         *precursor,
@@ -122,7 +122,7 @@ def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> 
 
 
 def modification_arrays(
-    modifications: Sequence[SearchModification], parameters: FormSettings, known: KnownSites | None = None
+    modifications: Sequence[SearchModification], parameters: FormSettings, sites: KnownSites | None = None
 ) -> ModificationArrays:
     """Return variable modifications with the combinations that a peptide may carry, and those that it carries at known residues.
 
@@ -145,12 +145,12 @@ def modification_arrays(
     # An end can carry one modification: combinations with two on the same end are impossible and only cost time.
     ends = np.array([[place in (1, 3), place in (2, 4)] for place in places], np.int64).reshape(-1, 2)
     counts = counts[((counts @ ends) <= 1).all(axis=1)]
-    of_known = np.zeros(0) if known is None else known.mass
+    of_known = np.zeros(0) if sites is None else sites.mass
     if len(mass) + len(of_known) > _MOST_MODIFICATIONS:
         raise ParameterError(
             f"variable_modifications: {len(mass):,}, and {len(of_known):,} that the database knows, are more than {_MOST_MODIFICATIONS}"
         )
-    places_of_known = np.zeros(0, np.int64) if known is None else known.place
+    places_of_known = np.zeros(0, np.int64) if sites is None else sites.place
     return ModificationArrays(
         np.concatenate((mass, of_known)),
         np.array(masks, np.uint32),

@@ -153,13 +153,13 @@ class Named:
 
 
 class _Entry(NamedTuple):
-    """A name at one kind of site: `letter` 0 to 25, 26 for any."""
+    """A name at a type of site; `residue` is 0 to 25, or 26 for any."""
 
     mass: float
     tier: int
     name: str
     unimod_id: int | None
-    letter: int
+    residue: int
     place: Position
 
 
@@ -167,14 +167,14 @@ class _Entry(NamedTuple):
 def _catalogue() -> tuple[_Entry, ...]:
     """Unimod by site, and the amino-acid exchanges, for residues without a fixed modification."""
     entries, exchanges, ids = list[_Entry](), set[str](), dict[str, int]()
-    for one in unimod():
-        ids[one.title] = one.id
-        for site in one.sites:
-            if site.classification == _EXCHANGE or not one.mass:
+    for entry in unimod():
+        ids[entry.title] = entry.id
+        for site in entry.sites:
+            if site.classification == _EXCHANGE or not entry.mass:
                 continue
             symbol = ord(site.residue) - 65 if site.residue else _ANY
             tier = _TIER_OF_OTHER if site.is_hidden else USUAL_TIER
-            entries.append(_Entry(one.mass, tier, one.title, one.id, symbol, site.position))
+            entries.append(_Entry(entry.mass, tier, entry.title, entry.id, symbol, site.position))
     for before in _STANDARD:
         for after in _STANDARD:
             mass = float(RESIDUE_MASS[ord(after) - 65] - RESIDUE_MASS[ord(before) - 65])
@@ -187,24 +187,26 @@ def _catalogue() -> tuple[_Entry, ...]:
 
 def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
     """Return all names by mass, with those of residues and ends already fixed."""
-    held = {ord(symbol) - 65: one for one in fixed if one.position == "anywhere" for symbol in one.residues}
-    ends = {one.position for one in fixed if one.position != "anywhere"}
+    held = {
+        ord(symbol) - 65: modification for modification in fixed if modification.position == "anywhere" for symbol in modification.residues
+    }
+    ends = {modification.position for modification in fixed if modification.position != "anywhere"}
     entries = []
-    for one in _catalogue():
-        holder = held.get(one.letter)
-        if one.place in ends and one.letter == _ANY:
+    for entry in _catalogue():
+        holder = held.get(entry.residue)
+        if entry.place in ends and entry.residue == _ANY:
             continue
         if holder is None:
-            entries.append(one)
-        elif one.tier == _TIER_OF_EXCHANGE:
-            entries.append(one._replace(mass=one.mass - holder.mass))
-        elif one.unimod_id != holder.unimod_id:
-            entries.append(one._replace(mass=one.mass - holder.mass, name=f"{one.name} instead of {holder.name}", unimod_id=None))
+            entries.append(entry)
+        elif entry.tier == _TIER_OF_EXCHANGE:
+            entries.append(entry._replace(mass=entry.mass - holder.mass))
+        elif entry.unimod_id != holder.unimod_id:
+            entries.append(entry._replace(mass=entry.mass - holder.mass, name=f"{entry.name} instead of {holder.name}", unimod_id=None))
     entries += [
-        _Entry(-one.mass, USUAL_TIER, f"without {one.name}", None, ord(symbol) - 65, "anywhere")
-        for one in fixed
-        if one.position == "anywhere"
-        for symbol in one.residues
+        _Entry(-modification.mass, USUAL_TIER, f"without {modification.name}", None, ord(symbol) - 65, "anywhere")
+        for modification in fixed
+        if modification.position == "anywhere"
+        for symbol in modification.residues
     ]
     return sorted(entries)
 
@@ -219,7 +221,7 @@ def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) 
 
     Returns
     -------
-    (n,) int64, the first tier that has a name which fits, pairs left out (`TIERS` - 1 is none); (n,) float64, dalton, infinite for none.
+    (n,) int64, first tier with a fitting name, without pairs, or `TIERS` - 1; (n,) float64, dalton, infinite if no name fits.
     """
     tier, distance = np.full(len(shifts.shift), _NO_TIER), np.full(len(shifts.shift), np.inf)
     entries = _entries(fixed)
@@ -227,10 +229,10 @@ def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) 
     for part in (slice(first, first + _ROWS_AT_ONCE) for first in range(0, len(shifts.shift), _ROWS_AT_ONCE)):
         some = shifts.part(part)
         allowed = _bits(some.score >= some.score.max(axis=1, initial=-np.inf)[:, None] - _NEAR)
-        rows, which, _ = _fitting(some, entries, allowed, _letter_bits(some))
+        rows, which, _ = _fitting(some, entries, allowed, _residue_bits(some))
         ends = [(end.rows, end.mass) for end in _ends(some, allowed)]
-        rows = np.concatenate([rows, *(one for one, _ in ends)])
-        error = np.abs(some.shift[rows] - np.concatenate([mass[which], *(one for _, one in ends)]))
+        rows = np.concatenate([rows, *(end_rows for end_rows, _ in ends)])
+        error = np.abs(some.shift[rows] - np.concatenate([mass[which], *(mass_errors for _, mass_errors in ends)]))
         likely = np.concatenate([of_entry[which], np.full(len(rows) - len(which), END_TIER)])
         order = np.lexsort((error, likely, rows))
         leads = order[np.append(True, rows[order][1:] != rows[order][:-1])] if len(rows) else order
@@ -267,7 +269,7 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
     allowed = _bits(shifts.score >= best[:, None] - _NEAR)
     first = shifts.score.argmax(axis=1).astype(np.int64) + 1
     loss = np.zeros(n, np.int64) if loss is None else loss
-    entries, symbols = _entries(fixed), _letter_bits(shifts)
+    entries, symbols = _entries(fixed), _residue_bits(shifts)
     fits = list(_fits_of_entries(shifts, entries, allowed, symbols, loss))
     for row, name, mass, place in _other_ends(shifts, allowed, enzyme):
         end: Position = "peptide N-term" if place == 0 else "peptide C-term"
@@ -280,21 +282,21 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
 
 
 def _fits_of_entries(
-    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], letters: NDArray[np.uint64], loss: NDArray[np.int64]
+    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64], loss: NDArray[np.int64]
 ) -> Iterator[_Fit]:
     """Modifications and exchanges. The one that the precursor's loss speaks for goes before all others."""
-    rows, which, places = _fitting(shifts, entries, allowed, letters)
+    rows, which, places = _fitting(shifts, entries, allowed, residue_bits)
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
     standing = 2 * _STANDING[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
     modifications = [
-        SearchModification(entry.name, entry.unimod_id, entry.mass, "" if entry.letter == _ANY else chr(entry.letter + 65), entry.place)
+        SearchModification(entry.name, entry.unimod_id, entry.mass, "" if entry.residue == _ANY else chr(entry.residue + 65), entry.place)
         for entry in entries
     ]
-    for row, number, one, far, place in zip(*(column.tolist() for column in (rows, which, standing, error, places)), strict=True):
+    for row, number, rank, far, place in zip(*(column.tolist() for column in (rows, which, standing, error, places)), strict=True):
         entry = entries[number]
         age = entry.unimod_id or _NEWEST  # of names for one mass the oldest is the usual
-        yield _Fit(row, one, far, age, _site(entry, place, shifts, row), modifications[number])
+        yield _Fit(row, rank, far, age, _site(entry, place, shifts, row), modifications[number])
 
 
 def _chosen(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
@@ -324,7 +326,7 @@ def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
     return (truths.astype(np.uint64) << np.arange(truths.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
 
 
-def _letter_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
+def _residue_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
     """Return (n, 27) uint64 sites of each residue, and of any."""
     offsets, index = ranges(shifts.position, shifts.position + shifts.length)
     row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
@@ -336,7 +338,7 @@ def _letter_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
 
 
 def _fitting(
-    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], letters: NDArray[np.uint64]
+    shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Rows, entries that fit them, and the residue (from 0) where they fit best."""
     mass = np.array([entry.mass for entry in entries])
@@ -344,13 +346,13 @@ def _fitting(
     high = np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right")
     offsets, which = ranges(low, high)
     rows = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
-    symbol = np.array([entry.letter for entry in entries], np.int64)[which]
+    symbol = np.array([entry.residue for entry in entries], np.int64)[which]
     kinds: list[Position] = ["anywhere", "peptide N-term", "peptide C-term", "protein N-term", "protein C-term"]
     place = np.array([kinds.index(entry.place) for entry in entries])[which]
     at_start, at_end = np.uint64(1), np.uint64(1) << (shifts.length[rows] - 1).astype(np.uint64)
     mask = np.where(np.isin(place, (1, 3)), at_start, np.where(np.isin(place, (2, 4)), at_end, _ALL))
     mask = np.where((place == 3) & ~shifts.is_protein_start[rows] | (place == 4) & ~shifts.is_protein_end[rows], np.uint64(0), mask)
-    places = allowed[rows] & letters[rows, symbol] & mask
+    places = allowed[rows] & residue_bits[rows, symbol] & mask
     fits = np.flatnonzero(places)
     rows, which, places = rows[fits], which[fits], places[fits]
     is_place = (places[:, None] >> np.arange(64, dtype=np.uint64)[None]) & np.uint64(1) > 0
@@ -359,9 +361,9 @@ def _fitting(
 
 def _site(entry: _Entry, place: int, shifts: ShiftPlaces, row: int) -> int:
     """Return the site of a name that fits residue `place`, from 0: the terminus itself for terminal names."""
-    if entry.letter == _ANY and entry.place.endswith("N-term"):
+    if entry.residue == _ANY and entry.place.endswith("N-term"):
         return 0
-    return int(shifts.length[row]) + 1 if entry.letter == _ANY and entry.place.endswith("C-term") else place + 1
+    return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.place.endswith("C-term") else place + 1
 
 
 class _End(NamedTuple):
@@ -426,7 +428,7 @@ def _described(
     return row, f"{what} {'+' if sign > 0 else '-'}{text} ({end})", mass, 0 if is_start else int(shifts.length[row]) + 1
 
 
-def _pairs(shifts: ShiftPlaces, entries: list[_Entry], letters: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
+def _pairs(shifts: ShiftPlaces, entries: list[_Entry], residue_bits: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
     """Rows that two usual modifications explain which the peptide has sites for, and these."""
     usual: dict[tuple[str, float], list[_Entry]] = {}
     for entry in entries:
@@ -437,7 +439,9 @@ def _pairs(shifts: ShiftPlaces, entries: list[_Entry], letters: NDArray[np.uint6
         (a[1] + b[1], i, j) for (i, a), (j, b) in combinations_with_replacement(list(enumerate(keys)), 2) if abs(a[1] + b[1]) > 1.0
     )
     mass = np.array([pair[0] for pair in pairs])
-    sites = np.stack([_sites_of(usual[key], shifts, letters) for key in keys]) if keys else np.zeros((0, len(shifts.shift)), np.uint64)
+    sites = (
+        np.stack([_find_sites(usual[key], shifts, residue_bits) for key in keys]) if keys else np.zeros((0, len(shifts.shift)), np.uint64)
+    )
     low = np.searchsorted(mass, shifts.shift - shifts.tolerance)
     offsets, which = ranges(low, np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right"))
     row = np.repeat(np.arange(len(shifts.shift)), np.diff(offsets))
@@ -447,19 +451,19 @@ def _pairs(shifts: ShiftPlaces, entries: list[_Entry], letters: NDArray[np.uint6
     return [(int(row[i]), f"{keys[of_pair[i, 0]][0]} + {keys[of_pair[i, 1]][0]}", float(mass[which[i]])) for i in fits.tolist()]
 
 
-def _sites_of(entries: list[_Entry], shifts: ShiftPlaces, letters: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _find_sites(entries: list[_Entry], shifts: ShiftPlaces, residue_bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """(n,) uint64: places where a modification may sit, wherever the spectrum has the shift."""
     at_end = np.uint64(1) << (shifts.length - 1).astype(np.uint64)
     bits = np.zeros(len(shifts.shift), np.uint64)
     for entry in entries:
-        own = letters[:, entry.letter]
+        sites = residue_bits[:, entry.residue]
         if entry.place.endswith("N-term"):
-            own = own & np.uint64(1)
+            sites = sites & np.uint64(1)
         elif entry.place.endswith("C-term"):
-            own = own & at_end
+            sites = sites & at_end
         if entry.place == "protein N-term":
-            own = np.where(shifts.is_protein_start, own, np.uint64(0))
+            sites = np.where(shifts.is_protein_start, sites, np.uint64(0))
         elif entry.place == "protein C-term":
-            own = np.where(shifts.is_protein_end, own, np.uint64(0))
-        bits |= own
+            sites = np.where(shifts.is_protein_end, sites, np.uint64(0))
+        bits |= sites
     return bits

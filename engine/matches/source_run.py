@@ -72,11 +72,12 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     kinds = identifying_kinds()
     done = [run for run in project.runs() if run.kind in kinds and run.status == "done"]
     more = [run for run in project.runs() if run.kind in also and run.kind not in kinds and run.status == "done"]
-    chosen = next((one for one in (*reversed(done), *reversed(more)) if one.id == run or not run), None)
+    chosen = next((candidate for candidate in (*reversed(done), *reversed(more)) if candidate.id == run or not run), None)
     if chosen is None:
-        if run and any(one.id == run for one in project.runs()):
+        if run and any(listed.id == run for listed in project.runs()):
             raise ParameterError(
-                f"run = '{run:.60}' is no finished identification; there are {', '.join(one.id for one in (*done, *more)) or 'none'}"
+                f"run = '{run:.60}': expected a finished identification; finished are "
+                f"{', '.join(each.id for each in (*done, *more)) or 'none'}"
             )
         what = f"has no run {run:.60}" if run else "holds no finished identification"
         raise InputError(folder, what, remedy="Identify spectra into this project first")
@@ -101,7 +102,7 @@ def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
     InputError
         The explanation does not say what it explains.
     """
-    if not any(one.id == run and one.kind == EXPLAIN and one.status == "done" for one in project.runs()):
+    if not any(listed.id == run and listed.kind == EXPLAIN and listed.status == "done" for listed in project.runs()):
         return run, None
     source = project.record(run).get("source_run")
     if not isinstance(source, str):
@@ -115,14 +116,14 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
     Raises
     ------
     InputError
-        The table is none of explained spectra, or tells of others than the identification's `n_spectra`.
+        The table does not contain explained spectra, or contains spectra outside the identification's `n_spectra`.
     """
     with TableFile(path, table_of_kind(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
         table = source.read(tuple(columns))
         table = table.filter(pa.compute.fill_null(pa.compute.less_equal(table["q_value"], maximum_q_value), False))
         spectrum = table["spectrum"].to_numpy()
         if len(spectrum) and spectrum.max() >= n_spectra:
-            raise source.damaged("tells of a spectrum that the identification has not", "spectrum")
+            raise source.damaged("contains a spectrum that the identification does not have", "spectrum")
     return table
 
 
@@ -172,9 +173,9 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
     rows = identified_spectra(result.psms, len(table), maximum_q_value)
     file, index = file[rows], table["spectrum_index"].to_numpy()[rows]
     of_content: dict[str, NDArray[np.int64]] = {}
-    for number, one in enumerate(inputs):
-        # Copies of a file are one: what is identified in either is.
-        of_content[one.sha256] = np.union1d(of_content.get(one.sha256, index[:0]), index[file == number])
+    for number, run_input in enumerate(inputs):
+        # Copies of a file count as one file, with the spectra that were identified in any of them.
+        of_content[run_input.sha256] = np.union1d(of_content.get(run_input.sha256, index[:0]), index[file == number])
     return result.run, of_content
 
 

@@ -18,7 +18,7 @@ from proteoscope.kernels.layouts import HitArrays, ModificationArrays, PeptideAr
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.scoring import SpectrumSearch
 
-__all__ = ["KIND", "SpectraAgainstPeptides", "hits_of", "work_of"]
+__all__ = ["KIND", "SpectraAgainstPeptides", "create_workload", "view_hits"]
 
 KIND = "spectra"
 _COUNTED_TOGETHER = 1 << 16  # queries between two looks at a cancel
@@ -26,17 +26,17 @@ _HISTOGRAM_BINS = 96
 _NONE = 255
 
 
-def work_of(
+def create_workload(
     index: SpectrumIndex,
     peptides: PeptideArrays,
     modifications: ModificationArrays,
     settings: ScoringSettings,
     *,
-    kept: int,
+    hits_per_query: int,
     slots: int,
     histogram_width: float,
 ) -> Workload:
-    """Return the workload of scoring queries against peptides, with `kept` candidates of each and `slots` for modifications.
+    """Return the workload of scoring queries against peptides, with `hits_per_query` candidates of each and `slots` for modifications.
 
     A first round with the state ``{"phase": "count"}`` counts candidates; one with ``"search"`` and the ``cost`` of each query scores them.
     """
@@ -49,12 +49,12 @@ def work_of(
             "modifications": modifications._asdict(),
             "settings": settings._asdict(),
         },
-        {"kept": kept, "slots": slots, "histogram_width": histogram_width},
+        {"hits_per_query": hits_per_query, "slots": slots, "histogram_width": histogram_width},
     )
 
 
-def hits_of(rows: Rows, histogram_width: float) -> HitArrays:
-    """Rows as the kernels have them."""
+def view_hits(rows: Rows, histogram_width: float) -> HitArrays:
+    """Return rows as the layout of the kernels, without copying."""
     return HitArrays(**rows, histogram_width=histogram_width)
 
 
@@ -91,13 +91,13 @@ class SpectraAgainstPeptides:
 
 
 def _no_hits(workload: Workload, n: int) -> dict[str, NDArray]:
-    retained, slots = workload.settings["kept"], workload.settings["slots"]
+    n_hits, slots = workload.settings["hits_per_query"], workload.settings["slots"]
     return {
-        "score": np.full((n, retained), -np.inf, np.float32),
-        "peptide": np.full((n, retained), -1, np.int64),
-        "isotope_error": np.zeros((n, retained), np.int8),
-        "site": np.full((n, retained, slots), _NONE, np.uint8),
-        "modification": np.full((n, retained, slots), _NONE, np.uint8),
+        "score": np.full((n, n_hits), -np.inf, np.float32),
+        "peptide": np.full((n, n_hits), -1, np.int64),
+        "isotope_error": np.zeros((n, n_hits), np.int8),
+        "site": np.full((n, n_hits, slots), _NONE, np.uint8),
+        "modification": np.full((n, n_hits, slots), _NONE, np.uint8),
         "n_candidates": np.zeros(n, np.int64),
         "histogram": np.zeros((n, _HISTOGRAM_BINS), np.int32),
     }
@@ -136,7 +136,7 @@ class _Computation:
             return
         of_part = _some(self._queries, slice(first, last))
         rows, done = _no_hits(self._workload, last - first), 0
-        hits = hits_of(rows, self._workload.settings["histogram_width"])
+        hits = view_hits(rows, self._workload.settings["histogram_width"])
         with closing(self._search.search_queries(self._spectra, of_part, hits, 0, last - first)) as ends:
             for end in ends:
                 yield PartialResult(first + end, {name: column[done:end] for name, column in rows.items()})

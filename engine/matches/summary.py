@@ -48,8 +48,8 @@ class MatchSummary(Summary):
     def counts(self) -> list[Count]:
         """Return PSMs, peptides and protein groups at the false discovery rate with their uncertainty; all without decoys."""
         return [
-            Count.judged(number, one, several, known, self.fdr) if self.has_decoys else Count(number, one, several)
-            for number, one, several, known in (
+            Count.judged(number, singular, plural, interval, self.fdr) if self.has_decoys else Count(number, singular, plural)
+            for number, singular, plural, interval in (
                 (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
                 (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),
                 (self.n_proteins, "protein", "proteins", self.certainty["proteins"]),
@@ -61,11 +61,11 @@ class MatchSummary(Summary):
         lines = [
             f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} searched against "
             f"{counted(self.n_proteins_in_database, 'protein')}",
-            *(one.sentence() for one in self.passes),
+            *(search_pass.sentence() for search_pass in self.passes),
             f"At {self.fdr * 100:.3g} % FDR:" if self.has_decoys else WITHOUT_DECOYS,
         ]
         more = "", f" ({counted(self.n_sequences, 'sequence')})", ""
-        return lines + [one.line(text) for one, text in zip(self.counts(), more, strict=True)]
+        return lines + [count.line(text) for count, text in zip(self.counts(), more, strict=True)]
 
     def record(self) -> dict[str, Any]:
         """Return the record, with passes as in ``run.json``."""

@@ -24,7 +24,7 @@ _QUERIES, _PEPTIDES = 20_000, 250_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
 _IONS, _NOISE = 24, 60  # peaks of a spectrum
 _TEXT, _RESIDUES_OF_PEPTIDE = 1 << 20, 4
-_KEPT, _SLOTS, _MORE = 5, 1, 3
+_HITS, _SLOTS, _MORE = 5, 1, 3
 _BINS = 96
 _RESIDUES = (
     "GASPVTCLINDQKEMHFRYW",
@@ -133,7 +133,7 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
         2,
     )
     reach = precursor[0] + precursor[1] * queries.mass
-    ends = [np.searchsorted(peptides.mass, queries.mass - one + sign * reach) for one in (0.0, shift[0]) for sign in (-1, 1)]
+    ends = [np.searchsorted(peptides.mass, queries.mass - offset + sign * reach) for offset in (0.0, shift[0]) for sign in (-1, 1)]
     return MadeSearch(spectra, queries, peptides, modifications, settings, ends[1] - ends[0] + ends[3] - ends[2])
 
 
@@ -151,8 +151,8 @@ def sample_spectra(size: float, seed: int) -> Sample:
     """Return queries with windows of 0.1 dalton: counted, then scored."""
     n = max(20, round(_QUERIES * size**0.75))
     made = made_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
-    workload = spectrum_scoring.work_of(
-        made.index, made.peptides, made.modifications, made.settings, kept=_KEPT, slots=_SLOTS, histogram_width=0.5
+    workload = spectrum_scoring.create_workload(
+        made.index, made.peptides, made.modifications, made.settings, hits_per_query=_HITS, slots=_SLOTS, histogram_width=0.5
     )
     cost = counts.scoring_costs(made.candidates, made.queries.mass, is_modified=True)
     return Sample(workload, [{"phase": "count"}, {"phase": "search", "cost": cost}])
@@ -163,7 +163,7 @@ def sample_fragments(size: float, seed: int) -> Sample:
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)
-    workload = fragment_scoring.work_of(
+    workload = fragment_scoring.create_workload(
         made.index,
         made.peptides,
         made.modifications,
@@ -182,7 +182,7 @@ def sample_fragments(size: float, seed: int) -> Sample:
     ions = 2.0 * (float(made.peptides.length.mean()) - 1.0)
     charges = np.maximum(1, np.minimum(2, made.queries.charge - 1))
     state = {
-        **empty_best(n, _KEPT + _MORE)._asdict(),
+        **empty_best(n, _HITS + _MORE)._asdict(),
         "histogram": np.zeros((n, _BINS), np.int32),
         "n_candidates": np.zeros(n, np.int64),
         "cost": counts.fragment_index_search(forms, ions, charges, covered),

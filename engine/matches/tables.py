@@ -230,10 +230,10 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
         learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
         outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
         score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
-    message = "; ".join(one for one in (message, intensities) if one)
+    message = "; ".join(text for text in (message, intensities) if text)
     psms = replace(psms, bonds=None)  # used nowhere else
     scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
-    return _judged(Scored(psms, score, unknown, unknown, _kept(features), message, scale=scale, learnt=learnt), settings)
+    return _with_error_rates(Scored(psms, score, unknown, unknown, _compact(features), message, scale=scale, learnt=learnt), settings)
 
 
 def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
@@ -249,7 +249,7 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
         if first.learnt.rescoring is not None:
             score = first.learnt.rescoring.score(features, score, second.peptide_family)
     n, psms = len(first.psms), joined_psms(first.psms, replace(second, bonds=None))
-    score, new = np.concatenate((first.score, score)), _kept(features)
+    score, new = np.concatenate((first.score, score)), _compact(features)
     retained = _rows_of_better_pass(psms, score, n)
     joined = replace(
         first,
@@ -260,15 +260,15 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
         features={name: np.concatenate((column, new[name]))[retained] for name, column in first.features.items()},
         is_second=retained >= n,
     )
-    return _judged(joined, settings)
+    return _with_error_rates(joined, settings)
 
 
-def _kept(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
+def _compact(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
     """Return the features as written, reduced in size since they were already used for training."""
     return {name: column.astype(np.float32) for name, column in features.items()}
 
 
-def _judged(scored: Scored, settings: ReportSettings) -> Scored:
+def _with_error_rates(scored: Scored, settings: ReportSettings) -> Scored:
     """Add q-values and posterior errors of the best of each spectrum."""
     psms, first = scored.psms, scored.psms.rank == 1
     if scored.learnt is None or not first.any():
@@ -317,7 +317,7 @@ def error_rates(
 
 
 def _intensities(
-    psms: Psms, judged: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
+    psms: Psms, matches: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
 ) -> tuple[IntensityModel | None, str]:
     """Return the intensity model and a sentence on what was learnt or why nothing is predicted, '' if not requested."""
     if not settings.predicted_intensities:
@@ -325,7 +325,7 @@ def _intensities(
     why = why_not_predicted(settings, series, psms.modifications)
     if why or psms.bonds is None:
         return None, f"fragment intensities are not predicted: {why or 'a label of the second pass changes them'}"
-    model, message = learn_intensities(psms.bonds, judged, settings.fragment_tolerance, resources.progress)
+    model, message = learn_intensities(psms.bonds, matches, settings.fragment_tolerance, resources.progress)
     n_unknown = len(np.unique(psms.spectrum[~psms.bonds.is_known]))
     if model is not None and n_unknown:
         message += f", none predicted for {n_unknown:,} spectra without b and y ions"
@@ -366,7 +366,7 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
         psm_table,
         peptides.table(psm_table.take(pa.array(peptides.best_row))),
         protein_table,
-        {name: AcceptanceCounts.of(*one, settings.fdr, psms.decoy_ratio) for name, one in zip(Tables.LEVELS, counts, strict=True)},
+        {name: AcceptanceCounts.of(*level, settings.fdr, psms.decoy_ratio) for name, level in zip(Tables.LEVELS, counts, strict=True)},
         peptides.count_sequences(settings.fdr),
     )
 
@@ -645,9 +645,9 @@ def _psm_table(
             _accessions(proteins, places.protein), proteins.proteins, places.protein, proteins.first_in_whole()[places.protein]
         ),
     }
-    if proteins.known is not None:
-        columns[KNOWN_PLACES.name] = _known_places(psms, proteins, proteins.known)
-    table = PSMS.arrow(columns, without=() if proteins.known is not None else (KNOWN_PLACES.name,))
+    if proteins.known_modifications is not None:
+        columns[KNOWN_PLACES.name] = _known_places(psms, proteins, proteins.known_modifications)
+    table = PSMS.arrow(columns, without=() if proteins.known_modifications is not None else (KNOWN_PLACES.name,))
     for name, column in scored.features.items():
         table = table.append_column(f"feature_{name}", pa.array(column.astype(np.float32)))
     return table
@@ -684,17 +684,17 @@ def _protein_table(
     return groups, protein_table(groups, _accessions(proteins, groups.members), described, error)
 
 
-def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications) -> pa.ListArray:
+def _known_places(psms: Psms, proteins: ProteinIndex, modifications_of_database: KnownModifications) -> pa.ListArray:
     """Return the modifications of n matches known to the database at that residue, as ``accession:S15 Phospho``, for each such position.
 
     They may come from a variable modification or from known ones only. Residues of a variant are numbered as in the changed whole protein.
     """
-    sites = known.position.astype(np.int64) << 8 | known.modification
+    sites = modifications_of_database.position.astype(np.int64) << 8 | modifications_of_database.modification
     row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))
     within = np.clip(psms.modification_site - 1, 0, psms.length[row_of_modification] - 1)
     result: list[NDArray[np.int64]] = [np.zeros((0, 4), np.int64)]
     for number, modification in enumerate(psms.modifications):
-        same = [i for i, one in enumerate(known.modifications) if _is_same(one, modification)]
+        same = [i for i, candidate in enumerate(modifications_of_database.modifications) if _is_same(candidate, modification)]
         chosen = np.flatnonzero(psms.modification == number) if same else np.zeros(0, np.int64)
         rows = row_of_modification[chosen]
         offsets, index = ranges(psms.occurrence_offsets[rows], psms.occurrence_offsets[rows + 1])
@@ -711,15 +711,15 @@ def _known_places(psms: Psms, proteins: ProteinIndex, known: KnownModifications)
     protein = proteins.protein_of(position)
     numbers = (position - proteins.proteins.offsets[protein] + proteins.first_in_whole()[protein] + 1).tolist()
     symbols = np.asarray(proteins.proteins.residues)[position].tobytes().decode("ascii")
-    accessions = {one: proteins.proteins.accession(one) for one in np.unique(protein).tolist()}
+    accessions = {number: proteins.proteins.accession(number) for number in np.unique(protein).tolist()}
     texts = [
-        f"{accessions[one]}:{symbol}{residue} {known.modifications[which].name}"
-        for one, symbol, residue, which in zip(protein.tolist(), symbols, numbers, kind.tolist(), strict=True)
+        f"{accessions[number]}:{symbol}{residue} {modifications_of_database.modifications[which].name}"
+        for number, symbol, residue, which in zip(protein.tolist(), symbols, numbers, kind.tolist(), strict=True)
     ]
     return pa.ListArray.from_arrays(pa.array(run_offsets(np.bincount(row, minlength=len(psms))), pa.int32()), pa.array(texts, pa.string()))
 
 
-def _is_same(one: SearchModification, other: SearchModification) -> bool:
+def _is_same(first: SearchModification, second: SearchModification) -> bool:
     """Return True for modifications of equal mass at the same end or at none."""
-    ends = [modification.position[-6:] for modification in (one, other)]
-    return abs(one.mass - other.mass) < _SAME_MASS and ends[0] == ends[1]
+    ends = [modification.position[-6:] for modification in (first, second)]
+    return abs(first.mass - second.mass) < _SAME_MASS and ends[0] == ends[1]

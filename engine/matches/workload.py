@@ -12,7 +12,7 @@ from proteoscope.engine.formats.sizes import InputSize
 from proteoscope.engine.matches import fragment_scoring, spectrum_scoring
 from proteoscope.kernels import counts
 
-__all__ = ["DigestSettings", "peptides_of", "scoring_of"]
+__all__ = ["DigestSettings", "estimate_peptides", "estimate_scoring"]
 
 _PER_RESIDUE = {"specific": 0.11, "semi-specific": 1.6, "non-specific": 30.0}
 """Distinct peptides of a residue of a database, of up to one missed cleavage; each further one brings as many again as a third."""
@@ -51,13 +51,13 @@ class DigestSettings(Protocol):
         """Kind of decoys."""
 
 
-def peptides_of(database: InputSize, settings: DigestSettings) -> float:
+def estimate_peptides(database: InputSize, settings: DigestSettings) -> float:
     """Distinct peptides of a database with its decoys, about."""
     times = 1.0 if settings.decoys in ("none", "existing") else 2.0
     return times * database.letters * _PER_RESIDUE[settings.specificity] * (1.0 + settings.missed_cleavages / 3.0)
 
 
-def scoring_of(n_queries: float, peptides: float, settings: DigestSettings, n_modifications: int) -> tuple[ExpectedWork, float]:
+def estimate_scoring(n_queries: float, peptides: float, settings: DigestSettings, n_modifications: int) -> tuple[ExpectedWork, float]:
     """Return the workload of scoring queries, and the approximate candidates of each."""
     width = 2 * settings.precursor_tolerance.width(_MASS)
     forms = (1.0 + _SITES_OF_PEPTIDE) ** n_modifications

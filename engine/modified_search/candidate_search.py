@@ -102,16 +102,16 @@ def find_candidates(
     peptides: PeptideArrays,
     settings: ScoringSettings,
     lists: ListSettings,
-    kept: int,
+    n_candidates: int,
     memory_bytes: int,
     resources: Resources,
 ) -> Candidates:
-    """Return for each query the `kept` peptides with most matching masses, the first among equals.
+    """Return for each query the `n_candidates` peptides with most matching masses, the first among equals.
 
     `memory_bytes` limits the mass lists of a part of the peptides with their index.
     """
     n, cuts = len(index.queries.mass), _cuts(peptides, lists.per_dalton, memory_bytes)
-    result = Candidates(np.full((n, kept), -1, np.int64), np.zeros((n, kept), np.int32))
+    result = Candidates(np.full((n, n_candidates), -1, np.int64), np.zeros((n, n_candidates), np.int32))
     for number, (first, last) in enumerate(pairwise(cuts), 1):
         of_part = f" (part {number} of {len(cuts) - 1})" if len(cuts) > 2 else ""
         resources.progress.stage(f"Listing masses{of_part}")
@@ -123,7 +123,7 @@ def find_candidates(
                 "settings": settings._asdict(),
                 "candidates": peptide_lists(peptides, lists.per_dalton, first, last, resources)._asdict(),
             },
-            {"kept": kept, **lists._asdict()},
+            {"n_candidates": n_candidates, **lists._asdict()},
         )
         resources.progress.stage(f"Counting matches{of_part}", n)
         with Executor(resources).session(workload) as session:
@@ -143,10 +143,10 @@ def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list
     return np.unique([0, *inner, len(peptides.mass)]).tolist()
 
 
-def _better(one: Candidates, other: Candidates) -> Candidates:
-    """Return the best of two parts; `one` holds the peptides with lower numbers."""
-    peptide, matches = np.hstack((one.peptide, other.peptide)), np.hstack((one.matches, other.matches))
-    order = np.argsort(-matches, axis=1, kind="stable")[:, : one.peptide.shape[1]]
+def _better(first: Candidates, second: Candidates) -> Candidates:
+    """Return the best of two parts; `first` holds the peptides with lower numbers."""
+    peptide, matches = np.hstack((first.peptide, second.peptide)), np.hstack((first.matches, second.matches))
+    order = np.argsort(-matches, axis=1, kind="stable")[:, : first.peptide.shape[1]]
     return Candidates(np.take_along_axis(peptide, order, 1), np.take_along_axis(matches, order, 1))
 
 
@@ -189,8 +189,8 @@ class SpectraAgainstMassLists:
 
 
 def _no_rows(workload: Workload, n: int) -> dict[str, NDArray]:
-    retained = workload.settings["kept"]
-    return {"candidate": np.full((n, retained), -1, np.int64), "score": np.zeros((n, retained), np.int32)}
+    n_candidates = workload.settings["n_candidates"]
+    return {"candidate": np.full((n, n_candidates), -1, np.int64), "score": np.zeros((n, n_candidates), np.int32)}
 
 
 class _Computation:
@@ -210,13 +210,13 @@ class _Computation:
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Search the queries `first:last`."""
-        retained = self._workload.settings["kept"]
+        n_candidates = self._workload.settings["n_candidates"]
         for begun in range(first, last, _QUERIES_AT_ONCE):
             stop = min(last, begun + _QUERIES_AT_ONCE)
             some = QueryArrays(self._queries.spectrum[begun:stop], self._queries.charge[begun:stop], self._queries.mass[begun:stop])
             lists = query_lists(self._spectra, some, self._settings, self._lists)
             rows, done = _no_rows(self._workload, stop - begun), 0
-            with closing(self._scores.search(lists, self._lists.window, retained, rows["candidate"], rows["score"])) as ends:
+            with closing(self._scores.search(lists, self._lists.window, n_candidates, rows["candidate"], rows["score"])) as ends:
                 for end in ends:
                     yield PartialResult(begun + end, {name: column[done:end] for name, column in rows.items()})
                     done = end

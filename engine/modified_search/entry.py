@@ -12,10 +12,10 @@ from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 __all__ = ["MODIFIED_SEARCH"]
 
 _EPILOG = """
-Peptides that carry a modification nobody listed. Of each spectrum the peptides are looked for that share most fragment masses with it,
-before and behind a modification, whatever they are lighter or heavier by (--mass-shift=LOW..HIGH); the best are scored with the difference
-on each residue. The difference gets a name where mass and site fit one. Matches without a shift, with a named and with another shift are
-judged apart.
+Finds peptides with modifications that no list contains. For each spectrum it selects the peptides that share most fragment masses with it,
+before and after a modification, whatever the difference of the precursor mass (--mass-shift=LOW..HIGH). The best are scored with the
+difference on each residue. The difference gets a name if mass and site fit one. Error rates are estimated separately for matches without
+a shift, with a named shift, and with another shift.
 
 --from-project DIR searches the spectra that an identification left unidentified, in the proteins that it found, or in --database.
 --published: the score of the thesis, matching masses alone.

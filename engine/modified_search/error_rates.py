@@ -87,43 +87,43 @@ class RankedMatches:
 
 
 def estimate_error_rates(
-    found: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchParameters, resources: Resources
+    matches: ShiftedMatches, indexes: Indexes, parameters: ModifiedSearchParameters, resources: Resources
 ) -> RankedMatches:
     """Rank the best candidates of each spectrum, name the shifts, and estimate error rates by group.
 
-    Matches are rescored if there are enough to train on. `found` may have more candidates of a spectrum than are reported.
+    Matches are rescored if there are enough to train on. `matches` may have more candidates of a spectrum than are reported.
     """
     resources.progress.stage("Estimating false discovery rates")
-    psms = collect_psms(found.matches, indexes.peptides, indexes.proteins, ())
+    psms = collect_psms(matches.matches, indexes.peptides, indexes.proteins, ())
     by_count, has_decoys = parameters.score == "match-count", parameters.decoys != "none"
     initial = psms.score if by_count else search_score(psms)
     first = psms.rank == 1
-    confident = _confident(psms, initial, first & ~found.is_shifted, parameters)
+    confident = _confident(psms, initial, first & ~matches.is_shifted, parameters)
     mass_error = 0.0 if confident.sum() < _FEWEST_CONFIDENT else float(np.median(psms.mass_error_ppm[confident]))
-    mass = found.shift - mass_error * 1e-6 * psms.observed_mass
+    mass = matches.shift - mass_error * 1e-6 * psms.observed_mass
     score, message, features = initial, "rescoring is off", dict[str, NDArray[np.float64]]()
     scale = None if by_count else SEARCH_SCORE_SCALE
-    tier, distance = _likelihoods(psms, found, mass, indexes, parameters)
+    tier, distance = _likelihoods(psms, matches, mass, indexes, parameters)
     if not by_count:
-        share = _shares(psms, found, tier, first)
-        key = found.key + worth_of_share(share, found.theta) - worth_of_share(found.nearness, found.theta)
-        psms = replace(psms, expectation=psms.expectation + share - found.nearness)
+        share = _shares(psms, matches, tier, first)
+        key = matches.key + worth_of_share(share, matches.theta) - worth_of_share(matches.nearness, matches.theta)
+        psms = replace(psms, expectation=psms.expectation + share - matches.nearness)
         score = initial = search_score(psms)
         if has_decoys:
-            features = _features(psms, found.is_shifted, tier, distance, confident)
+            features = _features(psms, matches.is_shifted, tier, distance, confident)
             if parameters.rescoring == "automatic":
                 learns = _ranks(psms, key) == 1
                 learning = RescoringSettings(decoy_ratio=psms.decoy_ratio)
                 outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, learns, learning, resources)
                 score, message, scale = outcome.score, outcome.message, scale if outcome.learnt is None else None
-    group = np.zeros(len(psms), np.int64) if by_count else _groups(found.is_shifted, tier)
+    group = np.zeros(len(psms), np.int64) if by_count else _groups(matches.is_shifted, tier)
     leads = group_leads(score, psms.is_decoy, group, len(KINDS))
     rank = psms.rank if by_count else _ranks(psms, key)
     retained = np.flatnonzero((rank > 0) & (rank <= parameters.hits_per_spectrum))
     retained = retained[np.lexsort((rank[retained], psms.spectrum[retained]))]
-    psms, found, mass, group = replace(psms.take(retained), rank=rank[retained]), found.take(retained), mass[retained], group[retained]
+    psms, matches, mass, group = replace(psms.take(retained), rank=rank[retained]), matches.take(retained), mass[retained], group[retained]
     score, features = score[retained], {name: column[retained] for name, column in features.items()}
-    psms, shifts = _named(psms, found, mass, tier[retained], mass_error, indexes, parameters)
+    psms, shifts = _named(psms, matches, mass, tier[retained], mass_error, indexes, parameters)
     competes = psms.rank == 1
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     if not has_decoys:
@@ -167,32 +167,32 @@ def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[n
 
 
 def _likelihoods(
-    psms: Psms, found: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
+    psms: Psms, matches: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance (dalton) from the nearest name of that tier."""
-    rows = np.flatnonzero(found.is_shifted)
+    rows = np.flatnonzero(matches.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
-    places = _shift_places(psms, found, rows, mass, indexes, parameters)
+    places = _shift_places(psms, matches, rows, mass, indexes, parameters)
     tier[rows], distance[rows] = tiers_of_shifts(places, indexes.peptides.digestion.fixed)
     return tier, distance
 
 
-def _shares(psms: Psms, found: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _shares(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return log10 of the fraction of candidates with the same prior, by proximity or by the meaning of their shift.
 
     The frequency of probable names by chance is counted among decoys, each peptide once; without decoys, among the best that are not the
     first.
     """
-    is_chance = found.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
+    is_chance = matches.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
     distinct = np.unique(np.column_stack((psms.peptide_family, tier))[is_chance], axis=0)
     counts = np.cumsum(np.bincount(distinct[:, 1], minlength=TIERS))
     likelihood = np.log10((counts + 1.0) / (counts[-1] + 1.0))[tier]
-    return np.where(found.is_shifted, np.minimum(likelihood, found.nearness), found.nearness)
+    return np.where(matches.is_shifted, np.minimum(likelihood, matches.nearness), matches.nearness)
 
 
 def _shift_places(
     psms: Psms,
-    found: ShiftedMatches,
+    matches: ShiftedMatches,
     rows: NDArray[np.int64],
     mass: NDArray[np.float64],
     indexes: Indexes,
@@ -205,7 +205,7 @@ def _shift_places(
     return ShiftPlaces(
         mass[rows],
         tolerance,
-        found.place_score[rows],
+        matches.place_score[rows],
         psms.position[rows],
         psms.length[rows],
         offsets[protein],
@@ -246,7 +246,7 @@ def _features(
 
 def _named(
     psms: Psms,
-    found: ShiftedMatches,
+    matches: ShiftedMatches,
     mass: NDArray[np.float64],
     tier: NDArray[np.int64],
     mass_error: float,
@@ -254,20 +254,22 @@ def _named(
     parameters: ModifiedSearchParameters,
 ) -> tuple[Psms, MassShifts]:
     """Return the matches with their shifts as modifications, and the shifts with their names."""
-    n, rows = len(psms), np.flatnonzero(found.is_shifted)
+    n, rows = len(psms), np.flatnonzero(matches.is_shifted)
     plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
     digestion = indexes.peptides.digestion
-    named = name_shifts(_shift_places(psms, found, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme, found.loss[rows])
+    named = name_shifts(
+        _shift_places(psms, matches, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme, matches.loss[rows]
+    )
     which, modifications = _with_unnamed(named, mass[rows])
-    group, site, probability = _groups(found.is_shifted, tier), np.full(n, -1), np.full(n, np.nan)
+    group, site, probability = _groups(matches.is_shifted, tier), np.full(n, -1), np.full(n, np.nan)
     site[rows] = named.site
     residue = np.clip(named.site, 1, psms.length[rows]) - 1
-    probability[rows] = found.place_probability[rows, residue]
+    probability[rows] = matches.place_probability[rows, residue]
     carried = np.zeros(n)
     carried[rows] = np.array([modification.mass for modification in modifications] or [0.0])[which]
     name, possible = np.full((2, n), "", object)
     name[rows], possible[rows] = [modifications[number].name for number in which.tolist()], named.possible
-    shifts = MassShifts(np.where(found.is_shifted, mass, plain_error), carried, group, name, possible, site, probability)
+    shifts = MassShifts(np.where(matches.is_shifted, mass, plain_error), carried, group, name, possible, site, probability)
     return _carrying(psms, rows, named.site, which, modifications, carried), shifts
 
 
@@ -277,7 +279,7 @@ def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.i
     rows = np.flatnonzero(which < 0)
     rounded, number = np.unique(mass[rows].round(_DECIMALS), return_inverse=True)
     which[rows] = number + len(named.modifications)
-    others = tuple(SearchModification(write_mass(one), None, one, "", "anywhere") for one in rounded.tolist())
+    others = tuple(SearchModification(write_mass(mass), None, mass, "", "anywhere") for mass in rounded.tolist())
     return which, (*named.modifications, *others)
 
 

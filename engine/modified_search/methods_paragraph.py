@@ -15,11 +15,11 @@ def methods(facts: RunFacts) -> Methods:
     """Return the methods of an open modification search."""
     sentences = pass_sentences(facts)
     rates, more = error_rates(facts)
-    own = [
+    own_sentences = [
         f"For each spectrum the {facts.text('candidates')} peptides with most matching masses were taken, whatever the precursor was "
-        f"lighter or heavier by within the mass shifts asked for, and scored with the shift on each residue ({facts.text('score')}), over "
+        f"lighter or heavier by within the requested mass shifts, and scored with the shift on each residue ({facts.text('score')}), over "
         f"fragment ions of {ion_series_text(facts)}.",
         "Shifts were named after Unimod, other ends of the peptide or exchanges of residues; matches with and without a shift had error "
         "rates of their own.",
     ]
-    return Methods([*sentences, *own, *rates], [_THESIS, _UNIMOD, *more])
+    return Methods([*sentences, *own_sentences, *rates], [_THESIS, _UNIMOD, *more])

@@ -63,7 +63,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         le=256,
         title="Candidates scored",
         group=SCORING,
-        help="Of each spectrum and charge, so many peptides with most matching masses are scored with the shift at each place.",
+        help="Number of peptides with most matching masses, per spectrum and charge, that are scored with the shift at each place.",
     )
     hits_per_spectrum: int = parameter(
         1,
@@ -81,7 +81,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         unit="Da",
         group=SCORING,
         advanced=True,
-        help="Matching masses are counted in units of so many dalton: the reciprocal of the discretisation factor.",
+        help="Unit in dalton in which matching masses are counted: the reciprocal of the discretisation factor.",
     )
     isotope_lead: float = parameter(
         3.0,

@@ -245,7 +245,7 @@ def _ranked_forms(
     if by_count:
         counts = matches.astype(np.float64)
         has_form = is_plain, np.isfinite(placed.shifted) & ~is_plain
-        keys = [np.where(one, counts, -np.inf) for one in has_form]
+        keys = [np.where(is_there, counts, -np.inf) for is_there in has_form]
     else:
         keys = [tail.key(placed.plain, share), tail.key(placed.shifted, share_of_shift) - tail.score_of(places)]
     query, column, *ranked = _ranked(index.queries.spectrum[part], np.tile(peptide, 2), np.hstack(keys), top)

@@ -103,7 +103,7 @@ def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinInd
         "possible_names": pa.array(shifts.possible, pa.string()),
         "site": pa.array(map(_site_text, shifts.site.tolist(), psms.length.tolist(), tables.psms["sequence"].to_pylist()), pa.string()),
         "site_probability": pa.array(shifts.probability, mask=is_plain),
-        "shift_kind": pa.array([KINDS[one] for one in shifts.group.tolist()], pa.string()),
+        "shift_kind": pa.array([KINDS[kind] for kind in shifts.group.tolist()], pa.string()),
         "shift_position": pa.array(shifts.site, pa.int16(), mask=is_plain),
         "carried_mass": pa.array(shifts.carried),
     }
@@ -164,7 +164,7 @@ def _modification_row(name: str, mass: float, members: list[dict[str, Any]], unm
         "mass": mass,
         "psms": len(targets),
         "peptides": len(peptides),
-        "sites": "; ".join(f"{site} {count}" for site, count in sorted(sites.items(), key=lambda one: (-one[1], one[0]))),
+        "sites": "; ".join(f"{site} {count}" for site, count in sorted(sites.items(), key=lambda entry: (-entry[1], entry[0]))),
         "share_unmodified": len(peptides & unmodified) / max(1, len(peptides)),
         "decoys": len(members) - len(targets),
         "kind": targets[0]["shift_kind"] if targets else "",

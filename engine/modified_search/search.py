@@ -113,8 +113,8 @@ def _spec(request: SearchRequest, source: SourceRun | None, parameters: Modified
             "modified", request, {"spectra": "SPECTRA.mzML", "database": "--database PROTEINS.fasta"}, inputs, kernels="modified"
         )
     proteins = [] if source.proteins is None else [source.proteins]
-    own = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
-    return RunSpec("modified", request, {}, {**inputs, **own}, kernels="modified")
+    from_project = {"project_spectra": [source.spectra], "project_psms": [source.psms], "project_proteins": proteins}
+    return RunSpec("modified", request, {}, {**inputs, **from_project}, kernels="modified")
 
 
 def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progress: Progress) -> _Read:

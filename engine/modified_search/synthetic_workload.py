@@ -9,7 +9,7 @@ from proteoscope.engine.modified_search.candidate_search import KIND, ListSettin
 
 __all__ = ["sample_lists"]
 
-_QUERIES, _PEPTIDES, _KEPT = 2500, 250_000, 60
+_QUERIES, _PEPTIDES, _CANDIDATES = 2500, 250_000, 60
 _LISTS = ListSettings(50.0, 0.02, 5e-6, -200.0, 300.0)
 
 
@@ -23,4 +23,4 @@ def sample_lists(size: float, seed: int) -> Sample:
         "settings": made.settings._asdict(),
         "candidates": lists._asdict(),
     }
-    return Sample(Workload(KIND, sources, {"kept": _KEPT, **_LISTS._asdict()}), [None])
+    return Sample(Workload(KIND, sources, {"n_candidates": _CANDIDATES, **_LISTS._asdict()}), [None])

@@ -33,8 +33,8 @@ MODIFICATIONS = Table.of(
         Column("decoys", "Decoys", "Decoys that passed with them", "integer", 6),
         Column(
             "kind",
-            "WorkloadType",
-            "Group in which the matches were judged: named, a usual shift, end, another end of the peptide, or unnamed, any other",
+            "Kind",
+            "Group for error rates: named (a usual shift), end (another end of the peptide) or unnamed (any other)",
             width=8,
             is_shown=False,
             pattern="none|named|end|unnamed",

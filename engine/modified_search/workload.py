@@ -9,7 +9,7 @@ from proteoscope.engine.estimates import Expectation, ExpectedWork
 from proteoscope.engine.execution.cost.parameters import WorkSize
 from proteoscope.engine.execution.workload import CardShape
 from proteoscope.engine.formats.sizes import InputSize, input_size
-from proteoscope.engine.matches.workload import peptides_of
+from proteoscope.engine.matches.workload import estimate_peptides
 from proteoscope.engine.modified_search.candidate_search import KIND
 from proteoscope.engine.modified_search.parameters import ModifiedSearchParameters, shift_range
 
@@ -27,7 +27,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     files = request.files("spectra")
     spectra = input_size(files) if files else InputSize(records=_USUAL_SPECTRA)
     database = input_size([*request.files("database"), *(Path(contaminant) for contaminant in parameters.contaminants)])
-    peptides, n = peptides_of(database, parameters), spectra.records
+    peptides, n = estimate_peptides(database, parameters), spectra.records
     low, high = shift_range(parameters.mass_shift)
     inside = peptides * min(1.0, (high - low) / _SPREAD)
     masses = peptides * (_LENGTH - 1)

@@ -128,9 +128,10 @@ def open_indexes(databases: Databases, fallback_folder: Path, parameters: IndexS
         progress.message(f"The index could not be stored for other searches, and is built for this run only: {error}", "warning")
         indexes = build_indexes(databases, fallback_folder, parameters, resources)
     if databases.forms is not None:
-        known = indexes.proteins.known
-        text = "The database has no annotated modification with a known mass" if known is None else known.message()
-        progress.message(text, "warning" if known is None else "info")
+        known_modifications = indexes.proteins.known_modifications
+        none = "The database has no annotated modification with a known mass"
+        text = none if known_modifications is None else known_modifications.message()
+        progress.message(text, "warning" if known_modifications is None else "info")
     return _with_counted_decoys(indexes, databases, progress) if parameters.decoys == "existing" else indexes
 
 
@@ -164,7 +165,7 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
     """Return the content of the key of indexes: digests of the files, the rules of decoys, and those of the digestion."""
     variants = {"known_variants": _VARIANT_RULES} if databases.has_variants else {}
     translated = {} if databases.translation is None else {"translation": databases.translation.content()}
-    known = {} if databases.forms is None else {"known_modifications": databases.forms.content()}
+    keys = {} if databases.forms is None else {"known_modifications": databases.forms.content()}
     return {
         "format": _FORMAT,
         "inputs": databases.digests,
@@ -176,7 +177,7 @@ def key_parts(databases: Databases, parameters: IndexSettings, digestion: Digest
         "digestion": digestion.content(),
         **translated,
         **variants,
-        **known,
+        **keys,
     }
 
 
@@ -322,12 +323,12 @@ def _with_known_modifications(folder: Path, proteins: ProteinIndex, parameters: 
         )
     features = proteins.features or Features.none(proteins.n_targets)
     residues, offsets = np.asarray(proteins.proteins.residues), np.asarray(proteins.proteins.offsets)
-    known = find_known_modifications(
+    known_modifications = find_known_modifications(
         residues, offsets, proteins.n_targets, features, parameters.decoys, digestion, ~proteins.are_variants()[: proteins.n_targets]
     )
-    if not known.n_sites:
+    if not known_modifications.n_sites:
         return proteins
-    known.write(folder)
+    known_modifications.write(folder)
     return open_protein_index(folder)
 
 

@@ -85,7 +85,7 @@ class FormColumns(NamedTuple):
     without forms.
     """
 
-    known: NDArray[np.uint32]
+    form: NDArray[np.uint32]
     site: NDArray[np.uint8]
     modification: NDArray[np.uint8]
 
@@ -139,15 +139,15 @@ def merge_known_forms(
             entry = np.concatenate((np.arange(first, last), new_forms.peptide))[order]
             is_form = order >= last - first
             occurrence, offsets = take_runs(peptides.occurrence, peptides.pointer, entry)
-            known = np.zeros(len(entry), np.uint32)
-            known[is_form] = n_forms + 1 + np.arange(len(new_forms.mass))
+            form = np.zeros(len(entry), np.uint32)
+            form[is_form] = n_forms + 1 + np.arange(len(new_forms.mass))
             row_of_form = order[is_form] - (last - first)
             files["mass"].append(mass[order])
             for name in ("position", "length", "flags", "letters"):
                 files[name].append(getattr(peptides, name)[entry])
             files["pointer"].append(files["occurrence"].length + offsets[:-1])
             files["occurrence"].append(occurrence)
-            files["known"].append(known)
+            files["known"].append(form)
             files["known_site"].append(new_forms.site[row_of_form].ravel())
             files["known_modification"].append(new_forms.modification[row_of_form].ravel())
             n_forms += len(new_forms.mass)
@@ -162,14 +162,20 @@ class _Listing:
     def __init__(
         self, peptides: PeptideDictionary, proteins: ProteinIndex, digestion: Digestion, forms: SearchedForms, resources: Resources
     ) -> None:
-        assert proteins.known is not None
+        assert proteins.known_modifications is not None
         n = len(peptides.mass)
         self._sources = FormSources(
-            peptides, np.asarray(proteins.proteins.residues), proteins.first_decoy_residue, proteins.known.arrays(digestion), forms.rules()
+            peptides,
+            np.asarray(proteins.proteins.residues),
+            proteins.first_decoy_residue,
+            proteins.known_modifications.arrays(digestion),
+            forms.rules(),
         )
         self._peptides, self._most, self._resources = peptides, forms.maximum_modifications, resources
         self._shares = sorted(equal_partitions(np.ones(n), _SHARES_OF_THREAD * resources.threads), key=lambda share: share.first)
-        heaviest = float(peptides.mass[-1]) + forms.maximum_modifications * float(proteins.known.added_mass(digestion).max(initial=0.0))
+        heaviest = float(peptides.mass[-1]) + forms.maximum_modifications * float(
+            proteins.known_modifications.added_mass(digestion).max(initial=0.0)
+        )
         self._counts = np.zeros((len(self._shares), int(max(heaviest, 0.0)) + 2), np.int64)
 
     def count(self) -> None:
@@ -235,24 +241,24 @@ def open_form_columns(folder: Path, lengths: NDArray[np.uint8], n_modifications:
         return FormColumns.none()
     most = read_numbers(folder / _FILE, (_MOST,))[_MOST]
     require(0 < most <= 8, f"{folder}: forms carry too many modifications")
-    known = open_column(folder / "peptide_known.npy", np.uint32)
+    form = open_column(folder / "peptide_known.npy", np.uint32)
     site, modification = (open_column(folder / f"peptide_{name}.npy", np.uint8) for name in _SITE_COLUMNS)
     rows = len(site) // most
-    are_as_long = len(known) == len(lengths) and len(site) == len(modification) == rows * most > 0
-    require(are_as_long and known.max(initial=0) < rows, f"{folder}: columns of forms have different lengths")
+    are_as_long = len(form) == len(lengths) and len(site) == len(modification) == rows * most > 0
+    require(are_as_long and form.max(initial=0) < rows, f"{folder}: columns of forms have different lengths")
     site, modification = site.reshape(rows, most), modification.reshape(rows, most)
-    is_none = modification == _NONE
-    entries = np.flatnonzero(known)
-    row = known[entries]
+    is_empty = modification == _NONE
+    entries = np.flatnonzero(form)
+    row = form[entries]
     # Modifications are at the beginning of a row; only the first row has none.
-    is_filled = ~is_none[1:, 0].any() if rows > 1 else True
+    is_filled = ~is_empty[1:, 0].any() if rows > 1 else True
     is_valid = (
-        is_none[0].all()
+        is_empty[0].all()
         and is_filled
-        and (is_none[:, 1:] >= is_none[:, :-1]).all()
-        and (modification[~is_none] < n_modifications).all()
-        and (site[is_none] == _NONE).all()
-        and ((site[row] <= lengths[entries, None] + 1) | is_none[row]).all()
+        and (is_empty[:, 1:] >= is_empty[:, :-1]).all()
+        and (modification[~is_empty] < n_modifications).all()
+        and (site[is_empty] == _NONE).all()
+        and ((site[row] <= lengths[entries, None] + 1) | is_empty[row]).all()
     )
     require(bool(is_valid), f"{folder}: a form has a modification unknown to its proteins, or outside its residues")
-    return FormColumns(known, site, modification)
+    return FormColumns(form, site, modification)

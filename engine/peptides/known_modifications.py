@@ -69,15 +69,15 @@ class KnownModifications:
 
     def added_mass(self, digestion: Digestion) -> NDArray[np.float64]:
         """Return the mass of each modification, less that of the fixed modifications that it replaces, dalton, shape (m,)."""
-        return np.array([known.mass - digestion.replaced_fixed_mass(known) for known in self.modifications], np.float64)
+        return np.array([each.mass - digestion.replaced_fixed_mass(each) for each in self.modifications], np.float64)
 
     def arrays(self, digestion: Digestion) -> KnownSites:
         """Return the sites as arguments of kernels."""
         return KnownSites(
             np.asarray(self.position),
             np.asarray(self.modification),
-            np.array([known.place for known in self.modifications], np.int64),
-            np.array([bool(known.residues) for known in self.modifications], np.bool_),
+            np.array([modification.place for modification in self.modifications], np.int64),
+            np.array([bool(modification.residues) for modification in self.modifications], np.bool_),
             self.added_mass(digestion),
         )
 
@@ -206,7 +206,7 @@ def find_known_modifications(
     destination[origin] = np.arange(len(target))
     within = position - offsets[owner]
     place = destination[target_offsets[site_protein] + within] - target_offsets[site_protein]
-    ends = np.array([known.place for known in sites.modifications], np.int64)[sites.modification]
+    ends = np.array([modification.place for modification in sites.modifications], np.int64)[sites.modification]
     for i in np.flatnonzero(ends).tolist():
         protein = slice(target_offsets[site_protein[i]], target_offsets[site_protein[i] + 1])
         ends_of_peptides = _Ends(target[protein], decoy[protein], cleaves, digestion.clip_methionine)

@@ -93,9 +93,9 @@ class PeptideIndex:
 
     def arrays(self, proteins: ProteinIndex, n_variable: int = 0) -> PeptideArrays:
         """Return the index as arguments of kernels; known modifications are numbered after `n_variable` others."""
-        known, site, modification = self.forms
+        form, site, modification = self.forms
         numbered = np.where(modification == _NO_MODIFICATION, modification, modification + np.uint8(n_variable))
-        for column in (known, site, numbered):
+        for column in (form, site, numbered):
             column.flags.writeable = False  # like mapped columns, so that kernels are compiled for one type only
         return PeptideArrays(
             np.asarray(self.mass),
@@ -107,7 +107,7 @@ class PeptideIndex:
             self.digestion.residue_mass(),
             self.digestion.terminal_mass("N-term"),
             self.digestion.terminal_mass("C-term"),
-            np.asarray(known),
+            np.asarray(form),
             np.asarray(site),
             numbered,
         )
@@ -167,7 +167,7 @@ def build_peptide_index(
                 for name, file in files.items():
                     file.append(columns[name])
         files["pointer"].append(np.array([files["occurrence"].length]))
-    if forms is not None and forms.maximum_modifications and proteins.known is not None:
+    if forms is not None and forms.maximum_modifications and proteins.known_modifications is not None:
         peptides = folder / "peptides"
         peptides.mkdir()
         for name in DICTIONARY_TYPES:
@@ -202,8 +202,8 @@ def open_peptide_index(folder: Path, proteins: ProteinIndex, digestion: Digestio
     are_as_long = all(len(column) == n for column in columns) and len(pointer) == n + 1
     require(are_as_long, f"{folder}: columns of the peptides have different lengths")
     require(pointer[0] == 0 and pointer[-1] == len(occurrence), f"{folder}: the occurrence lists do not cover the whole column")
-    added = np.zeros(1) if proteins.known is None else proteins.known.added_mass(digestion)
-    forms = open_form_columns(folder, dictionary.length, 0 if proteins.known is None else len(added))
+    added = np.zeros(1) if proteins.known_modifications is None else proteins.known_modifications.added_mass(digestion)
+    forms = open_form_columns(folder, dictionary.length, 0 if proteins.known_modifications is None else len(added))
     if n:
         smallest, largest = dictionary.mass[[0, -1]].tolist()
         lightest, heaviest = (forms.site.shape[1] * end for end in (min(0.0, float(added.min())), max(0.0, float(added.max()))))

@@ -67,7 +67,7 @@ class ProteinIndex:
         and end after the first.
     replaced : ndarray of uint32, shape (proteins, 3), optional
         With variants: number of the protein, and the range of its residues (from 0, end exclusive) that the entry replaces.
-    known : KnownModifications, optional
+    known_modifications : KnownModifications, optional
         Modifications in the databases' annotations that are searched.
     decoy_suffix : str
         Suffix of the accessions, or parts of them, of a database's own decoys; '' if they have the prefix.
@@ -84,7 +84,7 @@ class ProteinIndex:
     features: Features | None = None
     peptide_bounds: NDArray[np.uint32] | None = None
     replaced: NDArray[np.uint32] | None = None
-    known: KnownModifications | None = None
+    known_modifications: KnownModifications | None = None
     decoy_suffix: str = ""
     n_left_out: int = 0
     stops: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -352,7 +352,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
         is_valid = len(replaced) == n and (replaced[:, 0] < n).all() and (replaced[:, 1] <= replaced[:, 2]).all()
         is_valid = is_valid and (replaced[:, 2] <= np.diff(proteins.offsets)[replaced[:, 0]]).all()
         require(bool(is_valid), f"{folder}: a variant replaces residues outside its protein")
-    known = open_known_modifications(folder, proteins.residues)
+    known_modifications = open_known_modifications(folder, proteins.residues)
     return ProteinIndex(
         proteins,
         n_targets,
@@ -361,7 +361,7 @@ def open_protein_index(folder: Path) -> ProteinIndex:
         features,
         peptide_bounds,
         replaced,
-        known,
+        known_modifications,
         description["decoy_suffix"],
         description["n_left_out"],
         stops,

@@ -39,7 +39,7 @@ __all__ = [
 ProteinQuantity = Literal["maxlfq", "top-3", "sum", "median"]
 
 _TOP = 3
-_VALUES_OF_PIECE = 1 << 22
+_VALUES_OF_BATCH = 1 << 22
 
 
 class State(IntEnum):
@@ -232,7 +232,7 @@ def _joined(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
     place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
     return Levels(
         *(
-            RawQuantities(*(np.concatenate([getattr(one, name) for one in level], axis=1)[:, place] for name in ("value", "state")))
+            RawQuantities(*(np.concatenate([getattr(part, name) for part in level], axis=1)[:, place] for name in ("value", "state")))
             for level in zip(*parts, strict=True)
         )
     )
@@ -345,15 +345,15 @@ def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
     """
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     result = np.full((n_proteins, n_samples), np.nan)
-    some = max(1, _VALUES_OF_PIECE // max(1, n_samples * n_samples))
+    some = max(1, _VALUES_OF_BATCH // max(1, n_samples * n_samples))
     for first in range(0, n_proteins, some):
         last = min(first + some, n_proteins)
         rows = slice(offsets[first], offsets[last])
-        result[first:last] = _piece(value[rows], offsets[first : last + 1] - offsets[first])
+        result[first:last] = _ratios_of_batch(value[rows], offsets[first : last + 1] - offsets[first])
     return result
 
 
-def _piece(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     group = np.repeat(np.arange(n_proteins), np.diff(offsets))
     logs = np.full(value.shape, np.nan)

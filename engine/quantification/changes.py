@@ -108,7 +108,7 @@ class Changes:
     Attributes
     ----------
     log2_fold_change, low, high, t, p_value, q_value : (p,) float64
-        NaN where none is told.
+        NaN where it cannot be estimated.
     outcome : (p,)
         Texts.
     n_first, n_second, n_too_low, n_not_seen, n_imputed : (p,) int64
@@ -297,6 +297,6 @@ def changes_table(changes: Sequence[Changes], proteins: Proteins) -> pa.Table:
         "description": taken(proteins.description, row),
     }
     for name in CHANGES.by_name.keys() - columns.keys():
-        values = np.concatenate([getattr(one, name)[order] for one, order in zip(changes, orders, strict=True)])
+        values = np.concatenate([getattr(change, name)[order] for change, order in zip(changes, orders, strict=True)])
         columns[name] = or_null(values) if values.dtype == np.float64 else values.tolist() if name == "outcome" else values
     return CHANGES.arrow(columns)

@@ -72,7 +72,7 @@ def corrected_tables(
     KeyError, ValueError
         The tables do not fit each other.
     """
-    sound = {row: one for row, one in corrections.items() if _is_sound(one)}
+    sound = {row: correction for row, correction in corrections.items() if _is_sound(correction)}
     traces = _corrected_traces(tables[ION_TRACES.name], sound)
     samples = tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
@@ -80,7 +80,7 @@ def corrected_tables(
         name: _first(tables[name], column, len(names))
         for name, column in ((PEPTIDOFORMS.name, "sequence"), (PEPTIDES.name, "sequence"), (PROTEINS.name, "accession"))
     }
-    row_of = {name: {key: row for row, key in enumerate(own)} for name, own in keys.items()}
+    row_of = {name: {key: row for row, key in enumerate(keys_of_table)} for name, keys_of_table in keys.items()}
     of_form = np.array([row_of[PEPTIDES.name][key] for key in keys[PEPTIDOFORMS.name]], np.int64)
     owners = _first(tables[PEPTIDES.name], "accession", len(names))
     protein = np.array([-1 if owner is None else row_of[PROTEINS.name][owner] for owner in owners], np.int64)
@@ -114,11 +114,11 @@ def _with(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, float]]) -> pa.Table:
-    """Return the traces with what was measured by hand, which is no transfer, and not refused."""
+    """Return the traces with manual corrections, which are neither transferred nor refused."""
     columns = {name: traces[name].to_pylist() for name in (*CORRECTED, *_BY_HAND)}
-    for row, one in corrections.items():
+    for row, correction in corrections.items():
         for name, values in columns.items():
-            values[row] = _BY_HAND[name] if name in _BY_HAND else int(one[name]) if name == "n_points" else one[name]
+            values[row] = _BY_HAND[name] if name in _BY_HAND else int(correction[name]) if name == "n_points" else correction[name]
     return _with(traces, columns)
 
 
@@ -155,7 +155,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
     names = zip(*(traces[name].to_pylist() for name in ("peptide", "charge", "voltage")), strict=True)
     ion = np.array([ions.setdefault(name, len(ions)) for name in names], np.int64)
     form = np.array([form_of[peptide] for peptide, *_ in ions], np.int64)
-    sample = np.array([of_file[one] for one in traces["file"].to_pylist()], np.int64)
+    sample = np.array([of_file[name] for name in traces["file"].to_pylist()], np.int64)
     area = traces["area"].to_numpy().astype(np.float64)
     has = ~np.isnan(area)
     value, seen = np.zeros((len(ions), n_samples)), np.zeros((len(ions), n_samples), np.bool_)
@@ -174,7 +174,7 @@ def _model(samples: pa.Table, parameters: QuantificationParameters) -> Compariso
     """Return the model that the run compared its conditions by."""
     columns = [samples[name].to_pylist() for name in ("sample", "condition", "replicate", *BLOCKS)]
     design = Design(
-        tuple(Sample(row[0], row[1] or "", row[2] or 0, *(one or "" for one in row[3:])) for row in zip(*columns, strict=True)), ()
+        tuple(Sample(row[0], row[1] or "", row[2] or 0, *(value or "" for value in row[3:])) for row in zip(*columns, strict=True)), ()
     )
     groups = design.groups(parameters.groups, parameters.reference)
     try:

@@ -23,7 +23,7 @@ __all__ = ["BLOCKS", "Design", "DesignRow", "Sample", "design_of_files", "planne
 BLOCKS = ("plex", "batch", "subject")
 """Columns of a design whose levels are blocks of the comparison."""
 _COLUMNS = ("file", "sample", "condition", "replicate")
-_MAXIMUM_REPLICATE, _MAXIMUM_LETTERS = 1_000_000, 1000
+_MAXIMUM_REPLICATE, _MAXIMUM_CHARACTERS = 1_000_000, 1000
 _REMEDY = "Write a tab-separated table with the columns file, sample, condition and replicate"
 _LABEL_REMEDY = "Write a tab-separated table with the columns file, channel, sample, condition and replicate"
 _SUFFIXES = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".d", ".raw", ".xml")
@@ -75,8 +75,8 @@ class Design:
         """Number of the plex of each sample, (samples,) int64: those that share files are of one; without labels each is its own."""
         result = np.arange(len(self.samples))
         for file in {part.file for part in self.parts}:
-            own = np.unique([part.sample for part in self.parts if part.file == file])
-            result[np.isin(result, result[own])] = result[own].min()
+            samples = np.unique([part.sample for part in self.parts if part.file == file])
+            result[np.isin(result, result[samples])] = result[samples].min()
         return np.unique(result, return_inverse=True)[1]
 
     @property
@@ -98,7 +98,7 @@ class Design:
             result[part.file, part.sample] = 1
         return result
 
-    def groups(self, asked: Sequence[str], reference: str = "") -> tuple[str, ...]:
+    def groups(self, requested: Sequence[str], reference: str = "") -> tuple[str, ...]:
         """Return the conditions to compare: the requested ones, or all but the reference of plexes with at least two samples.
 
         Empty if there are fewer than two.
@@ -109,14 +109,14 @@ class Design:
             A requested condition is not in the design, has a single sample, or is the only one.
         """
         count = {name: sum(sample.condition == name for sample in self.samples) for name in self.conditions}
-        for name in asked:
+        for name in requested:
             if name not in count:
                 raise ParameterError(f"groups = '{shortened(name)}': the design has the conditions {', '.join(count) or 'none'}")
             if count[name] < 2:
-                raise ParameterError(f"groups = '{shortened(name)}' has one replicate, and no test can be made of it; give two and more")
-        if len(asked) == 1:
-            raise ParameterError(f"groups = '{shortened(asked[0])}' is a single condition; name another to compare it with")
-        chosen = tuple(asked) or tuple(name for name in count if count[name] > 1 and name != reference)
+                raise ParameterError(f"groups = '{shortened(name)}' has one replicate; a test needs at least two")
+        if len(requested) == 1:
+            raise ParameterError(f"groups = '{shortened(requested[0])}': a comparison needs two conditions; name another")
+        chosen = tuple(requested) or tuple(name for name in count if count[name] > 1 and name != reference)
         return chosen if len(chosen) > 1 else ()
 
 
@@ -145,8 +145,8 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     Raises
     ------
     InputError
-        The file is no such table, and in which line; it names a file that is not there, a file, a channel of it or a replicate of a
-        condition twice, one sample with two conditions or in two channels of a file, or files of one plex with different samples.
+        The table is not valid, with the line; names a missing file; names a file, a channel of it or a replicate of a condition twice; or
+        gives a sample two conditions or two channels of a file, or the files of a plex different samples.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip().lower() for cell in rows[0]]
@@ -169,22 +169,25 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
             raise InputError(path, what, place=place, remedy="Give it one sample")
         lines[number, channel] = line
         replicate, blocks = _replicate(path, cells["replicate"], place), [cells.get(name, "") for name in BLOCKS]
-        one = Sample(cells["sample"], cells["condition"], replicate, *blocks)
-        before, first = samples.setdefault(one.name, (one, line))
-        if before != one:
+        sample = Sample(cells["sample"], cells["condition"], replicate, *blocks)
+        before, first = samples.setdefault(sample.name, (sample, line))
+        if before != sample:
             raise InputError(
-                path, f"tells otherwise of sample {shortened(one.name)} than line {first}", place=place, remedy="Tell one of both"
+                path,
+                f"sample {shortened(sample.name)} has other values than in line {first}",
+                place=place,
+                remedy="Use the same condition, replicate and blocks in all lines of a sample",
             )
-        order.setdefault(one.name, len(order))
-        result.append(DesignRow(number, order[one.name], channel))
+        order.setdefault(sample.name, len(order))
+        result.append(DesignRow(number, order[sample.name], channel))
     if not result:
         raise InputError(path, "names no file", remedy=_REMEDY)
-    chosen = tuple(one for one, _ in samples.values())
+    chosen = tuple(sample for sample, _ in samples.values())
     _check_replicates(path, chosen)
     if label is not None:
         _check_plexes(path, result, chosen, files)
-    named = {one.file for one in result}
-    left_out = tuple(PurePath(one).name for number, one in enumerate(files) if number not in named)
+    named = {row.file for row in result}
+    left_out = tuple(PurePath(file).name for number, file in enumerate(files) if number not in named)
     unused = tuple(shortened(rows[0][column].strip()) for column, name in enumerate(header) if name and name not in at)
     design = Design(chosen, tuple(result), left_out, unused)
     return design if label is None else _with_plexes(path, design)
@@ -222,8 +225,8 @@ def planned_design(
         )
     for first, second in design.look_alikes:
         progress.message(
-            f"The design has {shortened(first)} and {shortened(second)}, which differ in case or in the code of letters alone: they are"
-            " taken for two",
+            f"The design has {shortened(first)} and {shortened(second)}, which differ only in case or in the encoding of characters:"
+            " they count as two",
             "warning",
         )
     return design
@@ -235,10 +238,10 @@ def _check_reference(design: Design, reference: str) -> None:
         raise ParameterError(
             f"reference = '{shortened(reference)}': the design has the conditions {', '.join(design.conditions) or 'none'}"
         )
-    has = {int(plex) for plex, one in zip(design.plexes, design.samples, strict=True) if one.condition == reference}
-    for one, plex in zip(design.samples, design.plexes.tolist(), strict=True):
+    has = {int(plex) for plex, sample in zip(design.plexes, design.samples, strict=True) if sample.condition == reference}
+    for each, plex in zip(design.samples, design.plexes.tolist(), strict=True):
         if plex not in has:
-            raise ParameterError(f"reference = '{shortened(reference)}': the plex of sample {shortened(one.name)} has no channel of it")
+            raise ParameterError(f"reference = '{shortened(reference)}': the plex of sample {shortened(each.name)} has no channel of it")
 
 
 def _with_plexes(path: Path, design: Design) -> Design:
@@ -253,7 +256,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
     if plexes.max(initial=0) == 0 and not any(sample.plex for sample in design.samples):
         return design
     if any(sample.plex for sample in design.samples):
-        pairs = {(one.plex, int(number)) for one, number in zip(design.samples, plexes, strict=True)}
+        pairs = {(sample.plex, int(number)) for sample, number in zip(design.samples, plexes, strict=True)}
         if len(pairs) != len({name for name, _ in pairs}) or len(pairs) != len({number for _, number in pairs}):
             raise InputError(
                 path,
@@ -261,7 +264,9 @@ def _with_plexes(path: Path, design: Design) -> Design:
                 remedy="Correct that column, or leave it out: plexes are known by their files",
             )
         return design
-    return replace(design, samples=tuple(one._replace(plex=str(n + 1)) for one, n in zip(design.samples, plexes.tolist(), strict=True)))
+    return replace(
+        design, samples=tuple(sample._replace(plex=str(n + 1)) for sample, n in zip(design.samples, plexes.tolist(), strict=True))
+    )
 
 
 def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
@@ -298,10 +303,13 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
 def _cells(path: Path, row: Sequence[str], at: Mapping[str, int], place: str) -> dict[str, str]:
     """Return the cells of a row by their columns."""
     cells = {name: row[column].strip() if column < len(row) else "" for name, column in at.items()}
-    strange = next((name for name, cell in cells.items() if len(cell) > _MAXIMUM_LETTERS or not cell.isprintable()), None)
+    strange = next((name for name, cell in cells.items() if len(cell) > _MAXIMUM_CHARACTERS or not cell.isprintable()), None)
     if strange is not None:
         raise InputError(
-            path, f"has a {strange} of more than {_MAXIMUM_LETTERS} letters, or that cannot be printed", place=place, remedy=_REMEDY
+            path,
+            f"has a {strange} of more than {_MAXIMUM_CHARACTERS} characters, or with unprintable characters",
+            place=place,
+            remedy=_REMEDY,
         )
     empty = next((name for name, cell in cells.items() if not cell and name not in BLOCKS), None)
     if empty is not None:
@@ -319,35 +327,35 @@ def _file_number(path: Path, name: str, files: Sequence[str], numbers: Mapping[s
             remedy="Leave that line out, or identify the run that the file should be",
         )
     if number < 0:
-        known = ", ".join(shortened(PurePath(file).name) for file in files[:5])
-        why = "is the name of several files" if number == -2 else "is no file of the identification"
-        raise InputError(path, f"'{shortened(name)}' {why}", place=place, remedy=f"Its files are {known}")
+        listed = ", ".join(shortened(PurePath(file).name) for file in files[:5])
+        why = "is the name of several files" if number == -2 else "is not a file of the identification"
+        raise InputError(path, f"'{shortened(name)}' {why}", place=place, remedy=f"Use a file of the identification: {listed}")
     return number
 
 
 def _channel(path: Path, name: str, label: Label, place: str) -> int:
     number = label.number(name)
     if number < 0:
-        known = ", ".join(label.channels)
-        raise InputError(path, f"'{shortened(name)}' is no channel of {label.name}", place=place, remedy=f"Its channels are {known}")
+        channels = ", ".join(label.channels)
+        raise InputError(path, f"'{shortened(name)}' is not a channel of {label.name}", place=place, remedy=f"Use one of {channels}")
     return number
 
 
 def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Sample], files: Sequence[str]) -> None:
-    """Files that share a sample are fractions of one plex: the same samples in the same channels."""
-    own: dict[int, dict[int, int]] = {}
+    """Check that files which share a sample have the same samples in the same channels, as fractions of one plex."""
+    channels_of_file: dict[int, dict[int, int]] = {}
     first: dict[int, int] = {}
     for part in parts:
-        mine = own.setdefault(part.file, {})
+        mine = channels_of_file.setdefault(part.file, {})
         if part.sample in mine.values():
             name = shortened(samples[part.sample].name)
             raise InputError(path, f"gives sample {name} two channels of one file", remedy="Give each channel a sample of its own")
         mine[part.channel] = part.sample
         first.setdefault(part.sample, part.file)
-    for file, mine in own.items():
+    for file, mine in channels_of_file.items():
         for sample in mine.values():
-            if own[first[sample]] != mine:
-                names = " and ".join(shortened(PurePath(files[one]).name) for one in (first[sample], file))
+            if channels_of_file[first[sample]] != mine:
+                names = " and ".join(shortened(PurePath(files[number]).name) for number in (first[sample], file))
                 raise InputError(
                     path,
                     f"gives {names} sample {shortened(samples[sample].name)} in common, but not all channels",
@@ -358,14 +366,16 @@ def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Samp
 def _replicate(path: Path, text: str, place: str) -> int:
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else 0
     if not 1 <= number <= _MAXIMUM_REPLICATE:
-        raise InputError(path, f"'{shortened(text)}' is no replicate", place=place, remedy="Number the samples of a condition from 1")
+        raise InputError(
+            path, f"'{shortened(text)}' is not a replicate number", place=place, remedy="Number the samples of a condition from 1"
+        )
     return number
 
 
 def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
-    known: dict[tuple[str, int], str] = {}
+    first_rows: dict[tuple[str, int], str] = {}
     for sample in samples:
-        other = known.setdefault((sample.condition, sample.replicate), sample.name)
+        other = first_rows.setdefault((sample.condition, sample.replicate), sample.name)
         if other != sample.name:
             names = f"{shortened(other)} and {shortened(sample.name)}"
             raise InputError(
@@ -394,12 +404,12 @@ def _stem(file: str) -> str:
 
 def _different(names: Sequence[str]) -> list[str]:
     """Return the names, repeated ones with a number after them."""
-    known: set[str] = set()
+    taken_names: set[str] = set()
     result = []
     for name in names:
-        number, one = 2, name
-        while one in known:
-            one, number = f"{name}_{number}", number + 1
-        known.add(one)
-        result.append(one)
+        number, unique = 2, name
+        while unique in taken_names:
+            unique, number = f"{name}_{number}", number + 1
+        taken_names.add(unique)
+        result.append(unique)
     return result

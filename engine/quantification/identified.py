@@ -135,9 +135,9 @@ class Sources(NamedTuple):
         InputError
             One has changed.
         """
-        for one, digest in zip(self.files, digests, strict=False):
-            if digest != one.sha256:
-                raise _changed(one)
+        for file, digest in zip(self.files, digests, strict=False):
+            if digest != file.sha256:
+                raise _changed(file)
 
 
 @dataclass(frozen=True)
@@ -177,7 +177,7 @@ class Matches:
         Seconds, NaN where unknown.
     precursor_mz : ndarray of float64, shape (n,)
     run, row : (n,) int64
-        Of the table of spectra of which run.
+        Run, and row in its table of spectra.
     index : (n,) int64
         Place in the file.
     scan : (n,) int64
@@ -270,15 +270,15 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
             f"run {result[files.index(())].run} names no file of spectra",
             remedy="Take the run that it went on from, or search again",
         )
-    every = tuple({one.content: one for own in reversed(files) for one in reversed(own)}.values())[::-1]
-    copies = copied_files((one.path, one.sha256) for own in files for one in own)
+    every = tuple({file.content: file for of_run in reversed(files) for file in reversed(of_run)}.values())[::-1]
+    copies = copied_files((file.path, file.sha256) for of_run in files for file in of_run)
     return Sources(tuple(result), proteins, files, every, tuple(path for _, path in meant), copies)
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
-    """Return the files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
+    """Return the spectrum files recorded for a run, or for the run of the same project that it continues; empty if neither has any."""
     left = {run.id for run in project.runs()}
-    # What an explanation has read is the table of the identification's spectra.
+    # An explanation reads the table of the identification's spectra.
     before: object = explained_run(project, run)[0]
     files: tuple[SourceFile, ...] = ()
     # Forged records may lead back to a run that was looked at.
@@ -295,7 +295,7 @@ def _changed(file: SourceFile) -> InputError:
     return InputError(file.path, "has changed since it was identified", remedy="Put it back as it was, or identify it again")
 
 
-def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
+def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
     """Return the peptidoforms of spectra up to a q-value and of proteins up to another: targets, the best match of each spectrum.
 
     `uses_razor`: a peptide of several proteins counts for the one with the most peptides, and for none without.
@@ -305,9 +305,9 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     InputError
         A table is not what it should be, or nothing is identified.
     """
-    numbers = {one.content: number for number, one in enumerate(found.files)}
+    numbers = {file.content: number for number, file in enumerate(sources.files)}
     tables, decoys, matched = [], [], list[set[str]]()
-    for number, (run, files, explained) in enumerate(zip(found.runs, found.files_of_run, found.explained, strict=True)):
+    for number, (run, files, explained) in enumerate(zip(sources.runs, sources.files_of_run, sources.explained, strict=True)):
         file_of_row = _file_of_rows(run, [numbers[file.content] for file in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
             table = source.read(_PSMS)
@@ -323,25 +323,26 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     every = pa.concat_tables(tables)
     table = every.take(pa.array(_first_of_spectra(every)))
     if not len(table):
-        raise InputError(found.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
+        raise InputError(sources.runs[0].psms, "holds no match up to psm_fdr", remedy="Raise psm_fdr, or take another run")
     targets = every.select(["peptide", "file", "peptide_q_value"])
-    of_peptides = _experiment_q_values(targets, pa.concat_tables(decoys), len(found.runs))
-    return _columns(found.files, table, _protein_groups(found, protein_fdr, matched), of_peptides, uses_razor=uses_razor)
+    of_peptides = _experiment_q_values(targets, pa.concat_tables(decoys), len(sources.runs))
+    return _columns(sources.files, table, _protein_groups(sources, protein_fdr, matched), of_peptides, uses_razor=uses_razor)
 
 
-def warn_of_identified(found: Identified, method: str, progress: Progress) -> None:
+def warn_of_identified(quantified: Identified, method: str, progress: Progress) -> None:
     """Propose reporter ions where peptides carry an isobaric label and another method is chosen; show runs without rates of proteins."""
-    labelled = None if method == "tmt" else labels_of_peptides(found.forms.peptide)
+    labelled = None if method == "tmt" else labels_of_peptides(quantified.forms.peptide)
     if labelled is not None:
         name, kits, n_forms = labelled
         progress.message(
-            f"{n_forms:,} of {len(found.forms):,} peptidoforms carry {name}: the samples of each file are in its reporter ions, which"
+            f"{n_forms:,} of {len(quantified.forms):,} peptidoforms carry {name}: the samples of each file are in its reporter ions, which"
             f" --method {method} does not read; quantify with --method tmt and --label {' or '.join(kits)}",
             "warning",
         )
-    if found.unrated:
+    if quantified.unrated:
         progress.message(
-            f"{', '.join(found.unrated)}: no error rate of proteins is known; all proteins of accepted matches are quantified", "warning"
+            f"{', '.join(quantified.unrated)}: no error rate of proteins is known; all proteins of accepted matches are quantified",
+            "warning",
         )
 
 
@@ -389,25 +390,25 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
     row_of = {name: row for row, name in reversed(list(enumerate(targets["peptide"].to_pylist())))}
     names = table["peptide"].to_pylist()
     if lacking := next((name for name in names if name not in row_of), None):
-        raise InputError(path, f"tells of peptide {lacking:.60}, which the identification has not", remedy=EXPLAIN_AGAIN)
-    own, of = spectra.take(table["spectrum"]), targets.take(pa.array([row_of[name] for name in names], pa.int64()))
+        raise InputError(path, f"contains peptide {lacking:.60}, which the identification does not have", remedy=EXPLAIN_AGAIN)
+    peaks, of = spectra.take(table["spectrum"]), targets.take(pa.array([row_of[name] for name in names], pa.int64()))
     n = len(table)
-    columns = {name: own[name] for name in _OF_SPECTRA} | {name: of[name] for name in _OF_PEPTIDES}
+    columns = {name: peaks[name] for name in _OF_SPECTRA} | {name: of[name] for name in _OF_PEPTIDES}
     columns |= {name: table[name] for name in ("spectrum", "peptide", "charge", "q_value")}
     columns |= {"rank": pa.chunked_array([np.ones(n, np.int64)]), "is_decoy": pa.chunked_array([np.zeros(n, np.bool_)])}
     columns["peptide_q_value"] = pa.chunked_array([pa.nulls(n, pa.float64())])
-    return pa.table({one.name: in_one(columns[one.name]).cast(one.type) for one in psms.schema}, schema=psms.schema)
+    return pa.table({field.name: in_one(columns[field.name]).cast(field.type) for field in psms.schema}, schema=psms.schema)
 
 
-def _file_of_rows(run: SourceRun, own: Sequence[int]) -> NDArray[np.int64]:
+def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
     """Return number of the file of each row of a run's table of spectra."""
     with TableFile(run.spectra, SPECTRA, ("spectrum_file",), remedy=_REMEDY) as source:
         table = source.read(("spectrum_file",))
         # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
-        if int(file.max(initial=-1)) + 1 != len(own):
+        if int(file.max(initial=-1)) + 1 != len(numbers):
             raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
-    return np.array(own, np.int64)[file]
+    return np.array(numbers, np.int64)[file]
 
 
 def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
@@ -432,10 +433,10 @@ class _Groups(NamedTuple):
     unrated: list[str]
 
 
-def _protein_groups(found: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
+def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
     """Return the groups up to a q-value; without q-values those of accepted matches (`matched`, the proteins of each run)."""
     groups = _Groups({}, [], [], [], [])
-    for run, path, of_matches in zip(found.runs, found.proteins, matched, strict=True):
+    for run, path, of_matches in zip(sources.runs, sources.proteins, matched, strict=True):
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
             rows: list[dict[str, Any]] = [row for row in source.read(_GROUPS).to_pylist() if not row["is_decoy"]]
             is_rated = any(row["q_value"] is not None for row in rows)
@@ -501,11 +502,13 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
     owner = np.repeat(np.arange(len(table)), counts)
     text = names.flatten().dictionary_encode()
     mass = masses.flatten().to_numpy(zero_copy_only=False)
-    known: Mapping[str, NDArray[np.float64]] = {
-        one: element_counts(unimod().by_name(one).composition) for one in text.dictionary.to_pylist() if one in unimod()
+    compositions: Mapping[str, NDArray[np.float64]] = {
+        name: element_counts(unimod().by_name(name).composition) for name in text.dictionary.to_pylist() if name in unimod()
     }
     average = np.array([AVERAGINE.get(element, 0.0) for element in ELEMENTS]) / _AVERAGINE_MASS
-    of_name = np.array([known.get(one, np.full(len(ELEMENTS), np.nan)) for one in text.dictionary.to_pylist()]).reshape(-1, len(ELEMENTS))
+    of_name = np.array([compositions.get(name, np.full(len(ELEMENTS), np.nan)) for name in text.dictionary.to_pylist()]).reshape(
+        -1, len(ELEMENTS)
+    )
     added = of_name[text.indices.to_numpy()] if len(mass) else np.zeros((0, len(ELEMENTS)))
     added = np.where(np.isnan(added), mass[:, None] * average, added)
     result = np.zeros((len(table), len(ELEMENTS)))
@@ -517,7 +520,7 @@ def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDAr
     """Return the protein that the sequence of each row counts for, -1 for none, and which rows have an accepted protein."""
     lists = in_one(table["proteins"])
     text = lists.flatten().dictionary_encode()
-    number = np.array([groups.number_of.get(one, -1) for one in text.dictionary.to_pylist()], np.int64)
+    number = np.array([groups.number_of.get(name, -1) for name in text.dictionary.to_pylist()], np.int64)
     row = np.repeat(np.arange(len(table)), np.diff(lists.offsets.to_numpy()))
     pairs = np.stack([row, number[text.indices.to_numpy()]]) if len(row) else np.zeros((2, 0), np.int64)
     pairs = np.unique(pairs[:, pairs[1] >= 0], axis=1)

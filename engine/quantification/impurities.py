@@ -35,7 +35,7 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
     Raises
     ------
     InputError
-        The file is no such table of this kit, or spills so much that it cannot be undone; and in which line.
+        The table is not valid for this kit, or its impurities are too large to correct; with the line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip() for cell in rows[0]]
@@ -50,19 +50,19 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
             continue
         place, channel = f"line {line}", label.number(row[0])
         if channel < 0:
-            known = ", ".join(label.channels)
-            raise InputError(path, f"'{shortened(row[0])}' is no channel of {label.name}", place=place, remedy=f"Its channels are {known}")
+            channels = ", ".join(label.channels)
+            raise InputError(path, f"'{shortened(row[0])}' is not a channel of {label.name}", place=place, remedy=f"Use one of {channels}")
         if channel in line_of:
             raise InputError(path, f"has channel {label.channels[channel]} twice, as in line {line_of[channel]}", place=place)
         line_of[channel] = line
         percents = [_percent(path, cell, place) for cell in [*row[1:], *[""] * len(targets)][: len(targets)]]
-        own = [percent for percent, target in zip(percents, targets, strict=True) if target[channel] == channel]
-        spilt = sum(percents) - sum(own)
-        if spilt > _MAXIMUM_SPILT or (own and abs(spilt + sum(own) - 100) > 1):
+        unchanged = [percent for percent, target in zip(percents, targets, strict=True) if target[channel] == channel]
+        spilt = sum(percents) - sum(unchanged)
+        if spilt > _MAXIMUM_SPILT or (unchanged and abs(spilt + sum(unchanged) - 100) > 1):
             raise InputError(
                 path, f"percents of channel {label.channels[channel]} do not add up to 100 with its own", place=place, remedy=_REMEDY
             )
-        matrix[channel, channel] = (sum(own) if own else 100 - spilt) / 100
+        matrix[channel, channel] = (sum(unchanged) if unchanged else 100 - spilt) / 100
         for percent, target in zip(percents, targets, strict=True):
             if target[channel] >= 0 and target[channel] != channel:
                 matrix[target[channel], channel] += percent / 100
@@ -70,12 +70,12 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
     if lacking:
         raise InputError(path, f"lacks channel {lacking[0]} of {label.name}", remedy="Give a row for each channel")
     if np.linalg.cond(matrix) > 1e6:
-        raise InputError(path, "mixes the channels so that they cannot be told apart", remedy=_REMEDY)
+        raise InputError(path, "mixes the channels so much that they cannot be separated", remedy=_REMEDY)
     return matrix
 
 
 def _targets(path: Path, header: str, label: Label) -> list[int]:
-    """Return the channel that shows what a column says, of each channel; -1 where there is none."""
+    """Return the channel to which a column's shift moves each channel, or -1."""
     channel = label.number(header)
     if channel >= 0:
         return [channel] * len(label)
@@ -84,14 +84,14 @@ def _targets(path: Path, header: str, label: Label) -> list[int]:
         steps, shift = int(text), int(text) * _CARBON
         if not any(name.endswith(("N", "C")) for name in label.channels):
             nominal = [int(name) for name in label.channels]
-            return [nominal.index(one + steps) if one + steps in nominal else -1 for one in nominal]
+            return [nominal.index(mass + steps) if mass + steps in nominal else -1 for mass in nominal]
     elif re.fullmatch(rf"(?:{_SHIFT.pattern})+", text):
         shift = sum(
             (1 if sign == "+" else -1) * int(count or 1) * (_CARBON if "C" in element else _NITROGEN)
             for sign, count, element in _SHIFT.findall(text)
         )
     else:
-        raise InputError(path, f"'{shortened(header)}' is no shift, and no channel of {label.name}", place="line 1", remedy=_REMEDY)
+        raise InputError(path, f"'{shortened(header)}' is neither a shift nor a channel of {label.name}", place="line 1", remedy=_REMEDY)
     apart = np.abs(label.mz[None, :] - (label.mz[:, None] + shift))
     return np.where(apart.min(axis=1) < _NEAR, apart.argmin(axis=1), -1).tolist()
 
@@ -105,7 +105,7 @@ def _percent(path: Path, text: str, place: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 100:
-        raise InputError(path, f"'{shortened(text)}' is no percentage", place=place, remedy=_REMEDY)
+        raise InputError(path, f"'{shortened(text)}' is not a percentage from 0 to 100", place=place, remedy=_REMEDY)
     return value
 
 

@@ -1,4 +1,4 @@
-"""Traces of ions in the survey spectra (MS1) of a file: cut out in one pass over the peaks, and measured."""
+"""Traces of ions in the MS1 spectra of a file, extracted in one pass over the peaks, and measured."""
 
 from __future__ import annotations
 
@@ -29,32 +29,33 @@ _PEAKS_OF_BLOCK = 1 << 21
 _CELLS_OF_PART = 1 << 26
 """256 MB."""
 _LOWEST, _VALLEY = 0.15, 0.6
-"""Parts of the height at which a trace ends, and of the lower of two summits below which what lies between them parts them. A Gaussian has
-95 % of its area above the first, in every run alike; further down, what is little is lost in noise and what is much is not, which spoils
-their ratio. Smoothed noise of a summit seldom falls below the second."""
+"""Fraction of the height at which a trace ends, and fraction of the lower of two summits below which a valley separates them.
 
-_ABOVE_LOWEST, _LOWEST_PERCENT, _SURVEYS_LOOKED_AT = 2.0, 1.0, 200
+A Gaussian has 95 % of its area above the first. Lower limits lose small amounts in noise but not large ones, which distorts their ratio.
+Smoothed noise of a summit seldom falls below the second."""
+
+_ABOVE_LOWEST, _LOWEST_PERCENT, _SAMPLED_SPECTRA = 2.0, 1.0, 200
 
 
 @dataclass(frozen=True)
 class TraceQuery:
-    """Ions whose traces are wanted in a file, n of them.
+    """n ions whose traces are to be extracted from a file.
 
     Attributes
     ----------
-    mz : (n,) float64
-        Of the monoisotopic ion.
+    mz : ndarray of float64, shape (n,)
+        m/z of the monoisotopic ion.
     charge : ndarray of int64, shape (n,)
     pattern : ndarray of float64, shape (n, isotopes)
     anchor_offsets : ndarray of int64, shape (n + 1,)
-    anchors : float64
-        S, the times at which each is known or expected.
-    reach : (n,) float64
-        S, how far from these its summit may be; 0 where the way is uphill from them.
-    window
-        S, how far before the first and behind the last of them the trace is cut out.
-    voltage
-        Of FAIMS: only survey spectra at it are used; NaN: those without one.
+    anchors : ndarray of float64
+        Times in seconds at which each ion is known or expected.
+    reach : ndarray of float64, shape (n,)
+        Maximum distance of the summit from these times in seconds; 0 to climb from them to the summit.
+    window : float
+        Seconds before the first and after the last of these times that the trace covers.
+    voltage : float
+        FAIMS compensation voltage of the used MS1 spectra; NaN for spectra without one.
     """
 
     mz: NDArray[np.float64]
@@ -93,7 +94,7 @@ class TraceQuery:
 
 
 def measured_traces(
-    surveys: Ms1Spectra, query: TraceQuery, parameters: QuantificationParameters, resources: Resources
+    ms1_spectra: Ms1Spectra, query: TraceQuery, parameters: QuantificationParameters, resources: Resources
 ) -> NDArray[np.float64]:
     """Measure each ion: the columns of `proteoscope.kernels.cpu.elution`, (n, N_VALUES) float64, 0 without a signal.
 
@@ -105,14 +106,14 @@ def measured_traces(
         The user cancelled.
     """
     result = np.zeros((len(query), N_VALUES))
-    is_used = surveys.at_voltage(query.voltage)
-    times = surveys.retention_time[is_used]
+    is_used = ms1_spectra.at_voltage(query.voltage)
+    times = ms1_spectra.retention_time[is_used]
     if not len(times):
         return result
     places = np.where(is_used, np.cumsum(is_used) - 1, -1)
     for first, last in _parts(times, query):
         some = query.part(first, last)
-        traces = _cut(surveys, times, places, some, parameters, resources)
+        traces = _cut(ms1_spectra, times, places, some, parameters, resources)
         rules = ElutionRules(parameters.maximum_gap, _LOWEST, _VALLEY)
         rows = result[first:last]
 
@@ -124,7 +125,7 @@ def measured_traces(
     return result
 
 
-def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: Ms1Spectra) -> NDArray[np.bool_]:
+def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectra: Ms1Spectra) -> NDArray[np.bool_]:
     """Return True for ions so low that less than the upper half of their peak is visible, which does not measure the area.
 
     The lowest visible intensity of a run is the first percentile of its peaks.
@@ -136,14 +137,14 @@ def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], surveys: M
     pattern : (n, isotopes) float64
         Isotope patterns.
     """
-    some = np.unique(np.linspace(0, len(surveys) - 1, _SURVEYS_LOOKED_AT).astype(np.int64)).tolist()
-    seen = np.concatenate([surveys.intensity[surveys.offsets[i] : surveys.offsets[i + 1]] for i in some])
+    some = np.unique(np.linspace(0, len(ms1_spectra) - 1, _SAMPLED_SPECTRA).astype(np.int64)).tolist()
+    seen = np.concatenate([ms1_spectra.intensity[ms1_spectra.offsets[i] : ms1_spectra.offsets[i + 1]] for i in some])
     lowest = float(np.percentile(seen, _LOWEST_PERCENT)) if len(seen) else 0.0
     return values[:, APEX] * pattern.max(axis=1) / pattern.sum(axis=1) < _ABOVE_LOWEST * lowest
 
 
 def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First survey spectrum of each ion's trace, and the one behind its last; one at least; by the times of those at the voltage."""
+    """Return the first MS1 spectrum at the voltage of each ion's trace and the one after its last, at least one spectrum apart."""
     starts = query.anchor_offsets[:-1]
     low = np.searchsorted(times, np.minimum.reduceat(query.anchors, starts) - query.window)
     high = np.searchsorted(times, np.maximum.reduceat(query.anchors, starts) + query.window, side="right")
@@ -166,14 +167,14 @@ def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int,
 
 
 def _cut(
-    surveys: Ms1Spectra,
+    ms1_spectra: Ms1Spectra,
     times: NDArray[np.float64],
     places: NDArray[np.int64],
     query: TraceQuery,
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Traces:
-    """Return the cells of some ions in the survey spectra at their voltage: these have `times`; `places` number them, -1 for all others."""
+    """Return the cells of some ions in the MS1 spectra at their voltage, which have `times` and are numbered by `places` (others -1)."""
     n_isotopes = query.pattern.shape[1]
     low, high = _spans(times, query)
     count = high - low
@@ -181,45 +182,45 @@ def _cut(
     isotope = np.arange(n_isotopes)
     mz = query.mz[:, None] + isotope * (ISOTOPE_SPACING / query.charge[:, None])
     width = parameters.precursor_tolerance.width(mz)
-    first, last = (np.repeat(one, n_isotopes).astype(np.int32) for one in (low, high))
+    first, last = (np.repeat(bounds, n_isotopes).astype(np.int32) for bounds in (low, high))
     cell = (offset[:-1, None] + isotope * count[:, None]).ravel()
     windows = TraceWindows((mz - width).ravel(), (mz + width).ravel(), first, last, cell)
     cells = np.zeros(offset[-1], np.float32)
-    resources.progress.stage("Following ions", len(surveys.mz))
-    for begin, end in _blocks(surveys):
+    resources.progress.stage("Following ions", len(ms1_spectra.mz))
+    for begin, end in _blocks(ms1_spectra):
         used = places[begin:end][places[begin:end] >= 0]
         within = np.flatnonzero((windows.last > used[0]) & (windows.first <= used[-1])) if len(used) else used
         if len(within):
             some = TraceWindows(
                 windows.low[within], windows.high[within], windows.first[within], windows.last[within], windows.cell[within]
             )
-            _extract(_sorted_peaks(surveys, places, begin, end), some, cells, resources)
-        resources.progress.advance(int(surveys.offsets[end] - surveys.offsets[begin]))
+            _extract(_sorted_peaks(ms1_spectra, places, begin, end), some, cells, resources)
+        resources.progress.advance(int(ms1_spectra.offsets[end] - ms1_spectra.offsets[begin]))
         resources.progress.check()
-        for column in (surveys.mz, surveys.intensity):
+        for column in (ms1_spectra.mz, ms1_spectra.intensity):
             release_pages(column)
     return Traces(cells, offset, low.astype(np.int64), count.astype(np.int64), times, query.pattern)
 
 
-def _blocks(surveys: Ms1Spectra) -> Iterator[tuple[int, int]]:
-    """Yield survey spectra in blocks of some million peaks."""
+def _blocks(ms1_spectra: Ms1Spectra) -> Iterator[tuple[int, int]]:
+    """Yield MS1 spectra in blocks of some million peaks."""
     first = 0
-    while first < len(surveys):
-        last = int(np.searchsorted(surveys.offsets, surveys.offsets[first] + _PEAKS_OF_BLOCK, side="right")) - 1
-        last = min(max(last, first + 1), len(surveys))
+    while first < len(ms1_spectra):
+        last = int(np.searchsorted(ms1_spectra.offsets, ms1_spectra.offsets[first] + _PEAKS_OF_BLOCK, side="right")) - 1
+        last = min(max(last, first + 1), len(ms1_spectra))
         yield first, last
         first = last
 
 
-def _sorted_peaks(surveys: Ms1Spectra, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
-    """Return the peaks of those of some survey spectra that have a place, in order of m/z."""
-    rows = slice(surveys.offsets[first], surveys.offsets[last])
-    mz, intensity = np.asarray(surveys.mz[rows]), np.asarray(surveys.intensity[rows])
-    survey = np.repeat(places[first:last].astype(np.int32), np.diff(surveys.offsets[first : last + 1]))
-    if len(survey) and survey.min() < 0:
-        mz, intensity, survey = mz[survey >= 0], intensity[survey >= 0], survey[survey >= 0]
+def _sorted_peaks(ms1_spectra: Ms1Spectra, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
+    """Return the peaks of the MS1 spectra `first:last` that have a place, in order of m/z."""
+    rows = slice(ms1_spectra.offsets[first], ms1_spectra.offsets[last])
+    mz, intensity = np.asarray(ms1_spectra.mz[rows]), np.asarray(ms1_spectra.intensity[rows])
+    spectrum = np.repeat(places[first:last].astype(np.int32), np.diff(ms1_spectra.offsets[first : last + 1]))
+    if len(spectrum) and spectrum.min() < 0:
+        mz, intensity, spectrum = mz[spectrum >= 0], intensity[spectrum >= 0], spectrum[spectrum >= 0]
     order = np.argsort(mz)
-    return SurveyPeaks(mz[order], intensity[order], survey[order])
+    return SurveyPeaks(mz[order], intensity[order], spectrum[order])
 
 
 def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32], resources: Resources) -> None:

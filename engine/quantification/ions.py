@@ -1,8 +1,8 @@
 """Ions that identifications found: peptidoforms with their charges, the pattern of their isotopes, and ions whose trace is another's.
 
-What an ion trap or an orbitrap does not separate by m/z, and what elutes together, is one summit in the traces of both ions. It is that of
-the ion whose spectra were identified nearest to it, or whose monoisotopic peak is none of the other's, which shows that it is there. The
-other has no quantity of its own.
+Two ions that the instrument does not separate by m/z and that elute together have one summit in their traces. It is assigned to the ion
+whose identified spectra are nearest, or whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion
+has no quantity.
 """
 
 from __future__ import annotations
@@ -136,18 +136,20 @@ def traces_of_others(
     order = np.argsort(flat, kind="stable")
     owner, place, flat = owner[order], place[order], flat[order]
     width = parameters.precursor_tolerance.width(flat)
-    behind = np.minimum(np.searchsorted(flat, flat + width, side="right") - np.arange(len(flat)) - 1, _MOST)
-    first = np.repeat(np.arange(len(flat)), behind)
-    second = first + 1 + np.arange(len(first)) - np.repeat(run_offsets(behind)[:-1], behind)
-    one, other = np.concatenate([owner[first], owner[second]]), np.concatenate([owner[second], owner[first]])
+    n_after = np.minimum(np.searchsorted(flat, flat + width, side="right") - np.arange(len(flat)) - 1, _MOST)
+    first = np.repeat(np.arange(len(flat)), n_after)
+    second = first + 1 + np.arange(len(first)) - np.repeat(run_offsets(n_after)[:-1], n_after)
+    first_ion, second_ion = np.concatenate([owner[first], owner[second]]), np.concatenate([owner[second], owner[first]])
     of_one, of_other = np.concatenate([place[first], place[second]]), np.concatenate([place[second], place[first]])
-    near = np.abs(values[one, TIME] - values[other, TIME]) <= _APART * np.maximum(values[one, WIDTH], values[other, WIDTH])
-    is_lighter = ions.mz[other] < ions.mz[one] - parameters.precursor_tolerance.width(ions.mz[one])
+    near = np.abs(values[first_ion, TIME] - values[second_ion, TIME]) <= _APART * np.maximum(
+        values[first_ion, WIDTH], values[second_ion, WIDTH]
+    )
+    is_lighter = ions.mz[second_ion] < ions.mz[first_ion] - parameters.precursor_tolerance.width(ions.mz[first_ion])
     near &= of_one < ions.n_isotopes
-    near &= (sequence[one] != sequence[other]) & (is_lighter | (from_spectra[one] > from_spectra[other]))
-    one, other, of_other = one[near], other[near], of_other[near]
-    pair, which = np.unique(one * np.int64(n) + other, return_inverse=True)
-    height = np.bincount(which, values[other, APEX] * share[other, of_other], len(pair))
+    near &= (sequence[first_ion] != sequence[second_ion]) & (is_lighter | (from_spectra[first_ion] > from_spectra[second_ion]))
+    first_ion, second_ion, of_other = first_ion[near], second_ion[near], of_other[near]
+    pair, which = np.unique(first_ion * np.int64(n) + second_ion, return_inverse=True)
+    height = np.bincount(which, values[second_ion, APEX] * share[second_ion, of_other], len(pair))
     lost = pair[height >= _SHARE * values[pair // n, APEX]] // n
     result[lost] = True
     return result

@@ -156,19 +156,19 @@ def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.i
     place = np.searchsorted(second.index, third.index)
     result = np.full(len(second), -1, np.int64)
     for row, origin in enumerate(third.origins):
-        own = next((row_of[name] for name in origin.names if name in row_of), -1)
-        if own < 0 and origin.precursors:
+        source_row = next((row_of[name] for name in origin.names if name in row_of), -1)
+        if source_row < 0 and origin.precursors:
             first, last = max(0, int(place[row]) - _LOOKED_BACK), int(place[row])
             apart = np.abs(second.precursor_mz[first:last, None] - np.array(origin.precursors[:_MOST_IONS]))
             same = np.flatnonzero((apart <= _SAME_ION).any(axis=1))
-            own = first + int(same[-1]) if len(same) else -1
-        if own >= 0 and result[own] < 0:
-            result[own] = row
+            source_row = first + int(same[-1]) if len(same) else -1
+        if source_row >= 0 and result[source_row] < 0:
+            result[source_row] = row
     return result
 
 
 def interference(
-    surveys: Ms1Spectra,
+    ms1_spectra: Ms1Spectra,
     time: NDArray[np.float64],
     mz: NDArray[np.float64],
     charge: NDArray[np.int64],
@@ -183,7 +183,7 @@ def interference(
 
     Parameters
     ----------
-    surveys : Ms1Spectra
+    ms1_spectra : Ms1Spectra
         MS1 spectra.
     time : ndarray of float64, shape (n,)
         Seconds.
@@ -201,13 +201,13 @@ def interference(
     ndarray of float64, shape (n,)
         From 0 to 1, NaN where unknown.
     """
-    behind = np.searchsorted(surveys.retention_time, time, side="right")
-    before = np.where(np.isfinite(time) & (behind > 0), behind - 1, -1)
-    after = np.where(before >= 0, _next_of_voltage(surveys)[before], behind)
-    after = np.where(np.isfinite(time) & (after < len(surveys)), after, -1)
+    next_row = np.searchsorted(ms1_spectra.retention_time, time, side="right")
+    before = np.where(np.isfinite(time) & (next_row > 0), next_row - 1, -1)
+    after = np.where(before >= 0, _next_of_voltage(ms1_spectra)[before], next_row)
+    after = np.where(np.isfinite(time) & (after < len(ms1_spectra)), after, -1)
     half = np.where(width > 0, width, _USUAL_WIDTH) / 2
-    parts = np.stack([_foreign(surveys, survey, mz, charge, half, tolerance) for survey in (before, after)])
-    times = np.stack([surveys.retention_time[np.maximum(survey, 0)] for survey in (before, after)])
+    parts = np.stack([_foreign(ms1_spectra, spectrum_row, mz, charge, half, tolerance) for spectrum_row in (before, after)])
+    times = np.stack([ms1_spectra.retention_time[np.maximum(spectrum_row, 0)] for spectrum_row in (before, after)])
     apart = np.maximum(np.abs(times - time), 1e-6)
     weight = np.where(np.isnan(parts), 0.0, 1 / apart)
     total = weight.sum(axis=0)
@@ -215,18 +215,18 @@ def interference(
     return np.where(total > 0, mean, np.nan)
 
 
-def _next_of_voltage(surveys: Ms1Spectra) -> NDArray[np.int64]:
+def _next_of_voltage(ms1_spectra: Ms1Spectra) -> NDArray[np.int64]:
     """Return the next MS1 spectrum of the same FAIMS voltage after each; the number of spectra if there is none."""
-    result = np.full(len(surveys), len(surveys), np.int64)
-    for voltage in surveys.voltages:
-        rows = np.flatnonzero(surveys.at_voltage(voltage))
+    result = np.full(len(ms1_spectra), len(ms1_spectra), np.int64)
+    for voltage in ms1_spectra.voltages:
+        rows = np.flatnonzero(ms1_spectra.at_voltage(voltage))
         result[rows[:-1]] = rows[1:]
     return result
 
 
 def _foreign(
-    surveys: Ms1Spectra,
-    survey: NDArray[np.int64],
+    ms1_spectra: Ms1Spectra,
+    spectrum_row: NDArray[np.int64],
     mz: NDArray[np.float64],
     charge: NDArray[np.int64],
     half: NDArray[np.float64],
@@ -235,25 +235,25 @@ def _foreign(
     """Return the share of the window in an MS1 spectrum (-1: none) that is not of the precursor; NaN for an empty window."""
     n = len(mz)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
-    order = np.argsort(survey, kind="stable")
-    numbers, starts = np.unique(survey[order], return_index=True)
+    order = np.argsort(spectrum_row, kind="stable")
+    numbers, starts = np.unique(spectrum_row[order], return_index=True)
     for number, rows in zip(numbers.tolist(), np.split(order, starts[1:]), strict=True):
         if number < 0:
             continue
-        begin, end = surveys.offsets[number], surveys.offsets[number + 1]
-        peaks = surveys.mz[begin:end]
+        begin, end = ms1_spectra.offsets[number], ms1_spectra.offsets[number + 1]
+        peaks = ms1_spectra.mz[begin:end]
         first[rows] = begin + np.searchsorted(peaks, mz[rows] - half[rows])
         last[rows] = begin + np.searchsorted(peaks, mz[rows] + half[rows], side="right")
     count = last - first
     owner = np.repeat(np.arange(n), count)
     peak = np.arange(len(owner)) - np.repeat(np.cumsum(count) - count, count) + np.repeat(first, count)
-    position, intensity = np.asarray(surveys.mz[peak]), np.asarray(surveys.intensity[peak]).astype(np.float64)
+    position, intensity = np.asarray(ms1_spectra.mz[peak]), np.asarray(ms1_spectra.intensity[peak]).astype(np.float64)
     spacing = ISOTOPE_SPACING / charge[owner]
     off = position - mz[owner]
     is_own = np.abs(off - np.rint(off / spacing) * spacing) <= tolerance.width(position)
     total = np.bincount(owner, intensity, minlength=n)
-    own = np.bincount(owner[is_own], intensity[is_own], minlength=n)
-    return np.where(total > 0, 1 - own / np.where(total > 0, total, 1.0), np.nan)
+    intensity_of_ion = np.bincount(owner[is_own], intensity[is_own], minlength=n)
+    return np.where(total > 0, 1 - intensity_of_ion / np.where(total > 0, total, 1.0), np.nan)
 
 
 @dataclass(frozen=True)
@@ -346,12 +346,12 @@ def _reporters(
         for column, values in zip(peaks, of_file, strict=True):
             column[rows[has]] = values
         try:
-            surveys = read_ms1_spectra(path, progress=resources.progress, spool=spool)
+            ms1_spectra = read_ms1_spectra(path, progress=resources.progress, spool=spool)
         except InputError:
             without += 1
             continue
         foreign[rows] = interference(
-            surveys,
+            ms1_spectra,
             regions.retention_time[place],
             regions.precursor_mz[place],
             matches.charge[rows],
@@ -362,7 +362,7 @@ def _reporters(
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} fragment spectra in profile mode were centroided")
     if without:
-        resources.progress.message(f"{without:,} files have no survey spectra (MS1): the interference of their spectra is not known")
+        resources.progress.message(f"{without:,} files have no MS1 spectra: the interference of their spectra is unknown")
     refused = np.zeros(n, np.int8)
     refused[_mean_signal_to_noise(peaks) < parameters.minimum_signal_to_noise] = _NOISY
     refused[foreign > parameters.maximum_interference] = _MIXED
@@ -370,7 +370,8 @@ def _reporters(
     refused[lacks_third] = _NO_THIRD
     if parameters.minimum_signal_to_noise and np.isnan(peaks.signal_to_noise).all():
         resources.progress.message(
-            "The files tell no noise, so that none could be refused by its signal-to-noise ratio: convert the runs with it, or take 0",
+            "The files contain no noise values, so that no spectrum was refused by its signal-to-noise ratio: convert the runs with noise,"
+            " or set the ratio to 0",
             "warning",
         )
     return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused, level, shift)
@@ -396,19 +397,19 @@ def _shown_in(
         resources.progress.message(f"{name}: no spectrum of MS3 is of an identified one, so that reporter ions are read from MS2")
         return regions, place, 2
     if not n_found:
-        raise InputError(path, "has no spectrum of MS3 that tells an identified one as its source", remedy="Take reporter ions of ms2")
+        raise InputError(path, "contains no MS3 spectrum of an identified spectrum", remedy="Use the reporter ions of ms2")
     resources.progress.message(f"{name}: reporter ions are read from MS3, which {n_found:,} of {len(at):,} identified spectra have")
     return third, at, 3
 
 
 def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
     """Return the mean over channels, (n,), with 0 for missing peaks; NaN if the noise is unknown."""
-    known = ~np.isnan(peaks.signal_to_noise).all(axis=1)
-    return np.where(known, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
+    has_noise = ~np.isnan(peaks.signal_to_noise).all(axis=1)
+    return np.where(has_noise, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
 
 def _by_ion(
-    identified: Identified, design: Design, found: _Reporters, parameters: QuantificationParameters
+    identified: Identified, design: Design, reporters: _Reporters, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], RawQuantities]:
     """Return the peptidoform of each ion, and amounts of ions by sample.
 
@@ -425,10 +426,10 @@ def _by_ion(
         channel[part.sample] = part.channel
     for sample in range(n_samples):
         rows = np.flatnonzero(files[sample][matches.file])
-        own = found.corrected[rows, channel[sample]]
-        of_spectrum = np.where(np.isnan(own), State.TOO_LOW, State.MEASURED)
-        of_spectrum[found.refused[rows] > _NOTHING] = State.REFUSED
-        amounts = RawQuantities(np.where(found.refused[rows] == 0, own, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
+        intensities = reporters.corrected[rows, channel[sample]]
+        of_spectrum = np.where(np.isnan(intensities), State.TOO_LOW, State.MEASURED)
+        of_spectrum[reporters.refused[rows] > _NOTHING] = State.REFUSED
+        amounts = RawQuantities(np.where(reporters.refused[rows] == 0, intensities, np.nan)[:, None], of_spectrum.astype(np.int8)[:, None])
         summed = amounts.summed(of_match[rows], len(keys))
         by_median = parameters.peptide_quantity == "median"
         value[:, sample] = (medians(amounts.value, of_match[rows], len(keys)) if by_median else summed.value)[:, 0]
@@ -436,28 +437,28 @@ def _by_ion(
     return keys[:, 0], RawQuantities(value, state)
 
 
-def _table(identified: Identified, design: Design, label: Label, found: _Reporters) -> pa.Table:
+def _table(identified: Identified, design: Design, label: Label, reporters: _Reporters) -> pa.Table:
     """Return a row for each identified spectrum and each channel that is a sample."""
     matches, k = identified.matches, len(label)
     sample = np.full((len(identified.files), k), -1, np.int64)
     for part in design.parts:
         sample[part.file, part.channel] = part.sample
     spectrum, channel = np.nonzero(sample[matches.file] >= 0)
-    refused = found.refused[spectrum].astype(np.int64)
+    refused = reporters.refused[spectrum].astype(np.int64)
     return REPORTER_IONS.arrow(
         {
             "peptide": taken(identified.forms.peptide, matches.form[spectrum]),
             "charge": matches.charge[spectrum],
             "file": taken([PurePath(file.path).name for file in identified.files], matches.file[spectrum]),
             "spectrum_id": taken(matches.spectrum_id, spectrum),
-            "level": found.level[spectrum].astype(np.int64),
+            "level": reporters.level[spectrum].astype(np.int64),
             "channel": taken(label.channels, channel),
             "sample": taken([sample.name for sample in design.samples], sample[matches.file[spectrum], channel]),
-            "measured": or_null(found.measured[spectrum, channel]),
-            "intensity": or_null(found.corrected[spectrum, channel]),
-            "signal_to_noise": or_null(found.signal_to_noise[spectrum, channel]),
-            "mz_error": or_null(found.mz[spectrum, channel] - label.mz[channel]),
-            "interference": or_null(found.foreign[spectrum]),
+            "measured": or_null(reporters.measured[spectrum, channel]),
+            "intensity": or_null(reporters.corrected[spectrum, channel]),
+            "signal_to_noise": or_null(reporters.signal_to_noise[spectrum, channel]),
+            "mz_error": or_null(reporters.mz[spectrum, channel] - label.mz[channel]),
+            "interference": or_null(reporters.foreign[spectrum]),
             "refused": taken(_REFUSED, np.where(refused == 0, -1, refused)),
         }
     )

@@ -1,6 +1,6 @@
 """Label-free quantities: areas of the ion traces of identified peptidoforms, in the file that identified them and, if wanted, in others.
 
-With FAIMS an ion is in the survey spectra of some voltages only, and in different parts there. It is followed in those of one voltage, and
+With FAIMS an ion is in the MS1 spectra of some voltages only, and in different parts there. It is followed in those of one voltage, and
 counts as an ion of its own at each voltage at which any file identified it, so that ratios are those of one voltage.
 
 Match between runs: ions that one file identified, measured in others at their aligned times, with the rate of false transfers.
@@ -71,7 +71,7 @@ def measured_label_free(
     Raises
     ------
     InputError
-        A file has no survey spectra, or is damaged.
+        A file has no MS1 spectra, or is damaged.
     Cancelled
         The user cancelled.
     """
@@ -79,26 +79,26 @@ def measured_label_free(
     files = sorted({part.file for part in design.parts})
     traces, n_profiles = list[_Traces](), 0
 
-    def surveys_of(file: int) -> Ms1Spectra:
+    def read_file(file: int) -> Ms1Spectra:
         return read_ms1_spectra(identified.files[file].path, progress=resources.progress, spool=spool)
 
     for place, file in enumerate(files):
-        surveys = surveys_of(file)
-        n_profiles += surveys.n_profiles
-        for voltage in surveys.voltages:
-            traces.append(_traces_at(voltage, identified, ions, (place, file), surveys, parameters, resources))
+        ms1_spectra = read_file(file)
+        n_profiles += ms1_spectra.n_profiles
+        for voltage in ms1_spectra.voltages:
+            traces.append(_traces_at(voltage, identified, ions, (place, file), ms1_spectra, parameters, resources))
     if n_profiles:
-        resources.progress.message(f"{n_profiles:,} survey spectra in profile mode were centroided")
+        resources.progress.message(f"{n_profiles:,} MS1 spectra in profile mode were centroided")
     ions, values, reason, from_spectra = _joined(traces, ions, len(files))
-    voltages = [f"{one:g}" for one in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
+    voltages = [f"{voltage:g}" for voltage in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
     if voltages:
-        resources.progress.message(f"FAIMS: ions are followed in the survey spectra of one voltage each ({', '.join(voltages)} V)")
+        resources.progress.message(f"FAIMS: ions are followed in the MS1 spectra of one voltage each ({', '.join(voltages)} V)")
     times = np.where(reason == 0, values[:, :, TIME], np.nan).T
     reason[at_another_time(times, values[:, :, WIDTH].T, from_spectra.T).T] = _ELSEWHERE
     values[reason != 0, AREA] = np.nan
     transfers = None
     if parameters.match_between_runs and len(files) > 1:
-        transfers = transferred(ions, values, reason, files, surveys_of, parameters, resources)
+        transfers = transferred(ions, values, reason, files, read_file, parameters, resources)
         values[transfers.file, transfers.ion] = transfers.values
     table = _table(identified, ions, files, values, reason, transfers)
     counts = {"faims_voltages": len(voltages)} if voltages else {}
@@ -106,14 +106,14 @@ def measured_label_free(
 
 
 class _Traces(NamedTuple):
-    """Traces of k ions of a file, in its survey spectra of one voltage.
+    """Traces of k ions of a file, in its MS1 spectra of one voltage.
 
     Attributes
     ----------
     place
         Of the file among those of the design.
     voltage
-        NaN for survey spectra without one.
+        NaN for MS1 spectra without one.
     rows : (k,) int64
         Ions.
     values : ndarray of float64, shape (k, N_VALUES)
@@ -142,15 +142,15 @@ def _traces_at(
     identified: Identified,
     all_ions: Ions,
     at: tuple[int, int],
-    surveys: Ms1Spectra,
+    ms1_spectra: Ms1Spectra,
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Traces:
-    """Measure the ions that a file identified in its survey spectra of one voltage; `at`: place of the file in the design, and number."""
+    """Measure the ions that a file identified in its MS1 spectra of one voltage; `at`: place of the file in the design, and number."""
     (place, file), ions = at, all_ions.at_voltage(voltage)
-    rows, query, without, is_at = _query(identified, ions, file, surveys, parameters)
-    values = measured_traces(surveys, query, parameters, resources)
-    reason = _reasons(values, is_low(values, query.pattern, surveys), parameters)
+    rows, query, without, is_at = _query(identified, ions, file, ms1_spectra, parameters)
+    values = measured_traces(ms1_spectra, query, parameters, resources)
+    reason = _reasons(values, is_low(values, query.pattern, ms1_spectra), parameters)
     from_spectra = query.nearest_anchor(values[:, TIME])
     chosen = np.flatnonzero(reason == 0)
     of_others = traces_of_others(
@@ -172,27 +172,27 @@ def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, 
     voltages = np.unique([trace.voltage for trace in traces])  # NaN last
     column = [int(np.searchsorted(voltages, trace.voltage)) for trace in traces]
     is_identified = np.zeros((len(ions), len(voltages)), np.bool_)
-    for one, k in zip(traces, column, strict=True):
-        is_identified[np.concatenate([one.without, one.identified]), k] = True
+    for traced, k in zip(traces, column, strict=True):
+        is_identified[np.concatenate([traced.without, traced.identified]), k] = True
     ion, part = np.nonzero(is_identified)
     number = np.full(is_identified.shape, -1, np.int64)
     number[ion, part] = np.arange(len(ion))
     shape = n_files, len(ion)
     values, reason, from_spectra = np.zeros((*shape, N_VALUES)), np.full(shape, -1, np.int8), np.full(shape, np.nan)
-    for one, k in zip(traces, column, strict=True):
-        at = number[one.rows, k]
+    for traced, k in zip(traces, column, strict=True):
+        at = number[traced.rows, k]
         some, at = at >= 0, at[at >= 0]
-        values[one.place, at], reason[one.place, at], from_spectra[one.place, at] = (
-            one.values[some],
-            one.reason[some],
-            one.from_spectra[some],
+        values[traced.place, at], reason[traced.place, at], from_spectra[traced.place, at] = (
+            traced.values[some],
+            traced.reason[some],
+            traced.from_spectra[some],
         )
-        reason[one.place, number[one.without, k]] = _NO_TIME
+        reason[traced.place, number[traced.without, k]] = _NO_TIME
     return replace(ions.part(ion), voltage=voltages[part]), values, reason, from_spectra
 
 
 def _query(
-    identified: Identified, ions: Ions, file: int, surveys: Ms1Spectra, parameters: QuantificationParameters
+    identified: Identified, ions: Ions, file: int, ms1_spectra: Ms1Spectra, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
     """Return the ions that a file identified, their query, those without a time, and those identified at the ions' voltage."""
     matches = identified.matches
@@ -210,7 +210,7 @@ def _query(
         parameters.retention_window,
         float(ions.voltage[0]),
     )
-    voltage = surveys.voltage_of(matches.retention_time[order])
+    voltage = ms1_spectra.voltage_of(matches.retention_time[order])
     is_at = (voltage == query.voltage) | (np.isnan(voltage) & np.isnan(query.voltage))
     return rows, query, np.setdiff1d(ions.of_match[of_file], rows), np.unique(ions.of_match[order[is_at]])
 
@@ -325,7 +325,7 @@ def transferred(
     values: NDArray[np.float64],
     reason: NDArray[np.int8],
     files: list[int],
-    surveys_of: Callable[[int], Ms1Spectra],
+    read_file: Callable[[int], Ms1Spectra],
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Transfers:
@@ -336,8 +336,8 @@ def transferred(
     values : (files, ions, N_VALUES)
         Reason : (files, ions), as `proteoscope.engine.quantification.label_free` measured them: 0 where there is an area, -1 where the file
         did not identify it.
-    surveys_of
-        Reads the survey spectra of a file.
+    read_file : callable
+        Returns the MS1 spectra of a file.
     """
     times = np.where(reason == 0, values[:, :, TIME], np.nan).T
     alignments = aligned(times)
@@ -355,8 +355,8 @@ def transferred(
                 f"Nothing is transferred to file {place + 1} of {len(files)}: it shares too few ions with the others", "warning"
             )
             continue
-        others = {i: one for i, one in enumerate(alignments) if one is not None and i != place}
-        tried.append(_tried(ions, values, times, reason, (alignment, others), place, surveys_of(file), parameters, resources))
+        others = {i: alignment for i, alignment in enumerate(alignments) if alignment is not None and i != place}
+        tried.append(_tried(ions, values, times, reason, (alignment, others), place, read_file(file), parameters, resources))
     return _accepted(tried, parameters, resources)
 
 
@@ -367,12 +367,12 @@ def _tried(
     reason: NDArray[np.int8],
     alignments: tuple[Alignment, Mapping[int, Alignment]],
     place: int,
-    surveys: Ms1Spectra,
+    ms1_spectra: Ms1Spectra,
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Tried:
     """Try all ions that other files measured and this one did not identify; `alignments` : of this file, and of others by their places."""
-    own, others = alignments
+    of_file, others = alignments
     expected = np.full((len(ions), len(others)), np.nan)
     for column, (i, alignment) in enumerate(others.items()):
         there = ~np.isnan(times[:, i])
@@ -380,26 +380,26 @@ def _tried(
     rows = np.flatnonzero((reason[place] < 0) & ions.is_donor & ~np.isnan(expected).all(axis=1))
     if not len(rows):
         return _Tried(place, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
-    time = own.from_reference(np.nanmedian(expected[rows], axis=1))
-    spread = max([own.spread, *(one.spread for one in others.values())])
+    time = of_file.from_reference(np.nanmedian(expected[rows], axis=1))
+    spread = max([of_file.spread, *(other.spread for other in others.values())])
     area = _expected_areas(values[:, :, AREA], reason, place, rows)
     result = [
-        _traced(surveys, ions, rows, shift, time, _REACH * spread, parameters, resources)
+        _traced(ms1_spectra, ions, rows, shift, time, _REACH * spread, parameters, resources)
         for shift in (np.zeros(len(rows)), _decoy_shift(ions, rows))
     ]
-    scores = [_scores(one, is_low(one, ions.pattern[rows], surveys), time, spread, area, parameters) for one in result]
+    scores = [_scores(values, is_low(values, ions.pattern[rows], ms1_spectra), time, spread, area, parameters) for values in result]
     return _Tried(place, rows, result[0], *scores)
 
 
 def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Shift of the m/z of each ion's decoy: so many steps of mass that no other ion of the table has it, up or down, drawn by the ion."""
+    """Return the m/z shift of each ion's decoy: a random number of mass steps, up or down, large enough that no ion has this m/z."""
     rng = np.random.default_rng(0)
     steps = rng.integers(_FEWEST_STEPS, _MOST_STEPS + 1, len(rows)) * rng.choice([-1, 1], len(rows))
     return steps * _DECOY_STEP / ions.charge[rows]
 
 
 def _traced(
-    surveys: Ms1Spectra,
+    ms1_spectra: Ms1Spectra,
     ions: Ions,
     rows: NDArray[np.int64],
     shift: NDArray[np.float64],
@@ -409,7 +409,7 @@ def _traced(
     resources: Resources,
 ) -> NDArray[np.float64]:
     result = np.zeros((len(rows), N_VALUES))
-    for voltage in surveys.voltages:
+    for voltage in ms1_spectra.voltages:
         is_at = (ions.voltage[rows] == voltage) | (np.isnan(ions.voltage[rows]) & np.isnan(voltage))
         if not is_at.any():
             continue
@@ -424,7 +424,7 @@ def _traced(
             reach + parameters.retention_window / 2,
             voltage,
         )
-        result[is_at] = measured_traces(surveys, query, parameters, resources)
+        result[is_at] = measured_traces(ms1_spectra, query, parameters, resources)
     return result
 
 
@@ -465,8 +465,8 @@ def _scores(
 
 def _accepted(tried: list[_Tried], parameters: QuantificationParameters, resources: Resources) -> Transfers:
     """Return the transfers up to the rate, of all files together."""
-    score = np.concatenate([np.zeros(0), *(one.score for one in tried)])
-    decoy = np.concatenate([np.zeros(0), *(one.decoy_score for one in tried)])
+    score = np.concatenate([np.zeros(0), *(part.score for part in tried)])
+    decoy = np.concatenate([np.zeros(0), *(part.decoy_score for part in tried)])
     is_there, decoys = np.isfinite(score), decoy[np.isfinite(decoy)]
     every = np.concatenate([score[is_there], decoys])
     q = q_values(every, np.arange(len(every)) >= int(is_there.sum()), plus_one=True)[: int(is_there.sum())]
@@ -480,7 +480,7 @@ def _accepted(tried: list[_Tried], parameters: QuantificationParameters, resourc
         f" of {parameters.transfer_fdr:.3g} is that of ions that are not there; wrong identities are limited among the donors, to"
         f" {parameters.donor_fdr:.3g} of those of one file and of those of several"
     )
-    file = np.concatenate([np.zeros(0, np.int64), *(np.full(len(one.ion), one.file, np.int64) for one in tried)])
-    ion = np.concatenate([np.zeros(0, np.int64), *(one.ion for one in tried)])
-    values = np.concatenate([np.zeros((0, N_VALUES)), *(one.values for one in tried)])
+    file = np.concatenate([np.zeros(0, np.int64), *(np.full(len(part.ion), part.file, np.int64) for part in tried)])
+    ion = np.concatenate([np.zeros(0, np.int64), *(part.ion for part in tried)])
+    values = np.concatenate([np.zeros((0, N_VALUES)), *(part.values for part in tried)])
     return Transfers(file[retained], ion[retained], values[retained], q_value[retained])

@@ -50,8 +50,8 @@ def label(name: LabelName) -> Label:
     assert name in get_args(LabelName)
     lines = resources.path("isobaric", "reporter_ions.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if not line.startswith("#")]
-    own = [(channel, float(mz)) for kit, channel, mz in rows[1:] if kit == name]
-    return Label(name, tuple(channel for channel, _ in own), np.array([mz for _, mz in own]))
+    channels = [(channel, float(mz)) for kit, channel, mz in rows[1:] if kit == name]
+    return Label(name, tuple(channel for channel, _ in channels), np.array([mz for _, mz in channels]))
 
 
 _KITS_OF_LABELS: dict[str, tuple[LabelName, ...]] = {

@@ -56,7 +56,7 @@ def methods(facts: RunFacts) -> Methods:
 
 
 def _comparison(facts: RunFacts) -> str:
-    blocks = [str(one)[:20] for one in facts.record.get("blocks") or []]
+    blocks = [str(block)[:20] for block in facts.record.get("blocks") or []]
     with_blocks = f" in linear models of the condition and of {', '.join(blocks)} as blocks" if blocks else ""
     imputed = "missing quantities were not imputed"
     if facts.text("imputation") == "low":
@@ -85,7 +85,7 @@ def _of_traces(facts: RunFacts) -> list[str]:
     refused = facts.count("refused")
     reported = f" ({counted(refused, 'trace')} in all)" if refused is not None else ""
     result = [
-        f"The first {facts.text('isotopes')} isotopes of each ion were followed in the survey spectra within"
+        f"The first {facts.text('isotopes')} isotopes of each ion were followed in the MS1 spectra within"
         f" {facts.text('precursor_tolerance')}, up to {facts.text('retention_window')} s from its spectra, and the area under them was"
         f" taken where their areas agreed with the pattern of the formula (cosine of at least {facts.text('minimum_agreement')})."
         " Traces were refused whose summit was not twice as high as the lowest intensities of the file, belonged to another identified ion"
@@ -108,7 +108,7 @@ def _of_reporters(facts: RunFacts) -> list[str]:
     peak = "the most intense" if facts.text("reporter_peak") == "most-intense" else "the nearest"
     result = [
         f"Of each channel of the label ({facts.text('label')}), {peak} peak within {facts.text('reporter_tolerance')} was taken as its"
-        f" reporter ion; spectra with more than {facts.text('maximum_interference')} of other ions in the isolation window, by the survey"
+        f" reporter ion; spectra with more than {facts.text('maximum_interference')} of other ions in the isolation window, by the MS1"
         f" spectra before and after, were refused. Peptidoforms have the {facts.text('peptide_quantity')} of their spectra."
     ]
     from_third = facts.count("ms3_spectra")

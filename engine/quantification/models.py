@@ -150,7 +150,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     ParameterError
         A block cannot be separated from the conditions, or only some samples have one, or nothing is left to estimate errors.
     """
-    columns = np.array([i for i, one in enumerate(design.samples) if one.condition in groups], np.int64)
+    columns = np.array([i for i, sample in enumerate(design.samples) if sample.condition in groups], np.int64)
     condition = np.array([groups.index(design.samples[i].condition) for i in columns.tolist()], np.int64)
     means = (condition[:, None] == np.arange(len(groups))).astype(np.float64)
     model = ComparisonModel(groups, columns, condition, means, ())
@@ -216,7 +216,7 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
 
 
 def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
-    """Return the level of a block of each sample, None where it has one or as many as samples; and a message if it is no block.
+    """Return the level of a block of each sample, None if it has one level or as many as samples, and a message if it cannot be used.
 
     Raises
     ------

@@ -89,7 +89,7 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
         for fraction, name in enumerate(sample["parts"], 1):
             if name in at:
                 raise ParameterError(
-                    f"MSstats tells files by name, and two are called {shortened(name)}: rename one, and identify it again"
+                    f"MSstats needs distinct file names, and two files are named {shortened(name)}: rename one, and identify it again"
                 )
             at[name] = number, fraction
     file = in_one(traces["file"]).dictionary_encode()
@@ -116,13 +116,13 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
     """Return reporter ions; samples with the same files are a mixture. Refused spectra have no intensity."""
     ions = tables[REPORTER_IONS.name]
     name = in_one(ions["sample"]).dictionary_encode()
-    number_of = {one["sample"]: number for number, one in enumerate(samples)}
-    row = np.array([number_of[one] for one in name.dictionary.to_pylist()], np.int64)[name.indices.to_numpy()]
+    number_of = {sample["sample"]: number for number, sample in enumerate(samples)}
+    row = np.array([number_of[text] for text in name.dictionary.to_pylist()], np.int64)[name.indices.to_numpy()]
     mixtures = {parts: f"Mixture{number}" for number, parts in enumerate(dict.fromkeys(tuple(sample["parts"]) for sample in samples), 1)}
     mixture = taken([mixtures[tuple(sample["parts"])] for sample in samples], row)
     fraction_of = {file: number for sample in samples for number, file in enumerate(sample["parts"], 1)}
     file = in_one(ions["file"]).dictionary_encode()
-    fraction = pa.array([fraction_of[one] for one in file.dictionary.to_pylist()], pa.int64()).take(file.indices)
+    fraction = pa.array([fraction_of[text] for text in file.dictionary.to_pylist()], pa.int64()).take(file.indices)
     charge = pa.compute.cast(ions["charge"], pa.string())
     psm = pa.compute.binary_join_element_wise(ions["peptide"], charge, ions["spectrum_id"], "_")
     nothing = pa.scalar(None, pa.float64())
@@ -155,7 +155,7 @@ def _of_samples(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[s
 
 def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
     """Return the FAIMS voltage of each trace in place of a fragment, as an ion has a row for each, or NA."""
-    return pa.array(["NA" if one is None else f"CV{one:g}" for one in voltage.to_pylist()], pa.string())
+    return pa.array(["NA" if value is None else f"CV{value:g}" for value in voltage.to_pylist()], pa.string())
 
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
@@ -163,4 +163,4 @@ def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Ar
     forms = tables[PEPTIDOFORMS.name]
     owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
     text = in_one(peptide).dictionary_encode()
-    return pa.array([owner.get(one) for one in text.dictionary.to_pylist()], pa.string()).take(text.indices)
+    return pa.array([owner.get(name) for name in text.dictionary.to_pylist()], pa.string()).take(text.indices)

@@ -135,19 +135,19 @@ def _metadata(
         ("peptide_search_engine_score[1]", "[MS, MS:1002354, PSM-level q-value, ]"),
     ]
     result += _fixed(fixed)
-    always = {_name_of(one) for one in fixed or ()}
+    always = {_name_of(text) for text in fixed or ()}
     terms = [_term(name) for name in modifications if name not in always]
     terms = terms or ["[MS, MS:1002454, No variable modifications searched, ]"]
     result += [(f"variable_mod[{number}]", term) for number, term in enumerate(terms, 1)]
     result += [(f"ms_run[{number}]-location", places.get(name, "null")) for name, number in numbers.items()]
-    for number, one in enumerate(samples, 1):
-        channel = channels.get(one["sample"])
+    for number, each in enumerate(samples, 1):
+        channel = channels.get(each["sample"])
         reagent = "[MS, MS:1002038, unlabeled sample, ]" if channel is None else f"[, , {kind.upper()} reagent {channel}, ]"
         result.append((f"assay[{number}]-quantification_reagent", reagent))
-        result.append((f"assay[{number}]-ms_run_ref", f"ms_run[{numbers[one['parts'][0]]}]"))
+        result.append((f"assay[{number}]-ms_run_ref", f"ms_run[{numbers[each['parts'][0]]}]"))
     for number, name in enumerate(variables, 1):
-        own = ", ".join(f"assay[{assay + 1}]" for assay in np.flatnonzero(variable == number - 1).tolist())
-        result += [(f"study_variable[{number}]-description", name), (f"study_variable[{number}]-assay_refs", own)]
+        assays = ", ".join(f"assay[{assay + 1}]" for assay in np.flatnonzero(variable == number - 1).tolist())
+        result += [(f"study_variable[{number}]-description", name), (f"study_variable[{number}]-assay_refs", assays)]
     return result
 
 
@@ -183,10 +183,10 @@ def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int,
     """Return columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
     result = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
     for number in range(n):
-        own = value[:, variable == number]
-        count = (~np.isnan(own)).sum(axis=1)
-        mean = np.where(count > 0, np.nansum(own, axis=1) / np.maximum(count, 1), np.nan)
-        spread = np.sqrt(np.nansum((own - mean[:, None]) ** 2, axis=1) / np.maximum(count - 1, 1))
+        values = value[:, variable == number]
+        count = (~np.isnan(values)).sum(axis=1)
+        mean = np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan)
+        spread = np.sqrt(np.nansum((values - mean[:, None]) ** 2, axis=1) / np.maximum(count - 1, 1))
         deviation = np.where(count > 1, spread, np.nan)
         names = ("", "_stdev", "_std_error")
         for name, column in zip(names, (mean, deviation, deviation / np.sqrt(np.maximum(count, 1))), strict=True):
@@ -246,7 +246,7 @@ def _known(texts: Any) -> Any:
 
 def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
     rows, value = _first(table, variable)
-    modifications = pa.array([_placed(one) for one in rows["peptide"].to_pylist()], pa.string())
+    modifications = pa.array([_placed(text) for text in rows["peptide"].to_pylist()], pa.string())
     texts = {
         "sequence": rows["sequence"],
         "accession": rows["accession"],
@@ -271,8 +271,8 @@ def _placed(peptide: str) -> str | None:
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):
             name = part[1:-1]
-            known = unimod().by_name(name).accession if name in unimod() else f"CHEMMOD:{name}"
-            result.append(f"{place}-{known}")
+            accession = unimod().by_name(name).accession if name in unimod() else f"CHEMMOD:{name}"
+            result.append(f"{place}-{accession}")
         else:
             if part.startswith("-") and place:
                 part, place = part[1:], place

@@ -93,7 +93,7 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
         return Centre(0.0, float("nan"), float("nan"))
     d, e = difference[used], error[used]
     result = [_fitted(d, e, float(start)) for start in np.quantile(d, _STARTS)]
-    shift, shares = max(result, key=lambda one: one[1][0])
+    shift, shares = max(result, key=lambda entry: entry[1][0])
     far = 2 * float(np.median(e))
     other = next((place for place, part in result if abs(place - shift) > far and part[0] > _NEARLY * shares[0]), float("nan"))
     return Centre(shift, float(shares[0]), other, _excess(shares, len(d)))

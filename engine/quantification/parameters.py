@@ -51,7 +51,7 @@ class QuantificationParameters(SearchParameters):
         title="MS1 tolerance",
         group=_TRACES,
         editor="tolerance",
-        help="How far a peak of a survey spectrum may be from the m/z of an isotope.",
+        help="Maximum distance of a peak of an MS1 spectrum from the m/z of an isotope.",
     )
     isotopes: int = parameter(
         3,
@@ -68,27 +68,27 @@ class QuantificationParameters(SearchParameters):
         title="Window",
         unit="s",
         group=_TRACES,
-        help="How far before and behind its spectra the trace of an ion is followed.",
+        help="Time before and after its spectra in which the trace of an ion is followed.",
     )
     maximum_gap: int = parameter(
         2,
         ge=0,
         le=20,
         title="Gap",
-        unit="surveys",
+        unit="MS1 spectra",
         group=_TRACES,
         advanced=True,
-        help="Maximum number of survey spectra in a row, of FAIMS those of one voltage, that may lack the ion within its trace.",
+        help="Maximum number of consecutive MS1 spectra, with FAIMS of one voltage, that may lack the ion within its trace.",
     )
     minimum_points: int = parameter(
         3,
         ge=2,
         le=100,
         title="Minimum number of points",
-        unit="surveys",
+        unit="MS1 spectra",
         group=_TRACES,
         advanced=True,
-        help="A trace that fewer survey spectra show is too low to be measured.",
+        help="A trace in fewer MS1 spectra is too low to be measured.",
     )
     minimum_agreement: float = parameter(
         0.9,
@@ -162,7 +162,7 @@ class QuantificationParameters(SearchParameters):
         le=1e6,
         title="Signal-to-noise from",
         group=_REPORTERS,
-        help="Spectra are refused whose reporter ions have a lower mean signal-to-noise ratio, where the file tells noise; 0 refuses none.",
+        help="Minimum mean signal-to-noise ratio of the reporter ions of a spectrum, if the file contains noise values; 0 refuses none.",
     )
     peptide_quantity: Literal["sum", "median"] = parameter(
         "sum", title="Peptides by", group=_REPORTERS, help="Sum or median of the reporter ions of a peptidoform's spectra."
@@ -215,7 +215,7 @@ class QuantificationParameters(SearchParameters):
     @field_validator("run", "groups")
     @classmethod
     def _are_different(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+        names = tuple(dict.fromkeys(name.strip() for name in value if name.strip()))
         if len(names) > _MAXIMUM_NAMES:
             raise ValueError(f"expected at most {_MAXIMUM_NAMES:,} names")
         return names

@@ -37,7 +37,7 @@ __all__ = ["amount_columns", "peptide_counts", "quantity_tables", "sample_counts
 _KEYS = ("accession", "other_accessions", "description", "peptide", "sequence")
 
 
-def quantity_tables(found: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
+def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
     """Return all tables of a run, by their names.
 
     Parameters
@@ -45,7 +45,7 @@ def quantity_tables(found: Quantities, changes: Sequence[Changes], measured: Map
     measured
         Tables of what quantities are made of, by name; those of other methods are empty.
     """
-    identified, design, levels = found.identified, found.design, found.normalised.levels
+    identified, design, levels = quantities.identified, quantities.design, quantities.normalised.levels
     proteins, of_form = identified.proteins, identified.forms.sequence
     accession = taken(proteins.accession, identified.protein)
     keys: tuple[tuple[Table, Mapping[str, Any], Mapping[str, Any]], ...] = (
@@ -58,14 +58,14 @@ def quantity_tables(found: Quantities, changes: Sequence[Changes], measured: Map
         (
             PROTEINS,
             {"accession": proteins.accession, "other_accessions": proteins.others, "description": proteins.description},
-            {"n_peptides": peptide_counts(levels.sequences, identified.protein, len(proteins)), "nsaf": or_null(found.nsaf)},
+            {"n_peptides": peptide_counts(levels.sequences, identified.protein, len(proteins)), "nsaf": or_null(quantities.nsaf)},
         ),
     )
     by_sample = {
         table.name: _by_sample(table, key, design, {**amount_columns(amounts), "n_psms": n_psms.ravel(), **more})
-        for (table, key, more), amounts, n_psms in zip(keys, levels, found.psms, strict=True)
+        for (table, key, more), amounts, n_psms in zip(keys, levels, quantities.psms, strict=True)
     }
-    made = {**measured, **by_sample, SAMPLES.name: _samples(found), CHANGES.name: changes_table(changes, proteins)}
+    made = {**measured, **by_sample, SAMPLES.name: _samples(quantities), CHANGES.name: changes_table(changes, proteins)}
     return {table.name: made.get(table.name, table.schema().empty_table()) for table in TABLES}
 
 
@@ -90,14 +90,14 @@ def _of_samples(design: Design) -> dict[str, list[Any]]:
     }
 
 
-def _samples(found: Quantities) -> pa.Table:
-    design = found.design
+def _samples(quantities: Quantities) -> pa.Table:
+    design = quantities.design
     parts: list[list[str]] = [[] for _ in design.samples]
     for part in design.parts:
-        parts[part.sample].append(PurePath(found.identified.files[part.file].path).name)
+        parts[part.sample].append(PurePath(quantities.identified.files[part.file].path).name)
     blocks = {name: [getattr(sample, name) or None for sample in design.samples] for name in BLOCKS}
-    counts = sample_counts(found.normalised.levels, found.normalised.factor)
-    return SAMPLES.arrow({**_of_samples(design), **blocks, "parts": parts, "n_psms": found.psms[0].sum(axis=0), **counts})
+    counts = sample_counts(quantities.normalised.levels, quantities.normalised.factor)
+    return SAMPLES.arrow({**_of_samples(design), **blocks, "parts": parts, "n_psms": quantities.psms[0].sum(axis=0), **counts})
 
 
 def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
@@ -116,7 +116,7 @@ def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_prote
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """Return what each sample has a quantity of, and its factor."""
     has = [~np.isnan(level.value) for level in levels]
-    counts = {name: one.sum(axis=0) for name, one in zip(("n_peptidoforms", "n_peptides", "n_proteins"), has, strict=True)}
+    counts = {name: is_there.sum(axis=0) for name, is_there in zip(("n_peptidoforms", "n_peptides", "n_proteins"), has, strict=True)}
     is_transferred = (levels.forms.state == State.TRANSFERRED) & has[0]
     return {**counts, "n_transferred": is_transferred.sum(axis=0), "factor": factor}
 
@@ -154,10 +154,10 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
     samples = tables[SAMPLES.name]["sample"].to_pylist()
     # No column of the table is called so, and no spreadsheet takes it for a formula.
     columns = tuple(Column(f"quantity_{name}", saved=".6g", kind="number") for name in samples)
-    for one in BY_SAMPLE:
-        table, described = _wide(tables[one.name], one, columns)
-        write_separated(folder / wide_file_of(one), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
-    return [folder / wide_file_of(one) for one in BY_SAMPLE]
+    for kind in BY_SAMPLE:
+        table, described = _wide(tables[kind.name], kind, columns)
+        write_separated(folder / wide_file_of(kind), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
+    return [folder / wide_file_of(table) for table in BY_SAMPLE]
 
 
 def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:

@@ -31,26 +31,26 @@ class Alignment(NamedTuple):
 
     Attributes
     ----------
-    own, reference : (k,) float64
-        s, both ascending.
+    times, reference : ndarray of float64, shape (k,)
+        Times of the knots in the run and in the reference, s, both ascending.
     spread
         s, robust standard deviation of the residuals.
     n_shared
         Number of ions used.
     """
 
-    own: NDArray[np.float64]
+    times: NDArray[np.float64]
     reference: NDArray[np.float64]
     spread: float
     n_shared: int
 
     def to_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return times of the run as those of the reference."""
-        return _mapped(times, self.own, self.reference)
+        return _mapped(times, self.times, self.reference)
 
     def from_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return times of the reference as those of the run."""
-        return _mapped(times, self.reference, self.own)
+        return _mapped(times, self.reference, self.times)
 
 
 def _mapped(times: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -77,14 +77,14 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
         if len(shared) < _FEWEST_SHARED:
             result.append(None)
             continue
-        own, other = times[shared, run], times[shared, reference]
-        order = np.argsort(own, kind="stable")
-        own, other = own[order], other[order]
-        width = min(_WIDEST, max(_NARROWEST, len(own) // 10)) | 1
-        curve = isotonic_regression(own + median_filter(other - own, width, mode="nearest")).x
-        first = np.unique(own, return_index=True)[1]
+        times_of_run, other = times[shared, run], times[shared, reference]
+        order = np.argsort(times_of_run, kind="stable")
+        times_of_run, other = times_of_run[order], other[order]
+        width = min(_WIDEST, max(_NARROWEST, len(times_of_run) // 10)) | 1
+        curve = isotonic_regression(times_of_run + median_filter(other - times_of_run, width, mode="nearest")).x
+        first = np.unique(times_of_run, return_index=True)[1]
         # A constant curve has no inverse: a microsecond for each ion makes it increase.
-        knots, values = own[first], curve[first] + 1e-6 * np.arange(len(first))
+        knots, values = times_of_run[first], curve[first] + 1e-6 * np.arange(len(first))
         spread = _MAD * float(np.median(np.abs(other - curve)))
         result.append(Alignment(knots, values, max(spread, _LEAST_SPREAD), len(shared)))
     return result
@@ -95,7 +95,7 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
 
     Of the times of an ion, after alignment, that one counts which the most files share, and of several that which is nearest to the spectra
     that identified the ion. Others are further from it than two times of one ion are, and than a quarter of the narrower summit's width.
-    Files that share few ions tell nothing of each other.
+    Files that share few ions are not compared.
 
     Parameters
     ----------
@@ -112,26 +112,28 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     if not len(rows):
         return result
     alignments = aligned(times)
-    compared = {file: one for file, one in enumerate(alignments) if one is not None and one.n_shared >= _FEWEST_COMPARED}
+    compared = {
+        file: alignment for file, alignment in enumerate(alignments) if alignment is not None and alignment.n_shared >= _FEWEST_COMPARED
+    }
     if len(compared) < 2:
         return result
-    known, spread = list(compared), max(one.spread for one in compared.values())
-    common = np.full((len(rows), len(known)), np.nan)
+    files, spread = list(compared), max(alignment.spread for alignment in compared.values())
+    common = np.full((len(rows), len(files)), np.nan)
     for column, (file, alignment) in enumerate(compared.items()):
         has = there[rows, file]
         common[has, column] = alignment.to_reference(times[rows[has], file])
-    near = widths[rows][:, known] * _PART_OF_WIDTH
+    near = widths[rows][:, files] * _PART_OF_WIDTH
     best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
 
     def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return which times are another than that of a file, one for each ion."""
-        own, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
-        return np.abs(common - own[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
+        own_times, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
+        return np.abs(common - own_times[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
 
-    for column in range(len(known)):
+    for column in range(len(files)):
         # However near the spectra are, that is less than a file.
-        score = (~is_apart(np.full(len(rows), column))).sum(axis=1) + 1 / (2 + from_spectra[rows, known[column]])
+        score = (~is_apart(np.full(len(rows), column))).sum(axis=1) + 1 / (2 + from_spectra[rows, files[column]])
         is_better = ~np.isnan(common[:, column]) & (score > best_score)
         best[is_better], best_score[is_better] = column, score[is_better]
-    result[rows[:, None], known] = is_apart(best)
+    result[rows[:, None], files] = is_apart(best)
     return result

@@ -84,10 +84,10 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
         return _recorded(run, result, quantities, measured, model, changes, exports)
 
 
-def _spec(request: SearchRequest, found: Sources, parameters: QuantificationParameters) -> RunSpec:
+def _spec(request: SearchRequest, sources: Sources, parameters: QuantificationParameters) -> RunSpec:
     """Return the files that a search reads and writes."""
     options = {name: request.path(name) for name in ("design", "impurities")}
-    inputs = found.inputs(with_spectra=parameters.method != "counts") | {
+    inputs = sources.inputs(with_spectra=parameters.method != "counts") | {
         name: [] if path is None else [path] for name, path in options.items()
     }
     in_project = replace(request, project=request.files("project")[0])
@@ -124,7 +124,7 @@ def _check_quantities(quantities: Quantities, request: SearchRequest, parameters
 
 def _recorded(
     run: SearchRun[Identified],
-    found: Sources,
+    sources: Sources,
     quantities: Quantities,
     measured: Measured,
     model: ComparisonModel | None,
@@ -146,11 +146,11 @@ def _recorded(
         "changed": sum(change.n_changed for change in changes),
         "imputed": sum(int(change.n_imputed.sum()) for change in changes),
     }
-    runs, centres = tuple(run.run for run in found.runs), quantities.normalised.centres
-    shifts = {one.name: round(centre.shift, 4) for one, centre in zip(changes, centres, strict=bool(centres))}
+    runs, centres = tuple(run.run for run in sources.runs), quantities.normalised.centres
+    shifts = {change.name: round(centre.shift, 4) for change, centre in zip(changes, centres, strict=bool(centres))}
     message = f"{n_proteins:,} proteins in {counts['samples']:,} samples"
     blocks = [] if model is None else list(model.blocks)
     run.record(counts, message, exports=exports, source_runs=list(runs), blocks=blocks, centre_shifts=shifts)
-    shown = {one.name[2:]: counts[one.name[2:]] for one in fields(QuantificationSummary) if one.name.startswith("n_")}
+    shown = {field.name[2:]: counts[field.name[2:]] for field in fields(QuantificationSummary) if field.name.startswith("n_")}
     method = run.spec.request.parameters_as(QuantificationParameters).method
     return QuantificationSummary(**run.summary_fields(shown), source_runs=runs, method=method)

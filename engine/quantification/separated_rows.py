@@ -31,11 +31,11 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
     try:
         lines = _LINE_END.split(data.decode(_encoding(data)))
     except UnicodeDecodeError:
-        raise InputError(path, "is no text in UTF-8, nor in UTF-16 with its mark", remedy=remedy) from None
+        raise InputError(path, "expected text in UTF-8, or in UTF-16 with a byte order mark", remedy=remedy) from None
     if lines[-1] == "":
         del lines[-1]
     if not lines or len(lines) > _MAXIMUM_ROWS or "\0" in lines[0]:
-        raise InputError(path, "is empty" if not lines else f"is no table of at most {_MAXIMUM_ROWS:,} rows", remedy=remedy)
+        raise InputError(path, "is empty" if not lines else f"expected a table of at most {_MAXIMUM_ROWS:,} rows", remedy=remedy)
     return [_cells(path, line, number, remedy) for number, line in enumerate(lines, 1)]
 
 
@@ -50,4 +50,4 @@ def _cells(path: Path, line: str, number: int, remedy: str) -> list[str]:
     try:
         return next(csv.reader([line], delimiter="\t", strict=True), [])
     except csv.Error as error:
-        raise InputError(path, f"is no row of a table ({error})", place=f"line {number}", remedy=remedy) from None
+        raise InputError(path, f"expected a row of a table ({error})", place=f"line {number}", remedy=remedy) from None

@@ -44,7 +44,7 @@ def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> N
     [0.75, 0.25]
     """
     by_length = np.full(counts.shape, np.nan)
-    known = length > 0
-    by_length[known] = counts[known] / length[known, None]
+    has_length = length > 0
+    by_length[has_length] = counts[has_length] / length[has_length, None]
     total = np.nansum(by_length, axis=0)
     return by_length / np.where(total > 0, total, np.nan)

@@ -23,7 +23,7 @@ _ACCESSION = Column("accession", "Protein", "Accession of the first protein of t
 _OF_PROTEIN = Column("accession", "Protein", "Accession of the protein that it counts for", width=18, is_nullable=True)
 _DESCRIPTION = Column("description", "Description", "What the database says of it", width=40)
 _SAMPLE = Column("sample", "Sample", "Its name in the design", width=16)
-_CONDITION = Column("condition", "Condition", "That of the sample, where a design tells it", width=12, is_nullable=True)
+_CONDITION = Column("condition", "Condition", "Condition of the sample, from the design", width=12, is_nullable=True)
 _REPLICATE = Column("replicate", "Replicate", "Number of the sample in its condition", "integer", 8, is_nullable=True)
 _QUANTITY = Column(
     "quantity",
@@ -179,7 +179,7 @@ ION_TRACES = Table.of(
         Column(
             "voltage",
             "CV",
-            "FAIMS compensation voltage of the survey spectra that it is followed in",
+            "FAIMS compensation voltage of the MS1 spectra in which it is followed",
             "number",
             6,
             1,
@@ -210,7 +210,7 @@ ION_TRACES = Table.of(
         Column("begin", "From", "Time at which the trace begins", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
         Column("end", "To", "Time at which it ends", "minutes", 8, unit="min", is_nullable=True, saved=".4f"),
         Column("width", "Width", "At half of the height", "number", 7, 1, unit="s", is_nullable=True, low=0, saved=".2f"),
-        Column("n_points", "Points", "Survey spectra that show it", "integer", 6, low=0),
+        Column("n_points", "Points", "MS1 spectra that show it", "integer", 6, low=0),
         Column(
             "agreement",
             "Isotopes",
@@ -224,7 +224,12 @@ ION_TRACES = Table.of(
             saved=".4f",
         ),
         Column(
-            "q_value", "q-value", "Least rate of false transfers at which a transferred one is kept", "probability", 8, is_nullable=True
+            "q_value",
+            "q-value",
+            "Minimum rate of false transfers at which the transferred ion is accepted",
+            "probability",
+            8,
+            is_nullable=True,
         ),
         Column("refused", "Refused", "Why it has no quantity", width=30, is_nullable=True),
     ),
@@ -257,7 +262,7 @@ REPORTER_IONS = Table.of(
         Column(
             "signal_to_noise",
             "S/N",
-            "Height of the peak above the baseline over the noise there, where the file tells them",
+            "Height of the peak above the baseline over the noise there, if the file contains them",
             "number",
             7,
             1,

@@ -36,15 +36,15 @@ class SpectrumSeries(NamedTuple):
 
     Attributes
     ----------
-    letters : tuple of str
+    symbols : tuple of str
         Distinct series, as characters.
     number : ndarray of uint8, shape (n,)
-        Index in `letters` of each spectrum.
+        Index in `symbols` of each spectrum.
     activation : ndarray of uint8, shape (n,)
         Activation of each spectrum.
     """
 
-    letters: tuple[str, ...]
+    symbols: tuple[str, ...]
     number: NDArray[np.uint8]
     activation: NDArray[np.uint8]
 
@@ -55,7 +55,7 @@ class SpectrumSeries(NamedTuple):
         Examples
         --------
         >>> series = SpectrumSeries.of("activation", np.array([Activation.ETD, Activation.HCD, Activation.UNKNOWN], np.uint8))
-        >>> series.letters, series.number.tolist()
+        >>> series.symbols, series.number.tolist()
         (('by', 'cz'), [1, 0, 0])
         """
         is_present = np.bincount(activation, minlength=len(Activation)) > 0
@@ -68,8 +68,8 @@ class SpectrumSeries(NamedTuple):
     @property
     def is_single(self) -> bool:
         """True if all spectra have the same series."""
-        return len(self.letters) == 1
+        return len(self.symbols) == 1
 
-    def have(self, letters: frozenset[str]) -> NDArray[np.bool_]:
+    def have(self, symbols: frozenset[str]) -> NDArray[np.bool_]:
         """Return which spectra have at least one of some series, shape (n,)."""
-        return np.array([bool(letters & set(series)) for series in self.letters])[self.number]
+        return np.array([bool(symbols & set(series)) for series in self.symbols])[self.number]

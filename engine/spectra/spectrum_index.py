@@ -85,24 +85,24 @@ class SpectrumIndex:
     @property
     def series(self) -> str:
         """Ion series of all spectra, as characters."""
-        (symbols,) = self.ion_series.letters
+        (symbols,) = self.ion_series.symbols
         return symbols
 
     def by_series(self) -> list[SpectrumIndex]:
-        """Return the queries of each ion series, in the order of `SpectrumSeries.letters`; a single index for a single series."""
+        """Return the queries of each ion series, in the order of `SpectrumSeries.symbols`; a single index for a single series."""
         if self.ion_series.is_single:
             return [self]
         number = self.ion_series.number[self.queries.spectrum]
         indexes = [
             self._select_queries(rows, self.queries.mass).with_series(symbols)
-            for k, symbols in enumerate(self.ion_series.letters)
+            for k, symbols in enumerate(self.ion_series.symbols)
             if len(rows := np.flatnonzero(number == k))
         ]
-        return indexes or [self.with_series(self.ion_series.letters[0])]
+        return indexes or [self.with_series(self.ion_series.symbols[0])]
 
-    def with_series(self, letters: str) -> SpectrumIndex:
+    def with_series(self, symbols: str) -> SpectrumIndex:
         """Return the same spectra with one ion series for all, regardless of their activation."""
-        return replace(self, ion_series=SpectrumSeries.of(letters, self.ion_series.activation))
+        return replace(self, ion_series=SpectrumSeries.of(symbols, self.ion_series.activation))
 
     def activation_counts(self) -> dict[tuple[str, str], int]:
         """Return the number of searched spectra by name of the activation, '' if unknown, and ion series."""
@@ -110,7 +110,7 @@ class SpectrumIndex:
         pairs = np.stack((self.ion_series.activation[spectrum], self.ion_series.number[spectrum]))
         kinds, count = np.unique(pairs, axis=1, return_counts=True)
         names = activation_names(kinds[0])
-        return {(name, self.ion_series.letters[k]): n for name, k, n in zip(names, kinds[1].tolist(), count.tolist(), strict=True)}
+        return {(name, self.ion_series.symbols[k]): n for name, k, n in zip(names, kinds[1].tolist(), count.tolist(), strict=True)}
 
     def corrected(self, error: NDArray[np.float64]) -> SpectrumIndex:
         """Return the same spectra with precursor masses corrected for errors.

@@ -13,7 +13,7 @@ from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.formats.sizes import InputSize
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.workload import expectation
-from proteoscope.engine.matches.workload import peptides_of
+from proteoscope.engine.matches.workload import estimate_peptides
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.searches import search_of_kind
 
@@ -35,7 +35,7 @@ def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
 
         return of_clustering(SearchRequest({"spectra": []}, search.parameters_of(search.preset)))
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
-    of_residue = peptides_of(InputSize(letters=1.0), parameters)
+    of_residue = estimate_peptides(InputSize(letters=1.0), parameters)
     return expectation(spectra, InputSize(1, 0, 0.0, 27_583, row["counts"]["peptides_in_index"] / of_residue), parameters)
 
 

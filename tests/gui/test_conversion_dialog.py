@@ -86,7 +86,7 @@ def test_identified_spectra_need_a_matching_project(
     dialog.which.setCurrentIndex(2)
     assert "Choose a project" in dialog.stage.text() and not dialog.action_button.isEnabled()
     dialog.project.line.setText(str(identified_sample))
-    assert "is none of the files that run" in finish(dialog, window, qtbot)
+    assert "was not read by run" in finish(dialog, window, qtbot)
     assert not (tmp_path / "some.mgf").exists()
     dialog.spectra.clear()
     dialog.spectra.add([sample_data / "BSA1.mzML.gz"])

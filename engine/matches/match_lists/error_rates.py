@@ -19,7 +19,16 @@ from proteoscope.engine.matches.engine_scores import ENGINE_SCORES
 from proteoscope.engine.matches.match_lists.identifications import Identifications
 from proteoscope.engine.matches.tables import error_rates
 
-__all__ = ["ErrorRates", "JudgingSettings", "ListParameters", "RankingScore", "are_decoys", "deciding_score", "error_rates_of", "ranks_of"]
+__all__ = [
+    "ErrorRateSettings",
+    "ErrorRates",
+    "ListParameters",
+    "RankingScore",
+    "are_decoys",
+    "estimate_error_rates",
+    "rank_matches",
+    "select_ranking_score",
+]
 
 Floats = NDArray[np.float64]
 Source = Literal["file", "decoys", "best match", "none"]
@@ -31,7 +40,7 @@ _SUFFIXES = (":reversed", ":reverse", "-decoy", "_decoy")
 
 
 class ListParameters(Protocol):
-    """Parameters that decide what a list of matches becomes, by the names that every search's parameters have for it."""
+    """Parameters of a list of matches, named as in the parameters of every search."""
 
     fragment_tolerance: Tolerance
     ion_series: str
@@ -44,7 +53,7 @@ class ListParameters(Protocol):
 
 
 @dataclass
-class JudgingSettings:
+class ErrorRateSettings:
     """Settings of tables, with the interface of `proteoscope.engine.matches.run_tables.TableSettings`.
 
     They hold the parameters, and whether error rates are known (``existing``) or not (``none``).
@@ -62,7 +71,7 @@ class JudgingSettings:
     """Decoy candidates for each target candidate."""
 
     @classmethod
-    def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> JudgingSettings:
+    def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> ErrorRateSettings:
         """Create from parameters."""
         return cls(parameters, "existing", parameters.fdr, parameters.plus_one, decoy_prefixes)
 
@@ -72,14 +81,14 @@ class JudgingSettings:
 
 
 class RankingScore(NamedTuple):
-    """The score that ranks matches: its title, and (n,) float64, the higher the better, NaN where a match has none."""
+    """Score that ranks matches: its title, and (n,) float64, the higher the better, NaN for matches without it."""
 
     title: str
     value: Floats
 
 
 class ErrorRates(NamedTuple):
-    """q-values and posterior error probabilities of n rows, NaN where not known, and whose they are."""
+    """q-values and posterior error probabilities of n rows, NaN if unknown, with their sources."""
 
     q_value: Floats
     posterior_error: Floats
@@ -87,38 +96,44 @@ class ErrorRates(NamedTuple):
     posterior_error_of: Source
 
 
-def deciding_score(found: Identifications, chosen: str) -> RankingScore:
+def select_ranking_score(identifications: Identifications, chosen: str) -> RankingScore:
     """Return the ranking score: the selected one, else the first of `ENGINE_SCORES` in the file, else error probabilities or q-values.
 
     Raises
     ------
     ParameterError
-        The file has not the one that is chosen.
+        The file does not contain the selected score.
     """
     for engine_score in ENGINE_SCORES:
-        if not engine_score.sense or engine_score.column not in found.scores or (chosen and engine_score.name != chosen):
+        if not engine_score.sense or engine_score.column not in identifications.scores or (chosen and engine_score.name != chosen):
             continue
-        value = found.scores[engine_score.column]
+        value = identifications.scores[engine_score.column]
         if engine_score.is_logarithmic:
             return RankingScore(f"-log10 of {engine_score.title}", -np.log10(np.maximum(value, _LEAST)))
-        return RankingScore(engine_score.title, value * found.senses.get(engine_score.column, engine_score.sense))
+        return RankingScore(engine_score.title, value * identifications.senses.get(engine_score.column, engine_score.sense))
     if chosen:
-        there = [engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense and engine_score.column in found.scores]
-        raise ParameterError(f"score = '{chosen}': the results have no such score; they have {', '.join(there) or 'none that is known'}")
-    for title, rate in (("posterior error probability", found.posterior_error), ("q-value", found.q_value)):
+        there = [
+            engine_score.name for engine_score in ENGINE_SCORES if engine_score.sense and engine_score.column in identifications.scores
+        ]
+        raise ParameterError(f"score = '{chosen}': not in the results. Scores in the results: {', '.join(there) or 'none'}")
+    for title, rate in (("posterior error probability", identifications.posterior_error), ("q-value", identifications.q_value)):
         if np.isfinite(rate).any():
             return RankingScore(f"-log10 of the {title}", -np.log10(np.maximum(rate, _LEAST)))
-    return RankingScore("", np.full(len(found), np.nan))
+    return RankingScore("", np.full(len(identifications), np.nan))
 
 
-def are_decoys(found: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
+def are_decoys(identifications: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
     """Return True for decoys by the file, or without its statement if all proteins have decoy names."""
     lowered = tuple(prefix.lower() for prefix in prefixes)
-    named = np.array([_is_named_decoy(name.lower(), lowered) for name in found.accessions] or [False], np.bool_)
-    counts = np.diff(found.protein_offsets)
-    decoys = np.bincount(np.repeat(np.arange(len(found)), counts), named[found.protein] if len(found.protein) else None, len(found))
+    named = np.array([_is_named_decoy(name.lower(), lowered) for name in identifications.accessions] or [False], np.bool_)
+    counts = np.diff(identifications.protein_offsets)
+    decoys = np.bincount(
+        np.repeat(np.arange(len(identifications)), counts),
+        named[identifications.protein] if len(identifications.protein) else None,
+        len(identifications),
+    )
     by_name = (counts > 0) & (decoys == counts)
-    is_decoy: NDArray[np.bool_] = np.where(found.is_decoy >= 0, found.is_decoy == 1, by_name)
+    is_decoy: NDArray[np.bool_] = np.where(identifications.is_decoy >= 0, identifications.is_decoy == 1, by_name)
     return is_decoy
 
 
@@ -126,7 +141,7 @@ def _is_named_decoy(name: str, prefixes: tuple[str, ...]) -> bool:
     return name.startswith(prefixes) or any(part.startswith(prefixes) for part in name.split("|")[:1]) or name.endswith(_SUFFIXES)
 
 
-def ranks_of(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
+def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
     """Return ranks of matches within each spectrum, (n,) from 1: by the file's ranks, then score, then order in the file.
 
     With several precursors of a spectrum the best match comes first.
@@ -140,8 +155,8 @@ def ranks_of(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Float
     return np.minimum(rank, _MAXIMUM_RANK)
 
 
-def error_rates_of(
-    score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: JudgingSettings
+def estimate_error_rates(
+    score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: ErrorRateSettings
 ) -> ErrorRates:
     """Return q-values and posterior error probabilities: given ones, else from decoys among competing rows.
 

@@ -1,4 +1,4 @@
-"""Numbers of matched fragment ions, counted over all matches at once."""
+"""Numbers of matched fragment ions, counted for many matches together."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from proteoscope.engine.spectra.ion_series import SpectrumSeries
 
 __all__ = ["count_ions"]
 
-_PIECE = 1 << 14  # matches in a batch
+_BATCH = 1 << 14  # matches in a batch
 
 
 def count_ions(
     offsets: NDArray[np.int64],
     masses: NDArray[np.float64],
-    letters: NDArray[np.uint8],
+    residues: NDArray[np.uint8],
     spectrum: NDArray[np.int64],
     charge: NDArray[np.int64],
     spectra: Spectra,
@@ -34,29 +34,29 @@ def count_ions(
 
     Parameters
     ----------
-    offsets, masses, letters
-        CSR, (n + 1,) and (r,): masses in dalton of the residues with what they carry, termini with the first and last, and the residues as
-        ASCII capitals.
-    spectrum : (n,)
+    offsets, masses, residues
+        CSR, (n + 1,) and (r,): masses in dalton of the residues with their modifications, including those of the termini, and the residues
+        as ASCII capitals.
+    spectrum : ndarray of int64, shape (n,)
         Rows of `spectra`.
-    charge : (n,)
-        Of the precursor.
-    ion_series
-        Letters, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
-    maximum_charge
-        Fragments carry up to so many charges, and one fewer than the precursor.
+    charge : ndarray of int64, shape (n,)
+        Charge of the precursor.
+    ion_series : str
+        Symbols, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
+    maximum_charge : int
+        Maximum charge of fragments, which have at least one charge fewer than the precursor.
 
     Returns
     -------
-    (n,), (n,) int64.
+    matched, total : ndarray of int64, shape (n,)
     """
     n = len(offsets) - 1
     matched, total = np.zeros(n, np.int64), np.zeros(n, np.int64)
     series = SpectrumSeries.of(ion_series, spectra.activation)
-    order = np.argsort(spectrum, kind="stable")  # so that neighbours ask for the same peaks
+    order = np.argsort(spectrum, kind="stable")  # so that neighbouring matches use the same peaks
     progress.stage("Counting fragment ions", n)
-    for first in range(0, n, _PIECE):
-        rows = order[first : first + _PIECE]
+    for first in range(0, n, _BATCH):
+        rows = order[first : first + _BATCH]
         lengths = offsets[rows + 1] - offsets[rows]
         starts = run_offsets(lengths)
         at = np.arange(starts[-1]) + np.repeat(offsets[rows] - starts[:-1], lengths)
@@ -67,7 +67,7 @@ def count_ions(
         whole = front[starts[1:] - 1]
         is_bond = np.ones(len(at), np.bool_)
         is_bond[starts[1:] - 1] = False
-        followed_by_proline = np.append(letters[at][1:] == ord("P"), False) & is_bond
+        followed_by_proline = np.append(residues[at][1:] == ord("P"), False) & is_bond
         used, peaks_start = np.unique(spectrum[rows], return_inverse=True)
         low, high = int(spectra.offsets[used[0]]), int(spectra.offsets[used[-1] + 1])
         mz = spectra.mz[low:high]
@@ -75,7 +75,7 @@ def count_ions(
         peak_of = np.repeat(np.arange(used[-1] - used[0] + 1), np.diff(spectra.offsets[used[0] : used[-1] + 2]))
         keys = peak_of * span + mz
         base = (used[peaks_start] - used[0]).astype(np.float64)
-        for symbol in dict.fromkeys("".join(series.letters)):
+        for symbol in dict.fromkeys("".join(series.symbols)):
             neutral = (front if symbol in "abc" else whole[owner] - front) + SERIES_MASS[symbol]
             is_ion = is_bond & ~followed_by_proline if symbol in "cz" else is_bond
             if not series.is_single:

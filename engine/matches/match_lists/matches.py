@@ -42,10 +42,10 @@ class ListedPeptides:
     Attributes
     ----------
     sequences, texts
-        p texts; `texts` in ProForma.
+        p strings; `texts` in ProForma.
     offsets, sites, modification
         CSR, int64: positions (0 the N-terminus, L + 1 the C-terminus) and indices into `modifications`.
-    residue_offsets, letters, residue_masses
+    residue_offsets, residues, residue_masses
         CSR, residues as ASCII capitals, and their modified masses in dalton, including termini.
     mass : (p,) float64
         Neutral, dalton; NaN with a massless residue or unknown modification.
@@ -60,7 +60,7 @@ class ListedPeptides:
     modification: Integers
     modifications: tuple[NamedModification, ...]
     residue_offsets: Integers
-    letters: NDArray[np.uint8]
+    residues: NDArray[np.uint8]
     residue_masses: Floats
     mass: Floats
     missed_cleavages: Integers
@@ -131,7 +131,7 @@ class ListedMatches:
 
 
 def collect_matches(
-    found: Identifications,
+    identifications: Identifications,
     in_spectra: FoundSpectra,
     spectra: Spectra,
     database: Proteins | None,
@@ -144,28 +144,28 @@ def collect_matches(
     `fixed_modifications` are on every such residue although the list omits them.
     """
     fixed = tuple(parse_modification(name) for name in fixed_modifications)
-    peptides, is_known, unknown = listed_peptides(found.peptides, fixed, enzyme)
+    peptides, is_known, unknown = listed_peptides(identifications.peptides, fixed, enzyme)
     progress.check()
-    places, row_offsets, row_pairs = _places(found, peptides.sequences, database, progress)
+    places, row_offsets, row_pairs = _places(identifications, peptides.sequences, database, progress)
     has_protein = np.diff(row_offsets) > 0
     has_mass = np.isfinite(peptides.mass)
     of = np.maximum(in_spectra.spectrum, 0)
-    charge = _charges(found, peptides.mass[found.peptide], in_spectra.spectrum, spectra)
+    charge = _charges(identifications, peptides.mass[identifications.peptide], in_spectra.spectrum, spectra)
     reasons = [
         (in_spectra.spectrum == AMBIGUOUS, "several of the files have its spectrum"),
         (in_spectra.spectrum < 0, "its spectrum is in none of the files"),
-        (~is_known[found.peptide], "a modification of it is not known and has no mass"),
-        (~has_mass[found.peptide], "its sequence has no mass (B, X, Z or more than 1,000 residues)"),
+        (~is_known[identifications.peptide], "a modification of it is not known and has no mass"),
+        (~has_mass[identifications.peptide], "its sequence has no mass (B, X, Z or more than 1,000 residues)"),
         (charge <= 0, "its charge is not known"),
         (~has_protein, "its protein is not known"),
     ]
-    code = np.full(len(found), -1, np.int64)
+    code = np.full(len(identifications), -1, np.int64)
     for number, (applies, _) in enumerate(reasons):
         code[(code < 0) & applies] = number
     row = np.flatnonzero(code < 0)
     left_out = np.flatnonzero(code >= 0)
     pairs, offsets = take_runs(row_pairs, row_offsets, row)
-    spectrum, charge, mass = of[row], charge[row], peptides.mass[found.peptide[row]]
+    spectrum, charge, mass = of[row], charge[row], peptides.mass[identifications.peptide[row]]
     observed = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
     nearest = np.clip(np.round((observed - mass) / ISOTOPE_SPACING), *_ISOTOPES).astype(np.int64)
     isotope = np.where(np.abs(observed - mass - nearest * ISOTOPE_SPACING) <= _NEAR_ISOTOPE, nearest, 0)
@@ -174,7 +174,7 @@ def collect_matches(
         row,
         spectrum,
         charge,
-        found.peptide[row],
+        identifications.peptide[row],
         peptides,
         observed,
         isotope,
@@ -193,10 +193,10 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
     """Name the modifications of peptides, and weigh them. `fixed` : what residues carry though it is not noted."""
     namer = Namer(fixed)
     placed = [namer.place_modifications(peptide) for peptide in noted]
-    is_known = np.array([one is not None for one in placed], np.bool_)
+    is_known = np.array([pairs is not None for pairs in placed], np.bool_)
     sequences = tuple(peptide.sequence for peptide in noted)
-    offsets = run_offsets(np.array([len(one or ()) for one in placed], np.int64))
-    flat = np.array([pair for one in placed for pair in one or ()], np.int64).reshape(-1, 2)
+    offsets = run_offsets(np.array([len(pairs or ()) for pairs in placed], np.int64))
+    flat = np.array([pair for pairs in placed for pair in pairs or ()], np.int64).reshape(-1, 2)
     sites, modification = flat[:, 0].copy(), flat[:, 1].copy()
     names = [modification.name for modification in namer.modifications]
     masses = np.array([modification.mass for modification in namer.modifications] or [0.0])
@@ -231,7 +231,7 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
 
 
 def _places(
-    found: Identifications, sequences: Sequence[str], database: Proteins | None, progress: Progress
+    identifications: Identifications, sequences: Sequence[str], database: Proteins | None, progress: Progress
 ) -> tuple[PlacedPeptides, Integers, Integers]:
     """Return positions of sequences in proteins, and CSR over the matches of their pairs.
 
@@ -239,34 +239,36 @@ def _places(
     """
     codes: dict[str, int] = {}
     sequence_of = np.array([codes.setdefault(sequence, len(codes)) for sequence in sequences] or [0], np.int64)
-    n_proteins = max(1, len(found.accessions))
-    counts = np.diff(found.protein_offsets)
-    sequence = sequence_of[found.peptide] if len(found) else np.zeros(0, np.int64)
-    keys = np.repeat(sequence, counts) * n_proteins + found.protein
+    n_proteins = max(1, len(identifications.accessions))
+    counts = np.diff(identifications.protein_offsets)
+    sequence = sequence_of[identifications.peptide] if len(identifications) else np.zeros(0, np.int64)
+    keys = np.repeat(sequence, counts) * n_proteins + identifications.protein
     distinct = np.unique(keys)
     offsets = run_offsets(np.bincount(distinct // n_proteins, minlength=len(codes)))
-    places = place_peptides(tuple(codes), offsets, distinct % n_proteins, found.accessions, database, progress)
+    places = place_peptides(tuple(codes), offsets, distinct % n_proteins, identifications.accessions, database, progress)
     # Sequences that are found in the database have pairs of their own, after and between the others.
     n_accessions = max(1, len(places.accessions))
     placed = np.repeat(np.arange(len(codes)), np.diff(places.offsets)) * n_accessions + places.protein
     order = np.argsort(placed)
-    named = order[np.searchsorted(placed[order], np.repeat(sequence, counts) * n_accessions + found.protein)] if len(keys) else keys
+    named = (
+        order[np.searchsorted(placed[order], np.repeat(sequence, counts) * n_accessions + identifications.protein)] if len(keys) else keys
+    )
     nameless = np.flatnonzero(counts == 0)
-    own = np.diff(places.offsets)[sequence[nameless]]
+    n_named = np.diff(places.offsets)[sequence[nameless]]
     per_row = counts.copy()
-    per_row[nameless] = own
+    per_row[nameless] = n_named
     row_offsets = run_offsets(per_row)
     pairs = np.empty(row_offsets[-1], np.int64)
     is_named = np.repeat(counts > 0, per_row)
     pairs[is_named] = named
     first = places.offsets[:-1][sequence[nameless]]
-    pairs[~is_named] = np.arange(own.sum()) + np.repeat(first - (np.cumsum(own) - own), own)
+    pairs[~is_named] = np.arange(n_named.sum()) + np.repeat(first - (np.cumsum(n_named) - n_named), n_named)
     return places, row_offsets, pairs
 
 
-def _charges(found: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:
+def _charges(identifications: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:
     """Return charges: of the file, else of the spectrum, else the best fit of peptide and precursor; 0 for none."""
-    charge = found.charge.copy()
+    charge = identifications.charge.copy()
     requested = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))
     mask = spectra.charge_mask[spectrum[requested]].astype(np.int64) & ~1
     is_one = (mask > 0) & (mask & (mask - 1) == 0)

@@ -94,28 +94,32 @@ def place_peptides(
     return _with_found(named, np.repeat(nameless, counts), rows[at], starts[at], database)
 
 
-def cut_off_proteins(found: Identifications, database: Proteins) -> list[str]:
+def cut_off_proteins(identifications: Identifications, database: Proteins) -> list[str]:
     """Return a sentence for each file that ends in a protein name missing from the database without a line end, a sign of truncation.
 
     Nothing is returned if no other name is in the database either, nor for decoys, which it does not contain.
     """
-    if not found.unended:
+    if not identifications.unended:
         return []
     whole = [database.accession(i) for i in row_range(ProteinRow, len(database))]
-    known = {*whole, *(part for name in whole for part in name.split("|"))}
-    last = {row: int(found.protein[found.protein_offsets[row + 1] - 1]) for row in found.unended if _n_proteins(found, row)}
-    if not any(name in known for number, name in enumerate(found.accessions) if number not in last.values()):
+    accessions = {*whole, *(part for name in whole for part in name.split("|"))}
+    last = {
+        row: int(identifications.protein[identifications.protein_offsets[row + 1] - 1])
+        for row in identifications.unended
+        if _n_proteins(identifications, row)
+    }
+    if not any(name in accessions for number, name in enumerate(identifications.accessions) if number not in last.values()):
         return []
     return [
-        f"{found.files[found.file[row]]}: line {found.place[row]}, the last, has no end, and its protein"
-        f" {shortened(found.accessions[number])} is not in the database: the file may be cut off"
+        f"{identifications.files[identifications.file[row]]}: line {identifications.place[row]}, the last, has no end, and its protein"
+        f" {shortened(identifications.accessions[number])} is not in the database: the file may be cut off"
         for row, number in last.items()
-        if found.accessions[number] not in known and found.is_decoy[row] != 1
+        if identifications.accessions[number] not in accessions and identifications.is_decoy[row] != 1
     ]
 
 
-def _n_proteins(found: Identifications, row: int) -> int:
-    return int(found.protein_offsets[row + 1] - found.protein_offsets[row])
+def _n_proteins(identifications: Identifications, row: int) -> int:
+    return int(identifications.protein_offsets[row + 1] - identifications.protein_offsets[row])
 
 
 def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:

@@ -56,10 +56,10 @@ class FoundSpectra(NamedTuple):
     ignores_files: bool
 
 
-def find_spectra(found: Identifications, spectra: Spectra) -> FoundSpectra:
+def find_spectra(identifications: Identifications, spectra: Spectra) -> FoundSpectra:
     """Find the spectrum of each match."""
-    n = len(found)
-    file, ignores_files = _files(found.run, spectra)
+    n = len(identifications)
+    file, ignores_files = _files(identifications.run, spectra)
     spectrum, way = np.full(n, UNKNOWN, np.int64), np.full(n, -1, np.int64)
 
     def settle(candidates: NDArray[np.int64], number: int) -> None:
@@ -68,27 +68,27 @@ def find_spectra(found: Identifications, spectra: Spectra) -> FoundSpectra:
         way[is_new & (candidates >= 0)] = number
 
     names = pa.array(spectra.identifier, pa.string())
-    native = _first_text(found.native_id, _extracted(found.title, _ID_OF_TITLE))
+    native = _first_text(identifications.native_id, _extracted(identifications.title, _ID_OF_TITLE))
     settle(_rows_of_texts(native, file, names, spectra), 0)
-    scans = found.scan.copy()
-    for texts, patterns in ((native, (_SCAN_OF_ID,)), (found.title, _SCAN_OF_TITLE)):
+    scans = identifications.scan.copy()
+    for texts, patterns in ((native, (_SCAN_OF_ID,)), (identifications.title, _SCAN_OF_TITLE)):
         for pattern in patterns:
             missing = scans < 0
             scans[missing] = _digits(texts, pattern)[missing]
     if (spectra.scan >= 0).any():
         numbers = np.where(scans >= 0, scans, _digits(native, _NUMBER_OF_ID))
         settle(_rows_of_numbers(numbers, file, spectra.scan, spectra), 1)
-    titles = _first_text(found.title, native)
+    titles = _first_text(identifications.title, native)
     settle(_rows_of_texts(titles, file, names, spectra), 2)
-    index = np.where(found.index >= 0, found.index, _digits(native, _INDEX_OF_ID))
+    index = np.where(identifications.index >= 0, identifications.index, _digits(native, _INDEX_OF_ID))
     settle(_rows_of_numbers(index, file, spectra.index, spectra), 3)
-    settle(np.where((found.row >= 0) & (found.row < len(spectra)), found.row, UNKNOWN), 3)
+    settle(np.where((identifications.row >= 0) & (identifications.row < len(spectra)), identifications.row, UNKNOWN), 3)
     without_scans = np.bincount(spectra.file, spectra.scan >= 0, len(spectra.files)) == 0
     if without_scans.any():
         # Comet and others number the spectra of such files from 1.
         counted = np.where(without_scans[np.maximum(file, 0)] & ((file >= 0) | (len(spectra.files) == 1)), scans - 1, -1)
         settle(_rows_of_numbers(counted, file, spectra.index, spectra), 3)
-    settle(_rows_of_times(found, file, spectra, (way < 0) & (spectrum == UNKNOWN)), 4)
+    settle(_rows_of_times(identifications, file, spectra, (way < 0) & (spectrum == UNKNOWN)), 4)
     return FoundSpectra(spectrum, way, ignores_files)
 
 
@@ -125,7 +125,10 @@ def _nearest(name: str, files: list[tuple[int, list[str]]]) -> int:
     if len(files) < 2:
         return files[0][0] if files else -2
     folders = _folders(name)
-    shared = [sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folders, own, strict=False))) for _, own in files]
+    shared = [
+        sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(folders, folders_of_file, strict=False)))
+        for _, folders_of_file in files
+    ]
     most = max(shared)
     return files[shared.index(most)][0] if shared.count(most) == 1 else -1
 
@@ -154,10 +157,12 @@ def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
     """Return the spectrum of each name."""
-    known = names.dictionary_encode()
-    codes = pa.compute.fill_null(pa.compute.index_in(texts, value_set=known.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    encoded = names.dictionary_encode()
+    codes = (
+        pa.compute.fill_null(pa.compute.index_in(texts, value_set=encoded.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
+    )
     codes[pa.compute.equal(texts, "").to_numpy(zero_copy_only=False)] = -1
-    return _rows_of_numbers(codes, file, known.indices.to_numpy(zero_copy_only=False).astype(np.int64), spectra)
+    return _rows_of_numbers(codes, file, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), spectra)
 
 
 def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
@@ -173,34 +178,38 @@ def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number:
         keys = number[has_number] * (n_files if knows_file else 1) + (spectra.file[has_number] if knows_file else 0)
         order = np.argsort(keys, kind="stable")
         most = np.iinfo(np.int64).max // max(2, n_files + 1)
-        asked_keys = np.minimum(wanted[rows], most - 1) * (n_files if knows_file else 1) + (file[rows] if knows_file else 0)
-        first, last = (np.searchsorted(keys[order], asked_keys, side=side) for side in ("left", "right"))
+        requested_keys = np.minimum(wanted[rows], most - 1) * (n_files if knows_file else 1) + (file[rows] if knows_file else 0)
+        first, last = (np.searchsorted(keys[order], requested_keys, side=side) for side in ("left", "right"))
         at = has_number[order[np.minimum(first, len(order) - 1)]]
         result[rows] = np.where(last == first, UNKNOWN, np.where(last - first > 1, AMBIGUOUS, at))
     return result
 
 
-def _rows_of_times(found: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _rows_of_times(
+    identifications: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]
+) -> NDArray[np.int64]:
     """Return the single spectrum at a retention time with an m/z, for results without names."""
-    rows = np.full(len(found), UNKNOWN, np.int64)
-    nameless = (found.scan < 0) & (found.index < 0) & (found.row < 0)
-    for texts in (found.native_id, found.title):
+    rows = np.full(len(identifications), UNKNOWN, np.int64)
+    nameless = (identifications.scan < 0) & (identifications.index < 0) & (identifications.row < 0)
+    for texts in (identifications.native_id, identifications.title):
         nameless &= np.array([not text for text in texts.dictionary_encode().dictionary.to_pylist()] or [True])[
             texts.dictionary_encode().indices.to_numpy(zero_copy_only=False)
         ]
-    requested = np.flatnonzero(is_open & nameless & np.isfinite(found.retention_time) & np.isfinite(found.precursor_mz) & (file >= -1))
-    known = np.flatnonzero(np.isfinite(spectra.retention_time))
-    if not len(requested) or not len(known):
+    requested = np.flatnonzero(
+        is_open & nameless & np.isfinite(identifications.retention_time) & np.isfinite(identifications.precursor_mz) & (file >= -1)
+    )
+    timed = np.flatnonzero(np.isfinite(spectra.retention_time))
+    if not len(requested) or not len(timed):
         return rows
-    order = known[np.argsort(spectra.retention_time[known], kind="stable")]
+    order = timed[np.argsort(spectra.retention_time[timed], kind="stable")]
     times = spectra.retention_time[order]
-    low = np.searchsorted(times, found.retention_time[requested] - _SECONDS, side="left")
-    high = np.searchsorted(times, found.retention_time[requested] + _SECONDS, side="right")
+    low = np.searchsorted(times, identifications.retention_time[requested] - _SECONDS, side="left")
+    high = np.searchsorted(times, identifications.retention_time[requested] + _SECONDS, side="right")
     most = int((high - low).max(initial=0))
     n_fitting = np.zeros(len(requested), np.int64)
     for step in range(min(most, 200)):  # spectra within a second of each other
         at = order[np.minimum(low + step, len(order) - 1)]
-        fits = (low + step < high) & (np.abs(spectra.precursor_mz[at] - found.precursor_mz[requested]) <= _THOMSON)
+        fits = (low + step < high) & (np.abs(spectra.precursor_mz[at] - identifications.precursor_mz[requested]) <= _THOMSON)
         fits &= (file[requested] < 0) | (spectra.file[at] == file[requested])
         rows[requested[fits]] = at[fits]
         n_fitting += fits

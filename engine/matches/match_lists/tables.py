@@ -13,7 +13,7 @@ from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import IMPORTED_PSMS
-from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, JudgingSettings, ListParameters, error_rates_of
+from proteoscope.engine.matches.match_lists.error_rates import ErrorRates, ErrorRateSettings, ListParameters, estimate_error_rates
 from proteoscope.engine.matches.match_lists.identifications import Identifications
 from proteoscope.engine.matches.match_lists.ions import count_ions
 from proteoscope.engine.matches.match_lists.matches import ListedMatches
@@ -58,7 +58,7 @@ class RankedMatches:
     rates: ErrorRates
     matched: Integers
     total: Integers
-    settings: JudgingSettings
+    settings: ErrorRateSettings
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParam
     """Fragment ions of each match that are in its spectrum, and those that there can be; each (n,) int64."""
     peptides = matches.peptides
     masses, offsets = take_runs(peptides.residue_masses, peptides.residue_offsets, matches.peptide)
-    symbols, _ = take_runs(peptides.letters, peptides.residue_offsets, matches.peptide)
+    symbols, _ = take_runs(peptides.residues, peptides.residue_offsets, matches.peptide)
     return count_ions(
         offsets,
         masses,
@@ -90,53 +90,57 @@ def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParam
 
 
 def listed_tables(
-    found: Identifications, matches: ListedMatches, judged: RankedMatches, spectra: Spectra, database: Proteins | None
+    identifications: Identifications, matches: ListedMatches, ranked: RankedMatches, spectra: Spectra, database: Proteins | None
 ) -> ListedTables:
     """Return the tables of PSMs, peptides and protein groups."""
-    order = np.lexsort((-np.where(np.isnan(judged.score), -np.inf, judged.score), judged.rank))
-    peptide_of_row, n_peptides = _numbered_peptides(matches, judged)
-    peptides = _peptides(found, matches, judged, peptide_of_row, n_peptides)
+    order = np.lexsort((-np.where(np.isnan(ranked.score), -np.inf, ranked.score), ranked.rank))
+    peptide_of_row, n_peptides = _numbered_peptides(matches, ranked)
+    peptides = _peptides(identifications, matches, ranked, peptide_of_row, n_peptides)
     row_of = np.empty(len(order), np.int64)
     row_of[order] = np.arange(len(order))
     lengths = np.diff(matches.peptides.residue_offsets)[matches.peptide]
     places = Places(matches.protein_offsets, matches.protein, matches.start, lengths)
-    psm_table = _psm_table(found, matches, judged, spectra, places, database, peptides.q_value[peptide_of_row]).take(pa.array(order))
+    psm_table = _psm_table(identifications, matches, ranked, spectra, places, database, peptides.q_value[peptide_of_row]).take(
+        pa.array(order)
+    )
     psm_table = psm_table.set_column(psm_table.column_names.index("psm_id"), "psm_id", pa.array(np.arange(len(order))))
     by_first = np.argsort(row_of[peptides.best_row], kind="stable")
     peptide_table = peptides.table(psm_table.take(pa.array(row_of[peptides.best_row]))).take(pa.array(by_first))
-    groups, source, proteins = _protein_table(matches, judged, peptides, places, database)
-    fdr, ratio = judged.settings.fdr, judged.settings.decoy_ratio
+    groups, source, proteins = _protein_table(matches, ranked, peptides, places, database)
+    fdr, ratio = ranked.settings.fdr, ranked.settings.decoy_ratio
     counted = {
-        "psms": AcceptanceCounts.of(np.where(judged.rank == 1, judged.rates.q_value, np.nan), judged.is_decoy, fdr, ratio),
+        "psms": AcceptanceCounts.of(np.where(ranked.rank == 1, ranked.rates.q_value, np.nan), ranked.is_decoy, fdr, ratio),
         "peptides": AcceptanceCounts.of(peptides.q_value, peptides.is_decoy, fdr, ratio),
         "proteins": AcceptanceCounts.of(groups.q_value, groups.is_decoy, fdr),
     }
-    sources = dict(zip(Tables.LEVELS, (judged.rates.q_value_of, peptides.source, source), strict=True))
-    has_decoys = {"psms": judged.is_decoy.any(), "peptides": peptides.is_decoy.any(), "proteins": bool(judged.is_decoy.any())}
+    sources = dict(zip(Tables.LEVELS, (ranked.rates.q_value_of, peptides.source, source), strict=True))
+    has_decoys = {"psms": ranked.is_decoy.any(), "peptides": peptides.is_decoy.any(), "proteins": bool(ranked.is_decoy.any())}
     certainty = {name: count.certainty() for name, count in counted.items() if has_decoys[name]}
     return ListedTables(Tables(psm_table, peptide_table, proteins, counted, peptides.count_sequences(fdr)), sources, certainty)
 
 
-def _peptides(found: Identifications, matches: ListedMatches, judged: RankedMatches, peptide_of_row: Integers, n: int) -> PeptideRows:
+def _peptides(
+    identifications: Identifications, matches: ListedMatches, ranked_matches: RankedMatches, peptide_of_row: Integers, n: int
+) -> PeptideRows:
     """Return the peptidoforms of matches."""
-    first = judged.rank == 1
+    first = ranked_matches.rank == 1
     # Where nothing ranks matches, the first of each peptide represents it.
-    comparable = np.where(np.isnan(judged.score), -np.finfo(np.float64).max, judged.score)
+    comparable = np.where(np.isnan(ranked_matches.score), -np.finfo(np.float64).max, ranked_matches.score)
     best_row = best_by_group(peptide_of_row, np.where(first, comparable, -np.inf))
-    counts = first & ((judged.rates.q_value <= judged.settings.fdr) | (judged.rates.q_value_of == "none"))
+    counts = first & ((ranked_matches.rates.q_value <= ranked_matches.settings.fdr) | (ranked_matches.rates.q_value_of == "none"))
     n_psms = np.bincount(peptide_of_row[counts], minlength=n)
     unknown = np.full(n, np.nan)
-    of_file = found.scores.get("score_peptide_q_value")
+    of_file = identifications.scores.get("score_peptide_q_value")
     given = unknown if of_file is None else of_file[matches.row[best_row]]
-    score, is_decoy = judged.score[best_row], judged.is_decoy[best_row]
+    score, is_decoy = ranked_matches.score[best_row], ranked_matches.is_decoy[best_row]
     # Groups that are evaluated but are not matches themselves have no decoys.
-    competes = first & np.isfinite(judged.rates.q_value) if judged.settings.is_by_group else first
-    rates = error_rates_of(score, is_decoy, competes[best_row], (given, unknown), judged.settings)
-    if rates.q_value_of == "none" and judged.rates.q_value_of == "file":
-        rates = ErrorRates(_least(peptide_of_row, judged.rates.q_value, n), rates.posterior_error, "best match", "none")
-    if judged.settings.is_by_group:
+    competes = first & np.isfinite(ranked_matches.rates.q_value) if ranked_matches.settings.is_by_group else first
+    rates = estimate_error_rates(score, is_decoy, competes[best_row], (given, unknown), ranked_matches.settings)
+    if rates.q_value_of == "none" and ranked_matches.rates.q_value_of == "file":
+        rates = ErrorRates(_least(peptide_of_row, ranked_matches.rates.q_value, n), rates.posterior_error, "best match", "none")
+    if ranked_matches.settings.is_by_group:
         # Such a rate is of distinct peptides already (`proteoscope.engine.matches.group_rates`).
-        rates = rates._replace(q_value=_least(peptide_of_row, judged.rates.q_value, n))
+        rates = rates._replace(q_value=_least(peptide_of_row, ranked_matches.rates.q_value, n))
     sequences = [matches.peptides.sequences[i] for i in matches.peptide[best_row].tolist()]
     ranked = np.isfinite(score) & first[best_row]
     return PeptideRows(best_row, sequences, n_psms, score, is_decoy, ranked, rates.q_value, rates.posterior_error, rates.q_value_of)
@@ -145,24 +149,24 @@ def _peptides(found: Identifications, matches: ListedMatches, judged: RankedMatc
 def _least(group: Integers, value: Floats, n: int) -> Floats:
     """Least value of each group, NaN where none is known."""
     least = np.full(n, np.inf)
-    known = np.isfinite(value)
-    np.minimum.at(least, group[known], value[known])
+    finite = np.isfinite(value)
+    np.minimum.at(least, group[finite], value[finite])
     return np.where(np.isinf(least), np.nan, least)
 
 
-def _numbered_peptides(matches: ListedMatches, judged: RankedMatches) -> tuple[Integers, int]:
+def _numbered_peptides(matches: ListedMatches, ranked: RankedMatches) -> tuple[Integers, int]:
     """Return a number for each distinct peptidoform, targets and decoys apart, and their count; notes of a file may coincide."""
     numbers: dict[str, int] = {}
     of_note = np.array([numbers.setdefault(text, len(numbers)) for text in matches.peptides.texts] or [0], np.int64)
-    keys = of_note[matches.peptide] * 2 + judged.is_decoy
+    keys = of_note[matches.peptide] * 2 + ranked.is_decoy
     distinct, inverse = np.unique(keys, return_inverse=True)
     return inverse.astype(np.int64), len(distinct)
 
 
 def _psm_table(
-    found: Identifications,
+    identifications: Identifications,
     matches: ListedMatches,
-    judged: RankedMatches,
+    ranked: RankedMatches,
     spectra: Spectra,
     places: Places,
     database: Proteins | None,
@@ -183,43 +187,43 @@ def _psm_table(
         "peptide": pa.array(peptides.texts, pa.string()).take(at),
         "sequence": pa.array(peptides.sequences, pa.string()).take(at),
         "missed_cleavages": peptides.missed_cleavages[matches.peptide],
-        "matched_ions": np.minimum(judged.matched, 32767),
-        "total_ions": np.minimum(judged.total, 32767),
+        "matched_ions": np.minimum(ranked.matched, 32767),
+        "total_ions": np.minimum(ranked.total, 32767),
         **dict.fromkeys(missing, pa.nulls(len(matches), pa.float64())),
-        "score": finite_or_null(judged.score),
-        "q_value": finite_or_null(judged.rates.q_value),
-        "posterior_error_probability": finite_or_null(judged.rates.posterior_error),
-        "rank": judged.rank,
-        "is_decoy": judged.is_decoy,
+        "score": finite_or_null(ranked.score),
+        "q_value": finite_or_null(ranked.rates.q_value),
+        "posterior_error_probability": finite_or_null(ranked.rates.posterior_error),
+        "rank": ranked.rank,
+        "is_decoy": ranked.is_decoy,
         "psm_id": np.arange(len(matches)),
         "peptide_q_value": finite_or_null(peptide_q_value),
         **modification_columns(offsets, site, modification, peptides.modifications),
         **places.columns(taken(matches.places.accessions, places.protein), database, row, np.zeros(len(row), np.int64)),
     }
-    described = {name: scores for name, scores in found.scores.items() if name in IMPORTED_PSMS.by_name}
-    stored = tuple(one for name, one in IMPORTED_PSMS.by_name.items() if name in columns or name in described)
+    described = {name: scores for name, scores in identifications.scores.items() if name in IMPORTED_PSMS.by_name}
+    stored = tuple(column for name, column in IMPORTED_PSMS.by_name.items() if name in columns or name in described)
     scores = {name: finite_or_null(values[matches.row]) for name, values in described.items()}
     table = replace(IMPORTED_PSMS, stored=stored).arrow(columns | scores)
-    for name, values in found.scores.items():
+    for name, values in identifications.scores.items():
         if name not in described:
             table = table.append_column(name, finite_or_null(values[matches.row].astype(np.float32)))
     return table
 
 
 def _protein_table(
-    matches: ListedMatches, judged: RankedMatches, peptides: PeptideRows, places: Places, database: Proteins | None
+    matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, places: Places, database: Proteins | None
 ) -> tuple[ProteinGroups, str, pa.Table]:
     """Return the groups from the peptides at the false discovery rate (from all, without any rate), and the source of their q-values."""
-    is_decoy, accessions = _decoy_proteins(matches, judged), matches.places.accessions
-    partner = _partners(accessions, is_decoy, judged.settings.decoy_prefixes)
-    groups, evidence = peptides.group_proteins(places, is_decoy, partner, judged.settings)
+    is_decoy, accessions = _decoy_proteins(matches, ranked), matches.places.accessions
+    partner = _partners(accessions, is_decoy, ranked.settings.decoy_prefixes)
+    groups, evidence = peptides.group_proteins(places, is_decoy, partner, ranked.settings)
     n, source, q_value = len(groups), "none", np.full(len(groups), np.nan)
-    if judged.is_decoy.any() and peptides.source != "none":
+    if ranked.is_decoy.any() and peptides.source != "none":
         source, q_value = "decoys", groups.q_value
     elif peptides.source in ("best match", "file"):
         razor, least = groups.razor_group, peptides.q_value[evidence]
         source, q_value = "best match", _least(razor[razor >= 0], least[razor >= 0], n)
-    is_scored = bool(judged.title) & (np.abs(groups.score) < 1e300)
+    is_scored = bool(ranked.title) & (np.abs(groups.score) < 1e300)
     groups = replace(groups, q_value=q_value, score=np.where(is_scored, groups.score, np.nan))
     placed, row = places.take(peptides.best_row[evidence]), matches.places.row[groups.members[groups.member_offsets[:-1]]]
     described: dict[str, Any] = {
@@ -240,9 +244,9 @@ def _protein_table(
     return groups, source, protein_table(groups, taken(accessions, groups.members), described, np.full(n, np.nan))
 
 
-def _decoy_proteins(matches: ListedMatches, judged: RankedMatches) -> NDArray[np.bool_]:
+def _decoy_proteins(matches: ListedMatches, ranked: RankedMatches) -> NDArray[np.bool_]:
     """(proteins,) whether only decoys are of them."""
-    of_match = np.repeat(judged.is_decoy, np.diff(matches.protein_offsets))
+    of_match = np.repeat(ranked.is_decoy, np.diff(matches.protein_offsets))
     n = len(matches.places.accessions)
     targets = np.bincount(matches.protein[~of_match], minlength=n)
     decoys = np.bincount(matches.protein[of_match], minlength=n)

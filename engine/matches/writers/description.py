@@ -14,7 +14,7 @@ from urllib.parse import quote
 from proteoscope.engine import chemistry
 from proteoscope.engine.chemistry.enzymes import SPECIFICITIES, enzyme
 from proteoscope.engine.chemistry.modifications import parse_modification
-from proteoscope.engine.matches.pass_records import asked_passes, widest
+from proteoscope.engine.matches.pass_records import requested_passes, widest
 from proteoscope.engine.parameters import list_text
 from proteoscope.engine.peptides.database_decoys import decoy_pattern
 from proteoscope.engine.shared_names import distinct_names, relative_name
@@ -61,7 +61,7 @@ class SearchDescription:
     @cached_property
     def passes(self) -> tuple[PassRecord, ...]:
         """The passes; empty if neither they nor enough parameters are known."""
-        return tuple(self.done) or asked_passes(self.parameters)
+        return tuple(self.done) or requested_passes(self.parameters)
 
     @property
     def spectrum_files(self) -> Sequence[str]:
@@ -73,7 +73,7 @@ class SearchDescription:
         """The FASTA files, contaminants among them where the passes name them; a record has names without folders."""
         given = [f"/{Path(path).as_posix()}" for path in self.databases]
         recorded = (path for search_pass in self.passes for path in search_pass.databases)
-        others = (path for path in recorded if not any(known.endswith(f"/{path}") for known in given))
+        others = (path for path in recorded if not any(stored.endswith(f"/{path}") for stored in given))
         return tuple(dict.fromkeys((*self.databases, *others)))
 
     @property
@@ -146,8 +146,8 @@ class SearchDescription:
             "fixed_modifications", ()
         )
         fixed = dict.fromkeys(map(parse_modification, every), True)
-        known = [name for search_pass in self.passes for name in search_pass.known_modifications]
-        return tuple({**dict.fromkeys(map(parse_modification, (*variable, *known)), False), **fixed}.items())
+        names = [name for search_pass in self.passes for name in search_pass.known_modifications]
+        return tuple({**dict.fromkeys(map(parse_modification, (*variable, *names)), False), **fixed}.items())
 
     def named_values(self) -> list[tuple[str, str]]:
         """Return all parameters as names and texts: booleans as true and false, lists joined by commas.
@@ -163,19 +163,19 @@ class SearchDescription:
                 settings.append((name, _text(value)))
             else:
                 settings.append((f"asked_{name}", _text(value)))
-                settings += self._told_by_pass(name, texts)
-        return settings + [(f"{one.name} pass", one.sentence()) for one in self.done]
+                settings += self._named_by_pass(name, texts)
+        return settings + [(f"{search_pass.name} pass", search_pass.sentence()) for search_pass in self.done]
 
     @cached_property
     def _used(self) -> dict[str, list[Any]]:
         """Settings used by the passes, by parameter name."""
         names = ("precursor_tolerance", "isotope_errors", "specificity", "variable_modifications")
-        return {name: [getattr(one, name) for one in self.done] for name in names} if self.done else {}
+        return {name: [getattr(search_pass, name) for search_pass in self.done] for name in names} if self.done else {}
 
-    def _told_by_pass(self, name: str, texts: list[str]) -> list[tuple[str, str]]:
+    def _named_by_pass(self, name: str, texts: list[str]) -> list[tuple[str, str]]:
         if len(set(texts)) == 1:
             return [(name, texts[0])]
-        return [(f"{name} ({one.name} pass)", text) for one, text in zip(self.done, texts, strict=True)]
+        return [(f"{name} ({search_pass.name} pass)", text) for search_pass, text in zip(self.done, texts, strict=True)]
 
     def paths(self, files: Sequence[str]) -> dict[str, str]:
         """Return the path of each spectrum file named in the tables; relative paths are matched to the ends of spectrum files.
@@ -186,7 +186,7 @@ class SearchDescription:
         free = {str(path): _inner_parts(path) for path in dict.fromkeys(self.spectrum_files)}
         for file in sorted(files, key=lambda name: (name not in free, -len(_inner_parts(name)), name)):
             parts = _inner_parts(file)
-            ends = [file] if file in free else [path for path, own in free.items() if own[-len(parts) :] == parts]
+            ends = [file] if file in free else [path for path, parts_of_file in free.items() if parts_of_file[-len(parts) :] == parts]
             result[file] = ends[0] if len(ends) == 1 else file
             if len(ends) == 1:
                 del free[ends[0]]

@@ -72,11 +72,21 @@ def write_gff3(source: MatchesSource, out: Path, progress: Progress) -> list[Pat
     """
     with _translated(source, progress) as connection, atomic_file(out) as file:
         file.write(b"##gff-version 3\n")
-        for number, one in enumerate(_places(connection, source, out, progress), start=1):
-            score = "." if one.q_value is None else f"{one.q_value:.4g}"
-            name, frame = (quote(text, safe=_IN_ATTRIBUTES) for text in (one.peptide, one.frame))
-            reported = f"ID=peptide{number};Name={name};reading_frame={frame};psms={one.n_psms}"
-            cells = (quote(one.sequence, safe=_IN_NAMES), "Proteoscope", "CDS", one.first, one.last, score, one.strand, 0, reported)
+        for number, placed in enumerate(_places(connection, source, out, progress), start=1):
+            score = "." if placed.q_value is None else f"{placed.q_value:.4g}"
+            name, frame = (quote(text, safe=_IN_ATTRIBUTES) for text in (placed.peptide, placed.frame))
+            reported = f"ID=peptide{number};Name={name};reading_frame={frame};psms={placed.n_psms}"
+            cells = (
+                quote(placed.sequence, safe=_IN_NAMES),
+                "Proteoscope",
+                "CDS",
+                placed.first,
+                placed.last,
+                score,
+                placed.strand,
+                0,
+                reported,
+            )
             file.write(("\t".join(map(str, cells)) + "\n").encode())
     return [out]
 
@@ -93,10 +103,10 @@ def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path
     """
     with _translated(source, progress) as connection, atomic_file(out) as file:
         names: dict[str, str] = {}
-        for one in _places(connection, source, out, progress):
-            chromosome = names.setdefault(one.sequence, _bed_chromosome(one.sequence))
-            score = 0 if one.q_value is None else _bed_score(one.q_value)
-            cells = (chromosome, one.first - 1, one.last, one.peptide[:_LONGEST_BED_NAME], score, one.strand)
+        for placed in _places(connection, source, out, progress):
+            chromosome = names.setdefault(placed.sequence, _bed_chromosome(placed.sequence))
+            score = 0 if placed.q_value is None else _bed_score(placed.q_value)
+            cells = (chromosome, placed.first - 1, placed.last, placed.peptide[:_LONGEST_BED_NAME], score, placed.strand)
             file.write(("\t".join(map(str, cells)) + "\n").encode())
     if n := sum(name != escaped for name, escaped in names.items()):
         verb = "sequence has another name" if n == 1 else "sequences have other names"
@@ -133,7 +143,7 @@ def _places(connection: duckdb.DuckDBPyConnection, source: MatchesSource, out: P
     query = _QUERY.format(fdr=source.search.threshold, is_without_decoys=is_without_decoys)
     progress.stage(f"writing {out.name}", scalar(connection, f"SELECT count(*) FROM ({query})"))
     for sequence, first, last, strand, peptide, start, length, frame, q_value, n_psms in rows(connection, query):
-        before, behind = 3 * (start - 1), 3 * (start - 1 + length)
-        bounds = (first + before, first + behind - 1) if strand == "+" else (last - behind + 1, last - before)
+        before, after = 3 * (start - 1), 3 * (start - 1 + length)
+        bounds = (first + before, first + after - 1) if strand == "+" else (last - after + 1, last - before)
         yield _PlacedPeptide(sequence, *bounds, strand, peptide, frame, q_value, n_psms)
         progress.advance()

@@ -173,8 +173,8 @@ def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription)
     if not scalar(connection, "SELECT count(*) FROM forms") and not scalar(connection, "SELECT count(*) FROM accessions"):
         return
     yield "<SequenceCollection>\n"
-    known = columns(connection, "proteins")
-    length, sequence = ("length" if "length" in known else "NULL"), ("sequence" if "sequence" in known else "NULL")
+    protein_columns = columns(connection, "proteins")
+    length, sequence = ("length" if "length" in protein_columns else "NULL"), ("sequence" if "sequence" in protein_columns else "NULL")
     query = f"""
         SELECT protein, accession, any_value(description), any_value(length), any_value(sequence)
         FROM accessions LEFT JOIN (SELECT accessions[1] AS accession, description, {length} AS length, {sequence} AS sequence FROM proteins)
@@ -265,15 +265,15 @@ def _protocols(search: SearchDescription, has_proteins: bool) -> Iterator[str]:
     yield "</AdditionalSearchParams>\n"
     if search.modifications:
         yield "<ModificationParams>\n"
-        for one, is_fixed in search.modifications:
-            placed = attributes(fixedMod=is_fixed, massDelta=f"{one.mass:.6f}", residues=" ".join(one.residues) or ".")
+        for modification, is_fixed in search.modifications:
+            placed = attributes(fixedMod=is_fixed, massDelta=f"{modification.mass:.6f}", residues=" ".join(modification.residues) or ".")
             yield f"<SearchModification{placed}>\n"
-            if one.position in _SPECIFICITY_RULES:
-                yield f"<SpecificityRules>\n{_term(*_SPECIFICITY_RULES[one.position])}</SpecificityRules>\n"
-            if one.unimod_id is None:
+            if modification.position in _SPECIFICITY_RULES:
+                yield f"<SpecificityRules>\n{_term(*_SPECIFICITY_RULES[modification.position])}</SpecificityRules>\n"
+            if modification.unimod_id is None:
                 yield _UNKNOWN_MODIFICATION
             else:
-                yield _term(f"UNIMOD:{one.unimod_id}", one.name)
+                yield _term(f"UNIMOD:{modification.unimod_id}", modification.name)
             yield "</SearchModification>\n"
         yield "</ModificationParams>\n"
     yield from _enzyme(search)

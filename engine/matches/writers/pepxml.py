@@ -34,7 +34,7 @@ __all__ = ["write_pepxml"]
 _NAMESPACE = "http://regis-web.systemsbiology.net/pepXML"
 _SCHEMA = "http://sashimi.sourceforge.net/schema_revision/pepXML/pepXML_v122.xsd"
 _HYDROXYL_MASS = WATER_MASS - HYDROGEN_MASS
-_LETTERS = "ACDEFGHIKLMNPQRSTUVWYO"
+_RESIDUES = "ACDEFGHIKLMNPQRSTUVWYO"
 _UNKNOWN = "?"
 """Residue next to a peptide of unknown position."""
 
@@ -114,11 +114,11 @@ def _run_summary(file: str, search_id: int, search: SearchDescription, folder: P
         constraint = attributes(enzyme=search.enzyme.name, max_num_internal_cleavages=search.missed_cleavages, min_number_termini=n_termini)
         yield f"<enzymatic_search_constraint{constraint}/>\n"
     on_residues = [modification for modification in search.modifications if modification[0].position == "anywhere"]
-    for one, is_fixed in on_residues:
-        yield from _residue_modifications(one, is_fixed)
-    for one, is_fixed in search.modifications:
-        if one.position != "anywhere":
-            yield _terminal_modification(one, is_fixed)
+    for on_residue, is_fixed in on_residues:
+        yield from _residue_modifications(on_residue, is_fixed)
+    for other, is_fixed in search.modifications:
+        if other.position != "anywhere":
+            yield _terminal_modification(other, is_fixed)
     if search.engine:
         yield f"<parameter{attributes(name='converted by', value=f'Proteoscope {search.version}'.strip())}/>\n"
     for name, value in search.named_values():
@@ -137,27 +137,27 @@ def _enzyme(enzyme: Enzyme, specificity: str) -> Iterator[str]:
     yield "</sample_enzyme>\n"
 
 
-def _residue_modifications(one: SearchModification, is_fixed: bool) -> Iterator[str]:
-    for residue in one.residues or _LETTERS:
+def _residue_modifications(modification: SearchModification, is_fixed: bool) -> Iterator[str]:
+    for residue in modification.residues or _RESIDUES:
         described = attributes(
             aminoacid=residue,
-            massdiff=f"{one.mass:+.6f}",
-            mass=f"{_residue_mass(residue) + one.mass:.6f}",
+            massdiff=f"{modification.mass:+.6f}",
+            mass=f"{_residue_mass(residue) + modification.mass:.6f}",
             variable="N" if is_fixed else "Y",
-            description=one.name,
+            description=modification.name,
         )
         yield f"<aminoacid_modification{described}/>\n"
 
 
-def _terminal_modification(one: SearchModification, is_fixed: bool) -> str:
-    is_front = one.position.endswith("N-term")
+def _terminal_modification(modification: SearchModification, is_fixed: bool) -> str:
+    is_front = modification.position.endswith("N-term")
     described = attributes(
         terminus="N" if is_front else "C",
-        massdiff=f"{one.mass:+.6f}",
-        mass=f"{(HYDROGEN_MASS if is_front else _HYDROXYL_MASS) + one.mass:.6f}",
+        massdiff=f"{modification.mass:+.6f}",
+        mass=f"{(HYDROGEN_MASS if is_front else _HYDROXYL_MASS) + modification.mass:.6f}",
         variable="N" if is_fixed else "Y",
-        protein_terminus="Y" if one.position.startswith("protein") else "N",
-        description=f"{one.name} ({one.residues})" if one.residues else one.name,
+        protein_terminus="Y" if modification.position.startswith("protein") else "N",
+        description=f"{modification.name} ({modification.residues})" if modification.residues else modification.name,
     )
     return f"<terminal_modification{described}/>\n"
 
@@ -194,7 +194,13 @@ class _Psm(NamedTuple):
         if self.shift_position is None:
             return self
         placed = list(zip(self.positions, self.masses, strict=True))
-        shift = min(placed, key=lambda one: (one[0] != self.shift_position, abs(one[1] - self.carried_mass)))
+        shift = min(
+            placed,
+            key=lambda placed_modification: (
+                placed_modification[0] != self.shift_position,
+                abs(placed_modification[1] - self.carried_mass),
+            ),
+        )
         placed.remove(shift)
         retained = [position for position, _ in placed], [mass for _, mass in placed]
         return self._replace(positions=retained[0], masses=retained[1], calculated_mass=self.calculated_mass - self.carried_mass)

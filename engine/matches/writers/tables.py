@@ -155,7 +155,7 @@ def database(
                         checked.check(is_wanted=progress.check if progress is not None else lambda: None)
                         create_view(connection, checked)
                 else:
-                    connection.register(name, _in_pieces(source))
+                    connection.register(name, _in_chunks(source))
             shut_off(connection, files)
             yield connection
         except (duckdb.Error, _QueryError) as error:
@@ -169,7 +169,7 @@ def database(
             connection.close()
 
 
-def _in_pieces(table: pa.Table) -> pa.Table:
+def _in_chunks(table: pa.Table) -> pa.Table:
     """Split a table into chunks of DuckDB's size, which it processes in parallel."""
     return pa.Table.from_batches(table.to_batches(_VECTOR), table.schema)
 

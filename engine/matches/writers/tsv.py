@@ -21,7 +21,7 @@ from proteoscope.engine.results.separated import DIGITS, report_accepted, write_
 
 __all__ = ["TABLES", "write_table", "write_tables"]
 
-TABLES = {one.name: one for one in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
+TABLES = {table.name: table for table in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
 """Exported tables with their saved columns."""
 
 _ROWS = 8192
@@ -91,10 +91,10 @@ def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
     return _Accepted(is_target & (q <= fdr) if is_rated else is_target, is_rated)
 
 
-def _chosen(pieces: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
+def _chosen(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
     """Yield the chosen rows of consecutive chunks."""
     first = 0
-    for chunk in pieces:
+    for chunk in chunks:
         yield chunk.filter(pa.array(rows[first : first + len(chunk)]))
         first += len(chunk)
 
@@ -102,4 +102,4 @@ def _chosen(pieces: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.
 def _columns(name: str, present: Iterable[str]) -> list[Column]:
     """Return the columns that other programs rely on, followed by the others."""
     described, saved = {**TABLES[name].by_name, **{mark_column.name: mark_column for mark_column in MARK_COLUMNS}}, TABLES[name].saved
-    return [described.get(one, Column(one)) for one in (*saved, *(one for one in present if one not in saved))]
+    return [described.get(saved_name, Column(saved_name)) for saved_name in (*saved, *(name for name in present if name not in saved))]

@@ -18,7 +18,7 @@ from proteoscope.engine.clustering.parameters import ExplanationParameters
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.matches.identified_spectra import Identified, read_identified, shuffled_spectra, spectra_of
+from proteoscope.engine.matches.identified_spectra import Identified, read_identified, select_spectra, shuffled_spectra
 from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.tables import read_spectra_table
@@ -73,7 +73,7 @@ def run() -> tuple[Spectra, Identified]:
 
 def test_shuffled_spectra_move_only_explained_fragments(run):
     held, identified = run
-    original = spectra_of(held, identified)
+    original = select_spectra(held, identified)
     other = shuffled_spectra(original, identified, "by", 1, TOLERANCE, Resources(2))
     again = shuffled_spectra(original, identified, "by", 1, TOLERANCE, Resources(1))
     assert np.array_equal(other.mz, again.mz)

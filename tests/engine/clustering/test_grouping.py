@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from proteoscope.engine.clustering.grouping import VectorGroups, grouped, work_of
+from proteoscope.engine.clustering.grouping import VectorGroups, create_workload, grouped
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
@@ -29,7 +29,7 @@ def test_executor_gives_the_clusters_of_the_kernel(linkage: Linkage, cards: list
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 2000), windows(rng, 2000, 2.5)
     assert len(islands(ends)) > 100
-    with Executor(Resources(2, [*cards], True, Progress())).session(work_of(vectors, ends)) as session:
+    with Executor(Resources(2, [*cards], True, Progress())).session(create_workload(vectors, ends)) as session:
         labels = grouped(session, linkage)
         again = grouped(session, linkage._replace(least=1.0))
     assert labels.tolist() == clustered(VectorClustering, Processor(1), vectors, ends, linkage)
@@ -38,13 +38,13 @@ def test_executor_gives_the_clusters_of_the_kernel(linkage: Linkage, cards: list
 
 def test_no_vectors_have_no_clusters() -> None:
     rng = np.random.default_rng(2)
-    with Executor(Resources(1, [], True, Progress())).session(work_of(random_vectors(rng, 0), windows(rng, 0, 1.0))) as session:
+    with Executor(Resources(1, [], True, Progress())).session(create_workload(random_vectors(rng, 0), windows(rng, 0, 1.0))) as session:
         assert grouped(session, Linkage(SINGLE, 0.5)).tolist() == []
 
 
 def test_island_cost_is_the_number_of_its_pairs() -> None:
     rng = np.random.default_rng(3)
     vectors, ends = random_vectors(rng, 300), windows(rng, 300, 3.0)
-    costs, starts = VectorGroups().costs(work_of(vectors, ends), None), islands(ends)
+    costs, starts = VectorGroups().costs(create_workload(vectors, ends), None), islands(ends)
     pairs = [window_pairs(ends)[a:b].sum() + b - a for a, b in pairwise(starts)]
     np.testing.assert_allclose(costs, np.array(pairs) * len(vectors.bins) / 300)

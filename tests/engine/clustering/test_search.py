@@ -254,7 +254,7 @@ def test_explain_rejects_projects_without_identification(identified, spectra, tm
     run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
     with pytest.raises(InputError, match="no finished identification"):
         run_search(EXPLAIN, inputs={"project": [tmp_path / "p"]})
-    with pytest.raises(ParameterError, match="is no finished identification"):
+    with pytest.raises(ParameterError, match="expected a finished identification"):
         run_search(EXPLAIN, inputs={"project": [tmp_path / "p"]}, run="cluster-0001")
     with pytest.raises(ProteoscopeError, match=r"would be written over|belongs to the project"):
         run_search(EXPLAIN, inputs={"project": [identified]}, out=identified / "results" / "x.tsv")

@@ -144,7 +144,7 @@ def test_convert_rejects_files_that_were_not_identified(project: Path, tmp_path:
     other = tmp_path / "other.mzML"
     other.write_bytes(gzip.decompress(SPECTRA.read_bytes()))
     assert converted(other, "--out", tmp_path / "out.mgf", "--identified", project, "--quiet") == 2
-    assert "is none of the files that run identify-0001 of" in capsys.readouterr().err
+    assert "was not read by run identify-0001 of" in capsys.readouterr().err
 
 
 def test_convert_does_not_overwrite_its_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,10 +12,10 @@ from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.matches.pass_records import (
     PassRecord,
     SeriesCount,
-    asked_passes,
     passes_of_record,
     passes_of_run,
     read_passes,
+    requested_passes,
     widest,
 )
 from proteoscope.engine.matches.writers.description import SearchDescription
@@ -77,13 +77,13 @@ def test_requested_passes_follow_parameters():
         "second_pass_modifications": ["Deamidated (NQ)"],
         "second_pass_specificity": "semi-specific",
     }
-    first, second = asked_passes(parameters)
+    first, second = requested_passes(parameters)
     assert (str(first.precursor_tolerance), str(second.precursor_tolerance)) == ("10 ppm", "10 ppm")
     assert (first.specificity, second.specificity, second.proteins) == ("specific", "semi-specific", "found")
     assert set(second.variable_modifications) == {*PARAMETERS["variable_modifications"], "Deamidated (NQ)"}
-    (search_pass,) = asked_passes({**PARAMETERS, "mass_shift": "-150..500"})
+    (search_pass,) = requested_passes({**PARAMETERS, "mass_shift": "-150..500"})
     assert search_pass.mass_shift == (-150.0, 500.0)
-    assert asked_passes({"fdr": 0.01}) == passes_of_record({}) == passes_of_record({"parameters": parameters}) == ()
+    assert requested_passes({"fdr": 0.01}) == passes_of_record({}) == passes_of_record({"parameters": parameters}) == ()
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_requested_passes_follow_parameters():
 def test_read_passes_rejects_invalid_values(name, value, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"passes": [{**FIRST.record(), name: value}]}))
-    with pytest.raises(StorageError, match=r"run\.json.*how the search was done"):
+    with pytest.raises(StorageError, match=r"run\.json.*does not describe a search"):
         read_passes(path)
 
 
@@ -267,7 +267,7 @@ def test_calibrated_windows_are_exported_as_ranges(small, tmp_path):
 )
 def test_requested_passes_reject_invalid_parameters(wrong):
     with pytest.raises(ParameterError):
-        asked_passes({**PARAMETERS, **wrong})
+        requested_passes({**PARAMETERS, **wrong})
 
 
 @pytest.mark.parametrize(

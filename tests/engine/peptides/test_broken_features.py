@@ -160,7 +160,7 @@ def built(folder: Path, database: Path, *, knows: bool) -> Indexes:
 def collect_peptides(indexes: Indexes, *, of_proteins: int) -> set[tuple[str, float]]:
     """Return the peptides without known modifications of the first proteins, and their masses."""
     residues = np.asarray(indexes.proteins.proteins.residues).tobytes().decode()
-    modifications = indexes.peptides.forms.known
+    modifications = indexes.peptides.forms.form
     end = int(indexes.proteins.proteins.offsets[of_proteins])
     results = zip(indexes.peptides.position.tolist(), indexes.peptides.length.tolist(), indexes.peptides.mass.tolist(), strict=True)
     return {
@@ -184,7 +184,7 @@ def test_broken_features_are_skipped(tmp_path: Path, seed: int) -> None:
             continue
         without = built(tmp_path / f"without{suffix}", path, knows=False)
         assert collect_peptides(indexes, of_proteins=3) == collect_peptides(without, of_proteins=3)
-        modifications, proteins = indexes.proteins.known, indexes.proteins.proteins
+        modifications, proteins = indexes.proteins.known_modifications, indexes.proteins.proteins
         if modifications is not None:
             sequence = np.asarray(proteins.residues)[modifications.position].tobytes().decode()
             of_targets = modifications.position < indexes.proteins.first_decoy_residue

@@ -99,11 +99,11 @@ def collect_forms(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float
     """Return the forms of targets, and of decoys only, with their masses."""
     modifications, site, modification = indexes.peptides.forms
     result: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
-    if indexes.proteins.known is None:
+    if indexes.proteins.known_modifications is None:
         return result
     for entry in np.flatnonzero(modifications).tolist():
         row = modifications[entry]
-        names = [str(indexes.proteins.known.modifications[m]) for m in modification[row].tolist() if m != 255]
+        names = [str(indexes.proteins.known_modifications.modifications[m]) for m in modification[row].tolist() if m != 255]
         assert [*modification[row].tolist()] == sorted(modification[row].tolist())
         placed = tuple(sorted(zip(site[row].tolist(), names, strict=False)))
         side = result[int(indexes.peptides.position[entry]) >= indexes.proteins.first_decoy_residue]
@@ -230,7 +230,7 @@ def test_variants_have_the_known_modifications_around_them(annotated, tmp_path: 
     assert set(targets) - set(expected_forms(sequences, sites, settings))
     assert 0.7 < len(decoys) / len(targets) < 1.3
     without = built(tmp_path / "without", database, parameters())
-    assert indexes.proteins.known.message() == without.proteins.known.message()
+    assert indexes.proteins.known_modifications.message() == without.proteins.known_modifications.message()
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
@@ -249,13 +249,13 @@ def test_decoys_have_as_many_forms_as_targets(tmp_path: Path, decoys: str) -> No
 def test_reversed_proteins_retain_annotated_modifications(annotated, tmp_path: Path) -> None:
     database, sequences, sites = annotated
     proteins = built(tmp_path / "index", database, parameters()).proteins
-    assert proteins.known is not None
-    position = proteins.known.position.astype(np.int64)
+    assert proteins.known_modifications is not None
+    position = proteins.known_modifications.position.astype(np.int64)
     protein = proteins.protein_of(position)
     residue = position - np.asarray(proteins.proteins.offsets)[protein] + 1
     results = defaultdict(set)
-    for number, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known.modification.tolist(), strict=True):
-        modification = proteins.known.modifications[kind]
+    for number, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known_modifications.modification.tolist(), strict=True):
+        modification = proteins.known_modifications.modifications[kind]
         if modification.position == "anywhere":
             results[number].add((at, str(modification)))
             assert proteins.proteins.sequence(number)[at - 1] in modification.residues
@@ -331,7 +331,7 @@ def test_annotations_without_mass_are_counted(tmp_path: Path) -> None:
         'FT   MOD_RES         5..6\nFT                   /note="Phosphoserine"\n'
     )
     path = written_database(tmp_path, {"Q00001": "MAANSSSSSKAAAAAAAK"}, {"Q00001": {7: ["Phosphoserine"]}}, more)
-    modifications = built(tmp_path / "index", path, parameters()).proteins.known
+    modifications = built(tmp_path / "index", path, parameters()).proteins.known_modifications
     assert modifications is not None and (modifications.n_sites, modifications.n_others, modifications.n_glycans) == (1, 4, 1)
     assert modifications.message() == (
         "1 known modifications are searched at their residues in addition; 4 others have no known mass (1 of them glycans)"

@@ -42,24 +42,24 @@ def test_files_of_one_sample_are_fractions_others_are_left_out(tmp_path):
         ("file\tsample\tcondition\n", "line 1.*has no column replicate"),
         ("file\tfile\tsample\tcondition\treplicate\n", "has twice the column file"),
         (HEADER, "names no file"),
-        (HEADER + "four\tA\tc\t1\n", "line 2.*'four' is no file of the identification.*one.mzML"),
+        (HEADER + "four\tA\tc\t1\n", "line 2.*'four' is not a file of the identification.*one.mzML"),
         (HEADER + "one\tA\tc\t1\none.mzML\tB\tc\t2\n", "line 3.*names file one.mzML twice, as in line 2"),
         (HEADER + "one\tA\tc\t1\ntwo\tB\tc\t1\n", "two samples, A and B, as replicate 1 of c"),
-        (HEADER + "one\tA\tc\t1\ntwo\tA\td\t1\n", "line 3.*tells otherwise of sample A than line 2"),
-        (HEADER + "one\tA\tc\tfirst\n", "line 2.*'first' is no replicate"),
-        (HEADER + "one\tA\tc\t0\n", "'0' is no replicate"),
+        (HEADER + "one\tA\tc\t1\ntwo\tA\td\t1\n", "line 3.*sample A has other values than in line 2"),
+        (HEADER + "one\tA\tc\tfirst\n", "line 2.*'first' is not a replicate number"),
+        (HEADER + "one\tA\tc\t0\n", "'0' is not a replicate number"),
         (HEADER + "one\tA\t\t1\n", "line 2.*has no condition"),
         (HEADER + "one\n", "line 2.*has no sample"),
-        (HEADER + "one\tA\x1b[31m\tc\t1\n", "cannot be printed"),
-        (HEADER + "one\tA\tc\u2028d\t1\n", "line 2.*cannot be printed"),
-        (HEADER + "one\tA\tc\x85d\t1\n", "line 2.*cannot be printed"),
-        (HEADER + "one\tA\tc\u202ed\t1\n", "line 2.*cannot be printed"),
-        (HEADER + 'one\tA\t"c\td"\t1\n', "line 2.*cannot be printed"),
-        (HEADER + 'one\tA\t"c\nd"\t1\n', "line 2.*is no row of a table"),
-        (HEADER + 'one\tA\tc\t1\n\ntwo\tB\t"c"d\t1\n', "line 4.*is no row of a table"),
-        (HEADER + "one\tA\t" + "c" * 10_000 + "\t1\n", "line 2.*more than 1000 letters"),
+        (HEADER + "one\tA\x1b[31m\tc\t1\n", "unprintable characters"),
+        (HEADER + "one\tA\tc\u2028d\t1\n", "line 2.*unprintable characters"),
+        (HEADER + "one\tA\tc\x85d\t1\n", "line 2.*unprintable characters"),
+        (HEADER + "one\tA\tc\u202ed\t1\n", "line 2.*unprintable characters"),
+        (HEADER + 'one\tA\t"c\td"\t1\n', "line 2.*unprintable characters"),
+        (HEADER + 'one\tA\t"c\nd"\t1\n', "line 2.*expected a row of a table"),
+        (HEADER + 'one\tA\tc\t1\n\ntwo\tB\t"c"d\t1\n', "line 4.*expected a row of a table"),
+        (HEADER + "one\tA\t" + "c" * 10_000 + "\t1\n", "line 2.*more than 1000 characters"),
         (HEADER + "one\tA\tc\t1\ntwo\ta\tc\t1\n", "two samples, A and a, as replicate 1 of c"),
-        (HEADER + "one\t" + "A" * 1001 + "\tc\t1\n", "more than 1000 letters"),
+        (HEADER + "one\t" + "A" * 1001 + "\tc\t1\n", "more than 1000 characters"),
         ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which this method does not read"),
     ],
 )
@@ -79,7 +79,7 @@ def test_read_design_accepts_any_encoding_and_line_ending(tmp_path, encoding, en
     design = read_design(path, FILES)
     assert design.conditions == ("contrôle / 0", "treated") and design.parts == (DesignRow(0, 0), DesignRow(1, 1), DesignRow(2, 2))
     path.write_bytes(GOOD.replace("control", "contrôle").encode("latin-1"))
-    with pytest.raises(InputError, match="is no text in UTF-8"):
+    with pytest.raises(InputError, match="expected text in UTF-8"):
         read_design(path, FILES)
 
 
@@ -123,6 +123,6 @@ def test_groups_rejects_conditions_that_cannot_be_compared(tmp_path):
     path.write_text(HEADER + "one\tA\tc\t1\ntwo\tB\tc\t2\nthree\tC\td\t1\n")
     design = read_design(path, FILES)
     assert design.groups(()) == ()
-    for conditions, message in ((("d", "c"), "'d' has one replicate"), (("e",), "conditions c, d"), (("c",), "single condition")):
+    for conditions, message in ((("d", "c"), "'d' has one replicate"), (("e",), "conditions c, d"), (("c",), "needs two conditions")):
         with pytest.raises(ParameterError, match=message):
             design.groups(conditions)

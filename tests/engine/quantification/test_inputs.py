@@ -89,7 +89,7 @@ def test_run_without_ms1_is_quantified_only_by_reporter_ions(tmp_path):
     assert "\n" not in str(caught.value)
     summary = quantify(project, preset="tmt", label="tmt-6")
     assert summary.n_proteins == 1
-    assert any("the interference of their spectra is not known" in message for message in summary.messages)
+    assert any("the interference of their spectra is unknown" in message for message in summary.messages)
     assert {row["interference"] for row in table_of(project, "reporter_ions")} == {None}
 
 
@@ -99,7 +99,7 @@ def test_profile_spectra_are_centroided_and_reported(tmp_path):
     assert not any("profile" in message for message in centroids.messages)
     project = project_of(tmp_path / "p", ProfileRun)
     summary = quantify(project, normalisation="none")
-    assert any("survey spectra in profile mode were centroided" in message for message in summary.messages)
+    assert any("MS1 spectra in profile mode were centroided" in message for message in summary.messages)
     areas = {row["peptide"]: row["area"] for row in table_of(project, "ion_traces")}
     assert summary.n_peptides == len(expected) == len(areas)
     ratios = np.array([areas[peptide] / expected[peptide] for peptide in expected])
@@ -127,7 +127,7 @@ def test_peptide_near_the_lowest_intensity_is_too_low(tmp_path):
 def test_quantify_rejects_one_replicate_and_all_missing(tmp_path):
     project = project_of(tmp_path / "p")
     (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\nr0\tA\tx\t1\n")
-    with pytest.raises(ParameterError, match="has one replicate, and no test can be made of it"):
+    with pytest.raises(ParameterError, match="has one replicate; a test needs at least two"):
         quantify(project, options={"design": tmp_path / "design.tsv"}, groups=("x", "y")[:1])
     with pytest.raises(InputError, match="nothing that was identified has a quantity in any sample"):
         quantify(project, minimum_points=90)
@@ -167,16 +167,16 @@ def test_changes_are_independent_of_condition_names(of_four_runs, plain, tmp_pat
     names, changes, summary = changes_between(of_four_runs, tmp_path, first, second)
     assert names == {f"{second} / {first}"} and changes == plain and len(plain) == len(PEPTIDES)
     assert sum(abs(row["log2_fold_change"] - 2) < 0.2 for row in changes) == 3
-    assert not any("taken for two" in message for message in summary.messages)
+    assert not any("count as two" in message for message in summary.messages)
     search_of_kind("quantify").write_pages(Project.open(of_four_runs), summary.run_id, tmp_path / "pages", Progress())
 
 
 def test_look_alike_conditions_are_reported_repeated_are_merged(of_four_runs, tmp_path):
     names, _, summary = changes_between(of_four_runs, tmp_path, "Ctrl", "ctrl")
     assert names == {"ctrl / Ctrl"}
-    assert any("Ctrl and ctrl, which differ in case" in message for message in summary.messages)
+    assert any("Ctrl and ctrl, which differ only in case" in message for message in summary.messages)
     assert changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "x", " y"))[0] == {"x / y"}
-    with pytest.raises(ParameterError, match="'y' is a single condition"):
+    with pytest.raises(ParameterError, match="'y': a comparison needs two conditions"):
         changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "y"))
 
 

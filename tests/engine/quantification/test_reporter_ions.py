@@ -97,19 +97,19 @@ def test_impurities_go_to_the_channels_of_their_atoms(tmp_path):
     [
         ("", "is empty"),
         ("name\t+1\n126\t1\n", "has no column channel"),
-        ("channel\tup\n126\t1\n", "'up' is no shift, and no channel of tmt-10"),
+        ("channel\tup\n126\t1\n", "'up' is neither a shift nor a channel of tmt-10"),
         ("channel\t+1\t+1\n126\t1\t1\n", "has a column twice"),
-        ("channel\t+1\n140\t1\n", "'140' is no channel of tmt-10"),
+        ("channel\t+1\n140\t1\n", "'140' is not a channel of tmt-10"),
         ("channel\t+1\n126\t1\n126\t1\n", "has channel 126 twice, as in line 2"),
-        ("channel\t+1\n126\tmuch\n", "'much' is no percentage"),
-        ("channel\t+1\n126\tnan\n", "'nan' is no percentage"),
+        ("channel\t+1\n126\tmuch\n", "'much' is not a percentage"),
+        ("channel\t+1\n126\tnan\n", "'nan' is not a percentage"),
         ("channel\t+1\n126\t99\n", "do not add up to 100"),
         ("channel\t+1\n126\t5\n", "lacks channel 127N"),
         ("channel\t126\t128N\n" + "".join(f"{name}\t50\t50\n" for name, _ in TMT10[:1] + TMT10[3:4]), "lacks channel 127N"),
         (
             "\t".join(["channel", *(name for name, _ in TMT10)])
             + "".join(f"\n{name}" + "".join(f"\t{50 * (j // 2 == i // 2)}" for j in range(10)) for i, (name, _) in enumerate(TMT10)),
-            "cannot be told apart",
+            "cannot be separated",
         ),
     ],
 )
@@ -342,7 +342,7 @@ def test_remedy_names_the_deciding_setting_when_all_are_refused(tmp_path):
 def test_quantify_warns_when_no_file_reports_noise(plexes):
     project = plexes[0]
     summary = quantify(project, minimum_signal_to_noise=10.0)
-    assert any("none could be refused by its signal-to-noise ratio" in text for text in summary.messages)
+    assert any("no spectrum was refused by its signal-to-noise ratio" in text for text in summary.messages)
     assert {row["signal_to_noise"] for row in table_of(project, "reporter_ions")} == {None}
 
 
@@ -360,8 +360,8 @@ def test_quantify_rejects_a_run_without_reporter_ions(plexes):
             lambda rows: [*rows[:3], "two\t126\tone_126\tpool\t1"],
             "gives one.mzML and two.mzML sample one_126 in common",
         ),
-        (lambda rows: [*rows, "one\t150\tZ\tq\t1"], "'150' is no channel of tmt-10"),
-        (lambda rows: [*rows, "three\t126\tZ\tq\t1"], "'three' is no file of the identification"),
+        (lambda rows: [*rows, "one\t150\tZ\tq\t1"], "'150' is not a channel of tmt-10"),
+        (lambda rows: [*rows, "three\t126\tZ\tq\t1"], "'three' is not a file of the identification"),
         (lambda rows: ["\t".join(row.split("\t")[:1] + row.split("\t")[2:]) for row in rows], "has no column channel"),
     ],
 )

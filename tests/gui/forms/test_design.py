@@ -111,7 +111,7 @@ def test_design_table_is_loaded_saved_and_wrong_one_reported(design: DesignEdito
     assert column(design.model, "condition") == ["control", "control", "cold", "cold"] and design.problem() == ""
     (tmp_path / "foreign.tsv").write_text("file\tsample\tcondition\treplicate\nelsewhere\ta\tb\t1\n")
     design.load(tmp_path / "foreign.tsv")
-    assert design.problem().startswith("Row 1: 'elsewhere' is no file of the identification")
+    assert design.problem().startswith("Row 1: 'elsewhere' is not a file of the identification")
     design.load(tmp_path / "nowhere.tsv")
     assert design.wrong.text().startswith("The design was not loaded.")
     design.model.undo()
