@@ -120,13 +120,13 @@ def sequence_share(comparison: Comparison, queries: Sequence[int], labels: Label
     own, others = comparison.queries.arrays, comparison.database.arrays
     for i in queries:
         found = query_hits(comparison, [i])[0]
-        for index, beside in zip(found.hits["target_index"].to_pylist(), found.beside, strict=True):
+        for index, aligned in zip(found.hits["target_index"].to_pylist(), found.aligned, strict=True):
             target = int(place[index])
             if target == i or labels.superfamily[target] != labels.superfamily[i]:
                 continue
             for name, table in tables.tables.items():
                 first, second = codes_of(own.chain(i), name), codes_of(others.chain(target), name)
-                sums[name] += tables.weights[name] * table[first[beside.pairs[:, 0]], second[beside.pairs[:, 1]]].sum()
+                sums[name] += tables.weights[name] * table[first[aligned.pairs[:, 0]], second[aligned.pairs[:, 1]]].sum()
     return sums["residue"] / sum(sums.values())
 
 

@@ -35,13 +35,13 @@ __all__ = [
     "SPECTRA_INPUT",
     "STRICT_OPTION",
     "WORKLOAD_ESTIMATORS",
+    "CachedIndexKind",
     "Command",
     "Demo",
     "Export",
     "ExportRequest",
     "FileContent",
     "Input",
-    "KeptKind",
     "Option",
     "Search",
     "SearchRequest",
@@ -60,7 +60,7 @@ WorkloadEstimator: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
 """A callable that imports and returns the function from a request to its `proteoscope.engine.estimates.Expectation`."""
 
 WORKLOAD_ESTIMATORS: dict[str, WorkloadEstimator] = {}
-"""The function that tells what a request of each kind of search takes; entries add theirs."""
+"""Function that estimates the work of a request, by type of search; entries add theirs."""
 
 FileContent = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
 """A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, spectral
@@ -86,18 +86,18 @@ class Input:
     option
         The flag that names them there, as ``--database``; positional where it is empty.
     in_a_row
-        True if that flag takes several at once, as well as one each time; what is positional then stands before it.
+        True if the flag accepts several files after it and may also be repeated; positional arguments then come before it.
     several
         True if more than one may be given.
-    is_kept
+    is_cached
         True if the window still has them at its next start.
     can_be_pasted
         True if the window also takes it as text.
     takes_nucleotides
-        True if its sequences may be DNA or RNA, of which the window warns elsewhere.
-    wanted, one
-        In the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the title and
-        ``file`` where they are empty.
+        True if its sequences may be DNA or RNA; the window warns about them in other inputs.
+    wanted, singular
+        Words of the window: the requested input, such as ``a protein database``, and the name of one file, such as ``database``. Empty
+        ones default to the title and ``file``.
     hint
         Text in the empty list, if the content does not explain it.
     instead
@@ -113,10 +113,10 @@ class Input:
     help: str = ""
     option: str = ""
     several: bool = True
-    is_kept: bool = False
+    is_cached: bool = False
     can_be_pasted: bool = False
     wanted: str = ""
-    one: str = "file"
+    singular: str = "file"
     hint: str = ""
     also: FileContent | None = None
     takes_nucleotides: bool = False
@@ -135,7 +135,7 @@ class Input:
         return (self.content,) if self.also is None else (self.content, self.also)
 
 
-SPECTRA_INPUT = Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file")
+SPECTRA_INPUT = Input("spectra", "Spectra", "spectra", "SPECTRA", singular="spectrum file")
 DATABASE_INPUT = Input(
     "database",
     "Protein databases",
@@ -143,9 +143,9 @@ DATABASE_INPUT = Input(
     "PROTEINS",
     f"protein sequences ({format_names('proteins')}); may be given several times",
     option="--database",
-    is_kept=True,
+    is_cached=True,
     wanted="a protein database",
-    one="database",
+    singular="database",
     hint=f"one or more databases ({format_names('proteins')})",
 )
 IDENTIFICATION_INPUT = Input(
@@ -156,7 +156,7 @@ IDENTIFICATION_INPUT = Input(
     "the folder of a project with an identification",
     several=False,
     wanted="a project with an identification",
-    one="project",
+    singular="project",
     hint="the folder of a project",
 )
 IDENTIFICATION_TABLES = {"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))}
@@ -180,7 +180,7 @@ class Option:
         True if the folder is a project that the search continues.
     editor
         The editor with which the window creates the file: ``design``, a table of the samples of the identification that the search uses;
-        empty if the window asks for a file.
+        empty if the window opens a file dialog.
     choices
         Values that it takes on the command line, any where it is empty.
     is_output_file
@@ -290,7 +290,7 @@ class Command(NamedTuple):
         return self.parameters()
 
 
-class KeptKind(NamedTuple):
+class CachedIndexKind(NamedTuple):
     """A kind of indexes in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and what they are, in words."""
 
     name: str
@@ -310,7 +310,7 @@ class Demo(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A request to a search, whoever makes it: the command line, a window or a script. It goes as it is to the search's `search.py`.
+    """A request to a search, from the command line, the window or a script, passed unchanged to the search's `search.py`.
 
     Attributes
     ----------
@@ -396,7 +396,7 @@ class SearchRequest:
 class ExportRequest:
     """Results of a finished run that are to be written: in which format, and where to.
 
-    `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    `spreadsheet_safe`: of ``tsv``: texts that a spreadsheet would read as formulas begin with an apostrophe.
     `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
     `consensus`: of a spectral library, whether an entry is the mean of its spectra, or the best of them.
     `accepted_only`: of formats that have it, only the targets that are accepted at the false discovery rate of the run.
@@ -428,7 +428,7 @@ class Search:
     """A kind of search.
 
     Much of it is a callable without arguments, as ``lambda: identification.tables.TABLES``, which imports a module when it is first needed
-    and returns what stands there: packages load their modules lazily, so that an entry stays light.
+    and returns its object: packages load their modules lazily, so that an entry stays light.
 
     Attributes
     ----------
@@ -464,16 +464,16 @@ class Search:
     tables
         Returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
     stored
-        The same of the tables that its runs have besides.
+        Returns the additional tables of its runs, likewise.
     fitting
         Returns the module that says which preset suits what is given, and what does not fit; of a search whose inputs are sequences. None
         where the usual preset suits all.
     advising
         Returns the function that says which preset suits files of spectra better than what is chosen
         (`proteoscope.engine.parameters.PresetAdvice`), of the kind, what files are of (`proteoscope.engine.formats.spectra_content`), and
-        the parameters. None where none is told.
+        the parameters. None if presets do not depend on files.
     methods
-        Returns the function that tells how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
+        Returns the function that describes how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
         searches have in common does.
     pages
         Returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder, progress;
@@ -496,7 +496,7 @@ class Search:
         For a search that uses a run of a project: the kinds other than identifications whose runs it accepts, each with the tables that
         such a run must have.
     manual
-        The page of the manual that tells about it (`docs`), by its name.
+        Name of its page of the manual (`docs`).
     """
 
     kind: str
@@ -526,7 +526,7 @@ class Search:
     workload_types: tuple[RegisteredWorkload, ...] = ()
     workload_estimator: WorkloadEstimator | None = None
     advise_later: Callable[[], Callable[[SearchRequest, str, Progress], tuple[str, ...]]] | None = None
-    keeps: tuple[KeptKind, ...] = ()
+    keeps: tuple[CachedIndexKind, ...] = ()
     identifies: bool = False
     goes_on_from: Mapping[str, frozenset[str]] = field(default_factory=dict)
     question: str = ""
@@ -548,7 +548,7 @@ class Search:
         Raises
         ------
         ParameterError
-            It takes none, and some are wished.
+            It cannot use workers, and some are requested.
         """
         if workers and not self.takes_workers:
             raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
@@ -622,7 +622,7 @@ class Search:
     @property
     def contents(self) -> set[FileContent]:
         """Sorts of files that it reads."""
-        return {sort for one in self.inputs for sort in one.contents}
+        return {sort for search_input in self.inputs for sort in search_input.contents}
 
     def format_of(self, name: str) -> str:
         """Return the format of a file name's suffix, or the first one."""
@@ -671,7 +671,7 @@ class Search:
         for run in project.runs():
             if run.id == request.run_id:
                 self.recorded_parameters(project, run)  # raises if the search has no such value
-        inputs = [one.path for one in project.inputs(request.run_id)]
+        inputs = [file.path for file in project.inputs(request.run_id)]
         check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
         return chosen.write()(project, request, progress)
 
@@ -693,7 +693,7 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
     InputError
         The search does not allow one of the values, or this version of the program has no such search.
     """
-    search = next((one for one in engine.searches.SEARCHES if one.kind == run.kind), None)
+    search = next((search for search in engine.searches.SEARCHES if search.kind == run.kind), None)
     if search is None:
         raise InputError(project.folder, f"run {run.id} is of an unknown search '{run.kind:.40}'", remedy="Search again")
     return search.recorded_parameters(project, run)
@@ -701,5 +701,5 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
 
 def table_of_kind(kind: str, name: str) -> Table:
     """Return a result table of another search by kind and name, without importing that search."""
-    search = next(one for one in engine.searches.SEARCHES if one.kind == kind)
-    return next(one for one in search.result_tables if one.name == name)
+    search = next(search for search in engine.searches.SEARCHES if search.kind == kind)
+    return next(table for table in search.result_tables if table.name == name)

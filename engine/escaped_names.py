@@ -52,7 +52,7 @@ def escape_unprintable(name: str) -> str:
     >>> escape_unprintable("a\x1b[31m\u2028é"), escape_unprintable("%1B")
     ('a%1B[31m%E2%80%A8é', '%1B')
     """
-    return _UNPRINTABLE.sub(lambda found: _percent_encoded(found.group()), name)
+    return _UNPRINTABLE.sub(lambda match: _percent_encoded(match.group()), name)
 
 
 def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
@@ -125,7 +125,7 @@ class NameCharacters:
         >>> NameCharacters(b"ab%0123456789", not_first=b"b").escape("béb%61%40")
         '%62%C3%A9b%61%2540'
         """
-        return self._pattern.sub(lambda found: b"".join(b"%%%02X" % byte for byte in found.group()), name.encode()).decode()
+        return self._pattern.sub(lambda match: b"".join(b"%%%02X" % byte for byte in match.group()), name.encode()).decode()
 
     def escape_texts(self, names: Texts) -> tuple[Texts, NDArray[np.bool_]]:
         """Return names of allowed characters, and which changed.

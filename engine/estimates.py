@@ -56,7 +56,7 @@ _WITHOUT_SECONDS = 0.02  # of the host's work outside kernels, where these could
 class ExpectedWork(NamedTuple):
     """Work of a type: its size as a GPU or CPU (None) counts it, and the bytes that a GPU holds at once.
 
-    None stands for all bytes that are transferred to it and back.
+    By default, all bytes that are transferred to and from it.
     """
 
     kind: str
@@ -168,24 +168,24 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
         A file or a parameter is wrong, as the search itself reports it.
     """
     search.check_workers(request.workers)
-    for one in search.inputs:
-        given = request.files(one.name)
-        if not given and not (one.is_optional or (one.instead and request.options.get(one.instead))):
-            raise ParameterError(f"no file of {one.name} was given, as {one.option or one.metavar}")
-        if one.content != "structures":
+    for search_input in search.inputs:
+        given = request.files(search_input.name)
+        if not given and not (search_input.is_optional or (search_input.instead and request.options.get(search_input.instead))):
+            raise ParameterError(f"no file of {search_input.name} was given, as {search_input.option or search_input.metavar}")
+        if search_input.content != "structures":
             for path in given:
-                _check(path, one)
+                _check(path, search_input)
     if search.workload_estimator is None:
         raise ParameterError(f"the time and memory of {search.kind} cannot be estimated")
     return _expected(search.workload_estimator, request)
 
 
-def _check(path: Path, asked: Input) -> None:
+def _check(path: Path, search_input: Input) -> None:
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
-    if asked.content in _RECOGNISED and asked.also is None and path.is_file():
+    if search_input.content in _RECOGNISED and search_input.also is None and path.is_file():
         with ByteSource(path) as source:
-            recognise_as(source, asked.content)
+            recognise_as(source, search_input.content)
 
 
 def _expected(load: WorkloadEstimator, request: SearchRequest) -> Expectation:
@@ -204,8 +204,8 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
     """Return the estimate of a run on a device, or on several together. It reads no input, and takes some milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
-    on_devices = _on_devices(expectation.works, [one for one, _ in parameters])
-    raw_steps = _steps(expectation.host, on_devices, [one for one, _ in parameters], threads)
+    on_devices = _on_devices(expectation.works, [device_numbers for device_numbers, _ in parameters])
+    raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
     history = StepHistory(kind, _device_title(device), threads)
     steps, n_runs = history.corrected(raw_steps)
     seconds = sum(steps.values())
@@ -245,16 +245,16 @@ class _OnDevices(NamedTuple):
 def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
     """Return what devices need together: they share each workload in proportion to their speeds, and end at the same time."""
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
-    n_gpus = sum(not one.is_processor for one in parameters)
+    n_gpus = sum(not parameter.is_processor for parameter in parameters)
     for work in works:
-        measured = [(one, work.size(one.card)) for one in parameters if work.kind in one.kinds]
+        measured = [(parameter, work.size(parameter.card)) for parameter in parameters if work.kind in parameter.kinds]
         if len(measured) < len(parameters):
             missing.add(work.kind)
-        gpu_bytes = max([gpu_bytes, *(work.card_bytes(size, n_gpus) for one, size in measured if not one.is_processor)])
-        alone = [predicted_work(one, work.kind, size) for one, size in measured]
-        together = 1.0 / sum(1.0 / max(one.seconds, 1e-9) for one in alone) if alone else _WITHOUT_SECONDS
+        gpu_bytes = max([gpu_bytes, *(work.card_bytes(size, n_gpus) for gpu, size in measured if not gpu.is_processor)])
+        alone = [predicted_work(gpu, work.kind, size) for gpu, size in measured]
+        together = 1.0 / sum(1.0 / max(prediction.seconds, 1e-9) for prediction in alone) if alone else _WITHOUT_SECONDS
         if alone:
-            fastest = min(alone, key=lambda one: one.seconds)
+            fastest = min(alone, key=lambda prediction: prediction.seconds)
             share = together / max(fastest.seconds, 1e-9)
             total = Prediction(*(before + share * part for before, part in zip(total, fastest, strict=True)))
         seconds[work.kind] = seconds.get(work.kind, 0.0) + together
@@ -285,7 +285,7 @@ def _members(device: Device) -> list[Device]:
     """Return the devices that a choice of several consists of."""
     if not device.numbers:
         return [device]
-    result = [one for one in gpus() if one.numbers and one.numbers[0] in device.numbers] or [device]
+    result = [gpu for gpu in gpus() if gpu.numbers and gpu.numbers[0] in device.numbers] or [device]
     return [*result, *([processor()] if device.with_processor else [])]
 
 
@@ -328,8 +328,8 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     return result
 
 
-def _with_note(found: Estimate, note: str) -> Estimate:
-    return replace(found, notes=(*found.notes, note))
+def _with_note(estimated: Estimate, note: str) -> Estimate:
+    return replace(estimated, notes=(*estimated.notes, note))
 
 
 def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Callable[[Callable[[], Device]], Device] | None:
@@ -370,12 +370,12 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
     return None if expectation is None else predicted_run(kind, expectation, device, threads)
 
 
-def remember_run(found: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
+def remember_run(estimated: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
     """Store the predicted and measured seconds of a run's steps; the rest is its start. Overlapping steps count in part."""
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}
     steps["start"] = max(0.0, seconds - total)
-    StepHistory(found.kind, _device_title(device), threads).add(found.raw_steps, steps)
+    StepHistory(estimated.kind, _device_title(device), threads).add(estimated.raw_steps, steps)
 
 
 def counts_of(record: Mapping[str, Any]) -> dict[str, float]:

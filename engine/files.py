@@ -30,7 +30,7 @@ from typing import BinaryIO
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.locked_files import open_locked, release_locked
-from proteoscope.engine.shared_folders import beside, make_folder, pinned_folder, private_folder, real_path
+from proteoscope.engine.shared_folders import make_folder, pinned_folder, private_folder, real_path, sibling_path
 from proteoscope.kernels.trusted_folders import untrusted_folder
 
 __all__ = [
@@ -206,7 +206,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
     OSError
         The disk is full or not writable.
     """
-    target = beside(temporary, path.name)
+    target = sibling_path(temporary, path.name)
     temporary.replace(target)
     sync_folder(target.parent)
 
@@ -290,7 +290,7 @@ def _sweep_if_due(folder: Path) -> None:
 def _reserve(path: Path) -> tuple[Path, int | None]:
     """Return a new temporary name next to `path`, and its lock.
 
-    On file systems without locks the lock is None, and processes do not remove the name.
+    On file systems without locks, the lock is missing and other processes do not remove the name.
     """
     while True:
         name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)

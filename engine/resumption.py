@@ -31,7 +31,7 @@ def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> 
         "version": VERSION,
         "kind": kind,
         "parameters": request.parameters.model_dump(mode="json"),
-        "files": [[one.kind, str(Path(one.path).absolute()), one.sha256] for one in inputs],
+        "files": [[file.kind, str(Path(file.path).absolute()), file.sha256] for file in inputs],
         "folder": str(Path.cwd()),
         "inputs": {name: list(map(str, paths)) for name, paths in request.inputs.items()},
         "out": None if request.out is None else str(Path(request.out).absolute()),
@@ -59,10 +59,10 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
     if record["kind"] != kind or record["parameters"] != json.loads(json.dumps(request.parameters.model_dump(mode="json"))):
         raise ParameterError(f"{run_id} was begun with other parameters; do the search anew")
     before = [(of, digest) for of, _, digest in record["files"]]
-    now = [(one.kind, one.sha256) for one in inputs]
-    for one, then in zip(inputs, before, strict=False):
-        if (one.kind, one.sha256) != then:
-            raise InputError(one.path, f"has changed since {run_id} began", remedy="Restore it, or do the search anew")
+    now = [(file.kind, file.sha256) for file in inputs]
+    for file, then in zip(inputs, before, strict=False):
+        if (file.kind, file.sha256) != then:
+            raise InputError(file.path, f"has changed since {run_id} began", remedy="Restore it, or do the search anew")
     if before != now:
         raise ParameterError(f"{run_id} was begun with other files; do the search anew")
 
@@ -129,7 +129,7 @@ class StoppedRun:
     id, kind
         Of the run.
     folder
-        The working directory in which it was asked for, from which paths in its parameters are meant.
+        Working directory of the original request, to which paths in its parameters are relative.
     is_moved
         True if the project is not in the folder in which the run was begun.
     """
@@ -189,10 +189,10 @@ class StoppedRun:
         record = self._record
         outputs = {option.name for option in search.options if option.is_output and self.is_moved}
         # A project may have been moved since.
-        own = {one.name: [str(self._project)] for one in search.inputs if one.content == "project"}
+        project_inputs = {search_input.name: [str(self._project)] for search_input in search.inputs if search_input.content == "project"}
         inputs = {name: [self._path(path) for path in paths] for name, paths in record["inputs"].items()}
         return SearchRequest(
-            {**inputs, **own},
+            {**inputs, **project_inputs},
             search.model.checked(record["parameters"]),
             self._project,
             Path(record["out"]) if self._writes_out else None,

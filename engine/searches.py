@@ -70,7 +70,7 @@ def run_search(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Summary:
-    """Do a search as a script asks for it; `docs/from_python.md` shows each.
+    """Run a search from a script; `docs/from_python.md` has an example of each.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def run_search(
 def resume_run(
     project: str | Path, run: str = "", *, device: str = "", threads: int | None = None, progress: Progress | None = None
 ) -> Summary:
-    """Go on with a run of a project that was stopped or killed, as a script asks for it: the one of this id, else the last that can.
+    """Resume a stopped or killed run of a project: the run with this id, or the last resumable one.
 
     Paths in its parameters are meant from the working directory in which it was begun.
 

@@ -41,7 +41,7 @@ def open_sqlite(
     timeout
         Seconds to wait for a lock.
     is_cancelled
-        Asked every hundred thousand steps.
+        Called every hundred thousand steps; True stops the query.
 
     Raises
     ------

@@ -24,7 +24,7 @@ resumed. Those of runs at work are not removed. PROTEOSCOPE_CACHE names another 
 """
 
 
-def kept_kinds() -> dict[str, str]:
+def index_kinds() -> dict[str, str]:
     """Return the kinds of cached indexes with descriptions and their searches."""
     titles, keepers = dict[str, str](), dict[str, list[str]]()
     for search in searches.SEARCHES:
@@ -36,7 +36,7 @@ def kept_kinds() -> dict[str, str]:
 
 def add_cache(commands: Any) -> None:
     """Add ``cache`` to the sub-commands, which are argparse's sub-parsers."""
-    kinds = kept_kinds()
+    kinds = index_kinds()
     parser = commands.add_parser(
         "cache", help="list or clear indexes for later searches, and checkpoints", epilog=_EPILOG.format(kinds=", ".join(kinds.values()))
     )
@@ -53,12 +53,12 @@ def add_cache(commands: Any) -> None:
 
 
 def _cache(options: argparse.Namespace) -> None:
-    store = project.cache.index_store(next(iter(kept_kinds())))
+    store = project.cache.index_store(next(iter(index_kinds())))
     is_list = options.clear is None
     indexes: list[CachedIndex] = []
     checkpoints: list[CachedIndex] = []
     if options.clear != _CHECKPOINTS:
-        indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
+        indexes = store.indexes() if is_list else store.clear(None if options.clear == "all" else options.clear)
     if options.clear in (None, "all", _CHECKPOINTS):
         checkpoints = _checkpoints(is_cleared=not is_list)
     listed = [*indexes, *checkpoints]
@@ -74,7 +74,7 @@ def _cache(options: argparse.Namespace) -> None:
         for index in listed:
             # What made it holds names of files, which may hold anything.
             say(f"{index.kind:<11} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
-    done = "kept" if is_list else "removed"
+    done = "stored" if is_list else "removed"
     counts = [counted(len(indexes), "index", "indexes")] if options.clear != _CHECKPOINTS else []
     if checkpoints or not counts:
         counts.append(counted(len(checkpoints), "checkpoint", "checkpoints"))

@@ -29,7 +29,7 @@ Example: proteoscope convert run.mzML --out unknown.mgf --unidentified my_projec
 
 def add_convert(commands: Any) -> None:
     """Add ``convert`` to the sub-commands, which are argparse's sub-parsers."""
-    formats = [one.name for one in select_formats("spectra") if one.writer]
+    formats = [file_format.name for file_format in select_formats("spectra") if file_format.writer]
     parser = commands.add_parser(
         "convert",
         help=f"write spectra, or some of them, as {', '.join(formats[:-1])} or {formats[-1]}",

@@ -27,7 +27,7 @@ _SIZES = tuple(1_000_000 * number for number in range(1, 11))
 _SIDES = (64, 128, 256, 384, 512, 768, 1024)
 _COMPARISON = """
 Vector addition, matrix multiplication, reduction and prefix scan run in several sizes on a GPU, or on the processor where none is
-usable, beside what the ATGPU cost function predicts. A device that was not measured is measured first.
+usable, and their times are compared with the predictions of the ATGPU cost function. Devices without a calibration are measured first.
 """
 
 
@@ -50,16 +50,16 @@ def _devices(options: argparse.Namespace) -> None:
         with terminal_progress(is_quiet=options.json) as progress:
             engine.calibration.calibrate(result, progress)
     threads = execution.threads.available_threads()
-    known = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in result if device.usable}
+    calibrations = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in result if device.usable}
     if options.json:
-        every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in result]
+        every = [{**asdict(device), "measured": _json(calibrations.get(device.name))} for device in result]
         print(json.dumps(every, indent=2))
         return
     for device in result:
         state = "usable" if device.usable else f"not usable: {device.reason}"
         memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
         say(f"{device.name:<8} {device.description}{memory}, {state}")
-        if measured := known.get(device.name):
+        if measured := calibrations.get(device.name):
             _print(measured)
 
 

@@ -216,7 +216,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
         "presets": _add_presets,
         "parameters": _add_parameters,
         "devices": add_devices,
-        "estimate": partial(add_estimate, parse=lambda asked: parser_of(asked).parse_args(asked)),
+        "estimate": partial(add_estimate, parse=lambda arguments: parser_of(arguments).parse_args(arguments)),
         "cost-model": add_cost_model,
         "runs": add_runs,
         "resume": add_resume,
@@ -254,7 +254,10 @@ def _presets(options: argparse.Namespace) -> None:
 
 
 def _parameters(options: argparse.Namespace) -> None:
-    command = next((one for search in searches.SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
+    command = next(
+        (command for search in searches.SEARCHES for command in search.commands if command.name == options.search and command.parameters),
+        None,
+    )
     if command is not None and options.preset:
         raise ParameterError(f"{command.name} has no presets; leave --preset out")
     model = searches.search_of_kind(options.search).model if command is None else command.model

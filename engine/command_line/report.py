@@ -49,4 +49,4 @@ def _report(options: argparse.Namespace) -> None:
         for path in report:
             say(str(path))
         if pages:
-            say(f"{pages[-1]}, with {len(pages) - 1:,} pages beside it")
+            say(f"{pages[-1]}, with {len(pages) - 1:,} pages next to it")

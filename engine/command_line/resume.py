@@ -73,7 +73,7 @@ def _resume(options: argparse.Namespace) -> None:
 
 def _runs(options: argparse.Namespace) -> None:
     if not (Path(options.project)).is_dir():
-        raise InputError(options.project, "is no folder", remedy="Give the folder of a project")
+        raise InputError(options.project, "is not a folder", remedy="Give the folder of a project")
     project = project_package.Project.open(options.project)
     if options.delete:
         project.delete_run(options.delete)

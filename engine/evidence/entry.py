@@ -17,9 +17,9 @@ __all__ = ["EVIDENCE"]
 _EPILOG = """
 Peptides of an identification (also an imported one, one of modified peptides, or an explanation of unidentified spectra) are placed on
 their proteins, these are aligned with every chain of the structures (Smith-Waterman, BLOSUM62, 11/1), and what is known of a residue of
-the nearest chains is told of the protein's: coverage, stretches that were never seen and the enzymes that would show them, modified
+the nearest chains is transferred to the protein: coverage, stretches never observed and the enzymes that would reveal them, modified
 residues with their exposure and what lies near them, lysines and modified residues near enough to touch, proteins that share peptides.
-With --homologues it tells how conserved residues are, with --remote-chains also chains that only their fold leads to.
+--homologues adds the conservation of residues, --remote-chains also chains that are similar only in fold.
 
 Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); files of Cα have none.
 """
@@ -53,9 +53,9 @@ EVIDENCE = Search(
             "STRUCTURES",
             "a structure database, or files, folders or lists of files",
             option="--structures",
-            is_kept=True,
+            is_cached=True,
             wanted="structures to show the peptides on",
-            one="database",
+            singular="database",
             hint="a structure database, or files with structures,",
             also="structure database",
         ),
@@ -66,10 +66,10 @@ EVIDENCE = Search(
             "FASTA",
             "sequences among which homologues of the proteins are found, for the conservation of their residues",
             option="--homologues",
-            is_kept=True,
+            is_cached=True,
             is_optional=True,
             wanted="sequences to find homologues among",
-            one="database",
+            singular="database",
         ),
     ),
     options=(

@@ -43,5 +43,5 @@ def methods(facts: RunFacts) -> Methods:
     if proteins is not None and on is not None and chains is not None:
         sentences.append(f"Of {counted(proteins, 'protein')}, {on:,} had a near chain among {counted(chains, 'chain')}.")
     if sites and placed is not None:
-        sentences.append(f"Of {counted(sites, 'modified residue')}, {placed:,} stood on a near chain.")
+        sentences.append(f"Of {counted(sites, 'modified residue')}, {placed:,} were mapped onto a near chain.")
     return Methods(sentences, _CITATIONS)

@@ -100,7 +100,7 @@ def align_proteins(
             with clock.stage("report"):
                 statistics = search_statistics(scores, queries.lengths[batch], subjects, scheme, parameters, threads, progress)
                 for hits in reported_hits(queries, subjects, scheme, batch, scores, statistics, parameters, threads, progress):
-                    take(hits.found)
+                    take(hits.query_hits)
         return tuple(share.device for share in session.shares()) or session.devices
 
 
@@ -155,7 +155,7 @@ def _near(hits: Hits) -> Iterator[SimilarChain]:
         query, subject = (line.characters[line.offsets[k] : line.offsets[k + 1]] for line in lines)
         is_residue = query != _GAP, subject != _GAP
         is_pair = is_residue[0] & is_residue[1]
-        places = [int(start[k]) - 1 + np.cumsum(own) - 1 for start, own in zip(starts, is_residue, strict=True)]
+        places = [int(start[k]) - 1 + np.cumsum(is_filled) - 1 for start, is_filled in zip(starts, is_residue, strict=True)]
         pairs = np.stack([place[is_pair] for place in places], axis=1).astype(np.int64)
         # X is like nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))

@@ -114,7 +114,7 @@ class EvidenceParameters(SearchParameters):
     @field_validator("proteins")
     @classmethod
     def _are_few(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+        names = tuple(dict.fromkeys(name.strip() for name in value if name.strip()))
         if len(names) > _MAXIMUM_PROTEINS:
             raise ValueError(f"expected at most {_MAXIMUM_PROTEINS:,} accessions")
         return names

@@ -49,7 +49,7 @@ class ResidueEvidence:
     """
 
     offsets: NDArray[np.int64]
-    letters: NDArray[np.uint8]
+    residue: NDArray[np.uint8]
     n_peptides: NDArray[np.int64]
     n_psms: NDArray[np.int64]
     q_value: NDArray[np.float64]
@@ -112,18 +112,18 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
     Cancelled
         The user cancelled.
     """
-    lengths = np.array([len(one.sequence) for one in proteins], np.int64)
-    residues = "".join(one.sequence for one in proteins).replace("I", "L").encode()
+    lengths = np.array([len(protein.sequence) for protein in proteins], np.int64)
+    residues = "".join(protein.sequence for protein in proteins).replace("I", "L").encode()
     numbers: dict[str, int] = {}
-    of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
-    result = find_occurrences([one.encode() for one in numbers], residues, run_offsets(lengths), progress or Progress())
+    of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
+    result = find_occurrences([number.encode() for number in numbers], residues, run_offsets(lengths), progress or Progress())
     # Peptidoforms of the same residues lie where these do.
     by_sequence = np.argsort(of_form, kind="stable")
     first, last = (np.searchsorted(of_form[by_sequence], result.peptide, side) for side in ("left", "right"))
     offsets, forms = ranges(first, last)
     peptide = by_sequence[forms]
     protein, start = (np.repeat(column, np.diff(offsets)) for column in (result.sequence, result.start))
-    end = start + np.array([len(one) for one in peptides.sequences], np.int64)[peptide]
+    end = start + np.array([len(sequence) for sequence in peptides.sequences], np.int64)[peptide]
     order = np.lexsort((peptide, start, protein))
     return Places(peptide[order], protein[order], start[order], end[order])
 
@@ -167,12 +167,12 @@ def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Pl
     position = np.clip(start + carried.position[rows] - 1, start, end - 1)
     protein, name = places.protein[place], carried.name[rows]
     is_fixed = np.zeros((len(carried.names) + 1, 256), np.bool_)
-    number = {one: k for k, one in enumerate(carried.names)}
+    number = {name: k for k, name in enumerate(carried.names)}
     ends = {N_END: 0, C_END: 1}  # not residues
     for text, where in fixed:
         is_fixed[number.get(text, len(carried.names)), ends[where] if where in ends else ord(where)] = True
     inside = start + carried.position[rows] - 1
-    there = residues.letters[residues.offsets[protein] + position]
+    there = residues.residue[residues.offsets[protein] + position]
     retained = np.flatnonzero(~is_fixed[name, np.where(inside < start, 0, np.where(inside >= end, 1, there))])
     protein, position, name, rows, peptide = (
         protein[retained],

@@ -31,7 +31,7 @@ _ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18
 _CHAIN = Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, is_nullable=True)
 _CHAIN_ROW = Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains", is_nullable=True)
 _POSITION = Column("position", "Position", "Residue of the protein, from 1", "integer", 8, low=1)
-_RESIDUE = Column("residue", "Residue", "Its letter", width=7, pattern="[A-Z]")
+_RESIDUE = Column("residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]")
 _AUTHOR = Column(
     "author_number",
     "In structure",
@@ -67,7 +67,7 @@ _INTENSITY = replace(
     SPECTRA.by_name["precursor_intensity"],
     name="intensity",
     title="Intensity",
-    meaning="Of the precursors of its spectra together, where files tell it",
+    meaning="Total of the precursors of its spectra, where files contain it",
     width=10,
     type="double",
     low=0,
@@ -116,7 +116,7 @@ PROTEINS = Table.of(
         Column(
             "mapped",
             "On structure",
-            "Part of the residues that stand on the nearest chain",
+            "Part of the residues aligned with the nearest chain",
             "percent",
             10,
             unit="%",
@@ -155,9 +155,9 @@ CHAINS = Table.of(
         Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16),
         _KIND,
         Column("identity", "Identity", "Share of aligned residues that are the same", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
-        Column("n_aligned", "Aligned", "Residues of the protein that stand on it", "integer", 8, low=0),
-        Column("n_gaps", "Gaps", "Residues of either that stand against none", "integer", 6, low=0),
-        Column("n_unseen", "Unseen", "Residues that its sequence has and nobody saw in the crystal or the map", "integer", 7, low=0),
+        Column("n_aligned", "Aligned", "Residues of the protein aligned with it", "integer", 8, low=0),
+        Column("n_gaps", "Gaps", "Residues of either without an aligned residue", "integer", 6, low=0),
+        Column("n_unseen", "Unseen", "Residues of its sequence without coordinates", "integer", 7, low=0),
         Column("first", "From", "First aligned residue of the protein, from 1", "integer", 6, low=1),
         Column("last", "To", "Last aligned residue of the protein", "integer", 6, low=1),
         Column(
@@ -226,7 +226,7 @@ MISSED = Table.of(
         Column("first", "From", "First residue that no peptide covers, from 1", "integer", 6, low=1),
         Column("last", "To", "Last such residue", "integer", 6, low=1),
         Column("length", "Length", "Residues", "integer", 7, low=1),
-        Column("n_mapped", "On structure", "Residues that stand on the nearest chain", "integer", 10, low=0),
+        Column("n_mapped", "On structure", "Residues aligned with the nearest chain", "integer", 10, low=0),
         _EXPOSURE,
         Column("enzymes", "Enzymes that would see it", "With how many of its residues, in peptides of 7 to 30 residues", "texts", 44),
     ),
@@ -241,9 +241,9 @@ CONTACTS = Table.of(
         _PROTEIN,
         _ACCESSION,
         Column("first_position", "First", "Residue of the protein, from 1", "integer", 7, low=1),
-        Column("first_residue", "Residue", "Its letter", width=7, pattern="[A-Z]"),
+        Column("first_residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]"),
         Column("second_position", "Second", "Residue of the protein, from 1", "integer", 7, low=1),
-        Column("second_residue", "Residue", "Its letter", width=7, pattern="[A-Z]"),
+        Column("second_residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]"),
         Column("alpha_distance", "Cα to Cα", "Distance", "number", 9, 1, unit="Å", low=0, saved=".2f"),
         Column(
             "atom_distance",
@@ -367,7 +367,7 @@ MAPPED_RESIDUES = Table.of(
         _POSITION,
         Column(
             "chain_residue",
-            meaning="Row of the chain, from 0; missing where nobody saw the residue",
+            meaning="Row of the chain, from 0; missing where the residue has no coordinates",
             kind="integer",
             is_nullable=True,
             low=0,

@@ -19,9 +19,9 @@ __all__ = [
     "FileFormat",
     "bare_name",
     "find_format",
+    "format_names",
     "has_suffix",
     "library_suffixes",
-    "format_names",
     "list_suffixes",
     "select_formats",
 ]

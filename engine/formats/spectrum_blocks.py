@@ -155,7 +155,7 @@ _REMARKS: dict[RemarkCode, str] = {
     ),
     RemarkCode.WINDOW_TARGET: "{n} without the m/z of a selected ion, where the target of the isolation window is used",
     RemarkCode.TIME_UNIT: "{n} whose scan start time has no unit, or one that is not a time, so that their retention times are unknown",
-    RemarkCode.SEVERAL: "{n} with several precursors, all of which are searched, with one match for a spectrum",
+    RemarkCode.SEVERAL: "{n} with several precursors: all are searched, with one match for a spectrum",
 }
 
 

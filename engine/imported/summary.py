@@ -60,7 +60,9 @@ class ImportSummary(Summary):
             (self.n_proteins, "protein", "proteins", "proteins"),
         )
         return [
-            Count.judged(number, one, several, self.certainty[name], self.fdr) if name in self.certainty else Count(number, one, several)
+            Count.from_acceptance(number, one, several, self.certainty[name], self.fdr)
+            if name in self.certainty
+            else Count(number, one, several)
             for number, one, several, name in named
         ]
 

@@ -48,7 +48,7 @@ class MatchSummary(Summary):
     def counts(self) -> list[Count]:
         """Return PSMs, peptides and protein groups at the false discovery rate with their uncertainty; all without decoys."""
         return [
-            Count.judged(number, one, several, known, self.fdr) if self.has_decoys else Count(number, one, several)
+            Count.from_acceptance(number, one, several, known, self.fdr) if self.has_decoys else Count(number, one, several)
             for number, one, several, known in (
                 (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
                 (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),

@@ -117,10 +117,10 @@ class CheckpointKey:
         """Return the checkpoint of the run, the one of this folder first; None if the user's cache has none."""
         if not is_project_id(self.project) or not _is_private(checkpoint_folder()):
             return None
-        own, copied = self.path, None
-        if (header := self._header(own)) is not None:
-            return Checkpoint(own, header, "here")
-        for path in _files(lambda name: name.startswith(own.name[:_PREFIX])):
+        uncopied, copied = self.path, None
+        if (header := self._header(uncopied)) is not None:
+            return Checkpoint(uncopied, header, "here")
+        for path in _files(lambda name: name.startswith(uncopied.name[:_PREFIX])):
             if (header := self._header(path)) is not None:
                 if project_id_at(header.folder) not in (self.project, ""):  # one that cannot be read may be it
                     return Checkpoint(path, header, "moved")

@@ -51,7 +51,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
             n_header = int.from_bytes(start[8:10], "little")
             header = _HEADER.fullmatch(file.read(n_header))
             n_bytes = file.seek(0, 2)
-        require(start[:8] == _MAGIC and header is not None, f"{path.name} is no column")
+        require(start[:8] == _MAGIC and header is not None, f"{path.name} is not a column")
         assert header is not None
         require(header[1].decode() == kind.str, f"{path.name} holds {header[1].decode()} and not {kind.str}")
         length, offset = int(header[2]), len(start) + n_header
@@ -83,7 +83,7 @@ def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], wha
     except UnicodeDecodeError as error:
         raise InvalidIndexError(f"the {what} are not UTF-8") from error
     starts = offsets[:-1][offsets[:-1] < len(characters)]
-    require(not (characters[starts] & 0xC0 == 0x80).any(), f"the offsets of {what} cut letters")
+    require(not (characters[starts] & 0xC0 == 0x80).any(), f"the offsets of {what} split characters")
 
 
 def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:

@@ -126,14 +126,14 @@ class Database:
         if end == _JOURNAL_OF_SEVERAL:
             raise StorageError(f"{journal}: names a file outside the project, which this program never does. Do not trust the project.")
 
-    def _check_schema(self, found: dict[str, str]) -> None:
+    def _check_schema(self, columns: dict[str, str]) -> None:
         expected = _expected_schema()
-        if lacking := sorted(name for name, sql in expected.items() if found.get(name) != sql):
+        if lacking := sorted(name for name, sql in expected.items() if columns.get(name) != sql):
             raise StorageError(
                 f"{self._path}: the project's database is damaged (not as the program made it: {', '.join(lacking)}). "
                 "Restore it from a copy; the tables under results can still be read."
             )
-        if strange := sorted(set(found) - set(expected)):
+        if strange := sorted(set(columns) - set(expected)):
             shown = ", ".join(ascii(name)[1:-1][:60] for name in strange[:3])
             raise StorageError(f"{self._path}: holds what the program did not put there ({shown}). Do not trust the project.")
 
@@ -213,7 +213,7 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
             reason, remedy = "the disk is full", "Free some space and try again"
         elif "disk I/O error" in text:
             # Also what a full disk gives when the write-ahead log's shared memory cannot grow.
-            reason = "the disk is full or faulty, or the file may not grow further (ulimit -f)"
+            reason = "the disk is full or damaged, or the file may not grow further (ulimit -f)"
             remedy = "Free some space or raise the limit, and try again"
         elif "readonly" in text or "read-only" in text:
             reason, remedy = "the disk is read-only", "Choose a folder that you may write to"

@@ -79,17 +79,17 @@ def check_distinct(inputs: Sequence[Path]) -> None:
         seen.add((status.st_dev, status.st_ino))
 
 
-def _is_one_file(one: Path, other: Path) -> bool:
-    if is_on_another_share(one, other):
+def _is_one_file(path: Path, other: Path) -> bool:
+    if is_on_another_share(path, other):
         return False  # a project from elsewhere may record any address: a look at it would reach the network
-    if _is_there(one) and _is_there(other):
-        return one.samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
+    if _is_there(path) and _is_there(other):
+        return path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
-def is_on_another_share(one: PurePath, other: PurePath) -> bool:
+def is_on_another_share(path: PurePath, other: PurePath) -> bool:
     r"""Return True if `other` lies on a network share of Windows (``\\\\host\\share``) on which `one` does not."""
-    return other.drive.startswith("\\\\") and other.drive.casefold() != one.drive.casefold()
+    return other.drive.startswith("\\\\") and other.drive.casefold() != path.drive.casefold()
 
 
 def _is_there(path: Path) -> bool:

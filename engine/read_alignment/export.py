@@ -104,15 +104,15 @@ def _aligned(project: Project, run: str, spool: Path) -> Aligned:
                 texts = _texts(patterns[name])
                 column.append(texts.used)
                 length.append(np.diff(texts.offsets))
-        (symbols, qualities), (n_letters, n_qualities) = ([one.finish() for one in some] for some in (columns, lengths))
+        (symbols, qualities), (n_bases, n_qualities) = ([column.finish() for column in some] for some in (columns, lengths))
         has_qualities = len(qualities) > 0
-        if has_qualities and not np.array_equal(n_letters, n_qualities):
-            raise source.damaged("holds letters and qualities that differ in number")
+        if has_qualities and not np.array_equal(n_bases, n_qualities):
+            raise source.damaged("contains reads whose numbers of bases and qualities differ")
     with stored_table(project, run, TEXTS, verify=False) as source:
         texts = source.read()
     text_lengths = np.asarray(texts["length"].to_numpy(), np.int64)
     own_qualities = qualities if has_qualities else None
-    return Aligned(symbols, own_qualities, run_offsets(n_letters), _texts(texts["text"]), text_lengths, _ASCII)
+    return Aligned(symbols, own_qualities, run_offsets(n_bases), _texts(texts["text"]), text_lengths, _ASCII)
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:

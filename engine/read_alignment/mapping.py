@@ -23,7 +23,7 @@ from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound
 from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.kernels.device import stop_flag
 from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["MappingPlan", "QuietProgress", "are_looked_for", "index_texts", "score_reads", "with_inserts"]
 
-_READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
+_READS_OF_ROUND, _BASES_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
-_READS_OF_PIECE = 1 << 12  # some hundredths of a second
-_WORDS_OF_PIECE = 1 << 22
+_READS_OF_BATCH = 1 << 12  # some hundredths of a second
+_WORDS_OF_BATCH = 1 << 22
 _SLACKS = 6, 16  # diagonals on each side of those of the window; a few of them first
-_CODES = np.array([LETTERS.index(letter) for letter in "ACGT"])
+_CODES = np.array([SYMBOLS.index(base) for base in "ACGT"])
 
 
 def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
@@ -60,21 +60,21 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     Cancelled
         The user cancelled.
     """
-    k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
+    k, w, base_codes, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
     begins = starts + np.arange(len(texts)) * kernels.cpu.minimisers.SPACING
     chunks = [
-        (text, first, min(length - k + 1, first + _WORDS_OF_PIECE))
+        (text, first, min(length - k + 1, first + _WORDS_OF_BATCH))
         for text, length in enumerate(lengths.tolist())
-        for first in range(0, length - k + 1, _WORDS_OF_PIECE)
+        for first in range(0, length - k + 1, _WORDS_OF_BATCH)
     ]
 
-    def found(piece: tuple[int, int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        text, first, last = piece
+    def found(partition: tuple[int, int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        text, first, last = partition
         workspace, begin = last - first + 2 * w, starts[text]
         hashes, entries = np.empty(workspace, np.uint64), np.empty(workspace, np.int64)
         n = kernels.cpu.minimisers.find_minimisers(
-            codes, begin, begin + lengths[text], first, last, known, k, w, begins[text], hashes, entries
+            codes, begin, begin + lengths[text], first, last, base_codes, k, w, begins[text], hashes, entries
         )
         return hashes[:n].copy(), entries[:n].copy()
 
@@ -121,7 +121,7 @@ class MappingPlan:
         """Yield ranges of reads that are placed together."""
         offsets, n, first = self.patterns.sequences.offsets, len(self.patterns), 0
         while first < n:
-            last = int(np.searchsorted(offsets, offsets[first] + _LETTERS_OF_ROUND, side="right")) - 1
+            last = int(np.searchsorted(offsets, offsets[first] + _BASES_OF_ROUND, side="right")) - 1
             # Mates stay together.
             last = min(n, first + min(_READS_OF_ROUND, max(2, (last - first) // 2 * 2)))
             yield first, last
@@ -188,17 +188,17 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
     """Return candidate places of reads, by minimisers."""
     tolerance, rules = plan.parameters.place_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
-    n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
+    n, base_codes, stop = len(reads.offsets) - 1, bases(), stop_flag()
     result, counts = (
         np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
         np.zeros(n, np.int64),
     )
 
     def find(first: int) -> None:
-        last = min(n, first + _READS_OF_PIECE)
-        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, known, plan.index, rule, result, counts, stop)
+        last = min(n, first + _READS_OF_BATCH)
+        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, base_codes, plan.index, rule, result, counts, stop)
 
-    run_on_threads(find, range(0, n, _READS_OF_PIECE), resources.threads, resources.progress, stop=stop)
+    run_on_threads(find, range(0, n, _READS_OF_BATCH), resources.threads, resources.progress, stop=stop)
     is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
     read, _ = np.nonzero(is_one)
     places = CandidatePlaces(read, *result[is_one].T)
@@ -271,7 +271,7 @@ def _traced(
             is_sure[others[is_near]] = True
         return result, is_sure
 
-    chunks = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
+    chunks = [slice(first, first + _READS_OF_BATCH) for first in range(0, len(chosen), _READS_OF_BATCH)]
     parts = run_on_threads(sure, chunks, resources.threads, resources.progress)
     if not parts:
         return Alignments.none(0, plan.rules.maximum_gaps), chosen

@@ -28,7 +28,7 @@ _TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
 _IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
 """Numbers of names without a tag, and of the first tag without a slash; numbered reads do not end with slash tags."""
-_NAMES_OF_PIECE = 1 << 16
+_NAMES_OF_BATCH = 1 << 16
 _NAMES_INSPECTED = 1 << 16
 """Names at the beginning of a file that decide which tags interleaved mates have."""
 _MINIMUM_INTERLEAVED = 0.9
@@ -93,25 +93,25 @@ def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[n
 def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
     """Return the number of the tag that more than half of the names have, of every `step`-th one from `first` on; -1 without any."""
     counts = np.zeros(len(_TAGS) + 1, np.int64)
-    for k, chunk in enumerate(_pieces(names)):
-        numbers = _tagged(chunk).number[(first - k * _NAMES_OF_PIECE) % step :: step]
+    for k, chunk in enumerate(_batches(names)):
+        numbers = _tagged(chunk).number[(first - k * _NAMES_OF_BATCH) % step :: step]
         counts += np.bincount(numbers + 1, minlength=len(counts))
     most = int(counts.argmax())
     return most - 1 if 2 * counts[most] > counts.sum() else _NO_TAG
 
 
-def _kind_of_tags(one: int, other: int) -> int:
+def _kind_of_tags(first: int, other: int) -> int:
     """Return the kind of the common tags of both mates; -1 if they do not belong together.
 
     X_1 in a file without a common tag may as well be the first of numbered reads.
     """
-    return one >> 1 if one >= 0 and one ^ 1 == other else _NO_TAG
+    return first >> 1 if first >= 0 and first ^ 1 == other else _NO_TAG
 
 
-def _pieces(names: Texts) -> Iterator[Texts]:
+def _batches(names: Texts) -> Iterator[Texts]:
     """Yield names in chunks, releasing their pages."""
-    for first in range(0, len(names), _NAMES_OF_PIECE):
-        yield names[first : first + _NAMES_OF_PIECE]
+    for first in range(0, len(names), _NAMES_OF_BATCH):
+        yield names[first : first + _NAMES_OF_BATCH]
         release_pages(names.characters)
 
 
@@ -125,8 +125,8 @@ def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
     """
     kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
     result = [np.empty(0, np.int64)]
-    for k, pair in enumerate(zip(_pieces(ones), _pieces(others), strict=True)):
-        result.append(k * _NAMES_OF_PIECE + np.flatnonzero(~_are_mates(*pair, kind)))
+    for k, pair in enumerate(zip(_batches(ones), _batches(others), strict=True)):
+        result.append(k * _NAMES_OF_BATCH + np.flatnonzero(~_are_mates(*pair, kind)))
     return np.concatenate(result)
 
 
@@ -155,7 +155,7 @@ def template_names(names: Texts) -> Texts:
 def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
     """Return names without tags."""
     chunks = []
-    for chunk in _pieces(names):
+    for chunk in _batches(names):
         tags = _tagged(chunk)
         chunks.append(trimmed(chunk, np.diff(chunk.offsets) - np.where(_are_tags(tags.number, kind), tags.length, 0)).arrow())
     return pa.chunked_array(chunks, pa.string())
@@ -196,8 +196,8 @@ def inspect_interleaving(names: Texts) -> Interleaving:
     n = len(names)
     kind = _kind_of_tags(*(_common_tag(names[:_NAMES_INSPECTED], end, 2) for end in (0, 1)))
     is_next = np.zeros(max(n, 1), np.bool_)  # whether the read that follows is the mate
-    for first in range(0, n - 1, _NAMES_OF_PIECE):
-        last = min(n - 1, first + _NAMES_OF_PIECE)
+    for first in range(0, n - 1, _NAMES_OF_BATCH):
+        last = min(n - 1, first + _NAMES_OF_BATCH)
         is_next[first:last] = _are_mates(names[first:last], names[first + 1 : last + 1], kind)
         release_pages(names.characters)
         if first == 0 and last > 2 and 4 * int(is_next[:last].sum()) < last:

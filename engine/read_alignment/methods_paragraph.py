@@ -30,7 +30,7 @@ def methods(facts: RunFacts) -> Methods:
         f"{facts.text('maximum_gaps')} gaps each ({_PARTS.get(mode, mode)}; strands: {strands}); the alignment is the best one there is "
         f"{'at the places where seeds lie' if has_places else 'with each'}.",
         f"Mates were those of {listed(mates)}." if mates else "",
-        f"Letters scored {pairs}; a gap of k letters cost {facts.text('gap_open')} + {facts.text('gap_extend')}k.",
+        f"Aligned pairs scored {pairs}; a gap of k bases cost {facts.text('gap_open')} + {facts.text('gap_extend')}k.",
         "The recurrence was that of the published method." if facts.text("recurrence") == "published" else "",
         "" if n_aligned is None else f"It gave {counted(n_aligned, 'alignment')}.",
     ]

@@ -101,7 +101,9 @@ class TextsAgainstPatterns:
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
         """Return the operations of `PredictableWorkloadType`: `cells` on the CPU, nanoseconds of the plan on a GPU."""
-        texts, patterns = (np.diff(work.sources[name]["offsets"])[state[one]] for name, one in (("texts", "text"), ("patterns", "pattern")))
+        texts, patterns = (
+            np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
+        )
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts = reached(texts, patterns, rules)
         if card is None:

@@ -64,12 +64,12 @@ def check_sequences(
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
         raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give places = every")
     if has_places and len(texts) > kernels.cpu.minimisers.MAXIMUM_TEXTS:
-        reason = f"holds {len(texts):,} sequences; places are looked for in up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
+        reason = f"holds {len(texts):,} sequences; reads are mapped to up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
         raise InputError(texts.path, reason, remedy="Give fewer, or places = every")
     if has_places and longest > kernels.cpu.minimisers.LONGEST_READ:
         raise InputError(
             patterns.path,
-            f"a read has {longest:,} letters; places are looked for up to {kernels.cpu.minimisers.LONGEST_READ:,}",
+            f"a read has {longest:,} bases; reads are mapped up to {kernels.cpu.minimisers.LONGEST_READ:,}",
             remedy="Give places = every",
         )
 
@@ -99,7 +99,7 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
 def _are_at_the_beginning(sequences: AlignedSequences) -> bool:
     """Return True if reads that look genomic were aligned with the beginning of the reference."""
     texts, patterns, rules, has_places = sequences
-    n_letters, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
-    is_single = len(texts) == 1 and n_letters >= _TIMES_LONGER * mean
-    is_like_a_genome = patterns.qualities is not None or is_single or are_far_longer(n_letters, mean)
+    n_residues, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
+    is_single = len(texts) == 1 and n_residues >= _TIMES_LONGER * mean
+    is_like_a_genome = patterns.qualities is not None or is_single or are_far_longer(n_residues, mean)
     return not has_places and rules.mode == PREFIX and is_like_a_genome

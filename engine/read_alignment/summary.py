@@ -27,8 +27,8 @@ class ReadAlignmentSummary(Summary):
 
     def counts(self) -> list[Count]:
         """Alignments."""
-        one, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
-        return [Count(self.n_aligned, one, several, total=self.n_pairs)]
+        singular, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
+        return [Count(self.n_aligned, singular, several, total=self.n_pairs)]
 
     def lines(self) -> list[str]:
         """Sequences that were aligned, and how much of it could be."""

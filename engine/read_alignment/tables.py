@@ -46,10 +46,10 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
-    cigar, *places = (one.filter(is_known) for one in (cigar, text_start, text_end, pattern_start, pattern_end))
+    cigar, *places = (column.filter(is_known) for column in (cigar, text_start, text_end, pattern_start, pattern_end))
     if any(place.null_count for place in places):
         return False
-    of_text, of_pattern = results.cigars.letters_of_cigars(cigar, "=XD"), results.cigars.letters_of_cigars(cigar, "=XI")
+    of_text, of_pattern = results.cigars.count_cigar_symbols(cigar, "=XD"), results.cigars.count_cigar_symbols(cigar, "=XI")
     first, last, begin, end = (place.to_numpy().astype("int64") for place in places)
     return bool((of_text == last - first + 1).all() and (of_pattern == end - begin + 1).all())
 
@@ -80,7 +80,7 @@ ALIGNMENTS = Table.of(
         Column(
             "identity",
             "Identity",
-            "Part of the alignment's columns that pair the same letter",
+            "Part of the alignment's columns with equal bases or residues",
             "percent",
             8,
             unit="%",
@@ -89,10 +89,10 @@ ALIGNMENTS = Table.of(
             low=0,
             high=1,
         ),
-        _place("text_start", "Reference from", "First aligned letter of the reference, counted from 1"),
-        _place("text_end", "Reference to", "Last aligned letter of the reference"),
-        _place("pattern_start", "Read from", "First aligned letter of the read as it was given, counted from 1"),
-        _place("pattern_end", "Read to", "Last aligned letter of the read as it was given"),
+        _place("text_start", "Reference from", "First aligned position of the reference, from 1"),
+        _place("text_end", "Reference to", "Last aligned position of the reference"),
+        _place("pattern_start", "Read from", "First aligned position of the read as given, from 1"),
+        _place("pattern_end", "Read to", "Last aligned position of the read as given"),
         Column(
             "strand",
             "Strand",
@@ -104,7 +104,7 @@ ALIGNMENTS = Table.of(
         Column(
             "cigar",
             "CIGAR",
-            "Along the reference: = the same letter, X others, I the read's letter alone, D the reference's",
+            "Along the reference: = equal, X different, I only in the read, D only in the reference",
             width=24,
             is_nullable=True,
             pattern=_CIGAR,
@@ -112,7 +112,7 @@ ALIGNMENTS = Table.of(
         Column(
             "text_length",
             "Reference length",
-            "Letters of the reference",
+            "Length of the reference",
             "integer",
             8,
             is_shown=False,
@@ -120,7 +120,7 @@ ALIGNMENTS = Table.of(
             is_nullable=True,
             low=0,
         ),
-        Column("pattern_length", "Read length", "Letters of the read", "integer", 8, is_shown=False, type="int32", low=0),
+        Column("pattern_length", "Read length", "Length of the read", "integer", 8, is_shown=False, type="int32", low=0),
         Column(
             "mapping_quality",
             "Mapping quality",
@@ -137,7 +137,7 @@ ALIGNMENTS = Table.of(
         Column(
             "md",
             "MD",
-            "The reference's letters where they differ, as SAM's field MD has them",
+            "Bases of the reference where they differ, as in SAM's field MD",
             width=24,
             is_shown=False,
             is_nullable=True,
@@ -164,7 +164,7 @@ PATTERNS = Table.of(
     "Reads",
     (
         Column("pattern", "Read", "Name of the read", width=18),
-        Column("letters", "Letters", "The read as it was given, in capitals", width=40, pattern="[A-Z*]*"),
+        Column("letters", "Sequence", "The read as given, in capitals", width=40, pattern="[A-Z*]*"),
         Column(
             "qualities",
             "Qualities",
@@ -182,7 +182,7 @@ TEXTS = Table.of(
     "References",
     (
         Column("text", "Reference", "Name of the reference", width=18),
-        Column("length", "Length", "Letters of the reference", "integer", 10, type="int32", low=0),
+        Column("length", "Length", "Length of the reference", "integer", 10, type="int32", low=0),
     ),
     shown="text length",
 )

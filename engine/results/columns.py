@@ -156,13 +156,13 @@ class Rule:
         Required columns; the rule is checked if all are read.
     says
         Description of a violation, as the end of a sentence.
-    is_kept
+    is_satisfied
         Takes the columns as Arrow arrays and returns True if all rows satisfy it.
     """
 
     columns: tuple[str, ...]
     says: str
-    is_kept: Callable[..., bool]
+    is_satisfied: Callable[..., bool]
 
 
 @dataclass(frozen=True)
@@ -216,14 +216,14 @@ class Table:
         takes_marks: bool = False,
     ) -> Table:
         """Create a table from all its columns and space-separated names of displayed, linked and saved ones."""
-        by_name = {one.name: one for one in stored}
-        columns = tuple(by_name[one] for one in shown.split())
+        by_name = {column.name: column for column in stored}
+        columns = tuple(by_name[name] for name in shown.split())
         return cls(name, title, columns, tuple(links.split()), stored, tuple(saved.split()), rules, more, takes_marks)
 
     @cached_property
     def by_name(self) -> dict[str, Column]:
         """All columns of the file by name."""
-        return {one.name: one for one in self.stored or self.columns}
+        return {column.name: column for column in self.stored or self.columns}
 
     def chosen(self, names: Iterable[str]) -> tuple[Column, ...]:
         """Columns of these names, in their order."""
@@ -237,7 +237,9 @@ class Table:
     def schema(self, names: Iterable[str] | None = None) -> pa.Schema:
         """Names and types of all columns of the file, or of some, in its order."""
         wanted = None if names is None else set(names)
-        return pa.schema([(name, arrow_type(one.type_name)) for name, one in self.by_name.items() if wanted is None or name in wanted])
+        return pa.schema(
+            [(name, arrow_type(column.type_name)) for name, column in self.by_name.items() if wanted is None or name in wanted]
+        )
 
     def arrow(self, columns: dict[str, Any], *, without: Collection[str] = ()) -> pa.Table:
         """Create an Arrow table from columns by name, converted to their types.
@@ -252,7 +254,7 @@ class Table:
         KeyError
             One that is described is not given, or one that is given is not described.
         """
-        names = [name for name, one in self.by_name.items() if not (name in without and one.is_optional)]
+        names = [name for name, column in self.by_name.items() if not (name in without and column.is_optional)]
         schema = self.schema(names)
         if columns.keys() != set(names):
             raise KeyError(f"table {self.name}: {', '.join(sorted(columns.keys() ^ set(names)))}")

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["Methods", "MethodsWriter", "RunFacts", "listed", "number_text", "paragraph"]
 
 _MAXIMUM_NAMES = 6
-_MAXIMUM_LETTERS = 120
+_MAXIMUM_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _parameters_sentence(preset: str, changed: Sequence[tuple[str, str]]) -> str
 
 def listed(names: Sequence[str]) -> str:
     """Names of files, the first of many, as ``a.mzML, b.mzML and 3 more``."""
-    bare = [PurePath(name).name[:_MAXIMUM_LETTERS] for name in names]
+    bare = [PurePath(name).name[:_MAXIMUM_CHARACTERS] for name in names]
     shown, n_more = bare[:_MAXIMUM_NAMES], len(bare) - _MAXIMUM_NAMES
     if n_more > 0:
         return f"{', '.join(shown)} and {n_more:,} more"

@@ -22,7 +22,7 @@ def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: R
         yield session
         shares = shares_of(session)
         if any(share.device != PROCESSOR for share in shares):
-            each = [f"{one.device} scored {one.share * 100:.3g} % of the cells at {_rate(one)}" for one in shares]
+            each = [f"{share.device} scored {share.share * 100:.3g} % of the cells at {_rate(share)}" for share in shares]
             resources.progress.message("; ".join(each))
 
 

@@ -75,7 +75,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
                     for hits in reported_hits(
                         queries, database, scheme, batch, scores, statistics, parameters, run.threads, run.progress, len(writers)
                     ):
-                        totals.add(hits.found)
+                        totals.add(hits.query_hits)
                         for write in writers:
                             write(hits)
             _warn_of_doubtful_e_values(statistics, totals, parameters, run.progress)

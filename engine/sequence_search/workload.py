@@ -33,14 +33,14 @@ def scoring_of(queries: InputSize, database: InputSize) -> ExpectedWork:
     pairs = queries.records * database.records
 
     def size(card: CardShape | None) -> WorkSize:
-        operations = queries.letters * database.letters
+        operations = queries.residues * database.residues
         if card is not None:
-            own, others = lengths_of(queries)[:1000], lengths_of(database)
-            cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, own.tolist(), others)
-            operations = cycles * operations / max(1.0, float(own.sum()) * float(others.sum()))
-        return WorkSize(operations, int(database.records), database.letters + 8 * database.records + queries.letters, 4 * pairs)
+            query_lengths, others = lengths_of(queries)[:1000], lengths_of(database)
+            cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, query_lengths.tolist(), others)
+            operations = cycles * operations / max(1.0, float(query_lengths.sum()) * float(others.sum()))
+        return WorkSize(operations, int(database.records), database.residues + 8 * database.records + queries.residues, 4 * pairs)
 
-    return ExpectedWork(KIND, size, database.letters + 8 * database.records + min(4 * pairs, _SCORE_BYTES))
+    return ExpectedWork(KIND, size, database.residues + 8 * database.records + min(4 * pairs, _SCORE_BYTES))
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
@@ -48,7 +48,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     parameters = request.parameters_as(SequenceSearchParameters)
     queries, database = input_size(request.files("queries")), input_size(request.files("database"))
     if parameters.translation != "none":
-        database = database._replace(letters=2 * database.letters, records=6 * database.records)
+        database = database._replace(residues=2 * database.residues, records=6 * database.records)
     return expectation(queries, database)
 
 
@@ -64,7 +64,7 @@ def expectation(queries: InputSize, database: InputSize) -> Expectation:
     counts = {
         "queries": queries.records,
         "subjects": database.records,
-        "residues": database.letters,
-        "cells": queries.letters * database.letters,
+        "residues": database.residues,
+        "cells": queries.residues * database.residues,
     }
     return Expectation((scoring_of(queries, database),), host, counts, 2 * database.unpacked + min(4 * pairs, 1e9))

@@ -64,7 +64,7 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """There is no hit, and the format holds only hits: a file without any could not be recognised."""
+    """No hits to write in a format that cannot represent an empty result."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]

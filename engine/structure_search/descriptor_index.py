@@ -49,7 +49,7 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
             progress,
         )
     except StorageError as error:
-        progress.message(f"The descriptors could not be kept, and were made in memory: {error}", "warning")
+        progress.message(f"The descriptors could not be cached, and were computed in memory: {error}", "warning")
         return described()
 
 
@@ -85,7 +85,7 @@ def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
     """
     state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())
     n = int(chains.offsets[-1])
-    require(all(len(one) == n for one in (state, length, angle)), f"{folder}: descriptors of another number of residues")
+    require(all(len(column) == n for column in (state, length, angle)), f"{folder}: descriptors of another number of residues")
     require(int(angle.max(initial=0)) < ANGLE_STEPS, f"{folder}: an angle of more than half a turn")
     elements = elements_of(chains.secondary, chains.offsets)
     return StructureArrays(read_only(chains.offsets), state, length, angle, elements.offsets, elements.type, elements.length)

@@ -97,7 +97,7 @@ class HitChains:
         chains = self._database.chains
         is_there = index < len(chains) and chains.names[index] == name and chains.sequence(index) == sequence
         every = zip(row_range(ChainRow, len(chains)), chains.names, strict=True)
-        places = [index] if is_there else [i for i, one in every if one == name and chains.sequence(i) == sequence]
+        places = [index] if is_there else [i for i, chain_name in every if chain_name == name and chains.sequence(i) == sequence]
         if not places:
             # It may have been changed since it was opened.
             self._database = None
@@ -113,8 +113,8 @@ class HitChains:
             except InputError as error:
                 missing = missing or error.reason
                 continue
-            for i, one in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
-                if one == name and file.chains.sequence(i) == sequence:
+            for i, chain_name in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
+                if chain_name == name and file.chains.sequence(i) == sequence:
                     return FoundChain(file.chains.taken([i]), path)
         where = paths[0] if paths else Path(name)
         raise InputError(where, missing or f"no longer holds {name} as it was searched", remedy=_REMEDY)
@@ -145,7 +145,7 @@ def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
 
 def transformation_of(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return rotation (3, 3) and translation (3,), Å, that move a hit's target onto its query, from its table row."""
-    translation = np.array([float(one) for one in hit["translation"].split(",")])
+    translation = np.array([float(number) for number in hit["translation"].split(",")])
     return np.array(hit["rotation"], np.float64).reshape(3, 3), translation
 
 
@@ -199,7 +199,7 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
         np.array([0, len(pairs)], np.int64),
     )
     messages: list[str] = []
-    query_atoms, target_atoms = (_atoms(one, messages) for one in (query, target))
+    query_atoms, target_atoms = (_atoms(chain, messages) for chain in (query, target))
     extra = {name: hit[name] for name in _OF_SEARCH if hit.get(name) is not None and hit[name] == hit[name]}
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -252,10 +252,10 @@ def write_hits(
     return write_picture(folder, written, style, background), messages
 
 
-def _atoms(one: FoundChain, messages: list[str]) -> gemmi.Structure | None:
+def _atoms(chain: FoundChain, messages: list[str]) -> gemmi.Structure | None:
     """Return all atoms of a chain, or None if its file is missing or has changed."""
     try:
-        return chain_atoms(one.path, one.chains)
+        return chain_atoms(chain.path, chain.chains)
     except InputError as error:
-        messages.append(f"{one.path.name} {error.reason}: only Cα are written for it")
+        messages.append(f"{chain.path.name} {error.reason}: only Cα are written for it")
     return None

@@ -116,7 +116,7 @@ def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters
     for name in without_structure(queries):
         progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
     if parameters.has_idle_weight:
-        progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
+        progress.message("Secondary structure has no weight in the sensitive mode: the conformation already contains it", "warning")
     for text in (*queries.messages, *chains.messages):
         progress.message(text)
 

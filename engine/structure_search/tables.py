@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.cigars import letters_of_cigars
+from proteoscope.engine.results.cigars import count_cigar_symbols
 from proteoscope.engine.results.columns import Column, Rule, Table
 from proteoscope.engine.structures.outputs import ROW_COLUMNS
 
@@ -17,10 +17,10 @@ _SAME_FOLD = (
 )
 _E_VALUE = (
     "Unrelated chains that a database of this size has with such a score; empty in the published mode and with other weights or gap costs, "
-    "of which chance is not known"
+    "for which no statistics exist"
 )
 _Z_SCORE = (
-    "Standard deviations by which the score is above that of the database's other chains of this length; no probability: of pairs at 4 "
+    "Standard deviations by which the score is above that of the database's other chains of this length; not a probability: of pairs at 4 "
     "to 5, seven in eight have different folds"
 )
 
@@ -29,7 +29,7 @@ _STATES = "[A-Za-z-]*"
 
 def _spans(cigar: Any, target_length: Any) -> bool:
     """Return True for CIGARs that span the whole targets."""
-    return bool((letters_of_cigars(cigar, "MD") == target_length.to_numpy()).all())
+    return bool((count_cigar_symbols(cigar, "MD") == target_length.to_numpy()).all())
 
 
 def _are_as_long(sequence: Any, states: Any, length: Any) -> bool:

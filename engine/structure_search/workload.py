@@ -45,7 +45,7 @@ def chains_of(given: ChainInput) -> float:
     """Chains of a database or of files, about."""
     if given.folder is None:
         return _CHAINS_OF_FILE * len(given.files)
-    size = sum(one.stat().st_size for one in given.folder.rglob("*") if one.is_file() and one.name != DATABASE_FILE)
+    size = sum(path.stat().st_size for path in given.folder.rglob("*") if path.is_file() and path.name != DATABASE_FILE)
     return max(1.0, size / _BYTES_OF_CHAIN)
 
 

@@ -108,7 +108,7 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
         return document, notes[:1]
     except (_WrongError, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
         reason = shortened(str(error), 200)
-        raise InputError(path, f"is no sound BinaryCIF file ({reason})", remedy=_REMEDY) from None
+        raise InputError(path, f"is not a valid BinaryCIF file ({reason})", remedy=_REMEDY) from None
 
 
 class _WrongError(Exception):
@@ -196,7 +196,7 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
     if column.get("mask") is not None:
         mask = _decoded(column["mask"], n_rows, unfolding)
         if isinstance(mask, list):
-            raise _WrongError(f"the mask of {tag} is no numbers")
+            raise _WrongError(f"the mask of {tag} is not numeric")
         chosen = mask[rows]
         for row in np.flatnonzero(chosen != 0).tolist():
             values[row] = "." if chosen[row] == 1 else "?"
@@ -297,7 +297,7 @@ def _delta(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[
         raise _WrongError("differences are no whole numbers")
     origin = encoding["origin"]
     if not isinstance(origin, int) or abs(origin) >= 1 << 31:
-        raise _WrongError("an origin is no number")
+        raise _WrongError("an origin is not a number")
     return np.cumsum(value.astype(np.int64)) + origin
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from string import ascii_letters, digits
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from proteoscope.engine.results.counts import counted
@@ -44,7 +44,7 @@ def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
 
 def free_codes(used: set[str]) -> Iterator[str]:
     """Names of two characters that no chain has."""
-    return (code for code in map("".join, product(ascii_letters + digits, repeat=2)) if code not in used)
+    return (code for code in map("".join, product(ascii_lowercase + ascii_uppercase + digits, repeat=2)) if code not in used)
 
 
 def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:

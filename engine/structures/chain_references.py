@@ -49,7 +49,8 @@ def read_chains(requested: str, *, minimum_confidence: float = 0.0, models: Mode
         number = result.chain_names.index(place.chain)
         return StructureFile(result.path, result.chains.taken([number]), (place.chain,), result.skipped, result.messages)
     reason = next(
-        (f"chain {place.chain} {one.reason}" for one in result.skipped if one.chain == place.chain), f"has no chain {place.chain}"
+        (f"chain {place.chain} {skipped.reason}" for skipped in result.skipped if skipped.chain == place.chain),
+        f"has no chain {place.chain}",
     )
     raise InputError(place.path, reason, remedy=_remedy(result))
 
@@ -68,7 +69,7 @@ def read_chain(requested: str, models: Models = "first") -> StructureFile:
     return result
 
 
-def _remedy(found: StructureFile) -> str:
-    names = ", ".join(name or "one without a name" for name in found.chain_names[:20])
-    more = f" and {len(found.chain_names) - 20} more" if len(found.chain_names) > 20 else ""
-    return f"It has the protein chains {names}{more}; name one as {found.path.name}:{found.chain_names[0]}"
+def _remedy(structure_file: StructureFile) -> str:
+    names = ", ".join(name or "one without a name" for name in structure_file.chain_names[:20])
+    more = f" and {len(structure_file.chain_names) - 20} more" if len(structure_file.chain_names) > 20 else ""
+    return f"It has the protein chains {names}{more}; name one as {structure_file.path.name}:{structure_file.chain_names[0]}"

@@ -58,7 +58,7 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
         progress=progress,
     )
     aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), result, 0)
-    atoms, moved = (structures.outputs.read_atoms(one.path, one.chain_names[0]) for one in (query, target))
+    atoms, moved = (structures.outputs.read_atoms(reference.path, reference.chain_names[0]) for reference in (query, target))
     structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
     progress.message(
         f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {result.tm_score_query[0]:.4f} by the query's length, "
@@ -69,9 +69,9 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Make and change a database of protein chains. build: the database holds exactly the chains of the given files; what it or a "
-        "stopped build has read before is not read again. add: besides those it has. remove: chains by name, or all of a file by its name "
-        "without ending. What was left out, and why, stands in DATABASE/skipped.tsv."
+        "Make and change a database of protein chains. build: the database holds exactly the chains of the given files; files read before, "
+        "also by a stopped build, are not read again. add: in addition to those in the database. remove: chains by name, or all of a file "
+        "by its name without ending. DATABASE/skipped.tsv lists what was left out, with reasons."
     )
     parser.add_argument("action", choices=_ACTIONS, help="what to do")
     parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
@@ -119,7 +119,7 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
         progress.message(f"and {len(skipped) - _SHOWN} more, listed in {Path(options.out) / 'skipped.tsv'}", "warning")
     twice = [name for name, n in Counter(database.chains.names).items() if n > 1]
     if twice:
-        progress.message(f"{len(twice)} names stand for several chains, such as {twice[0]}: their files are called alike", "warning")
+        progress.message(f"{len(twice)} names are used by several chains, such as {twice[0]}: their files have equal names", "warning")
     n_residues = int(database.chains.offsets[-1])
     progress.message(f"{len(database.chains):,} chains, {n_residues:,} residues: {options.out}")
 

@@ -274,7 +274,7 @@ class _Rewriting:
                 name, code = copy_name(shown, used), next(codes, "")
                 if not code:
                     self._notes.append(
-                        f"{len(starts) - k:,} more molecules of chain {shown} are left out: a PDB file has no names for so many chains"
+                        f"{len(starts) - k:,} more molecules of chain {shown} are left out: a PDB file has too few chain names"
                     )
                     self._left_out[atoms.lines[rows[rows >= start]]] = True
                     break

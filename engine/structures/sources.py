@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.registry import has_suffix, format_names
+from proteoscope.engine.formats.registry import format_names, has_suffix
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.structures.reading import is_structure

@@ -183,19 +183,19 @@ def pairs_with_query(
     )
 
 
-def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
+def superpositions_of(superpositions: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
     """Return the results of pairs `first:last`, all by default."""
-    own = slice(first, last)
-    counts, scores = found.counts[own], found.scores[own]
-    retained = np.repeat(found.places[:-1][own] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
+    some = slice(first, last)
+    counts, scores = superpositions.counts[some], superpositions.scores[some]
+    retained = np.repeat(superpositions.places[:-1][some] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
-        found.moves[own, :9].reshape(-1, 3, 3),
-        found.moves[own, 9:],
+        superpositions.moves[some, :9].reshape(-1, 3, 3),
+        superpositions.moves[some, 9:],
         scores[:, 0],
         scores[:, 1],
-        found.rmsd[own],
+        superpositions.rmsd[some],
         counts,
-        found.pairs[retained],
+        superpositions.pairs[retained],
         run_offsets(counts),
     )
 

@@ -35,7 +35,7 @@ _FILLS: dict[int, tuple[Ink, float]] = {
 """Colour and opacity of columns by their kind."""
 _TRACK = 1.15
 """Height of a line of secondary structure, in lines of residues."""
-_SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: a letter where both are the same, : within 5 Å, . aligned"))
+_SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: the residue where both are the same, : within 5 Å, . aligned"))
 """Legend entries of structures, after the kinds of columns."""
 _SIDE = 0.84
 """Side of a legend box as a fraction of the font size."""

@@ -157,7 +157,10 @@ def any_of(conditions: Iterable[Condition]) -> Condition:
 
 def _joined(conditions: Iterable[Condition], between: str, none: str) -> Condition:
     joined = list(conditions)
-    return Condition(between.join(f"({one.sql})" for one in joined) or none, tuple(value for one in joined for value in one.values))
+    return Condition(
+        between.join(f"({condition.sql})" for condition in joined) or none,
+        tuple(value for condition in joined for value in condition.values),
+    )
 
 
 def accepted_at(q_value: float, table: str) -> Condition:

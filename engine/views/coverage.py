@@ -72,7 +72,7 @@ class ProteinFeature:
     is_found: bool = False
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Description and position in one line."""
         place = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
         result = ", found" if self.is_found else ""
@@ -143,7 +143,7 @@ def cover(
         wanted = str(peptide["sequence"]).replace("I", "L")
         # A look-ahead finds places that overlap, too.
         result += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
-    return covered_by(title, sequence, result, description, lambda one: (one.name, one.where) not in fixed)
+    return covered_by(title, sequence, result, description, lambda modification: (modification.name, modification.where) not in fixed)
 
 
 class CarriedModification(NamedTuple):
@@ -158,14 +158,14 @@ class CarriedModification(NamedTuple):
     where: str
 
 
-def _is_any(one: CarriedModification) -> bool:
+def _is_any(modification: CarriedModification) -> bool:
     return True
 
 
 def covered_by(
     title: str,
     sequence: str,
-    found: Iterable[tuple[int, int, Mapping[str, Any]]],
+    peptides: Iterable[tuple[int, int, Mapping[str, Any]]],
     description: str = "",
     is_shown: Callable[[CarriedModification], bool] = _is_any,
 ) -> Coverage:
@@ -182,9 +182,13 @@ def covered_by(
     modified: dict[int, list[str]] = {}
     lanes: list[int] = []
     placed = []
-    for start, end, peptide in sorted(found, key=lambda one: (one[0], -one[1])):
+    for start, end, peptide in sorted(peptides, key=lambda placed: (placed[0], -placed[1])):
         covered[start:end] = True
-        changes = tuple((one.place, one.name) for one in _modifications(str(peptide["peptide"]), start, end) if is_shown(one))
+        changes = tuple(
+            (modification.place, modification.name)
+            for modification in _modifications(str(peptide["peptide"]), start, end)
+            if is_shown(modification)
+        )
         for residue, name in changes:
             if name not in modified.setdefault(residue, []):
                 modified[residue].append(name)
@@ -222,15 +226,18 @@ def with_found_modifications(coverage: Coverage) -> Coverage:
     >>> one = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
     >>> peptide = {"row": 0, "peptide": "S[Phospho]EK", "sequence": "SEK", "n_psms": 2, "q_value": 0.001}
     >>> found = with_found_modifications(replace(cover("P1", "MASEKR", [peptide]), features=(one,)))
-    >>> found.features[0].told
+    >>> found.features[0].text
     'modified residue: Phosphoserine; by PKA (residue 3, found)'
     """
 
-    def is_found(one: ProteinFeature) -> bool:
-        named = annotated_modification(one.description, coverage.sequence[one.start]) if one.end == one.start + 1 else None
-        return named is not None and named.name in coverage.modified.get(one.start, ())
+    def is_found(feature: ProteinFeature) -> bool:
+        named = annotated_modification(feature.description, coverage.sequence[feature.start]) if feature.end == feature.start + 1 else None
+        return named is not None and named.name in coverage.modified.get(feature.start, ())
 
-    features = (replace(one, is_found=True) if one.group == "modification" and is_found(one) else one for one in coverage.features)
+    features = (
+        replace(feature, is_found=True) if feature.group == "modification" and is_found(feature) else feature
+        for feature in coverage.features
+    )
     return replace(coverage, features=tuple(features))
 
 
@@ -245,7 +252,9 @@ def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str])
     n_lanes = 0
     for group in (group for group in FEATURE_GROUPS if group in groups):
         ends: list[int] = []
-        for feature in sorted((one for one in features if one.group == group), key=lambda one: (one.start, -one.end)):
+        for feature in sorted(
+            (feature for feature in features if feature.group == group), key=lambda feature: (feature.start, -feature.end)
+        ):
             lane = next((i for i, end in enumerate(ends) if end <= feature.start), len(ends))
             ends[lane : lane + 1] = [feature.end]
             placed.append((n_lanes + min(lane, LANES_OF_GROUP - 1), feature))

@@ -363,7 +363,7 @@ def _svg_of(shape: Shape, font_size: float, name: str) -> str:
             return f'<image {box} image-rendering="pixelated" href="data:image/png;base64,{b64encode(_png(pixels)).decode()}"/>'
         case Clip(x, y, width, height, shapes):
             box = f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
-            inner = "".join(_svg_of(one, font_size, f"{name}-{number}") for number, one in enumerate(shapes))
+            inner = "".join(_svg_of(shape, font_size, f"{name}-{number}") for number, shape in enumerate(shapes))
             return f'<defs><clipPath id="{name}">{box}</clipPath></defs><g clip-path="url(#{name})">{inner}</g>'
 
 

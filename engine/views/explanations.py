@@ -87,12 +87,12 @@ def source_run(run: FinishedRun) -> str:
     Raises
     ------
     InputError
-        It does not.
+        The record does not name it.
     """
     path = run.project.table("run", run.run.id)
     source = run.project.record(run.run.id).get("source_run")
     if not isinstance(source, str):
-        raise InputError(path, "does not tell which run was explained", remedy="Explain the identification again")
+        raise InputError(path, "does not name the explained run", remedy="Explain the identification again")
     return source
 
 
@@ -118,7 +118,7 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
         The run's record does not name it, or the parameters recorded of it are damaged.
     """
     source = source_run(run)
-    record = next((one for one in run.project.runs() if one.id == source), None)
+    record = next((candidate for candidate in run.project.runs() if candidate.id == source), None)
     peaks = run.peaks(run_id=source)
     if not peaks.is_there:
         peaks = PeaksOfRun("", _NO_PEAKS.format(source) if record is not None else f"The run {source} is no longer in the project.")

@@ -92,5 +92,5 @@ def key_tip(group: str, shown: Collection[str]) -> str:
 
 def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
     """Return a line for each feature, for the first of many."""
-    lines = [feature.told for feature in features[:_MAXIMUM_LINES]]
+    lines = [feature.text for feature in features[:_MAXIMUM_LINES]]
     return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

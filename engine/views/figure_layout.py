@@ -228,7 +228,7 @@ class PanelPlace:
             left = right = self.x(mark.x)
             ends = self.y(mark.y), self.y(mark.y if isinstance(mark, Scatter) else np.full(len(mark.x), mark.foot))
         apart = np.maximum(left - across, across - right), np.maximum(np.minimum(*ends) - down, down - np.maximum(*ends))
-        return np.hypot(*(np.maximum(0.0, one) for one in apart))
+        return np.hypot(*(np.maximum(0.0, distance) for distance in apart))
 
     def shapes(self, mark: Mark) -> list[Basic]:
         """Convert a mark to shapes."""
@@ -325,12 +325,12 @@ class PanelPlace:
             x, y, widths, height, names.importance[seen], obstacle_x, obstacle_y, (self.left + 1, edges[0], self.right, edges[1])
         )
         shapes: list[Basic] = []
-        for one in placed:
-            name = int(seen[one.label])
+        for label in placed:
+            name = int(seen[label.label])
             ink = names.inks[name] if isinstance(names.inks, list) else names.inks
-            if one.foot is not None:
-                ends = side * (one.top + height), side * float(y[one.label])
-                shapes.append(Stroke(one.foot, ends[0], float(x[one.label]), ends[1], ink, 0.4, is_dashed=True))
-            baseline = one.top + self.font_size if side == 1 else -one.top - 0.2 * self.font_size
-            shapes.append(Label(one.left + widths[one.label] / 2, baseline, names.texts[name], "middle", ink))
+            if label.foot is not None:
+                ends = side * (label.top + height), side * float(y[label.label])
+                shapes.append(Stroke(label.foot, ends[0], float(x[label.label]), ends[1], ink, 0.4, is_dashed=True))
+            baseline = label.top + self.font_size if side == 1 else -label.top - 0.2 * self.font_size
+            shapes.append(Label(label.left + widths[label.label] / 2, baseline, names.texts[name], "middle", ink))
         return shapes

@@ -153,14 +153,14 @@ class FinishedRun:
 
 
 def open_run(project: str | Path | Project, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run of any search, the project's last if `run_id` is None; see `open_finished_run`.
+    """Open a finished run of any search, by default the project's last; see `open_finished_run`.
 
     Raises
     ------
     InputError, StorageError
         There is no such run, or its tables are missing or damaged.
     ParameterError
-        The run is of a search that this version of the program has not.
+        This version of the program does not have the run's search.
     """
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()
@@ -172,7 +172,7 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
 
 
 def open_finished_run(project: Project, search: Search, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run, the last of its search if `run_id` is None, after verifying the files' digests.
+    """Open a finished run, by default the last of its search, after verifying the files' digests.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     record = next(run for run in project.runs() if run.id == chosen)
     stored = {name: field.default for name, field in search.model.model_fields.items()}
     stored |= search.recorded_parameters(project, record)
-    inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
+    inputs = tuple((file.kind, file.path) for file in project.inputs(record.id))
     # Warnings come first, where there is space for them.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)

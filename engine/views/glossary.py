@@ -57,7 +57,7 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
     terms = [
         Term(title, tuple(names), meaning, tuple(places), is_setting) for (title, meaning, is_setting), (names, places) in result.items()
     ]
-    return sorted(terms, key=lambda one: (one.title.casefold(), one.is_setting, one.meaning))
+    return sorted(terms, key=lambda term: (term.title.casefold(), term.is_setting, term.meaning))
 
 
 def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
@@ -66,16 +66,16 @@ def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
     result = []
     for term in terms:
         title = " ".join([term.title, *term.names]).casefold()
-        whole = " ".join([title, term.meaning.casefold(), *(one.casefold() for one in term.places)])
+        whole = " ".join([title, term.meaning.casefold(), *(place.casefold() for place in term.places)])
         if all(word in whole for word in words):
             result.append((sum(word not in title for word in words), term))
-    return [term for _, term in sorted(result, key=lambda one: one[0])]
+    return [term for _, term in sorted(result, key=lambda named: named[0])]
 
 
 def _note(
-    found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]], key: tuple[str, str, bool], name: str, place: str
+    terms: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]], key: tuple[str, str, bool], name: str, place: str
 ) -> None:
-    names, places = found.setdefault(key, ({}, {}))
+    names, places = terms.setdefault(key, ({}, {}))
     names[name] = None
     places[place] = None
 

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _MAXIMUM_BARS = 500
-_TOLD_OF_HITS = ("domain", "site", "modification", "disulfide bond")
+_SHOWN_FEATURES = ("domain", "site", "modification", "disulfide bond")
 _PAIR = (
     *("query", "subject", "description", "query_start", "subject_start", "aligned_query", "aligned_middle", "aligned_subject"),
     *("score", "bit_score", "e_value", "identity", "positives", "gap_openings", "alignment_length", "query_coverage"),
@@ -146,9 +146,9 @@ def bars_of_query(source: TableSource, index: int, conditions: Sequence[Conditio
         parameters,
     ).to_pylist()
     total = rows[0]["total"] if rows else 0
-    own, of_hits = _features(source, query, length, f"hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}", parameters)
+    of_query, of_hits = _features(source, query, length, f"hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}", parameters)
     bars = (Bar(**{name: row[name] for name in row if name != "total"}, features=tuple(of_hits.get(row["row"], ()))) for row in rows)
-    return QueryBars(query, length, tuple(bars), total, own)
+    return QueryBars(query, length, tuple(bars), total, of_query)
 
 
 def _features(
@@ -161,7 +161,7 @@ def _features(
     if FEATURES.name not in source.paths:
         return (), {}
     requested = "SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number"
-    own = protein_features(source.query(requested, [query]).to_pylist(), length)
+    of_query = protein_features(source.query(requested, [query]).to_pylist(), length)
     result: dict[int, list[ProteinFeature]] = {}
     rows = source.query(
         "SELECT found.row, found.subject_length AS length, features.kind, features.first, features.last, features.description FROM "
@@ -171,8 +171,10 @@ def _features(
         parameters,
     ).to_pylist()
     for row in rows:
-        result.setdefault(row["row"], []).extend(one for one in protein_features([row], row["length"]) if one.group in _TOLD_OF_HITS)
-    return own, result
+        result.setdefault(row["row"], []).extend(
+            protein_feature for protein_feature in protein_features([row], row["length"]) if protein_feature.group in _SHOWN_FEATURES
+        )
+    return of_query, result
 
 
 def _query(source: TableSource, index: int) -> tuple[str, int]:

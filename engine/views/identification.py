@@ -86,7 +86,7 @@ class Counts:
         Groups, by their own q-values.
     sequences
         Different sequences of the peptides that are targets.
-    is_judged
+    has_error_rates
         Whether any PSM has a q-value; where none has, all targets are counted.
     """
 
@@ -94,7 +94,7 @@ class Counts:
     peptides: Count
     proteins: Count
     sequences: int
-    is_judged: bool = True
+    has_error_rates: bool = True
 
 
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
@@ -107,8 +107,8 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
     decoy_ratio
         Decoys per target in the search.
     """
-    is_judged = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
-    accepted = "q_value <= $1" if is_judged else "$1 >= 0"
+    has_error_rates = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
+    accepted = "q_value <= $1" if has_error_rates else "$1 >= 0"
     counted = (
         f"count(*) FILTER (NOT is_decoy AND {accepted}) AS targets, count(*) FILTER (is_decoy AND {accepted}) AS decoys, "
         "count(*) FILTER (NOT is_decoy AND q_value <= 0.05) AS looser"
@@ -123,16 +123,18 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
     for row in rows:
         low, high = false_share_interval(row["targets"], row["decoys"], decoy_ratio)
         share = {"false_share_low": low, "false_share_high": high}
-        known = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
+        certainty = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
         name = _NAMES[row["name"]]
-        result[row["name"]] = Count.judged(row["targets"], *name, known, fdr) if has_decoys and is_judged else Count(row["targets"], *name)
+        result[row["name"]] = (
+            Count.from_acceptance(row["targets"], *name, certainty, fdr) if has_decoys and has_error_rates else Count(row["targets"], *name)
+        )
     sequences = next(row["sequences"] for row in rows if row["name"] == "peptides")
-    return Counts(**result, sequences=sequences, is_judged=is_judged)
+    return Counts(**result, sequences=sequences, has_error_rates=has_error_rates)
 
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """Counts of an identification at its false discovery rate; `n_spectra` is None if spectra were not stored."""
+    """Counts of an identification at its false discovery rate; `n_spectra` equals None if spectra were not stored."""
 
     counts: Counts
     n_spectra: int | None

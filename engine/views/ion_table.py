@@ -47,9 +47,9 @@ class IonTable:
         return np.append(self.spectrum.ions.mz, np.nan)[self.ion]
 
     @cached_property
-    def found(self) -> NDArray[np.bool_]:
+    def is_matched(self) -> NDArray[np.bool_]:
         """(n, m) whether the ion is found."""
-        return np.append(self.spectrum.found, False)[self.ion]
+        return np.append(self.spectrum.is_matched, False)[self.ion]
 
     def residue(self, row: int) -> str:
         """Return a residue symbol, with a star if modified."""

@@ -71,7 +71,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 
 
 def mirrored_with_psm(
-    one: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
+    first: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
 ) -> MirroredSpectra:
     """Mirror the spectra of two PSMs, with their `spectral_cosine`.
 
@@ -80,7 +80,7 @@ def mirrored_with_psm(
     ProteoscopeError
         A peptide has no masses.
     """
-    halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (one, other)]
+    halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (first, other)]
     mirrored = MirroredSpectra(f"{halves[0].name} and {halves[1].name}", halves[0], halves[1], settings.tolerance)
     return replace(mirrored, similarity=spectral_cosine(mirrored))
 
@@ -110,10 +110,10 @@ def spectral_cosine(mirrored: MirroredSpectra) -> float:
     """Cosine of the square roots of the intensities of two spectra, in which peaks count as the same that are shared; 0 to 1."""
     if mirrored.lower is None:
         return 0.0
-    one, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity
-    norm = float(np.sqrt(one.sum() * other.sum()))
+    upper, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity
+    norm = float(np.sqrt(upper.sum() * other.sum()))
     shared = mirrored.shared
-    return float(np.sqrt(one[shared[:, 0]] * other[shared[:, 1]]).sum()) / norm if norm > 0 else 0.0
+    return float(np.sqrt(upper[shared[:, 0]] * other[shared[:, 1]]).sum()) / norm if norm > 0 else 0.0
 
 
 def _ions(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> AnnotatedSpectrum | None:

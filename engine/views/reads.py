@@ -72,7 +72,7 @@ _ANY = ReadFilter()
 def read_conditions(chosen: ReadFilter) -> list[Condition]:
     """Return a filter's conditions on alignments."""
     # Divided as the search divides, so that what is equal compares so.
-    least, below = (None if one is None else one / _WHOLE_PERCENT for one in (chosen.minimum_identity, chosen.below_identity))
+    least, below = (None if percent is None else percent / _WHOLE_PERCENT for percent in (chosen.minimum_identity, chosen.below_identity))
     conditions = given(
         *(("score", ">=", chosen.minimum_score), ("gaps", ">=", chosen.minimum_gaps), ("gaps", "<=", chosen.maximum_gaps)),
         *(("identity", ">=", least), ("identity", "<", below)),
@@ -122,7 +122,7 @@ class ReadSummary:
     n_texts: int
     n_patterns: int
     texts: tuple[ShownText, ...]
-    known: frozenset[str]
+    filled: frozenset[str]
 
 
 def read_summary(source: TableSource) -> ReadSummary:
@@ -131,8 +131,8 @@ def read_summary(source: TableSource) -> ReadSummary:
     different = "count(DISTINCT pattern_row) AS patterns, count(DISTINCT text_row) AS texts"
     counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *mostly_empty))
     row = source.query(f"SELECT count(*) AS n, {different}, {counts} FROM alignments").to_pylist()[0]
-    known = frozenset(name for name in mostly_empty if row[name])
-    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _texts_of(source), known)
+    filled = frozenset(name for name in mostly_empty if row[name])
+    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _texts_of(source), filled)
 
 
 def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
@@ -206,7 +206,7 @@ class ReadRow:
     """A row of the table: its reference and range, or None, and its alignment or the reason for its absence."""
 
     text: ShownText | None
-    letters: tuple[int, int] | None
+    interval: tuple[int, int] | None
     pair: ReadPair | None
     said: str = ""
 
@@ -217,7 +217,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     Parameters
     ----------
     matrix
-        That tells which letters are alike, as `matrix_of` gives it.
+        Scoring matrix that defines similar residues, from `matrix_of`.
 
     Raises
     ------
@@ -232,7 +232,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     symbols = (values["text_start"], values["text_end"])
     if "patterns" not in source.paths:
         return ReadRow(text, symbols, None, NO_READS)
-    pattern = source.beside("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
+    pattern = source.sibling("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
     if not pattern:
         raise ProteoscopeError(f"{values['pattern']}: its residues are not among those of the run. Run the search again.")
     names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")

@@ -129,10 +129,10 @@ class MapPoints:
         return int(result[0]) if len(result) else None
 
 
-def _files_of(table: Any, kept: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
+def _files_of(table: Any, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
     encoded = table["spectrum_file"].fill_null("").combine_chunks().dictionary_encode()
     files = tuple(encoded.dictionary.to_pylist())
-    return (encoded.indices.to_numpy().astype(np.int32)[kept], files) if len(files) > 1 else (None, files)
+    return (encoded.indices.to_numpy().astype(np.int32)[rows], files) if len(files) > 1 else (None, files)
 
 
 def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:

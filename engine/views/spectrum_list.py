@@ -45,24 +45,24 @@ _TYPES = {
     **dict.fromkeys(("total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
 }
 """DuckDB's types of columns that the map of an explanation does not have."""
-_STORED = tuple(name for name, one in SPECTRA.by_name.items() if one.kind != "numbers")
+_STORED = tuple(name for name, column in SPECTRA.by_name.items() if column.kind != "numbers")
 _NEAR = 0.01
 """Thomson from the m/z that is looked for."""
 
 
-def _listed(found: Column, peptide: str, q_value: str, match: str) -> Table:
+def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
     """Return the columns of a list of spectra; `found` is the status, the others describe their columns."""
     places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
-    known = Column("is_identified", meaning="Whether it is known what it is", kind="truth")
+    identified = Column("is_identified", meaning="Whether it is known what it is", kind="truth")
     return Table.of(
         _NAME,
         "Spectra",
         (
-            found,
+            column,
             *(
-                Column(one.name, title, one.meaning, one.kind, width, decimals, unit="min" if one.kind == "minutes" else "")
-                for one, title, width, decimals in stored
+                Column(column.name, title, column.meaning, column.kind, width, decimals, unit="min" if column.kind == "minutes" else "")
+                for column, title, width, decimals in stored
             ),
             Column("charges", "z", "Charges that the precursor may have", width=5),
             Column("n_peaks", "Peaks", "Peaks as they were read", "integer", 6),
@@ -74,9 +74,9 @@ def _listed(found: Column, peptide: str, q_value: str, match: str) -> Table:
             Column("spectrum_file", "File", "Its file", width=24, is_shown=False),
             Column("spectrum_id", "Spectrum", "Its name in the file", width=30, is_shown=False),
             Column("psm", meaning=match, kind="identifier"),
-            *(() if found.name == known.name else (known,)),
+            *(() if column.name == identified.name else (identified,)),
         ),
-        shown=f"scan retention_time precursor_mz charges n_peaks total_ion_current base_peak_mz base_peak_intensity {found.name} peptide "
+        shown=f"scan retention_time precursor_mz charges n_peaks total_ion_current base_peak_mz base_peak_intensity {column.name} peptide "
         "q_value spectrum_file spectrum_id",
         links="psm is_identified scan spectrum_file spectrum_id precursor_mz retention_time",
     )
@@ -120,7 +120,7 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
     return run.tables.view_source(_NAME, _VIEW, path)
 
 
-_MOST_KEPT = 2_000_000
+_MAXIMUM_CACHED = 2_000_000
 """Spectra of a list that is held in memory: some 250 MB."""
 _VIEW, _BARE, _MATCHES = "spectra as a list", "spectra without peaks", "spectra and matches"
 _OF_MAP = ("scan", "retention_time", "precursor_mz", "spectrum_file")
@@ -144,7 +144,7 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
         connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates() if has_map else _best_matches(run)}')
         listed = _list_of_spectra(has_file=has_file, has_states=has_map)
         # Cached as a table, a page takes milliseconds; from the file, whose row groups are small, it takes part of a second.
-        kind = "TABLE" if n_rows <= _MOST_KEPT else "VIEW"
+        kind = "TABLE" if n_rows <= _MAXIMUM_CACHED else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
 
 

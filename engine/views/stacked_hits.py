@@ -71,7 +71,7 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     query = source.query("SELECT query, description, sequence FROM queries WHERE query_index = ?", [index]).to_pylist()
     if not query:
         raise ParameterError(f"there is no query {index} in this run")
-    hits = source.beside("hits")
+    hits = source.sibling("hits")
     result = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*hits_of_query(index), *conditions])
     chosen = result[:MAXIMUM_STACKED]
     table = hits.values(chosen, _COLUMNS)
@@ -89,8 +89,8 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
         below,
         numbers["score"],
     )
-    one = query[0]
-    return StackedHits(Stack.of(one["query"], one["description"], one["sequence"], subjects), chosen, len(result))
+    query_row = query[0]
+    return StackedHits(Stack.of(query_row["query"], query_row["description"], query_row["sequence"], subjects), chosen, len(result))
 
 
 def write_stack(path: Path, stack: Stack, format: str) -> None:
@@ -116,14 +116,14 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
     StorageError
         It could not be stored.
     """
-    inputs = [one for one in run.project.inputs(run.run.id) if one.kind == "database"]
+    inputs = [file for file in run.project.inputs(run.run.id) if file.kind == "database"]
     store = cache_store()
-    for one in inputs:
-        if not one.path.is_file():
-            raise InputError(one.path, "is no longer there, so that whole sequences cannot be shown", remedy="Put the database back")
-        if file_digest(one.path) != one.sha256:
-            raise InputError(one.path, "is no longer the file that was searched", remedy=_REMEDY)
-    return open_database([one.path for one in inputs], [one.sha256 for one in inputs], store, progress)
+    for file in inputs:
+        if not file.path.is_file():
+            raise InputError(file.path, "is no longer there, so that whole sequences cannot be shown", remedy="Put the database back")
+        if file_digest(file.path) != file.sha256:
+            raise InputError(file.path, "is no longer the file that was searched", remedy=_REMEDY)
+    return open_database([file.path for file in inputs], [file.sha256 for file in inputs], store, progress)
 
 
 def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
@@ -139,5 +139,5 @@ def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) ->
     places = np.flatnonzero(database.file_index == hit["subject_index"])
     if len(places) != 1 or database.offsets[places[0] + 1] - database.offsets[places[0]] != hit["subject_length"]:
         raise InputError(source.path, f"the database holds another sequence in place of {hit['subject']:.60}", remedy=_REMEDY)
-    symbols = database.letters(places).strings()[0]
+    symbols = database.sequences(places).strings()[0]
     return SubjectSequence(hit["subject"], hit["description"] or "", symbols, hit["subject_start"], hit["subject_end"])

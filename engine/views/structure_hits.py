@@ -120,8 +120,8 @@ class StructureSummary:
     @property
     def is_all_chance(self) -> bool:
         """True if chance alone explains all hits: as many unrelated chains score as well as the best, and no fold is probable."""
-        known = self.best_e_value is not None or self.best_probability is not None
-        return self.n_hits > 0 and known and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
+        is_rated = self.best_e_value is not None or self.best_probability is not None
+        return self.n_hits > 0 and is_rated and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
 
 
 def structure_summary(source: TableSource) -> StructureSummary:

@@ -58,9 +58,9 @@ class ChainFacts:
         return cls(states, None, unknown, unknown, unknown)
 
     @classmethod
-    def of_chain(cls, found: FoundChain, states: str) -> ChainFacts:
+    def of_chain(cls, source: FoundChain, states: str) -> ChainFacts:
         """Create facts from a chain's file."""
-        chains = found.chains
+        chains = source.chains
         insertion = chains.insertion.tolist()
         labels = tuple(
             f"{number}{chr(code) if code else ''}" for number, code in zip(chains.author_number.tolist(), insertion, strict=True)
@@ -92,7 +92,7 @@ class StructurePair(AlignedPair):
         (columns,) Å between superposed Cα of a pair, NaN elsewhere.
     query_facts, target_facts
         Residues of both chains.
-    found
+    chains
         Both chains from their files, or None.
     note
         Missing file, or ''.
@@ -103,7 +103,7 @@ class StructurePair(AlignedPair):
     distance: NDArray[np.floating]
     query_facts: ChainFacts
     target_facts: ChainFacts
-    found: tuple[FoundChain, FoundChain] | None = None
+    chains: tuple[FoundChain, FoundChain] | None = None
     note: str = ""
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Target")
@@ -123,7 +123,7 @@ class StructurePair(AlignedPair):
         distances: NDArray[np.floating] | None,
         facts_of: tuple[ChainFacts, ChainFacts],
         hit: Mapping[str, Any] | None = None,
-        found: tuple[FoundChain, FoundChain] | None = None,
+        chains: tuple[FoundChain, FoundChain] | None = None,
         note: str = "",
     ) -> StructurePair:
         """Create a pair from an alignment of two whole chains.
@@ -169,7 +169,7 @@ class StructurePair(AlignedPair):
             distance=distance,
             query_facts=facts_of[0],
             target_facts=facts_of[1],
-            found=found,
+            chains=chains,
             note=note,
         )
 
@@ -178,8 +178,8 @@ class StructurePair(AlignedPair):
         """(columns,) one of `WITHIN`, `BEYOND`, `ALIGNED` or `APART`."""
         kinds = np.full(len(self), APART, np.uint8)
         kinds[(self.of_query >= 0) & (self.of_target >= 0)] = ALIGNED
-        known = np.isfinite(self.distance)
-        kinds[known] = np.array([*WITHIN, BEYOND], np.uint8)[np.searchsorted(_LIMITS, self.distance[known])]
+        is_known = np.isfinite(self.distance)
+        kinds[is_known] = np.array([*WITHIN, BEYOND], np.uint8)[np.searchsorted(_LIMITS, self.distance[is_known])]
         return kinds
 
     @cached_property

@@ -168,7 +168,7 @@ class TableSource:
         self.types: dict[str, str] = {row[0]: row[1] for row in described if row[0] != _ROW}
         """DuckDB's names of the columns' types."""
 
-    def beside(self, name: str) -> TableSource:
+    def sibling(self, name: str) -> TableSource:
         """Return another table of the run for the same thread, closed with this one."""
         return TableSource(self._cursor, name, self.paths)
 

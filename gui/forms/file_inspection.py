@@ -21,7 +21,7 @@ from proteoscope.engine.errors import InputError, ProteoscopeError
 from proteoscope.engine.formats.fastq import is_fastq
 from proteoscope.engine.formats.libraries.mgf import names_its_spectra
 from proteoscope.engine.formats.recognition import HEAD_BYTES, every_format, recognise
-from proteoscope.engine.formats.registry import bare_name, has_suffix, library_suffixes, format_names, list_suffixes
+from proteoscope.engine.formats.registry import bare_name, format_names, has_suffix, library_suffixes, list_suffixes
 from proteoscope.engine.formats.sequence_type import SequenceCount, count_sequences
 from proteoscope.engine.formats.sources import DATA_FOLDERS, ByteSource
 from proteoscope.engine.formats.vendor import converter_of, unreadable, vendor_format

@@ -228,7 +228,7 @@ class SearchForm(QWidget):
         values.device = self.device.value()
         values.workers, values.certificates = self.device.workers.requested, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
-        values.files = {name: tuple(str(path) for path in field.files.paths) for name, field in self.inputs.items() if field.spec.is_kept}
+        values.files = {name: tuple(str(path) for path in field.files.paths) for name, field in self.inputs.items() if field.spec.is_cached}
 
     def restore(self, values: SearchSettings) -> None:
         """Restore the choices stored by `remember`."""
@@ -240,7 +240,7 @@ class SearchForm(QWidget):
             self.device.workers.choose(values.workers, values.certificates)
         self.presets.restore(values.preset, values.preset_folder)
         for name, files in values.files.items():
-            if name in self.inputs and self.inputs[name].spec.is_kept:
+            if name in self.inputs and self.inputs[name].spec.is_cached:
                 self.file_lists[name].add(Path(file) for file in files if Path(file).exists())
 
     def project_folder(self) -> Path:
@@ -262,7 +262,7 @@ class SearchForm(QWidget):
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
-        self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_kept))
+        self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_cached))
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Set up a search that uses a run of a project; parameters that do not fit this search are ignored."""

@@ -24,7 +24,6 @@ from proteoscope.engine.views.evidence import (
     ProteinEvidence,
     ShownStructure,
     fold_of,
-    folds_beside,
     of_protein,
     of_proteins,
     over_residue,
@@ -32,6 +31,7 @@ from proteoscope.engine.views.evidence import (
     protein_conditions,
     protein_evidence,
     quantities_of_evidence,
+    superpose_other_chains,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities
@@ -447,7 +447,7 @@ class EvidenceView(RunView):
         """Superpose the other similar chains on the shown chain."""
         run, protein, fold = self._finished, self._protein, self._fold
         if run is not None and protein is not None and fold is not None:
-            self._reader.submit("chains", lambda: folds_beside(run, protein, fold), self._take_other_chains, self._fail_softly)
+            self._reader.submit("chains", lambda: superpose_other_chains(run, protein, fold), self._take_other_chains, self._fail_softly)
 
     def _take_other_chains(self, found: tuple[list[Trace], list[str]]) -> None:
         traces, notes = found

@@ -159,9 +159,9 @@ class ReadsView(RunView):
         n_without = found.n_rows - found.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
         self.header.show_counts([SummaryNumber(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
-        if found.known and self.alignments.hidden_columns() is None:
+        if found.filled and self.alignments.hidden_columns() is None:
             hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
-            self.alignments.view.hide_columns([name for name in hidden if name not in found.known])
+            self.alignments.view.hide_columns([name for name in hidden if name not in found.filled])
         with QSignalBlocker(self.texts):
             for text in found.texts:
                 self._offer(text)
@@ -213,7 +213,7 @@ class ReadsView(RunView):
     def _mark_depth(self) -> None:
         """Mark the selected row and the selected positions in the depth if they are on its reference."""
         row, text, place = self._row, self._drawn, self._place
-        self.coverage.mark_positions(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
+        self.coverage.mark_positions(row.interval if row is not None and row.text is not None and row.text.is_same(text) else None)
         self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
 
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
@@ -229,8 +229,8 @@ class ReadsView(RunView):
 
     def _show_read(self, row: int, found: ReadRow) -> None:
         self._row = found
-        if found.text is not None and found.letters is not None:
-            self.pileup.show_row(row, found.text, found.letters)
+        if found.text is not None and found.interval is not None:
+            self.pileup.show_row(row, found.text, found.interval)
         self.alignment.show_pair(found.pair, found.said)
         if found.text is not None:
             self._choose_text(found.text)

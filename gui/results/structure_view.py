@@ -129,10 +129,10 @@ class StructureView(QueryHitsView):
                 pair = self._pair(run, self._reads, row)
                 if pair.hit["query_index"] != query.number:
                     notes.append(f"{pair.subject_name} is a hit of another query")
-                elif pair.found is None:
+                elif pair.chains is None:
                     notes.append(f"{pair.subject_name}: {pair.note}")
                 else:
-                    traces.append(trace_of_hit(pair.hit, *pair.found))
+                    traces.append(trace_of_hit(pair.hit, *pair.chains))
             if len(rows) > _MAXIMUM_SUPERPOSED:
                 notes.append(f"the first {_MAXIMUM_SUPERPOSED} of {QLocale().toString(len(rows))} hits are shown")
             return traces, notes
@@ -233,10 +233,10 @@ class StructureView(QueryHitsView):
             return
         if not isinstance(pair, StructurePair):
             panel.show_text(text)
-        elif pair.found is None:
+        elif pair.chains is None:
             panel.show_text(pair.note)
         else:
-            panel.show_hit(trace_of_query(pair.found[0]), trace_of_hit(pair.hit, *pair.found))
+            panel.show_hit(trace_of_query(pair.chains[0]), trace_of_hit(pair.hit, *pair.chains))
 
     def _show_structures(self, are_shown: bool) -> None:
         if are_shown and self.structures is None:

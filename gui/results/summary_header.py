@@ -25,8 +25,8 @@ class SummaryNumber:
     """A number with its singular and plural noun, and a note."""
 
     number: int
-    one: str
-    several: str
+    singular: str
+    plural: str
     note: str = ""
 
 
@@ -109,7 +109,7 @@ class SummaryHeader(QWidget):
         locale = QLocale()
         shown, plain = [], []
         for count in counts:
-            number, what = locale.toString(count.number), count.one if count.number == 1 else count.several
+            number, what = locale.toString(count.number), count.singular if count.number == 1 else count.plural
             note = f" ({count.note})" if count.note else ""
             # A number and its note stay in one line.
             shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")

@@ -269,7 +269,7 @@ class Scene:
         shown = [hit.trace for hit in self.hits if hit.is_shown]
         chains = [_shown_chain(trace, numbers.get(trace, 0), self.b_factors.get(trace)) for trace in self.traces]
         for trace in self.traces if self.extent == "file" else ():
-            chains += [_shown_chain(other, numbers.get(trace, 0), is_beside=True) for other in self.other_chains.get(trace, ())]
+            chains += [_shown_chain(other, numbers.get(trace, 0), is_other_chain=True) for other in self.other_chains.get(trace, ())]
         shares = None
         if self.query is not None and shown:
             key = (self.query, *shown)
@@ -371,10 +371,10 @@ def hit_colour(number: int) -> tuple[int, int, int]:
 
 
 def _shown_chain(
-    trace: Trace, number: int, b_factor: NDArray[np.float32] | None = None, *, is_beside: bool = False
+    trace: Trace, number: int, b_factor: NDArray[np.float32] | None = None, *, is_other_chain: bool = False
 ) -> colouring.ShownChain:
     if trace.pairs is None:
-        return colouring.ShownChain(trace.chains, number, is_beside=is_beside, b_factor=b_factor, evidence=trace.evidence)
+        return colouring.ShownChain(trace.chains, number, is_other_chain=is_other_chain, b_factor=b_factor, evidence=trace.evidence)
     return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor, evidence=trace.evidence)
 
 
@@ -385,7 +385,7 @@ def _is_same(trace: Trace, other: Trace) -> bool:
     if trace.evidence is not other.evidence or trace.name != other.name or trace.path != other.path or bool(trace.hit) != bool(other.hit):
         return False
     keys = ("query_index", "target_index", "cigar")
-    return all(trace.hit.get(key) == other.hit.get(key) for key in keys) if trace.hit else trace.letters == other.letters
+    return all(trace.hit.get(key) == other.hit.get(key) for key in keys) if trace.hit else trace.residues == other.residues
 
 
 def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:

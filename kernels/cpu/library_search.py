@@ -22,7 +22,7 @@ from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["LibrarySearch"]
 
-_PAIRS_OF_PIECE = 400_000.0  # about a tenth of a second of one thread
+_PAIRS_OF_BATCH = 400_000.0  # about a tenth of a second of one thread
 _PIECES_OF_THREAD = 8
 _PER_QUERY = 5.0  # in references that are compared
 
@@ -211,7 +211,7 @@ class LibrarySearch:
         Of a query and a reference, that one thread compares between two looks at a cancel.
     """
 
-    pairs_of_piece = _PAIRS_OF_PIECE
+    pairs_of_piece = _PAIRS_OF_BATCH
 
     def __init__(self, device: Processor, references: PeakLists, mass: NDArray[np.int32]) -> None:
         self._device, self._references, self._mass = device, references, mass

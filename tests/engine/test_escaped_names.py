@@ -54,7 +54,7 @@ def test_escape_returns_same_texts_when_nothing_changes() -> None:
     names = Texts.from_strings(["a", "", "sp|P1|é\u00a0"])
     assert escape_unprintable_texts(names) == (names, 0)
     texts, is_changed = NameCharacters(bytes(range(256))).escape_texts(names)
-    np.testing.assert_array_equal(texts.own, names.own)
+    np.testing.assert_array_equal(texts.used, names.used)
     assert not is_changed.any()
 
 

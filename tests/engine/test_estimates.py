@@ -126,10 +126,10 @@ def test_sizes_are_told_by_beginnings(tmp_path):
     path.write_text("".join(f">p{number}\n{'A' * length}\n" for number, length in enumerate(lengths)))
     one = input_size([path])
     assert one.records == pytest.approx(3000, rel=0.05)
-    assert one.letters == pytest.approx(lengths.sum(), rel=0.05)
+    assert one.residues == pytest.approx(lengths.sum(), rel=0.05)
     many = input_size([path] * 40)
     assert many.files == 40
-    assert many.letters == pytest.approx(40 * one.letters)
+    assert many.residues == pytest.approx(40 * one.residues)
     assert input_size([SPECTRA]).records > 100
 
 

@@ -155,7 +155,7 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
         own = folder / kind
         own.mkdir()
         search(own)
-        (index,) = [one.folder for one in index_store(kind).kept() if one.kind == kind]
+        (index,) = [one.folder for one in index_store(kind).indexes() if one.kind == kind]
         for what in spoilt(index):
             n += 1
             if not every and _is_refused(kind, index):

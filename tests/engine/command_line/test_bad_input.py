@@ -395,7 +395,7 @@ def test_a_cache_that_keeps_nothing_costs_no_search(command, case, work, capsys,
     finally:
         if needs_mount:
             subprocess.run(["umount", folder], check=True)
-    told = [line for line in capsys.readouterr().err.splitlines() if "could not be stored" in line or "could not be kept" in line]
+    told = [line for line in capsys.readouterr().err.splitlines() if "could not be stored" in line or "could not be cached" in line]
     assert len(told) == 1 and str(folder) in told[0] and "requested and" not in told[0]
     if command == "identify":
         left = [path.name for path in (work / "out" / "results" / "identify-0001").iterdir()]

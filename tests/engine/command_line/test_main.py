@@ -386,7 +386,7 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "a cache"
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
     assert main(["cache"]) == 0
-    assert capsys.readouterr().out == f"0 indexes, 0.0 MB, kept: {folder}\n"
+    assert capsys.readouterr().out == f"0 indexes, 0.0 MB, stored: {folder}\n"
     odd = tmp_path / "odd \x1b[31mname.fasta"
     odd.write_text(">a\nPEPTIDEKAAAAAAKLLLLLLK\n")
     proteins = one_protein(tmp_path)

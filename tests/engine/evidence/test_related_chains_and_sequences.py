@@ -23,7 +23,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Table
 from proteoscope.engine.results.reader import read_stored
 from proteoscope.engine.searches import run_search
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.statistics import BACKGROUND
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.views.evidence_pages import write_pages
@@ -107,7 +107,7 @@ def plain_conservation(lines: list[str]) -> list[float]:
             if letter in kinds:
                 weights[k] += 1 / (len(kinds) * column.count(letter))
     weights = [one / sum(weights) for one in weights]
-    background = {letter: float(BACKGROUND[LETTERS.index(letter)]) for letter in AMINO_ACIDS}
+    background = {letter: float(BACKGROUND[SYMBOLS.index(letter)]) for letter in AMINO_ACIDS}
     whole = sum(background.values())
     found = []
     for column in columns:

@@ -204,7 +204,7 @@ def test_fastq_of_several_lines_is_that_of_biopython(written: Written) -> None:
         expected = [(one.id, str(one.seq), one.letter_annotations["phred_quality"]) for one in seq_io.parse(file, "fastq")]
     reads = read_fastq(path)
     results = [
-        (name, reads.letters[start:stop].tobytes().decode(), (reads.qualities[start:stop] - 33).tolist())
+        (name, reads.bases[start:stop].tobytes().decode(), (reads.qualities[start:stop] - 33).tolist())
         for name, start, stop in zip(reads.names.strings(), reads.offsets[:-1], reads.offsets[1:], strict=True)
     ]
     assert results == expected and len(results) == 3

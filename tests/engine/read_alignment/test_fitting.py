@@ -29,7 +29,7 @@ def test_reads_are_called_so_in_every_word_that_a_user_sees() -> None:
     common = {"run_id": None, "folder": None, "device": "cpu", "seconds": 1.0, "stages": {}, "messages": ()}
     counts = {"n_texts": 2, "n_patterns": 3, "n_pairs": 3, "n_aligned": 3, "cells": 9}
     summaries = [ReadAlignmentSummary(**common, has_places=has_places, **counts) for has_places in (True, False)]
-    told = [line for one in summaries for line in (*one.lines(), *(count.several for count in one.counts()))]
+    told = [line for one in summaries for line in (*one.lines(), *(count.plural for count in one.counts()))]
     told += [READ_ALIGNMENT.epilog, READ_ALIGNMENT.description, READ_ALIGNMENT.purpose]
     told += [word for one in READ_ALIGNMENT.inputs for word in (one.title, one.metavar, one.help, one.wanted, one.hint)]
     told += [f"{one.title} {one.description}" for one in ReadAlignmentParameters.model_fields.values()]
@@ -54,7 +54,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def content(n: int, n_letters: int, *, are_nucleotides: bool = True, has_qualities: bool = False) -> InputContent:
-    return InputContent(SequenceCount(n, n_letters, 0, letters=((ord("A" if are_nucleotides else "L"), n_letters),)), has_qualities)
+    return InputContent(SequenceCount(n, n_letters, 0, symbols=((ord("A" if are_nucleotides else "L"), n_letters),)), has_qualities)
 
 
 @pytest.mark.parametrize(

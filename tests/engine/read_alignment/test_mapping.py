@@ -147,8 +147,8 @@ def test_threads_and_the_size_of_rounds_change_nothing(genome, tmp_path, monkeyp
     more = {"mates": fastq(tmp_path / "q.fq", mates), "format": "sam", "device": "cpu"}
     align_reads(*files, tmp_path / "one.sam", WITHIN, threads=1, **more)
     monkeypatch.setattr(mapping, "_READS_OF_ROUND", 14)
-    monkeypatch.setattr(mapping, "_READS_OF_PIECE", 3)
-    monkeypatch.setattr(mapping, "_WORDS_OF_PIECE", 1000)
+    monkeypatch.setattr(mapping, "_READS_OF_BATCH", 3)
+    monkeypatch.setattr(mapping, "_WORDS_OF_BATCH", 1000)
     align_reads(*files, tmp_path / "two.sam", WITHIN, threads=2, **more)
     assert (tmp_path / "one.sam").read_bytes() == (tmp_path / "two.sam").read_bytes()
 
@@ -251,7 +251,7 @@ def test_fragments_may_be_given_and_are_assumed_of_few_pairs(genome, tmp_path):
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", ones)
     more = {"mates": fastq(tmp_path / "2.fq", others), "format": "sam", "device": "cpu"}
     summary = align_reads(*files, tmp_path / "o.sam", WITHIN, **more)
-    assert "Mates belong together from 0 to 1,000 letters, assumed: fewer than 20 pairs are placed well" in summary.messages
+    assert "Mates belong together from 0 to 1,000 bases, assumed: fewer than 20 pairs are placed well" in summary.messages
     assert all(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])
     align_reads(*files, tmp_path / "o.sam", WITHIN.changed(minimum_insert=100, maximum_insert=300), **more)
     assert not any(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])

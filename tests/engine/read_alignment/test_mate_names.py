@@ -160,7 +160,7 @@ def test_other_files_are_not_interleaved(names: list[str]) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_the_size_of_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(mate_names, "_NAMES_OF_PIECE", size)
+    monkeypatch.setattr(mate_names, "_NAMES_OF_BATCH", size)
     ones, others = (Texts.from_strings([f"{name}.{end}" for name in names]) for end, names in ((1, "abcdefg"), (2, "abxdegf")))
     assert other_names(ones, others).tolist() == [2, 5, 6]
     assert find_mates(ones, others).tolist() == [0, 1, -1, 3, 4, 6, 5]

@@ -47,7 +47,7 @@ def small(monkeypatch):
     monkeypatch.setattr(records, "_ROWS", 1 << 7)
     monkeypatch.setattr(records, "_COPIED_BYTES", 1 << 14)
     monkeypatch.setattr(results, "ROW_GROUP", 1 << 8)
-    monkeypatch.setattr(sequences, "_PAIRS_OF_PIECE", 100)
+    monkeypatch.setattr(sequences, "_PAIRS_OF_BATCH", 100)
 
 
 def written(genome, reads: Path, mates: Path | None, folder: Path) -> dict[str, bytes]:
@@ -97,7 +97,7 @@ def test_columns_of_reads_are_mapped_where_there_is_a_folder(genome, tmp_path, p
     for one, other in (
         (mapped.sequences.codes, held.sequences.codes),
         (mapped.qualities, held.qualities),
-        (mapped.names.letters, held.names.letters),
+        (mapped.names.characters, held.names.characters),
     ):
         np.testing.assert_array_equal(one, other)
     assert mapped.names.strings() == held.names.strings() and mapped.sequences.codes.base is not None

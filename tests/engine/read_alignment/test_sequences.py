@@ -9,7 +9,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.sequences import check_sorts, gap_rules, nucleotide_matrix, read_sequences, with_other_strands
-from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, read_matrix
 from proteoscope.kernels.gapsmis_layouts import Sequences
 
 BASES = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "B": "CGT", "N": "ACGT"}
@@ -22,7 +22,7 @@ def read(tmp_path, text, name="some.fasta"):
 
 
 def letters_of(sequences):
-    return "".join(LETTERS[code] for code in sequences.codes)
+    return "".join(SYMBOLS[code] for code in sequences.codes)
 
 
 def test_a_u_is_a_t_and_case_does_not_count(tmp_path):
@@ -40,7 +40,7 @@ def test_letters_of_several_bases_are_of_nucleotides_where_no_other_is_there(tmp
 
 
 def test_letters_that_are_no_nucleotides_are_told_by_place(tmp_path):
-    with pytest.raises(InputError, match=r"'E' at position 3 of second is no nucleotide"):
+    with pytest.raises(InputError, match=r"'E' at position 3 of second is not a nucleotide"):
         read(tmp_path, f">first\n{'ACGT' * 10}\n>second\nACEGT\n")
 
 
@@ -59,7 +59,7 @@ def test_letters_of_several_bases_score_what_these_score_on_average_rounded_down
     for one, bases in BASES.items():
         for other, others in BASES.items():
             mean = np.mean([match if a == b else mismatch for a in bases for b in others])
-            assert scores[LETTERS.index(one), LETTERS.index(other)] == np.floor(mean), one + other
+            assert scores[SYMBOLS.index(one), SYMBOLS.index(other)] == np.floor(mean), one + other
 
 
 def test_the_other_strand_of_the_other_strand_is_the_sequence(tmp_path):

@@ -64,7 +64,7 @@ def stacked(found: list[tuple[int, str, str, int, int]]) -> Stack:
 
 
 def rows(stack: Stack) -> list[str]:
-    return [np.where(row == 0, ord(" "), row).astype(np.uint8).tobytes().decode() for row in stack.letters]
+    return [np.where(row == 0, ord(" "), row).astype(np.uint8).tobytes().decode() for row in stack.symbols]
 
 
 def parsed(stack: Stack, format: str) -> list[Align.Alignment]:

@@ -57,9 +57,9 @@ def test_kept_chains_are_those_of_the_files_in_the_same_order(folder, own_cache)
     expected = read_chains(sources_of([folder]), Progress(), 2)
     assert len(expected.messages) == 1
     assert_same(kept(folder), expected)
-    assert len(index_store("structures").kept()) == 1
+    assert len(index_store("structures").indexes()) == 1
     assert_same(kept(folder), expected)
-    assert len(index_store("structures").kept()) == 1
+    assert len(index_store("structures").indexes()) == 1
 
 
 def test_a_file_with_other_content_is_read_anew(folder, own_cache):
@@ -71,7 +71,7 @@ def test_a_file_with_other_content_is_read_anew(folder, own_cache):
 @pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
 def test_what_is_kept_and_unsound_is_told_and_made_again(name, folder, own_cache):
     expected = kept(folder)
-    (found,) = index_store("structures").kept()
+    (found,) = index_store("structures").indexes()
     manifest = found.folder / index_stores._MANIFEST
     told = json.loads(manifest.read_text())
     path = found.folder / name
@@ -94,14 +94,14 @@ def test_a_disk_that_refuses_leaves_the_chains_in_memory(folder, tmp_path, monke
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     progress = RecordingProgress(Progress())
     assert_same(kept(folder, progress), read_chains(sources_of([folder]), Progress(), 2))
-    assert any("could not be kept" in text for text in progress.messages)
+    assert any("could not be cached" in text for text in progress.messages)
 
 
 def test_a_named_file_that_cannot_be_read_is_an_error_and_nothing_is_kept(folder, own_cache):
     sources = sources_of(sorted(folder.iterdir()))
     with pytest.raises(InputError, match=r"none\.pdb"):
         prepared_chains(sources, [file_digest(one.path) for one in sources], Progress(), 2)
-    assert not index_store("structures").kept()
+    assert not index_store("structures").indexes()
 
 
 def test_a_search_of_a_folder_gives_the_same_table_when_its_chains_are_kept(folder, tmp_path, own_cache):

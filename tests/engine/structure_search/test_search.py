@@ -130,7 +130,7 @@ def test_a_weight_without_a_meaning_in_the_mode_is_told(folder, tmp_path):
     for mode, is_told in (("sensitive", True), ("published", False)):
         parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), hits_per_query=1)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
-        assert any("no weight of its own" in text for text in summary.messages) == is_told
+        assert any("no weight in the sensitive mode" in text for text in summary.messages) == is_told
 
 
 def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import (
     CHAIN_COLOURS,
@@ -38,7 +38,7 @@ def chain(letters: str, name: str = "one", **columns: NDArray) -> Chains:
         ("",),
         np.array([0, n]),
         helix(n).astype(np.float32),
-        np.array([LETTERS.index(letter) for letter in letters], np.int8),
+        np.array([SYMBOLS.index(letter) for letter in letters], np.int8),
         np.ones(n, np.uint8),
         np.full(n, np.nan, np.float32),
         np.arange(1, n + 1, dtype=np.int32),

@@ -130,7 +130,7 @@ def test_a_build_goes_on_where_it_was_stopped(
     monkeypatch.setattr(handler, "check", progress.check)
     with pytest.raises(Cancelled):
         build_database([folder], tmp_path / "db", progress=handler)
-    with pytest.raises(InputError, match="no sound structure database"):
+    with pytest.raises(InputError, match="not a valid structure database"):
         open_database(tmp_path / "db")
     before = len(in_process)
     assert 0 < before < 4
@@ -174,7 +174,7 @@ def test_a_spoilt_column_is_told(folder: Path, tmp_path: Path, in_process: list[
     column = np.load(path)
     del database
     np.save(path, SPOILT[name](column))
-    with pytest.raises(InputError, match="no sound structure database"):
+    with pytest.raises(InputError, match="not a valid structure database"):
         open_database(tmp_path / "db")
     # Built again, it is whole.
     assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")

@@ -151,7 +151,7 @@ def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -
     [
         (b"", "empty"),
         (b"   \n \n", "only blanks"),
-        (b"hello\nworld\n", "no structure in a known format"),
+        (b"hello\nworld\n", "not a structure in a known format"),
         (b"<html></html>", "XML"),
         (b"PK\x03\x04\0\0\0", "zip archive"),
         (b"data_x\n_entry.id x\n", "_atom_site"),

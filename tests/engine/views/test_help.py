@@ -11,7 +11,7 @@ import pytest
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.engine.shared_names import without_private
 from proteoscope.engine.version import VERSION
-from proteoscope.engine.views.bug_report import fault_report
+from proteoscope.engine.views.bug_report import bug_report
 from proteoscope.engine.views.citations import CITATIONS, bibtex, citation_text
 from proteoscope.engine.views.glossary import glossary, matching
 
@@ -70,10 +70,10 @@ def test_folders_are_left_out_and_names_of_files_stay(said: str, left: str) -> N
 def test_a_report_names_nobody_unless_that_is_wished() -> None:
     private = f"{Path.home() / 'secret folder' / 'a.mzML'} of {getpass.getuser()}x"
     log = "\n".join(f"line {number}" for number in range(1, 501)) + f"\n{private}"
-    kept = fault_report("It stood still", ["cpu, AMD EPYC, usable"], log, with_paths=True)
+    kept = bug_report("It stood still", ["cpu, AMD EPYC, usable"], log, with_paths=True)
     assert private in kept and "line 500" in kept and "line 300\n" not in kept
     assert VERSION in kept and "numpy" in kept and "cpu, AMD EPYC, usable" in kept and "It stood still" in kept
-    hidden = fault_report("It stood still", ["cpu, AMD EPYC, usable"], log, with_paths=False)
+    hidden = bug_report("It stood still", ["cpu, AMD EPYC, usable"], log, with_paths=False)
     assert "secret folder" not in hidden and "a.mzML" in hidden and str(Path.home()) + "/" not in hidden
 
 

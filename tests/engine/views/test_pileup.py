@@ -47,7 +47,7 @@ def test_a_pile_shows_what_differs_from_the_text(tmp_path: Path) -> None:
                     differences += [(place + step, "-" if kind == "D" else None) for step in range(1, steps + 1)]
                 place += steps
             mine = pile.read == at
-            found = list(zip(pile.place[mine].tolist(), map(chr, pile.letter[mine].tolist()), strict=True))
+            found = list(zip(pile.place[mine].tolist(), map(chr, pile.symbol[mine].tolist()), strict=True))
             kept = [one for one in differences if first <= one[0] <= last]
             assert [place for place, _ in found] == [place for place, _ in kept]
             for (place, letter), (_, told) in zip(found, kept, strict=True):

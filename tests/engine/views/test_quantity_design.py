@@ -11,13 +11,13 @@ from proteoscope.engine.quantification.design import Design, read_design
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.views.quantity_design import (
     DESIGN_COLUMNS,
-    DesignFault,
+    DesignIssue,
     DesignTable,
+    check_design,
     design_text,
     files_of_runs,
     filled_down,
     guessed_design,
-    judged_design,
     pasted_cells,
     read_design_table,
 )
@@ -42,7 +42,7 @@ def test_whatever_files_are_called_the_guess_is_a_design():
     for _ in range(300):
         stems = {"".join(rng.choice("ab1_-. F2r") for _ in range(rng.randint(1, 9))) + "x" * (rng.random() < 0.3) for _ in range(6)}
         files = [f"/data/{rng.randint(0, 2)}/{stem}.mzML" for stem in sorted({stem.strip() or "a" for stem in stems})]
-        judged = judged_design(guessed_design(files), files)
+        judged = check_design(guessed_design(files), files)
         assert isinstance(judged, Design), (files, judged)
         assert sorted(part.file for part in judged.parts) == list(range(len(files)))
 
@@ -51,13 +51,13 @@ def test_a_table_is_judged_as_its_file_would_be_and_the_row_is_told(tmp_path):
     files = ["/d/a.mzML", "/d/b.mzML", "/d/c.mzML"]
     table = DesignTable(DESIGN_COLUMNS, (("a.mzML", "s1", "x", "1"), ("b.mzML", "", "", ""), ("c.mzML", "s3", "x", "2")))
     (tmp_path / "design.tsv").write_text(design_text(DesignTable(DESIGN_COLUMNS, (table.rows[0], table.rows[2]))))
-    judged = judged_design(table, files)
+    judged = check_design(table, files)
     assert judged == read_design(tmp_path / "design.tsv", files)
     assert isinstance(judged, Design) and judged.left_out == ("b.mzML",)
     wrong = DesignTable(DESIGN_COLUMNS, (*table.rows[:2], ("c.mzML", "s3", "x", "two")))
-    fault = judged_design(wrong, files)
-    assert isinstance(fault, DesignFault) and fault.row == 2 and fault.text.startswith("Row 3: 'two' is no replicate")
-    assert isinstance(judged_design(DesignTable(DESIGN_COLUMNS, ()), files), DesignFault)
+    fault = check_design(wrong, files)
+    assert isinstance(fault, DesignIssue) and fault.row == 2 and fault.text.startswith("Row 3: 'two' is no replicate")
+    assert isinstance(check_design(DesignTable(DESIGN_COLUMNS, ()), files), DesignIssue)
 
 
 def test_a_table_that_is_saved_is_loaded_again_with_columns_that_others_need(tmp_path):
@@ -93,16 +93,16 @@ def test_channels_of_a_label_have_rows_of_their_own_and_are_judged_with_it():
     table = guessed_design(files, "tmt-6")
     assert table.columns[-1] == "channel" and len(table.rows) == 18
     assert table.rows[0] == ("plex1_F1.mzML", "plex1_126", "", "", "126") and table.rows[6][1] == "plex1_126"
-    fault = judged_design(table, files, "tmt-6")
-    assert isinstance(fault, DesignFault) and fault.row == 0 and "has no condition" in fault.text
+    fault = check_design(table, files, "tmt-6")
+    assert isinstance(fault, DesignIssue) and fault.row == 0 and "has no condition" in fault.text
     filled = []
     for row in table.rows:
         condition = "a" if row[4] < "129" else "b"
         filled.append((row[0], row[1], condition, str(int(row[4][:3]) - 125 + 6 * ("plex2" in row[0])), row[4]))
     filled[17] = (filled[17][0], "", "", "", filled[17][4])
-    judged = judged_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
+    judged = check_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
     assert isinstance(judged, Design) and len(judged.samples) == 11 and judged.groups(()) == ("a", "b")
-    assert isinstance(judged_design(DesignTable(table.columns, tuple(filled)), files), DesignFault)
+    assert isinstance(check_design(DesignTable(table.columns, tuple(filled)), files), DesignIssue)
 
 
 def test_files_are_those_that_the_search_will_quantify(tmp_path):

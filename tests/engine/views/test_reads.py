@@ -52,7 +52,7 @@ def test_what_is_drawn_of_every_row_stands_in_the_files(changed: dict[str, Any],
         assert pair.subject.replace("-", "") == texts[row["text"]][0][row["text_start"] - 1 : row["text_end"]]
         assert pair.quality[pair.quality >= 0].tolist() == [ord(sign) - 33 for sign in signs]
         same = sum(one == two for one, two in zip(pair.query, pair.subject, strict=True))
-        assert row["identity"] == pytest.approx(same / len(pair)) and found.letters == (row["text_start"], row["text_end"])
+        assert row["identity"] == pytest.approx(same / len(pair)) and found.interval == (row["text_start"], row["text_end"])
     assert min(strands["+"], strands["-"]) > 10
     for held in (source, run):
         held.close()

@@ -102,7 +102,7 @@ def test_curves_count_each_threshold(compared: tuple[RunComparison, list[Identif
     for at in (0, 1, 20, 63, 100):
         sets = [accepted(one, level, float(curves.q_value[at])) for one in found]
         assert curves.runs[:, at].tolist() == [len(one) for one in sets]
-        assert (curves.shared[at], curves.found[at]) == (len(set.intersection(*sets)), len(set.union(*sets)))
+        assert (curves.shared[at], curves.combined[at]) == (len(set.intersection(*sets)), len(set.union(*sets)))
 
 
 def test_disagreements_are_spectra_with_two_accepted_answers(compared: tuple[RunComparison, list[Identification]]) -> None:

@@ -86,7 +86,7 @@ def by_definition(project: Project) -> list[dict]:
 @pytest.mark.parametrize("most_kept", [N, 0])
 def test_every_spectrum_is_a_row_with_what_is_known_of_it(project: Project, most_kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether the list is held in memory or asked of the file."""
-    monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MOST_KEPT", most_kept)
+    monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MAXIMUM_CACHED", most_kept)
     expected = by_definition(project)
     with open_run(project) as run:
         source = open_spectrum_list(run)

@@ -206,8 +206,8 @@ def test_residues_of_one_kind_have_one_colour() -> None:
 def test_gaps_and_what_is_not_aligned_have_no_colour(run: FinishedRun, scheme: str) -> None:
     stack = stacked_hits(run.tables.source("hits"), 0).stack
     found = ColouredStack.of(stack, scheme)
-    assert found.colours.shape == (*stack.letters.shape, 4) and found.grade.shape == (stack.n_columns,)
-    assert not found.colours[(stack.letters == ord("-")) | (stack.letters == 0), 3].any()
+    assert found.colours.shape == (*stack.symbols.shape, 4) and found.grade.shape == (stack.n_columns,)
+    assert not found.colours[(stack.symbols == ord("-")) | (stack.symbols == 0), 3].any()
 
 
 def test_a_place_is_told_in_words() -> None:
@@ -226,6 +226,6 @@ def test_a_place_is_told_in_words() -> None:
     ]
     assert painted.text_at(0, 4).startswith("q: E4, query E4")
     without = ColouredStack.of(painted.stack, "none", has_insertions=False)
-    assert bytes(without.letters[1, 1:4]).decode() == "C-E"
+    assert bytes(without.symbols[1, 1:4]).decode() == "C-E"
     told = [without.text_at(1, column).partition(", conservation")[0] for column in range(5)]
     assert told[1:4] == ["s: C3, query C2", "s: gap after 3, query D3", "s: E5, after an insertion, query E4"]

@@ -12,9 +12,9 @@ from tests.engine.views.trace_examples import chain, fold, query_and_hits
 def test_a_hit_is_moved_as_its_row_says_and_without_that_by_least_squares() -> None:
     query, (hit,) = query_and_hits(1, noise=0.0)
     assert hit.pairs is not None and hit.pairs.distance.max() < 1e-4
-    target = hit.found
+    target = hit.source
     for broken in ({"rotation": ""}, {"rotation": "1,0,0"}, {"translation": "nan,0,0"}, {"rotation": None}):
-        found = trace_of_hit({**hit.hit, **broken}, query.found, target)
+        found = trace_of_hit({**hit.hit, **broken}, query.source, target)
         assert np.allclose(found.position, hit.position, atol=1e-3)
 
 

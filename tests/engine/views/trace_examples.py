@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structure_search.hit_chains import FoundChain
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import cigar
@@ -39,7 +39,7 @@ def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number
         np.zeros(n, np.uint8),
         numbers + 1,
     )
-    assert set(chains.sequence(0)) <= set(LETTERS)
+    assert set(chains.sequence(0)) <= set(SYMBOLS)
     return FoundChain(chains, Path(f"/nowhere/{name}.pdb"))
 
 

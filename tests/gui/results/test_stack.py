@@ -109,7 +109,7 @@ def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> No
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
     # Insertions are hidden unless requested.
-    letters = found.stack.letters[:, ~found.stack.is_opened]
+    letters = found.stack.symbols[:, ~found.stack.is_opened]
     for scheme in [one.name for one in SCHEMES]:
         view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
         settle(view, qtbot)

@@ -38,7 +38,7 @@ def globins(shared_data: Path) -> tuple[Trace, Trace]:
 
 def test_side_chain_lies_at_its_residue(globins: tuple[Trace, Trace]) -> None:
     for trace in globins:
-        row = trace.letters.index("F")
+        row = trace.residues.index("F")
         atoms = side_chain(trace, row)
         assert atoms.name == ("CA", "CB", "CG", "CD1", "CD2", "CE1", "CE2", "CZ") and len(atoms.bonds) == 8
         assert atoms.position[0] == pytest.approx(trace.position[row], abs=1e-3)

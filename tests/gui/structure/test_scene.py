@@ -30,7 +30,7 @@ def test_selected_hit_is_replaced_and_pinned_hit_stays() -> None:
     scene.show(query, hits[1])
     assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1)]
     # The same query read again is the same.
-    scene.show(trace_of_query(query.found), hits[3])
+    scene.show(trace_of_query(query.source), hits[3])
     assert scene.query is query and len(scene.hits) == 2
     scene.unpin_others()
     assert [hit.trace for hit in scene.hits] == [hits[3]]
