@@ -88,7 +88,7 @@ def _is_one_file(path: Path, other: Path) -> bool:
 
 
 def is_on_another_share(path: PurePath, other: PurePath) -> bool:
-    r"""Return True if `other` lies on a network share of Windows (``\\\\host\\share``) on which `one` does not."""
+    r"""Return True if `other` lies on a network share of Windows (``\\\\host\\share``) on which `path` does not."""
     return other.drive.startswith("\\\\") and other.drive.casefold() != path.drive.casefold()
 
 

@@ -50,7 +50,7 @@ def publish(project: Path, run_id: str) -> None:
 
 
 def _publish(project: Path, run_id: str, source: Path, shown: Path) -> None:
-    """Move the exports of a run, and copy its record. `own`, `shown`: the folders, opened."""
+    """Move the exports of a run, and copy its record. `source`, `shown`: the opened folders."""
     record, of_run = project / RUN_JSON, project / RESULTS / run_id / RUN_JSON
     new = [path for path in sorted(source.iterdir()) if path.is_file() and not path.is_symlink()]
     # Its own may be shown already, when a kill came in between.

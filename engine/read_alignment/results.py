@@ -44,7 +44,7 @@ class AlignmentRows(NamedTuple):
     ----------
     text_of, pattern_of
         (n,) int64, indices of the reference, -1 if unmapped, and of the read.
-    found
+    alignments
         The alignments; positions in the references, and in the reads or their reverse complements.
     is_reverse
         (n,) True for reverse complements.

@@ -15,13 +15,13 @@ WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, howeve
 """Heading of counts without a certainty."""
 
 
-def counted(number: int, singular: str, several: str = "") -> str:
-    """Format a number with its noun; `several` is the plural if it is not `one` plus s.
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """Format a number with its noun; the default plural is `singular` plus s.
 
     >>> counted(1, "protein"), counted(2000, "protein"), counted(0, "query", "queries")
     ('1 protein', '2,000 proteins', '0 queries')
     """
-    return f"{number:,} {singular if number == 1 else several or singular + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 class FalseShareInterval(NamedTuple):
@@ -100,15 +100,15 @@ def warning_of_nothing(counts: Mapping[str, float], fdr: float) -> str:
 
     Parameters
     ----------
-    known : mapping
+    counts : mapping
         Certainty of its matches, see `Count.from_acceptance`.
     fdr : float
         Rate of the search.
 
     Examples
     --------
-    >>> known = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
-    >>> warning_of_nothing(known, 0.01), warning_of_nothing(known | {"targets_at_5_percent": 0}, 0.01)
+    >>> counts = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
+    >>> warning_of_nothing(counts, 0.01), warning_of_nothing(counts | {"targets_at_5_percent": 0}, 0.01)
     ('No match is accepted: 0 at 1 % FDR; 103 at 5 % FDR', '')
     """
     certainty = Count.from_acceptance(int(counts["targets"]), "match", "matches", counts, fdr).certainty

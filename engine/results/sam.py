@@ -86,12 +86,12 @@ class SamNames:
                 self._add(index, name, is_changed=index in changed)
         return list(map(self._names.__getitem__, indexes.tolist()))
 
-    def warn(self, progress: Progress, singular: str, several: str = "") -> None:
-        """Warn of replaced names, of references or of what `one` and `several` call them."""
+    def warn(self, progress: Progress, singular: str, plural: str = "") -> None:
+        """Warn of replaced names; `singular` and `plural` name the sequences."""
         if self.n_replaced:
             verb = "has another name" if self.n_replaced == 1 else "have other names"
             progress.message(
-                f"{counted(self.n_replaced, singular, several)} {verb} in SAM: characters that it does not allow are {ESCAPES}, "
+                f"{counted(self.n_replaced, singular, plural)} {verb} in SAM: characters that it does not allow are {ESCAPES}, "
                 "and names that are too long or occur twice end with the number of the sequence",
                 "warning",
             )

@@ -32,7 +32,7 @@ class ReportedHits:
 
     Attributes
     ----------
-    found
+    query_hits
         The queries with their hits.
     scores : (queries, subjects) int32
         In the order of the database.

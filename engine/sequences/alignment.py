@@ -427,7 +427,7 @@ def _ends(
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray, ...]:
-    """Return `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs."""
+    """Return the results of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs: positions, counts, CIGARs and lines."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = run_offsets(query_lengths + subject_lengths)
     steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)

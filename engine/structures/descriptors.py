@@ -97,8 +97,8 @@ class Elements:
 def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
     """Return the secondary structure elements of chains.
 
-    >>> found = elements_of(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
-    >>> found.offsets.tolist(), found.type.tolist(), found.length.tolist()
+    >>> elements = elements_of(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
+    >>> elements.offsets.tolist(), elements.type.tolist(), elements.length.tolist()
     ([0, 2, 4], [0, 1, 1, 2], [2, 2, 2, 1])
     """
     begins = np.ones(len(secondary), np.bool_)

@@ -98,7 +98,7 @@ class AnnotatedSpectrum:
         All ions looked for.
     matches
         Matched ions, one per peak.
-    found
+    is_matched
         (ions,) bool, True for matched ions, including those whose peak is labelled with another ion.
     shift
         Modification found as a mass shift, or None.

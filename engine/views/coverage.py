@@ -133,8 +133,8 @@ def cover(
     Examples
     --------
     >>> peptide = {"row": 0, "peptide": "LEK", "sequence": "LEK", "n_psms": 2, "q_value": 0.001}
-    >>> found = cover("P1", "MAIEKR", [peptide])
-    >>> [(one.start, one.end) for one in found.peptides], found.fraction
+    >>> coverage = cover("P1", "MAIEKR", [peptide])
+    >>> [(peptide.start, peptide.end) for peptide in coverage.peptides], coverage.fraction
     ([(2, 5)], 0.5)
     """
     alike = sequence.replace("I", "L")
@@ -173,7 +173,7 @@ def covered_by(
 
     Parameters
     ----------
-    found
+    peptides
         First residue from 0, end (excluded), and a peptide as for `cover`.
     is_shown
         Selects the modifications to mark.
@@ -223,10 +223,10 @@ def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[Pr
 def with_found_modifications(coverage: Coverage) -> Coverage:
     """Return the coverage with `is_found` set on modification features that a peptide carries at that residue or end.
 
-    >>> one = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
+    >>> phosphorylation = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
     >>> peptide = {"row": 0, "peptide": "S[Phospho]EK", "sequence": "SEK", "n_psms": 2, "q_value": 0.001}
-    >>> found = with_found_modifications(replace(cover("P1", "MASEKR", [peptide]), features=(one,)))
-    >>> found.features[0].text
+    >>> coverage = with_found_modifications(replace(cover("P1", "MASEKR", [peptide]), features=(phosphorylation,)))
+    >>> coverage.features[0].text
     'modified residue: Phosphoserine; by PKA (residue 3, found)'
     """
 
@@ -244,8 +244,8 @@ def with_found_modifications(coverage: Coverage) -> Coverage:
 def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:
     """Assign the features of some groups to lines, group by group, with at most `LANES_OF_GROUP` lines each; the last is shared.
 
-    >>> one, other = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
-    >>> [(lane, feature.kind) for lane, feature in feature_lanes([other, one, one], FEATURE_GROUPS)]
+    >>> chain, helix = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
+    >>> [(lane, feature.kind) for lane, feature in feature_lanes([helix, chain, chain], FEATURE_GROUPS)]
     [(0, 'chain'), (1, 'chain'), (2, 'helix')]
     """
     placed: list[tuple[int, ProteinFeature]] = []

@@ -295,7 +295,7 @@ class ShownStructure:
 
     Attributes
     ----------
-    found
+    trace
         The chain from its file, or None if the file is missing.
     note
         Reason if it is missing.

@@ -113,7 +113,7 @@ class ReadSummary:
 
     Attributes
     ----------
-    known
+    filled
         Columns that are hidden by default but filled in this run.
     """
 

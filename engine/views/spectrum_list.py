@@ -51,10 +51,10 @@ _NEAR = 0.01
 
 
 def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
-    """Return the columns of a list of spectra; `found` is the status, the others describe their columns."""
+    """Return the columns of a list of spectra; `column` is the status, the others describe their columns."""
     places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
-    identified = Column("is_identified", meaning="Whether it is known what it is", kind="truth")
+    identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")
     return Table.of(
         _NAME,
         "Spectra",

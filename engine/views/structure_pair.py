@@ -138,7 +138,7 @@ class StructurePair(AlignedPair):
             Residues of both.
         hit
             Row of the hit.
-        found
+        chains
             Both chains, or None.
         note
             Reason for missing chains.

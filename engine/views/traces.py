@@ -78,7 +78,7 @@ class Trace:
         Name of the chain.
     position
         (n, 3) float32, Cα in Å, NaN if invalid.
-    found
+    source
         The chain from its file.
     pairs
         Aligned pairs with the query, None for the query.
