@@ -76,7 +76,7 @@ class Input:
     name
         In requests, and the kind under which a run records them.
     title
-        Of their card in the window.
+        Title of the input in the window.
     content
         Content of the files, which decides the slot of dropped files.
     also
@@ -246,9 +246,9 @@ class Export:
     files
         Names of those in a folder, where they are fixed.
     has_queries
-        True if it can be of the hits of one query alone.
+        True if it can be restricted to the hits of one query.
     is_library
-        True if it is a spectral library of what was identified.
+        True if it is a spectral library of the identified peptides.
     has_acceptance
         True if it can be limited to the rows that are accepted at the false discovery rate of the run.
     structure_folders
@@ -291,7 +291,7 @@ class Command(NamedTuple):
 
 
 class CachedIndexKind(NamedTuple):
-    """A kind of indexes in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and what they are, in words."""
+    """A kind of indexes in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and its title."""
 
     name: str
     title: str
@@ -323,10 +323,10 @@ class SearchRequest:
     out, format
         The file for the results of a search that writes one, and its format.
     device
-        ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable GPUs
-        and the processor together).
+        ``auto`` (all usable GPUs, else the CPU), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable GPUs
+        and the CPU together).
     threads
-        Of the processor, all when None.
+        CPU threads; all by default.
     resume
         The id of a run of the project that was stopped and is to go on; `proteoscope.engine.resumption.resumed_request` makes such a
         request.
@@ -363,7 +363,7 @@ class SearchRequest:
         return None if value is None else Path(value)
 
     def outputs(self, *names: str) -> list[Path]:
-        """Return the files to write in addition to the project: `out`, and those of options with these names."""
+        """Return the files to write in addition to the project: `out`, and the values of these options."""
         return [Path(path) for path in (self.out, *(self.path(name) for name in names)) if path is not None]
 
     def folder(self, name: str) -> Path | None:
@@ -420,7 +420,7 @@ class Fitting(Protocol):
         """Return the name of the preset that suits the inputs, or ''."""
 
     def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-        """Return why what is given does not go together, or ''."""
+        """Return the reason why inputs and settings do not fit together, or ''."""
 
 
 @dataclass(frozen=True)
@@ -439,11 +439,11 @@ class Search:
     question
         Of a scientist, that it answers.
     purpose
-        What it is for, in a sentence.
+        Purpose, in a sentence.
     description, epilog
         Of the sub-command.
     job
-        What is done with which inputs, as ``Search {queries} in {database}``.
+        Description with its inputs, such as ``Search {queries} in {database}``.
     icon
         The name of one that ships.
     parameters
@@ -466,10 +466,10 @@ class Search:
     stored
         Returns the additional tables of its runs, likewise.
     fitting
-        Returns the module that says which preset suits what is given, and what does not fit; of a search whose inputs are sequences. None
-        where the usual preset suits all.
+        Returns the module that suggests presets for the inputs and reports unsuitable ones, for searches of sequences. None if the
+        default preset suits all.
     advising
-        Returns the function that says which preset suits files of spectra better than what is chosen
+        Returns the function that suggests a preset that suits files of spectra better than the selected one
         (`proteoscope.engine.parameters.PresetAdvice`), of the kind, what files are of (`proteoscope.engine.formats.spectra_content`), and
         the parameters. None if presets do not depend on files.
     methods
@@ -477,7 +477,7 @@ class Search:
         searches have in common does.
     pages
         Returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder, progress;
-        the paths); None where there are none but those of every search.
+        the paths); None if there are only the pages common to all searches.
     workload_types
         Types of workloads that the search computes on devices, each by its name and a callable that returns its
         `proteoscope.engine.execution.workload.WorkloadType`; they are registered with the entry. Searches that share a type share the pair.
@@ -564,7 +564,7 @@ class Search:
         Raises
         ------
         InputError, ParameterError
-            There is no such preset, or it holds what the search does not take.
+            The preset does not exist, or has parameters of another search.
         """
         if not preset:
             return self.model()

@@ -95,14 +95,14 @@ def warn_escaped_names(progress: Progress, path: str | Path, n: int) -> None:
 class NameCharacters:
     """Characters that a format allows in names.
 
-    Different names stay different: the percent sign of a name is escaped where it would look like an escape.
+    Different names stay different: the percent sign of a name is escaped where it could be read as an escape.
 
     Parameters
     ----------
     allowed : bytes
         Bytes of UTF-8.
     not_first : bytes
-        Those of them that no name may begin with.
+        Allowed characters that may not begin a name.
     """
 
     def __init__(self, allowed: bytes, not_first: bytes = b"") -> None:
@@ -112,7 +112,7 @@ class NameCharacters:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        # Escapes of control characters are those of the readers, and stay.
+        # Escapes of control characters come from the readers, and remain.
         escaped = {*np.flatnonzero(~self.is_allowed & ~_IS_CONTROL).tolist(), *self._not_first, _PERCENT}
         codes = b"|".join(b"%02X" % byte for byte in sorted(escaped))
         refused = b"".join(b"\\x%02x" % byte for byte in np.flatnonzero(~self.is_allowed).tolist())

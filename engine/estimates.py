@@ -4,7 +4,7 @@ From counts to seconds, in the order of this module:
 
 1. `expected` checks a request and returns its `Expectation`: workloads, seconds of the host, memory and counts, by the module `workload`
    of the search.
-2. `predicted_run` adds the seconds of the workloads, by the calibration of each device or of one that ships (`_on_devices`), to those of
+2. `predicted_run` adds the seconds of the workloads, by the calibration of each device or a shipped one (`_on_devices`), to the seconds of
    the host (`_steps`). Recent runs on this machine correct the steps (`StepHistory`).
 3. `estimate` compares devices. `faster_device_rule` is the only place that decides whether a GPU is worth its start.
 4. `proteoscope.engine.views.estimates` words the result.
@@ -48,13 +48,13 @@ __all__ = [
 
 STEPS = ("read", "index", "plan", "score", "report")
 _START_SECONDS = 0.4  # not in any step: imports
-_BASE_BYTES = 250e6  # of the program with what it has loaded
+_BASE_BYTES = 250e6  # of the program with its loaded modules
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # sorts that a file shows by its beginning
 _WITHOUT_SECONDS = 0.02  # of the host's work outside kernels, where these could not be measured
 
 
 class ExpectedWork(NamedTuple):
-    """Work of a type: its size as a GPU or CPU (None) counts it, and the bytes that a GPU holds at once.
+    """Work of a type: its size as a GPU or CPU (None) counts it, and the bytes that a GPU holds simultaneously.
 
     By default, all bytes that are transferred to and from it.
     """
@@ -160,7 +160,7 @@ class Estimate:
 
 
 def expected(search: Search, request: SearchRequest) -> Expectation:
-    """Return what the search expects of a request.
+    """Return the expected workload of a request.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def _expected(load: WorkloadEstimator, request: SearchRequest) -> Expectation:
 
 
 def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
-    """Return what a kind of search expects, or None where it cannot be estimated; the search itself reports what is wrong."""
+    """Return the expected workload of a search, or None if it cannot be estimated; the search itself reports errors."""
     try:
         return _expected(WORKLOAD_ESTIMATORS[kind], request) if kind in WORKLOAD_ESTIMATORS else None
     except (ProteoscopeError, OSError, ValueError, ArithmeticError):
@@ -262,7 +262,7 @@ def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParame
 
 
 def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequence[DeviceParameters], threads: int) -> dict[str, float]:
-    """Return the seconds of each step. All GPUs are opened at once, while files are read."""
+    """Return the seconds of each step. All GPUs are opened concurrently while files are read."""
     steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
     steps["score"] += sum(on_devices.seconds.values())
     return steps | {"start": _START_SECONDS + max((parameter.start for parameter in parameters if not parameter.is_processor), default=0.0)}
@@ -300,7 +300,7 @@ def _device_title(device: Device) -> str:
 
 
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
-    """Return the estimate of a request on its device; with `compares` also that of the CPU alone, or of the unused GPU.
+    """Return the estimate of a request on its device; with `compares` also an estimate for only the CPU, or for the unused GPU.
 
     Raises
     ------
@@ -322,9 +322,9 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     compared = predicted_run(search.kind, expectation, other, threads)
     result = replace(result, alternatives={other.name: round(compared.seconds, 3)})
     if device is not requested:
-        return _with_note(result, "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)")
+        return _with_note(result, "the CPU is used, since it should finish before a GPU is ready (--device cuda uses the GPU)")
     if compared.seconds < result.seconds:
-        return _with_note(result, "the processor alone would be done sooner: a GPU is not worth its start here (--device cpu)")
+        return _with_note(result, "the CPU would finish sooner: starting a GPU does not pay here (--device cpu)")
     return result
 
 
@@ -335,7 +335,7 @@ def _with_note(estimated: Estimate, note: str) -> Estimate:
 def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Callable[[Callable[[], Device]], Device] | None:
     """Return the rule that chooses the device ``auto`` for `proteoscope.engine.execution.device_lookup.DeviceLookup`.
 
-    It takes the processor where that should be done before a GPU is ready, and does not look for GPUs where no GPU could be. Tables do not
+    It uses the CPU if that should finish before a GPU is ready, and does not detect GPUs where none could be ready in time. Tables do not
     depend on it. None where the request names a device.
     """
     if request.device != "auto" or request.workers:
@@ -349,7 +349,7 @@ def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Calla
 
 
 def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: Callable[[], Device]) -> Device:
-    """Return the device of `resolve`, or the processor where that alone should be done before it."""
+    """Return the device of `resolve`, or the CPU if it should finish sooner."""
     alone = predicted_run(kind, expectation, processor(), threads)
     # A GPU saves at most the seconds of the workloads, or of the whole step where these are not counted.
     on_threads = sum(alone.works.values()) if alone.works else alone.raw_steps["score"]

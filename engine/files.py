@@ -165,7 +165,7 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """Return a new temporary name in the folder of `path`, without a lock: the caller removes what a killed process leaves there."""
+    """Return a new temporary name in the folder of `path`, without a lock: the caller removes leftovers of killed processes."""
     return path.with_name(f".{_shortened(path.name)}.{secrets.token_hex(_RANDOM_BYTES)}{_SUFFIX}")
 
 
@@ -247,7 +247,7 @@ def scratch_folder() -> Iterator[Path]:
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files and folders that killed processes of this user left in `folder`.
 
-    Only names made by this program with a free lock are removed: running processes hold their locks. Links are not followed.
+    Only names of this program with a free lock are removed: running processes hold their locks. Links are not followed.
     """
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if _is_lock_name(entry.name))

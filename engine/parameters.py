@@ -95,7 +95,7 @@ def parameter(
     zero : str
         Word that forms and run pages show in place of 0, such as "automatic".
     bounds : Any
-        Those of pydantic (ge, le, gt, lt, min_length …).
+        Constraints of pydantic (ge, le, gt, lt, min_length …).
     """
     extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor, "zero": zero}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)

@@ -1,7 +1,7 @@
-"""Stopped runs that are resumed: the request of a run, as its checkpoint records it and as it is made again.
+"""Stopped runs that are resumed: the request of a run, as recorded in its checkpoint and as restored.
 
-A run is resumed only with the same files, parameters and version of the program: then its checkpoint holds what it would compute again.
-All of this is read from the checkpoint in the user's own cache, nothing from the project, which may be untrusted.
+A run is resumed only with the same files, parameters and version of the program, with which the stored
+results equal recomputed ones. All of this is read from the checkpoint in the user's own cache, nothing from the project, which may be untrusted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> 
         "device": request.device,
         "threads": request.threads,
     }
-    # A script may give paths as such.
+    # A script may give Path objects.
     described: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return described
 
@@ -122,7 +122,7 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
 
 @dataclass(frozen=True)
 class StoppedRun:
-    """A run that was stopped and can go on.
+    """A stopped run that can be resumed.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Common work of all searches: checked inputs, project and run, device, log, clock, and the record of what was done."""
+"""Common work of all searches: checked inputs, project and run, device, log, clock, and the record of the run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class RunSpec:
     required
         Kinds of files without which it does nothing, and an example of each as the command line names it.
     inputs
-        All files that it reads, by kind, in the order of the record; those of the request when None.
+        All files that it reads, by kind, in the order of the record; by default the files of the request.
     are_distinct
         True if a file may be given only once, and not even as two kinds.
     outputs
@@ -128,7 +128,7 @@ def _check_file(path: Path) -> None:
 
 @dataclass
 class SearchRun(Generic[Read]):
-    """A running search; made by `search_run`.
+    """A running search, created by `search_run`.
 
     Attributes
     ----------
@@ -243,12 +243,12 @@ class SearchRun(Generic[Read]):
         }
 
     def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:
-        """Write down what was done and what it cost, as ``run.json`` of the run: the last that a search does.
+        """Record the run and its costs as ``run.json``, the last step of a search.
 
         Parameters
         ----------
         counts
-            Of what was searched and found.
+            Counts of searched items and results.
         message
             The same in a sentence.
         exports
@@ -325,7 +325,7 @@ def _log_device(device: Device, requested: str, progress: Progress, *, is_passed
             if gpu.numbers and not gpu.usable:
                 progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
             elif gpu.numbers and is_passed_over:
-                progress.message(f"{gpu.name} is not used: the processor should be done before it is ready (--device cuda takes it)")
+                progress.message(f"{gpu.name} is not used: the CPU should finish before it is ready (--device cuda uses it)")
 
 
 @contextmanager
@@ -362,7 +362,7 @@ def search_run(
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct, in one sentence.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled.
     """
@@ -440,7 +440,7 @@ def project_run(
 
 
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
-    """Return the checkpoint of a run, with what it holds already if the run is resumed."""
+    """Return the checkpoint of a run, with its stored results if the run is resumed."""
     key, resumed = project.checkpoint_key(run.id), None
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
         resumed = CheckpointFile.open(checkpoint.path)

@@ -1,4 +1,4 @@
-"""Folders in which other users can rename what this program writes: what is done in them is done by the open folder, not by its name.
+"""Folders in which other users can rename what this program writes: they are accessed through the open folder, not by name.
 
 Between the moment at which a path is checked and that at which it is used, another user who may write on the way to it can put a link in
 its place. Where that is possible, the folder is opened, its real place is compared with the checked one, and its files are reached as
@@ -24,7 +24,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
 def real_path(path: Path) -> Path:
-    """Return a path without links: those of this user and of the system are followed.
+    """Return a path without links; links of this user and of the system are followed.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def private_folder(folder: Path) -> Iterator[Path]:
     Raises
     ------
     OSError
-        It exists, cannot be made, or was replaced while it was made.
+        It exists, cannot be created, or was replaced during creation.
     """
     folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)

@@ -18,9 +18,9 @@ __all__ = ["add_cache"]
 _CHECKPOINTS = "checkpoints"
 
 _EPILOG = """
-Indexes: {kinds}, up to 20 GB; those used last stay. A search makes again what it needs of them. Checkpoints: what
+Indexes: {kinds}, up to 20 GB; the most recently used stay. A search rebuilds those it needs. Checkpoints: what
 unfinished runs have computed, up to 20 GB and 1,000 runs, those used last; without its checkpoint a run cannot be
-resumed. Those of runs at work are not removed. PROTEOSCOPE_CACHE names another folder for all.
+resumed. Checkpoints of active runs are not removed. PROTEOSCOPE_CACHE names another folder for all.
 """
 
 
@@ -46,7 +46,7 @@ def add_cache(commands: Any) -> None:
         const="all",
         choices=("all", *kinds, _CHECKPOINTS),
         metavar="KIND",
-        help=f"remove what is in the cache: of one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
+        help=f"clear the cache: one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
     )
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_cache)
@@ -72,7 +72,7 @@ def _cache(options: argparse.Namespace) -> None:
     total = sum(index.bytes for index in listed)
     if is_list:
         for index in listed:
-            # What made it holds names of files, which may hold anything.
+            # The title contains file names, which may contain anything.
             say(f"{index.kind:<11} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
     done = "stored" if is_list else "removed"
     counts = [counted(len(indexes), "index", "indexes")] if options.clear != _CHECKPOINTS else []

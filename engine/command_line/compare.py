@@ -43,7 +43,7 @@ def add_compare(commands: Any) -> None:
         help="a run to compare, may be given several times: of each project that has one of this name; all that can be when not given",
     )
     parser.add_argument("--threshold", type=float, default=0.01, metavar="Q", help="q-value up to which items count (default: %(default)s)")
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for tables and figures, made where it is missing")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for tables and figures, created if missing")
     parser.add_argument("--mirrors", type=int, default=10, metavar="N", help="figures of spectra with two answers (default: %(default)s)")
     parser.add_argument(
         "--spreadsheet-safe",

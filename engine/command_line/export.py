@@ -45,7 +45,7 @@ def add_export(commands: Any) -> None:
         " without it, and in every other format, texts stay as they are",
     )
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
-    parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: the hits of the one of this name alone")
+    parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: only the hits of the query with this name")
     parser.add_argument(
         "--consensus",
         choices=("merged", "best"),

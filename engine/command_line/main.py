@@ -54,8 +54,8 @@ _LONG_WORD = re.compile(r"\S{1000,}")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with command-line arguments and return the exit code.
 
-    0 is success, 2 wrong usage or input, 128 plus its number a signal. Without `arguments`, those of the process are used, which then ends
-    immediately with this code.
+    0 is success, 2 wrong usage or input, 128 plus its number a signal. By default, the arguments of the process are used, which then
+    ends immediately with this code.
     """
     if arguments is None:
         end_on_interrupt()
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Numba ignores a setting that it cannot read, with a warning of ten lines.
         warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
         lighten_libraries()
-        # Imports make more than a hundred thousand objects, and none is garbage: each look for some would take 30 ms.
+        # Imports create more than a hundred thousand objects without garbage: each collection would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # once, however often this is called
@@ -105,7 +105,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(sentence)
         return _WRONG
     except OSError as error:
-        # The readers and writers turn what befalls their files into errors of ours; what is left is the output or the system itself.
+        # Readers and writers convert errors of their files; remaining errors concern the output or the system itself.
         _drop_output()
         _complain(describe_failure(error) or _system_error(error))
         return _WRONG
@@ -135,7 +135,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
                 with contextlib.suppress(OSError):
                     stream.flush()
         os._exit(outcome[0])
-    # DuckDB's binding counts what is left of it then, and would print that it leaked.
+    # DuckDB's binding counts its remaining objects then, and would print that they leaked.
     if "duckdb" not in sys.modules:
         gc.freeze()
 
@@ -192,7 +192,7 @@ def parser_of(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 
 def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """Return the parser and those of its sub-commands by name."""
+    """Return the parser, and the parsers of its sub-commands by name."""
     parser = _Parser(
         prog="proteoscope", description="Protein evidence from mass spectra. Without arguments, or with 'open FILE...', the window opens."
     )

@@ -1,4 +1,4 @@
-"""The sub-commands that run a search, made from the list of searches."""
+"""Sub-commands of all searches, derived from the list of searches."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
             parser, search_input, takes_several=search_input.several and (bool(search_input.option) or search_input is positional[-1])
         )
     if search.writes == "project":
-        parser.add_argument("--out", required=True, metavar="DIR", help="project folder, made where it does not exist")
+        parser.add_argument("--out", required=True, metavar="DIR", help="project folder, created if missing")
     elif search.writes == "given project":
         parser.add_argument("--out", type=output_name, metavar="FILE", help="also write the table of results here; - for standard output")
     else:
@@ -95,7 +95,7 @@ def _add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_se
 
 
 def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
-    """Add the options that every search has, and those of this one's own; `preset`: the one to begin with, where not the usual one."""
+    """Add the options common to all searches and the options of this one; `preset`: default preset if not the usual one."""
     usual = preset or search.preset
     parser.add_argument(
         "--preset",
@@ -124,10 +124,10 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         "--device",
         default="auto",
         metavar="auto|cpu|cuda|cuda:N|all",
-        help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
+        help="device: auto, all usable GPUs or else the CPU; cuda, the first usable GPU; all, the GPUs and the CPU"
         " together (default: %(default)s)",
     )
-    parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
+    parser.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads (default: all)")
     of_workers = "compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
     of_certificates = "certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
     helps = (f"{of_workers} (see docs/cluster.md)", of_certificates) if search.takes_workers else (argparse.SUPPRESS,) * 2
@@ -207,14 +207,14 @@ def thread_count(text: str) -> int:
 
 
 def run_search(search: Search, options: argparse.Namespace) -> Summary:
-    """Run a search as the arguments say, print what it found, and give that back."""
+    """Run a search according to the arguments, print its results, and return the summary."""
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
     parameters, preset = _parameters_of(search, options)
     writes_file = search.writes != "project" and options.out is not None
     others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
-        raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
+        raise ParameterError("standard output takes only the results; give other files a name, and leave out --json with --out -")
     output = output_file(options.out) if writes_file else nullcontext()
     with output as out, terminal_progress(is_quiet=options.quiet or options.json) as progress:
         if not options.preset and preset != search.preset:
@@ -279,7 +279,7 @@ def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping
 
 def begin_gpus(requested: str) -> None:
     """Start GPU detection and driver initialisation in a separate process while modules are loaded; ``auto`` may still select the CPU."""
-    import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it at once, one could see it incomplete
+    import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it concurrently, one could see it incomplete
 
     threading.Thread(target=_look_for_gpus, args=(requested,), daemon=True).start()
 
@@ -296,7 +296,7 @@ def _paths(given: str | Sequence[str] | None) -> list[Path]:
 
 
 def print_summary(search: Search, summary: Summary, out: str | None) -> None:
-    """Print what a search found; `out`: the file of its results, where it wrote one."""
+    """Print the results of a search; `out`: its results file, if any."""
     for line in summary.lines():
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())

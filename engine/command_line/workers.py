@@ -37,10 +37,12 @@ def add_workers(commands: Any) -> None:
     scheduler.set_defaults(command=_run_scheduler)
     start = subcommands.add_parser("start", help="run workers on this machine until they are interrupted: one for each GPU, else one")
     start.add_argument("address", metavar=_ADDRESS, help="of the scheduler")
-    start.add_argument("--certificates", metavar="DIR", help="the folder of the certificates; - for those of a run, on standard input")
+    start.add_argument(
+        "--certificates", metavar="DIR", help="folder of the certificates; - reads the certificates of a run from standard input"
+    )
     start.add_argument("--count", type=thread_count, metavar="N", help="number of workers (default: one for each GPU, else one)")
-    start.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor for all of them together (default: all)")
-    start.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="what they compute with (default: %(default)s)")
+    start.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads for all workers together (default: all)")
+    start.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="device of the workers (default: %(default)s)")
     start.set_defaults(command=_start_workers)
 
 

@@ -182,7 +182,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 class _Evidence:
-    """Residues of proteins and chains, looked up by number: each kind of row is sorted once."""
+    """Residues of proteins and chains by number; each table is sorted once."""
 
     def __init__(self, residues: Any, mapped: Any) -> None:
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
@@ -287,7 +287,7 @@ class NamedStructures:
         for path in named:
             if (path / DATABASE_FILE).is_file():
                 reason = "is a structure database, which holds no atoms to export"
-                raise InputError(path, reason, remedy="Name the files that it was made from")
+                raise InputError(path, reason, remedy="Give the source files of the run")
         self._of_name: dict[str, list[Path]] = defaultdict(list)
         for path in structure_files(named, progress):
             self._of_name[path.name].append(path.absolute())

@@ -40,7 +40,7 @@ class Conservation:
     n_of_protein : (proteins,) int64
         Homologues of each.
     n_of_residue : (r,) int64
-        Those of them that have a residue there, of all residues of all proteins.
+        Number of homologues with a residue at each position of all proteins.
     of_residue : (r,) float64
         Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`) in the stack of the protein and its homologues, 0 to 1; NaN
         where these are fewer than `FEWEST_HOMOLOGUES`.

@@ -154,7 +154,7 @@ class IdentifiedPeptides:
 
 
 class ProteinEntry(NamedTuple):
-    """The first protein of a group: accession, names of the others, what the database says of it, its residues, q-value of the group."""
+    """The first protein of a group: accession, names of the other proteins, description, sequence, q-value of the group."""
 
     accession: str
     others: tuple[str, ...]
@@ -187,7 +187,7 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     Raises
     ------
     InputError
-        A table is not what it should be.
+        A table is damaged.
     """
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
@@ -237,14 +237,14 @@ def _precursor_intensities(path: Path) -> NDArray[np.float64]:
     """Return the precursor intensity of each spectrum of a run; NaN if unknown."""
     with TableFile(path, SPECTRA, ("precursor_intensity",), remedy=_REMEDY) as source:
         result = _numbers(source.read(("precursor_intensity",))["precursor_intensity"])
-    # MGF files have 0 for what is not known.
+    # MGF files write 0 for unknown values.
     return np.where(result > 0, result, np.nan)
 
 
 def _of_forms(
     form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return spectra, the least q-value and the intensity of n peptidoforms, from those of each spectrum."""
+    """Return the number of spectra, the minimum q-value and the intensity of n peptidoforms from the values of each spectrum."""
     least = np.full(n, np.inf)
     np.minimum.at(least, form, q_value)
     return np.bincount(form, minlength=n), least, known_sums(form, intensity, n)
@@ -387,6 +387,6 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise ParameterError(
-            f"proteins = '{missing[0]:.60}'{more}: no protein group of the run has it; accessions are those of the proteins table"
+            f"proteins = '{missing[0]:.60}'{more}: no protein group of the run has it; use accessions of the proteins table"
         )
     return result

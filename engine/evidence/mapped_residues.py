@@ -79,7 +79,7 @@ class MappedRows:
     chain
         Number of the mapped chain.
     place
-        Residue among those of all proteins.
+        Index of the residue among the residues of all proteins.
     position
         Position in the protein, from 0.
     row

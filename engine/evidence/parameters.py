@@ -26,13 +26,13 @@ class EvidenceParameters(SearchParameters):
         (),
         title="Proteins",
         group=_WHICH,
-        help="Accessions of the proteins that are looked at, commas between; all where it is empty.",
+        help="Comma-separated accessions of the analysed proteins; all if empty.",
     )
     psm_fdr: float = parameter(
         0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are evidence."
     )
     protein_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are looked at."
+        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are analysed."
     )
     chains_per_protein: int = parameter(
         3,

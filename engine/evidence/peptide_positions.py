@@ -1,4 +1,4 @@
-"""Places of peptides in proteins, and what is known of each residue by them."""
+"""Positions of peptides in proteins, and the evidence of each residue."""
 
 from __future__ import annotations
 

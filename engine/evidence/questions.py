@@ -28,15 +28,15 @@ __all__ = [
 ]
 
 _PEPTIDE_LENGTHS = 7, 30
-_PEPTIDE_MASS = 4600.0  # Da, about what is fragmented well
+_PEPTIDE_MASS = 4600.0  # Da, peptides that usually fragment well
 _NO_CUT = ("no cleavage", "unspecific cleavage", "peptidase K")
 _EQUIVALENT_ENZYMES = (
     "Trypsin/P",
     "Lys-C/P",
     "V8-E",
-)  # the same enzymes as others of the list by another rule: of no further use to who looks for one
+)  # equal to other enzymes of the list by another rule
 _MAXIMUM_HOLDERS = 100  # proteins of a peptide; with more, it does not help to distinguish them
-_MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines whose pairs are looked at
+_MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines of a protein whose pairs are measured
 _BLOCK = 1 << 20  # distances that are computed together
 
 
@@ -228,7 +228,9 @@ def near_pairs(
         progress.advance(1)
     if n_cut:
         chains = f"{n_cut} {'chain has' if n_cut == 1 else 'chains have'}"
-        progress.message(f"{chains} more than {_MAXIMUM_OF_A_PROTEIN} modified residues and lysines: contacts are those of the first ones")
+        progress.message(
+            f"{chains} more than {_MAXIMUM_OF_A_PROTEIN} modified residues and lysines: contacts are only computed for the first ones"
+        )
     none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     first_rows, other, alpha, atoms = (np.concatenate(column) for column in zip(none, *parts, strict=True))
     return Pairs(first_rows, other, is_site[rows.place[first_rows]] | is_site[rows.place[other]], alpha, atoms)
@@ -277,7 +279,7 @@ def missed_stretches(
     text = "*".join(protein.sequence for protein in proteins)
     masses = np.append(RESIDUE_MASS, np.nan)[np.minimum(np.frombuffer(text.encode(), np.uint8) - ord("A"), 26)]
     in_text = np.arange(len(is_missed)) + residues.protein
-    progress.stage("Cutting what was never seen", len(names))
+    progress.stage("Digesting unobserved stretches", len(names))
     n_seen = np.zeros((len(first), len(names)), np.int64)
     for k, name in enumerate(names):
         seen = _visible(text, masses, name)[in_text]

@@ -41,7 +41,7 @@ def near_chains(
     Parameters
     ----------
     remote
-        The chains with their descriptors, by the same numbers; None where none is looked for by its fold.
+        The chains with their descriptors, by the same numbers; None unless remote chains are searched.
 
     Raises
     ------

@@ -75,7 +75,7 @@ def evidence_of_residues(
     parameters: EvidenceParameters,
     resources: Resources,
 ) -> Evidence:
-    """Return what is known of each residue by its peptides and its near chains.
+    """Return the evidence of each residue from peptides and similar chains.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled the search.
     """
@@ -116,7 +116,7 @@ def _check_identification(peptides: IdentifiedPeptides, proteins: list[ProteinEn
 
 
 def _opened(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[Any]) -> tuple[ChainFiles, DescribedChains | None]:
-    """Return the chains and, where remote ones are looked for, their descriptors."""
+    """Return the chains and, if remote chains are searched, their descriptors."""
     structures, folder = open_files(source, run.progress, run.threads), source.folder
     for text in structures.messages:
         run.progress.message(text, "warning")

@@ -42,7 +42,7 @@ _AUTHOR = Column(
 _EXPOSURE = Column(
     "exposure",
     "Exposure",
-    "Part of the residue's greatest area that water touches in this chain alone",
+    "Solvent-accessible fraction of the residue's maximum area in the isolated chain",
     "percent",
     8,
     unit="%",
@@ -93,7 +93,7 @@ PROTEINS = Table.of(
     (
         _ACCESSION,
         Column("other_accessions", "Others", "Proteins that the same peptides prove", "texts", 20, is_shown=False),
-        Column("description", "Description", "What the database says of it", width=40),
+        Column("description", "Description", "Description in the database", width=40),
         Column("length", "Length", "Residues", "integer", 7, low=1),
         Column("n_peptides", "Peptides", "Peptidoforms that lie in it", "integer", 8, low=0),
         _PSMS,
@@ -173,7 +173,7 @@ CHAINS = Table.of(
         ),
         Column("through", "Found by", "Of a remote chain: the near one by whose fold it was found", width=16, is_nullable=True),
         Column("has_atoms", "Atoms", "Whether its file has more than Cα, which exposure needs", "truth", 6),
-        Column("description", "Description", "What the file says of it", width=40),
+        Column("description", "Description", "Description in the file", width=40),
         Column("path", meaning="Its file"),
     ),
     shown="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score tm_score through has_atoms "
@@ -190,7 +190,7 @@ SITES = Table.of(
         _ACCESSION,
         _POSITION,
         _RESIDUE,
-        Column("modification", "Modification", "What it carries", width=18),
+        Column("modification", "Modification", "Modification of the residue", width=18),
         Column("mass", "Mass", "Of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
         _PSMS,
         Column("n_covering", "Covered by", "PSMs of all peptides that cover the residue, with and without it", "integer", 9, low=0),
@@ -353,7 +353,7 @@ RESIDUES = Table.of(
         Column("n_peptides", meaning="Peptidoforms that cover it", kind="integer", type="int32", low=0),
         Column("n_psms", meaning="Spectra of these", kind="integer", type="int32", low=0),
         Column("q_value", meaning="The least of these", kind="probability", is_nullable=True),
-        Column("modifications", meaning="What it carries", kind="texts"),
+        Column("modifications", meaning="Modifications of the residue", kind="texts"),
         Column("n_homologues", meaning="Homologues that have a residue there", kind="integer", type="int32", low=0),
         _CONSERVATION,
     ),
@@ -388,5 +388,5 @@ STORED = (RESIDUES, MAPPED_RESIDUES)
 
 
 def file_of(table: Table) -> str:
-    """Return the name of a table in text files, distinct from those of the identification in the same project."""
+    """Return the name of a table in text files, distinct from the tables of the identification in the same project."""
     return f"evidence_{table.name}.tsv"

@@ -149,7 +149,7 @@ def converted(path: Path, vendor: VendorFormat, progress: Progress) -> Iterator[
         if converter == OPENTIMSPY:
             spectra = formats.bruker_tdf.read_tdf(path, progress)
             progress.message(
-                f"{path}: read with opentimspy, which is experimental: m/z are approximate; msconvert gives those of the vendor",
+                f"{path}: read with opentimspy, which is experimental: m/z are approximate; msconvert writes the vendor's values",
                 "warning",
             )
             formats.writing.write_spectrum_file(out, spectra, progress=progress)

@@ -56,7 +56,7 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
         require(header[1].decode() == kind.str, f"{path.name} holds {header[1].decode()} and not {kind.str}")
         length, offset = int(header[2]), len(start) + n_header
         require(offset % _ALIGNMENT == 0 and n_bytes == offset + length * kind.itemsize, f"{path.name} has another length than it says")
-        # Nothing cannot be mapped; it is as read-only as what is, so that no kernel is compiled for it alone.
+        # Empty files cannot be mapped; the array is read-only like mapped ones, so that no kernel is compiled just for it.
         return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else read_only(np.empty(0, kind))
     except (OSError, ValueError, MemoryError) as error:
         raise InvalidIndexError(f"{path.name} cannot be read ({error})") from error

@@ -105,7 +105,7 @@ class IndexStore:
     def get(
         self, parts: Mapping[str, Any], title: str, build: Callable[[Path], None], load: Callable[[Path], Index], progress: Progress
     ) -> Index:
-        """Open the index made from `parts` if stored and valid, otherwise build and store it.
+        """Open the index of `parts` if stored and valid, otherwise build and store it.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class IndexStore:
             try:
                 return load(folder)
             except InvalidIndexError as error:
-                progress.message(f"An index in the cache cannot be trusted and is made again: {error}", "warning")
+                progress.message(f"An index in the cache is invalid and is built again: {error}", "warning")
                 _discard(folder)
         with self.build(key, parts, title=title) as building:
             build(building)
@@ -146,7 +146,7 @@ class IndexStore:
         return sorted(result, key=lambda index: index.used, reverse=True)
 
     def clear(self, kind: str | None = None) -> list[CachedIndex]:
-        """Remove the indexes of a kind, or all, and what was left unfinished; those that went.
+        """Remove the indexes of a kind, or all, and unfinished ones, and return the removed indexes.
 
         Raises
         ------

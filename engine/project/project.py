@@ -83,7 +83,7 @@ def is_project(folder: Path) -> bool:
 class Project:
     """A project folder, open for reading, and for writing where the disk allows it. Safe to use from several threads.
 
-    Any number of processes may read one project, while one writes a run. Made by `create_or_open` or `open`.
+    Any number of processes may read one project, while one writes a run. Created by `create_or_open` or `open`.
     """
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
@@ -92,7 +92,7 @@ class Project:
         self.read_only = read_only
         """Whether the disk refuses writing here."""
         self.problems: tuple[str, ...] = ()
-        """What was damaged in the database when the project was opened, a sentence for each row that is left out."""
+        """Damaged rows found when the database was opened, a sentence for each row left out."""
         self._database = Database(folder / DATABASE, read_only=read_only)
         self._verified: dict[Path, tuple[int, int]] = {}
 
@@ -184,7 +184,7 @@ class Project:
         progress: Progress | None = None,
         resume: str = "",
     ) -> Iterator[Run]:
-        """Execute a run: what the block writes becomes its results if the block succeeds.
+        """Execute a run: files written by the block become its results if the block succeeds.
 
         If it raises, its files are removed and the run is recorded as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
         the error as its message; the error propagates. If the run was stopped or writing failed, its checkpoint is retained, and the error
@@ -262,7 +262,7 @@ class Project:
             lock.release()
 
     def runs(self, kind: str | None = None) -> list[RunRecord]:
-        """Return all runs that are not deleted, or those of one kind, in order of request."""
+        """Return all runs that are not deleted, optionally of one kind, in order of request."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {LISTED} ORDER BY number", (kind, kind)
@@ -276,7 +276,7 @@ class Project:
             return read_project_id(connection)
 
     def checkpoint_key(self, run: str) -> CheckpointKey:
-        """Return what the checkpoint of a run is found by."""
+        """Return the key of a run's checkpoint."""
         return CheckpointKey(self.id, self.folder, run)
 
     def checkpoint(self, run: str) -> Checkpoint | None:
@@ -345,7 +345,7 @@ class Project:
             return run_note(connection, run)
 
     def set_note(self, run: str, note: RunNote) -> None:
-        """Write of a run, in place of what was written of it.
+        """Replace the note of a run.
 
         Raises
         ------
@@ -365,7 +365,7 @@ class Project:
             return row_marks(connection, run, table, n_rows)
 
     def set_row_mark(self, run: str, table: str, row: int, mark: RowMark) -> None:
-        """Put a star and a comment on a row of a table, by its place in the file, in place of what it had; an empty mark takes it away.
+        """Set the star and comment of a row of a table, by its position in the file; an empty mark removes them.
 
         Raises
         ------
@@ -387,7 +387,7 @@ class Project:
             return row_corrections(connection, run, table, n_rows)
 
     def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
-        """Put numbers in the place of those of a row of a table, by its place in the file; none gives the row its own again.
+        """Replace numbers of a row of a table, by its position in the file; without numbers, restore the original ones.
 
         Raises
         ------
@@ -583,7 +583,7 @@ class Project:
         return inside(self.folder, *parts)
 
     def _find_problems(self) -> tuple[str, ...]:
-        """Look at every row of the database."""
+        """Read every row of the database."""
         kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
             ("runs", "id", run_record),
             ("inputs", "path", input_record),
@@ -740,7 +740,7 @@ class Project:
             remove_leftovers(folder)
 
     def _remove(self, runs: Iterable[str]) -> None:
-        """Remove runs permanently, records last, so that the next sweep removes what a kill leaves; the caller holds the lock."""
+        """Remove runs permanently, records last, so that the next sweep removes leftovers of a kill; the caller holds the lock."""
         for run_id in filter(is_run_id, runs):
             self.inside(RESULTS, run_id)
             unpublish(self.folder, run_id)

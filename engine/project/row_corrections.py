@@ -1,4 +1,4 @@
-"""Values that people put in the place of what a search has written in rows of result tables, which themselves never change."""
+"""Manual corrections of values in rows of result tables, which themselves never change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Collection of a run's result files, which its project registers all at once."""
+"""Collection of a run's result files, which its project registers together."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TableWriter:
 
 
 class Run:
-    """A run in progress; made by `Project.run`.
+    """A run in progress, created by `Project.run`.
 
     Files in the run's folder become results when the block of `Project.run` succeeds.
     """
@@ -55,9 +55,9 @@ class Run:
         self.id = run_id
         self.folder = folder
         self.message = ""
-        """What the run says about itself when it is done, in one sentence: shown in the list of runs."""
+        """Sentence on the finished run, shown in the list of runs."""
         self.device = device
-        """What the run computes on: what was chosen, until the run knows what it could use."""
+        """Device of the run: the requested one until the used one is known."""
         self._log = log
         self._written: dict[str, WrittenFile] = {}
 

@@ -19,13 +19,13 @@ Presets: reads with qualities (FASTQ) or mates, and those far shorter than the r
 preset, a mode, strands, places, pairs or a seed is given.
 
 Places: where the references are nucleotides, 20,000 bases or more, and a hundred times as long as the longest read, the modes within and
-local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
-it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
+local map each read by minimisers on both strands: one row per read, at the best place. --places every or seeds
+overrides this. --mates R2.fastq gives the other read of each fragment; fragment lengths are learnt, or set by --set maximum_insert=600.
 Mates are paired in the order of the files, or by name with --set mate_pairing=name. Mates that follow each other in one FASTQ file are
 found by their names; --set interleaved=no aligns each read on its own.
 
 Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam, FILE.bam, FILE.sorted.bam or FILE.paf, or --format. SAM and BAM hold every read, with
-mapping qualities where places were looked for. BAM needs pysam (pip install pysam); a sorted one gets an index next to it.
+mapping qualities for mapped reads. BAM needs pysam (pip install pysam); a sorted one gets an index next to it.
 
 Bases: U counts as T. An ambiguous IUPAC code scores the mean of its nucleotides, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
@@ -33,7 +33,7 @@ Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), whic
 --published: Carroll's recurrence as printed, where a gap cannot lead back to the main diagonal: it misses alignments with a gap in the
 reference and a later one in the read.
 
-Positions count from 1; those of the read are on the read as it was given, also where its reverse complement is aligned (strand -).
+Positions count from 1; read positions refer to the read as given, even if its reverse complement is aligned (strand -).
 """
 
 
@@ -83,7 +83,7 @@ READ_ALIGNMENT = Search(
         ),
     ),
     options=(
-        Option("pairs", "Align pair by pair", "align the i-th read with the i-th reference alone"),
+        Option("pairs", "Align pair by pair", "align the i-th read only with the i-th reference"),
         Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of READS", metavar="FILE"),
         Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the references"),
     ),

@@ -34,7 +34,7 @@ def check_format(name: str, *, is_sorted: bool = False) -> None:
     Raises
     ------
     ParameterError
-        There is none of this name, or it cannot be sorted, or what it is written with is not installed.
+        The format is unknown or cannot be sorted, or a package that writes it is not installed.
     """
     if name not in _FORMATS:
         raise ParameterError(f"there is no format '{name:.40}'; expected {', '.join(_FORMATS)}")

@@ -16,7 +16,7 @@ __all__ = ["are_exchanged", "are_far_longer", "input_conflict", "suited_preset"]
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_RESIDUES, _MINIMUM_TIMES = 20_000, 100
 _NAMES_A_PLACE = {"mode", "strands", "places", "recurrence", "seed_length"}
-"""Parameters by which somebody says where reads are aligned: the program does not choose for them."""
+"""Parameters that determine where reads are aligned; if one is given, no preset is suggested."""
 
 
 def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
@@ -75,7 +75,7 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
         texts_have_qualities=texts.has_qualities,
         reads_do=patterns.has_qualities,
     ):
-        return "The reference looks like reads, and the reads like their reference: exchange the two"
+        return "The references resemble reads, and the reads resemble references: exchange the two"
     if are_pairs and texts.count.is_whole and patterns.count.is_whole and texts.count.n_sequences != patterns.count.n_sequences:
         n_texts, n_reads = texts.count.n_sequences, patterns.count.n_sequences
         return f"Align pair by pair needs as many references as reads; there are {n_texts:,} and {n_reads:,}"

@@ -36,7 +36,7 @@ _READS_OF_ROUND, _BASES_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
 _READS_OF_BATCH = 1 << 12  # some hundredths of a second
 _WORDS_OF_BATCH = 1 << 22
-_SLACKS = 6, 16  # diagonals on each side of those of the window; a few of them first
+_SLACKS = 6, 16  # diagonals on each side of the window; first a few of them
 _CODES = np.array([SYMBOLS.index(base) for base in "ACGT"])
 
 
@@ -87,14 +87,14 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
 
 @dataclass(frozen=True)
 class MappingPlan:
-    """Reads whose places are looked for in rounds.
+    """Workload that maps reads in rounds.
 
     Attributes
     ----------
     index
         Of the texts.
     rules
-        What an alignment may be, and what it scores; mode WITHIN or LOCAL.
+        Scores and limits of alignments; mode WITHIN or LOCAL.
     inserts
         Lengths of fragments, None without mates.
     """

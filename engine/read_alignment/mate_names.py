@@ -23,7 +23,7 @@ __all__ = ["Interleaving", "find_mates", "inspect_interleaving", "other_names", 
 _SEPARATORS = "/._-"
 _PAIRS = (("1", "2"), ("R1", "R2"), ("r1", "r2"), ("f", "r"), ("F", "R"), ("fwd", "rev"), ("forward", "reverse"))
 _TAGS = [tag.encode() for mark in _SEPARATORS for pair in _PAIRS for tag in (mark + pair[0], mark + pair[1])]
-"""Tags by their numbers: those of the two mates differ in the last bit."""
+"""Numbers of tags; the numbers of two mates differ in the last bit."""
 _TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
 _IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
@@ -32,7 +32,7 @@ _NAMES_OF_BATCH = 1 << 16
 _NAMES_INSPECTED = 1 << 16
 """Names at the beginning of a file that decide which tags interleaved mates have."""
 _MINIMUM_INTERLEAVED = 0.9
-"""Share of reads next to a mate in a file that looks interleaved."""
+"""Share of reads next to a mate in a file that is probably interleaved."""
 
 
 class _Tagged(NamedTuple):
@@ -55,7 +55,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
     Parameters
     ----------
     lengths : ndarray of int64, shape (n,)
-        Number of characters, at most those of the name.
+        Number of characters, at most the length of the name.
 
     >>> trimmed(Texts.from_strings(["abc", "de"]), np.array([1, 2])).strings()
     ['a', 'de']
@@ -81,7 +81,7 @@ def _are_tags(numbers: NDArray[np.int64], kind: int) -> NDArray[np.bool_]:
 
 
 def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[np.bool_]:
-    """Return which names are those of mates: the same, or the same but for their tags, of any kind or as `_are_tags` has it."""
+    """Return which names belong to mates: equal, or equal except for tags of any type or as in `_are_tags`."""
     tags, of_others = _tagged(ones), _tagged(others)
     is_pair = (tags.number >= 0) & (tags.number ^ 1 == of_others.number)
     if kind is not None:

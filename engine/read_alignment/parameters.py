@@ -179,12 +179,12 @@ class ReadAlignmentParameters(SearchParameters):
     @model_validator(mode="after")
     def _prefixes_have_no_place(self) -> Self:
         if self.places == "seeds" and self.mode == "prefix":
-            raise ValueError("mode prefix aligns with the beginning of each reference; to look for places, give mode within or local")
+            raise ValueError("mode prefix aligns with the beginning of each reference; to map reads, use mode within or local")
         return self
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Modes that look for a place in the reference look on both strands; a matrix brings the gap costs that NCBI recommends for it."""
+        """Modes that map reads use both strands; a matrix brings the gap costs that NCBI recommends for it."""
         brought: dict[str, Any] = {}
         if "mode" in changes:
             brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"

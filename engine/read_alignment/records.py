@@ -41,7 +41,7 @@ from proteoscope.kernels.text_layouts import SamSequences
 __all__ = ["Aligned", "lines_of_patterns", "paf_lines", "write_paf", "write_sam"]
 
 _IS_PAIRED, _IS_PROPER, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE, _IS_FIRST, _IS_SECOND = 1, 2, 8, 16, 32, 64, 128
-_ROWS, _BASES = 1 << 15, 1 << 24  # bases of reads whose lines are made together
+_ROWS, _BASES = 1 << 15, 1 << 24  # bases of reads whose lines are written together
 _COPIED_BYTES = 1 << 26
 _PHRED_64_SHIFT = 31
 _NOWHERE = np.int64(np.iinfo(np.int64).max)
@@ -247,7 +247,7 @@ class _SamLines:
         return SamSequences(symbols, qualities, offsets - begin, complement_table(), self._shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
-        """Lines of whole patterns: their text, where each ends, and what they are sorted by."""
+        """Return the lines of whole reads: their text, the end of each, and their sort keys."""
         chunk, is_primary = _records(rows)
         n, is_missing, is_reverse, patterns = len(chunk), _is_missing(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
         are_mates = n > 0 and chunk["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0

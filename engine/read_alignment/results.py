@@ -1,4 +1,4 @@
-"""Alignments of pairs as rows of the table, what the rows are of as tables, and the file of them."""
+"""Tables and file of a read alignment: alignments, reads and references."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class NamedSequences:
         return self.sequences.offsets[rows + 1] - self.sequences.offsets[rows]
 
     def release(self) -> None:
-        """Give back the memory of what is mapped, until somebody looks at it again."""
+        """Release the memory of mapped arrays until they are read again."""
         for column in (self.sequences.codes, self.names.characters, self.qualities):
             if column is not None:
                 release_pages(column)
@@ -115,7 +115,7 @@ class NamedSequences:
 
 
 class AlignedSequences(NamedTuple):
-    """Sequences that are aligned, what an alignment may be, and whether the places of the patterns in the texts are looked for."""
+    """Sequences to align, limits of alignments, and whether reads are mapped onto the references."""
 
     texts: NamedSequences
     patterns: NamedSequences
@@ -169,7 +169,7 @@ def with_interleaved_mates(
     Parameters
     ----------
     can_be_mates : bool
-        True if places are looked for on both strands.
+        True if reads are mapped on both strands.
 
     Raises
     ------
@@ -202,8 +202,8 @@ def with_interleaved_mates(
         n, k = result.n_alone, result.first_alone
         alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_name_of(patterns, k)}"
         progress.message(
-            f"{patterns.path.name}: looks interleaved, but {alone}; all reads are aligned as single ones. Remove reads without a mate to"
-            " align pairs, or give interleaved=no",
+            f"{patterns.path.name}: is probably interleaved, but {alone}; all reads are aligned as single reads. Remove reads without"
+            " a mate to align pairs, or give interleaved=no",
             "warning",
         )
     return replace(patterns, are_mates=result.are_pairs)
@@ -302,7 +302,7 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
         reads = read_fastq(path, progress=progress, spool=spool)
         if reads.is_phred_64:
             progress.message(
-                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them, and"
+                f"{path.name}: the qualities seem to begin at 64, as in Illumina files before 2011; scores do not use them, and"
                 " SAM has them from 33 on"
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):

@@ -15,7 +15,7 @@ class ReadAlignmentSummary(Summary):
     """Counts of an alignment.
 
     `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed whole.
-    `has_places`: whether a place was looked for, so that each read has one row; else pairs have rows.
+    `has_places`: True if reads were mapped, so that each has one row; else each pair has a row.
     """
 
     n_texts: int

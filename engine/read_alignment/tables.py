@@ -124,7 +124,7 @@ ALIGNMENTS = Table.of(
         Column(
             "mapping_quality",
             "Mapping quality",
-            "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for",
+            "-10 log10 of the probability that the place is wrong, 0 to 60; empty for unmapped pairs",
             "integer",
             8,
             is_shown=False,
@@ -145,7 +145,9 @@ ALIGNMENTS = Table.of(
         ),
         Column("pattern_row", meaning="Row of the table of reads", kind="identifier", rows_of="patterns"),
         Column("text_row", meaning="Row of the table of references", kind="identifier", rows_of="texts", is_nullable=True),
-        Column("is_proper_pair", meaning="Whether mates lie as those of a fragment do", kind="truth", is_nullable=True),
+        Column(
+            "is_proper_pair", meaning="True if the mates have the orientation and distance of a fragment", kind="truth", is_nullable=True
+        ),
     ),
     shown="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length "
     "mapping_quality mate md",
@@ -155,7 +157,9 @@ ALIGNMENTS = Table.of(
         Rule(("text_start", "text_end", "text_length"), "has places outside their references", _fit),
         Rule(("pattern_start", "pattern_end", "pattern_length"), "has places outside their reads", _fit),
         Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
-        Rule(("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "is not as long as what it aligns", _are_drawn),
+        Rule(
+            ("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "does not have the length of the aligned parts", _are_drawn
+        ),
     ),
 )
 TABLES = (ALIGNMENTS,)

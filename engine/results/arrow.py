@@ -1,4 +1,4 @@
-"""Arrow columns: made from arrays, joined, and their types, for readers and writers of tables."""
+"""Creation, concatenation and types of Arrow columns, for readers and writers of tables."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def text_bytes(texts: pa.StringArray) -> bytes:
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
-    """Bytes that the values of a column take, those of a dictionary once for each row that has them."""
+    """Return the bytes of a column's values; values of a dictionary count once per row."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(written_out_bytes, column.chunks))
     if is_list(column.type):

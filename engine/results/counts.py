@@ -1,4 +1,4 @@
-"""Counts of what was found, each with how certain it is: the one form that summaries, terminals and windows have for them."""
+"""Counts of results with their uncertainty, as used by summaries, terminals and windows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 __all__ = ["FEW", "WITHOUT_DECOYS", "Count", "FalseShareInterval", "counted", "warning_of_nothing"]
 
 FEW = 100
-"""Number of matches below which 1 % is less than one; such a list must not look like a longer one."""
+"""Number of matches below which 1 % is less than one; such a list must not be shown like a longer one."""
 
 
 WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, however false:"

@@ -1,6 +1,6 @@
 """Methods paragraph of a run: sentences of its search and those common to all searches.
 
-Sentences are made from the run's record only: what was done, not what the program usually does.
+Sentences come only from the run's record: the methods of this run, not the usual ones.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _common_sentences(facts: RunFacts) -> list[str]:
 
 
 def _parameters_sentence(preset: str, changed: Sequence[tuple[str, str]]) -> str:
-    usual = f"those of the preset {preset}" if preset else "the defaults"
+    usual = f"as in the preset {preset}" if preset else "the defaults"
     values = "; ".join(f"{title}: {value}" for title, value in changed)
     return f"Parameters were {usual}, but for these: {values}." if values else f"All parameters were {usual}."
 

@@ -79,7 +79,7 @@ def sql_type(kind: pa.DataType) -> str:
 
 
 def parquet_reader(path: Path, **options: str) -> str:
-    """Return SQL for the rows of a Parquet file; `options` are those of DuckDB's ``read_parquet``."""
+    """Return SQL for the rows of a Parquet file; `options` are options of DuckDB's ``read_parquet``."""
     named = "".join(f", {name} = {value}" for name, value in options.items())
     return f"read_parquet({text_literal(_without_wildcards(path))}{named})"
 

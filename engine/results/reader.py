@@ -1,4 +1,4 @@
-"""Reads a table of a run that anybody may have written: nothing in it is believed before it was looked at.
+"""Reads untrusted tables of a run: all content is validated before use.
 
 Names (missing, doubled), types, nested ones too, missing values, bounds, UTF-8, rows that are cut off, and what holds between columns are
 checked by the table's description (`proteoscope.engine.results.columns`), before anybody computes with a value. A type that means the same
@@ -33,7 +33,7 @@ _BATCH_BYTES = 1 << 26  # approximate size of a chunk in memory
 _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
-"""A file that was changed less than this before may be changed once more within one tick of the disk's clock, and look the same."""
+"""Seconds; a file changed more recently may change again within one tick of the disk's clock, without a visible difference."""
 _sound: set[tuple[object, ...]] = set()
 """Files validated in this process, by state and checks."""
 
@@ -57,7 +57,7 @@ class TableFile:
     Attributes
     ----------
     columns
-        Described columns that it has, by name, and those of `Table.more`.
+        Described columns of the file by name, including `Table.more`.
 
     Raises
     ------
@@ -228,7 +228,7 @@ class TableFile:
     def _rows_of_batch(self) -> int:
         """Return the number of rows in some megabytes."""
         metadata = self._file.metadata
-        # What the file says of single columns, Arrow reads with an error that ends the program where it is damaged.
+        # Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
         return max(1, min(CHECKED_ROWS, _BATCH_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
 
@@ -299,7 +299,7 @@ def checked(
     Raises
     ------
     InputError
-        Made by `damaged` of a reason and a column's name.
+        The table is invalid; created by `damaged` from a reason and a column's name.
     """
     arrays: dict[str, pa.Array] = {}
     for name in table.column_names:
@@ -337,9 +337,9 @@ def stored_table(
     Raises
     ------
     InputError
-        The run has no such table, or it is not sound.
+        The run has no such table, or it is invalid.
     StorageError
-        The file is missing, or is not what was registered.
+        The file is missing, or differs from the registered one.
     """
     path = project.table(table.name, run, verify=verify)
     referred = {column.rows_of for column in table.by_name.values() if column.rows_of}
@@ -441,7 +441,7 @@ def _column_error(array: pa.Array, column: Column, n_rows_of: Mapping[str, int])
         if array.null_count:
             return "holds a value that is missing"
         if pa.types.is_floating(array.type) and pa.compute.any(pa.compute.is_nan(array)).as_py():
-            return "holds what is not a number"
+            return "contains a value that is not a number"
     low, high = column.low, column.high
     if column.rows_of:
         low, high = 0, n_rows_of.get(column.rows_of, 1 << 62) - 1

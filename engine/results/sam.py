@@ -149,7 +149,7 @@ def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool 
 
 
 def text_arrays(texts: Texts) -> TextArrays:
-    """Texts as the kernels take them: not to be written to, whatever they were made from."""
+    """Return read-only texts in the form of the kernels."""
     return TextArrays(read_only(texts.characters), texts.offsets)
 
 

@@ -23,16 +23,16 @@ with everything and * the least score of the matrix. A * at a sequence's end, di
 
 Matrices: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format (whole numbers).
 
-E-values: lambda and K are those of NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY) with the finite-size correction of
+E-values: lambda and K are from NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY) with the finite-size correction of
 BLAST; for other matrices or gap costs they are fitted to the scores of the search, or of random sequences where the search has too few
-unrelated pairs, and the program says so.
+unrelated pairs, and the log says so.
 
-Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the processor together, each with the share that suits its
-measured speed; auto, every usable GPU, but the processor where there is none or where it is done before a GPU would be ready.
+Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the CPU together, each with the share that suits its
+measured speed; auto, every usable GPU, or the CPU if there is none or it finishes before a GPU would be ready.
 
 Formats: tsv (a header; positions from 1; identity and coverages from 0 to 1), blast6 (BLAST's -outfmt 6), sam, fasta (the two
 sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments). Hits stacked
-below their query, each where its own alignment puts it: stockholm; a3m, phylip and clustal-stack hold the hits of one query alone.
+below their query, each where its own alignment puts it: stockholm; a3m, phylip and clustal-stack hold only the hits of one query.
 Pairs in places of the whole sequences: maf, psl.
 """
 
@@ -66,7 +66,7 @@ SEQUENCE_SEARCH: Search = Search(
             f"file with one or more proteins ({format_names('proteins')}), also gzipped",
             can_be_pasted=True,
             singular="query",
-            hint="files with the proteins to look for",
+            hint="files with the query proteins",
         ),
         Input(
             "database",

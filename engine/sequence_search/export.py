@@ -72,7 +72,7 @@ def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
                 last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _ROWS, side="right")) - 1)
                 of_query = rows.take(int(offsets[last] - offsets[first]))
                 if of_query is None or not np.array_equal(of_query.query_index, np.repeat(index[first:last], n_hits[first:last])):
-                    raise hits.damaged(f"holds other hits than those of {queries.path.name}")
+                    raise hits.damaged(f"does not contain the hits of {queries.path.name}")
                 some = slice(first, last)
                 own_offsets = offsets[first : last + 1] - offsets[first]
                 yield QueryHits(index[some], names[some], descriptions[some], symbols[some], own_offsets, of_query)

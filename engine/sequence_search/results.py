@@ -157,7 +157,7 @@ def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table
 
 
 def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
-    """Return the features of some sequences; of several with the same name, those of the first."""
+    """Return the features of some sequences; of sequences with equal names, only the features of the first."""
     accessions: list[str] = []
     parts = []
     for database, numbers in chosen:

@@ -1,6 +1,6 @@
 """Score: every query against every sequence of a database, on any devices, as a kind of work.
 
-Queries are scored in batches whose scores fit into memory; made-up sequences measure the speed of devices.
+Queries are scored in batches whose scores fit into memory; synthetic sequences measure the speed of devices.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ QueryBatch = NewType("QueryBatch", NDArray[np.int64])
 
 _MAXIMUM_SCORES = 64_000_000  # of a batch: 256 MB
 _SUBJECTS, _QUERIES = 60_000, 20
-_MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, like those of proteins
+_MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, as in proteins
 _RESIDUES = 20
 
 
@@ -109,7 +109,7 @@ class SequencesAgainstSequences:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return sample_sequences(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:

@@ -34,12 +34,12 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         Inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for the hits in
         `format` (default: ``tsv``); `project` a project to which a run with its tables is added; None for neither. The option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
-        device ``auto`` is also the processor where that finishes before a GPU is ready.
+        device ``auto`` is the CPU if that finishes before a GPU is ready.
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled the search.
     """
@@ -52,7 +52,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         return read_sequences(request.files("queries"), progress)
 
     with search_run(_spec(request, parameters), read, progress) as run:
-        opening = run.begin(run.resources)  # opening a card takes as long as reading the files
+        opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files
         run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the report
         queries = run.read()
         with run.step("index"):

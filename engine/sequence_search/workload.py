@@ -16,7 +16,7 @@ from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 __all__ = ["estimate_workload", "expectation", "scoring_of"]
 
 _MOST_LENGTHS = 200_000  # that a plan is made for
-_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds of a byte; of a query; of a score that is looked at
+_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds of a byte; of a query; of an inspected score
 _SCORE_BYTES = 256e6  # of a batch of queries on a GPU
 _HITS = 40.0  # of a query, that are aligned
 _CELL = 2e-9  # seconds of a cell of an alignment

@@ -332,7 +332,7 @@ def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: N
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
     """Return the pairs without the parts before and after any alignment with the best score, if finding these is faster than aligning.
 
-    `align_pair` gives the same result: no score between is greater without the rest, and those of the alignment are the same.
+    `align_pair` gives the same result: no score between is greater without the rest, and the scores of the alignment are equal.
     """
     query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
 

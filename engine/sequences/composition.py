@@ -2,7 +2,7 @@
 
 The E-value of a pair is that of its adjusted score; the score itself is reported unchanged.
 
-* Residues in segments of low complexity count as X, and the pair is scored again, exactly. Segments are those of the first step of SEG
+* Residues in segments of low complexity count as X, and the pair is scored again, exactly. Segments are found as in the first step of SEG
   (Wootton and Federhen 1993, Computers & Chemistry 17:149).
 * The score is scaled by the ratio of lambda for the composition of the pair to lambda for the usual composition, both of ungapped
   alignments: composition-based statistics (Schäffer and others 2001, NAR 29:2994). Each composition is shrunk towards the usual one by

@@ -48,7 +48,7 @@ _SYMBOLS = np.frombuffer(SYMBOLS.encode(), np.uint8)
 
 @dataclass(frozen=True)
 class SequenceDatabase:
-    """n protein sequences, shortest first; those of one length in the order of the files.
+    """n protein sequences, shortest first; sequences of equal length in the order of the files.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class SequenceDatabase:
     n_repeated_names : int
         Number of sequences whose accession occurs earlier in the files.
     n_nucleotides : int
-        Number of sequences that look like DNA or RNA, see `proteoscope.engine.formats.sequence_type`.
+        Number of sequences that resemble DNA or RNA, see `proteoscope.engine.formats.sequence_type`.
     features : Features, optional
         Annotations; None if the files have none.
     """

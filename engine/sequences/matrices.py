@@ -28,7 +28,7 @@ _STAR, _X = SYMBOLS.index("*"), SYMBOLS.index("X")
 _AS_X = "UOJ"
 _MINIMUM, _MAXIMUM = -1_000_000, 1_000_000
 _MAXIMUM_BYTES = 1_000_000
-_MAXIMUM_COMPARED = 100  # characters of a name that is compared with those of the matrices
+_MAXIMUM_COMPARED = 100  # characters of a name that is compared with the names of matrices
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Matrix:
         return int(self.scores.max())
 
     def scores_as(self, other: Matrix) -> bool:
-        """Return True if all scores equal those of another matrix."""
+        """Return True if all scores equal the scores of another matrix."""
         import numpy as np  # slow to import: parameters, which name matrices, are listed without it
 
         return bool(np.array_equal(self.scores, other.scores))

@@ -101,7 +101,7 @@ class Stack:
         # The residue of the query in each column, or the one before it.
         place = subjects.query_start[hit] + (before[1:] - before[offsets[:-1]][hit]) - 1
         if not _fit(subjects, offsets, is_residue, place, len(sequence)):
-            raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and those of its hits; search again")
+            raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and its hits; search again")
         inserted = np.flatnonzero(~is_residue)
         is_first = np.append(True, np.diff(inserted) > 1) | np.append(True, np.diff(hit[inserted]) > 0) if len(inserted) else inserted
         run = np.cumsum(is_first) - 1

@@ -137,7 +137,7 @@ class ScoreStatistics:
         Parameters
         ----------
         scores, subject_lengths : ndarray, shape (n,)
-            Those of one query.
+            Scores of one query.
         query_length : int
         database_residues : int
             Number of residues of all subjects.
@@ -279,7 +279,7 @@ def fit(
     Parameters
     ----------
     scores : ndarray of int, shape (queries, subjects)
-        May include those of a few related pairs.
+        Scores; may include a few related pairs.
     query_lengths, subject_lengths : ndarray of int
     scheme : ScoringScheme
     source : str

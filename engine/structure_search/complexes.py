@@ -87,7 +87,7 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
             column = int(np.where(is_done, np.inf, least).argmin())
             is_done[column] = True
             row, previous = int(row_of[column]), float(least[column])
-        # The prices of what was passed, and the matches along the way turned over.
+        # Update the prices of visited nodes, and flip the matches along the path.
         passed = is_done.copy()
         passed[column] = False
         by_row[begin] += previous

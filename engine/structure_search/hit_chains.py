@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "transformation_of", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
-_MAXIMUM_FILES = 8  # that stay in memory: the query and the targets looked at last
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # what a superposition does not know of itself
+_MAXIMUM_FILES = 8  # chains that stay in memory: the query and the last viewed targets
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that a superposition lacks
 _REMEDY = "Put the file back where it was, or search again"
 
 

@@ -39,7 +39,7 @@ class StructureSearchParameters(SearchParameters):
         group=_SCORING,
         editor="descriptor weights",
         help="Of lengths, angles, secondary structure and residues: 1 as published or learned. Sensitive: angles mean local conformation, "
-        "which includes secondary structure, whose own weight counts in the published mode alone.",
+        "which includes secondary structure, whose own weight counts only in the published mode.",
     )
     gap_first: float = parameter(
         6.7,

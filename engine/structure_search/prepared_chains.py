@@ -31,7 +31,7 @@ from proteoscope.engine.structures.reading import Models, stem
 __all__ = ["FEWEST_FILES", "key_parts", "prepared_chains"]
 
 FEWEST_FILES = 20
-"""Fewer are read anew: that takes less than to look for them."""
+"""Minimum number of files for caching; fewer are faster to read again than to find in the cache."""
 
 _NAME = "structures"
 _FORMAT = 2  # another one whenever the same files would give other chains or messages
@@ -72,7 +72,7 @@ def prepared_chains(
 
 
 def key_parts(sources: Sequence[ChainSource], digests: Sequence[str], models: Models = "first") -> dict[str, Any]:
-    """Content of the key of chains: what the files hold, their order, what is meant of each, and what descriptors depend on."""
+    """Content of the key of chains: content and order of the files, the selected chains, and the settings of descriptors."""
     files = [
         [str(source.path), source.chain, source.is_of_folder, source.note, digest] for source, digest in zip(sources, digests, strict=True)
     ]

@@ -64,7 +64,7 @@ class StructureAgainstStructures:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return structure_search.synthetic_workload.sample_structures(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:

@@ -48,7 +48,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled the search.
     """
@@ -98,7 +98,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
                     with run.step("score"):
                         result = complex_hits(comparison, complex_chains)
                     write_complexes(result)
-            # A cancellation noticed here discards everything; once this block is left, what was written is stored.
+            # A cancellation noticed here discards everything; after this block, the written files are stored.
             run.progress.stage("Writing")
             run.device = "+".join([share.device for share in session.shares()] or session.devices)
         return _summary(run, queries, chains, totals, parameters)
@@ -112,7 +112,7 @@ def _database(run: SearchRun[DescribedChains], database: ChainInput, parameters:
 
 
 def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters: StructureSearchParameters, progress: Progress) -> None:
-    """Report what is unusual in the input."""
+    """Warn about unusual input."""
     for name in without_structure(queries):
         progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
     if parameters.has_idle_weight:

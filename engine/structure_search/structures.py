@@ -64,7 +64,7 @@ class ChainSource:
 
 @dataclass(frozen=True)
 class ChainFiles:
-    """Chains, and the file that each comes from: `file` (n,) int64, of `paths`. `messages`: what the user should know of them."""
+    """Chains, and the file that each comes from: `file` (n,) int64, of `paths`. `messages`: warnings."""
 
     chains: Chains
     file: NDArray[np.int64]
@@ -99,7 +99,7 @@ class DescribedChains:
     file_order : (n,) int64
         The place of each chain in the order of the files.
     messages
-        What the user should know of files and chains.
+        Warnings about files and chains.
     file : (n,) int64
         The number of each chain's file.
     files
@@ -190,7 +190,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:
-    """Open the input's chains, shortest first, without descriptors; those of a database are memory-mapped.
+    """Open the input's chains, shortest first, without descriptors; chains of a database are memory-mapped.
 
     Raises
     ------
@@ -264,7 +264,7 @@ def read_files(
 def read_chains(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
 ) -> DescribedChains:
-    """Read and describe the chains of files. Parameters and errors are those of `read_files`."""
+    """Read and describe the chains of files. Parameters and errors are as in `read_files`."""
     result = read_files(sources, progress, threads, minimum_confidence=minimum_confidence, models=models)
     unrated = result.chains.unrated(minimum_confidence)
     return described(

@@ -46,7 +46,7 @@ class ChainsOnChains:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return structure_search.synthetic_workload.sample_pairs(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:

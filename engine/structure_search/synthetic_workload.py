@@ -1,4 +1,4 @@
-"""Made-up chains, by which the speed of devices is measured."""
+"""Synthetic chains for measuring the speed of devices."""
 
 from __future__ import annotations
 

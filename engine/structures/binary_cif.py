@@ -1,6 +1,6 @@
 """BinaryCIF: mmCIF whose columns are encoded numbers in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
 
-What is read becomes the same blocks of mmCIF as gemmi makes from text, so that both forms of a structure go one way from there. Nothing
+The result has the mmCIF blocks that gemmi reads from text, so that both formats are processed alike. Nothing
 that a file says of its sizes is believed: more rows than its bytes can hold, or columns of other lengths, are refused.
 """
 
@@ -74,7 +74,7 @@ _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or
 
 
 def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tuple[gemmi.cif.Document, list[str]]:
-    """Read the categories and columns of a BinaryCIF file that structures are made from.
+    """Read the categories and columns of a BinaryCIF file that define structures.
 
     Parameters
     ----------

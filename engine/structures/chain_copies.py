@@ -34,7 +34,7 @@ def copy_name(name: str, used: set[str]) -> str:
 
 
 def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
-    """Return the sentence on molecules of one name; `made`: the others' names, and the lines that they begin in (0: not known)."""
+    """Return the sentence on molecules of one name; `made`: the names of the others and their first lines (0: unknown)."""
     names = ", ".join(name for name, _ in made[:4]) + (f" and {len(made) - 4:,} more" if len(made) > 4 else "")
     line = made[0][1]
     whole = f"chain {shown}" if shown else "the chain without a name"

@@ -1,4 +1,4 @@
-"""Chains of protein structures as columns: what is known of each residue, chain after chain.
+"""Chains of protein structures as columns of residue properties, concatenated.
 
 names      1a8o          1lcd:A        1lcd:B
 offsets    0        70             141          212

@@ -1,9 +1,9 @@
 """Colours of residues in a picture of superposed chains, with legends.
 
-The first chain colours are those of Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all earlier ones
+The first chain colours are from Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all earlier ones
 and from grey, in CIELAB for normal vision and without red or green cones (Machado, Oliveira & Fernandes, IEEE Transactions on
 Visualization and Computer Graphics 15, 2009, 1291-1298), with lightness 38 to 84, visible on white, grey and black. `SCALE` is part of
-viridis (van der Walt & Smith 2015, CC0); pLDDT bands are those of AlphaFold DB.
+viridis (van der Walt & Smith 2015, CC0); pLDDT bands are from AlphaFold DB.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ CHAIN_COLOURS: tuple[Colour, ...] = tuple(
         ),
     )
 )
-"""The query's, and those of twenty hits."""
+"""Colours of the query and of twenty hits."""
 SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
 """Colours from low to high in perceptually equal steps of growing lightness."""
 _CHANGE: tuple[Colour, ...] = tuple(map(_colour, ("0072b2", "6fb4dc", "ececec", "f0a860", "d55e00")))
@@ -240,7 +240,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Legend:
-    """Legend of colours: entries of colour and text, or a scale, or both; and a sentence for what they do not say."""
+    """Legend of colours: entries of colour and text, or a scale, or both, and a note."""
 
     title: str
     entries: tuple[tuple[Colour, str], ...] = ()
@@ -250,7 +250,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Coloured:
-    """Colours (r, 3) uint8 of each chain of a scene, in their order, and what they mean."""
+    """Colours (r, 3) uint8 of each chain of a scene, in their order, and their legend."""
 
     colours: tuple[Colours, ...]
     legend: Legend
@@ -285,7 +285,7 @@ def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: S
 def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.integer], NDArray[np.int8]]]) -> NDArray[np.float64]:
     """(q,) the share of the hits that have the query's residue at the place aligned with it, 0 to 1.
 
-    A hit that aligns nothing there, or another residue, counts against it, so that a place which few hits reach does not look conserved.
+    Gaps and different residues count against conservation, so that a position reached by few hits does not seem conserved.
     X is like none.
 
     Parameters
@@ -351,7 +351,7 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
-    """Return values of pairs by chain: hits by their own pairs, the query by those of the chosen hit."""
+    """Return values of pairs by chain: hits by their own pairs, the query by the pairs of the selected hit."""
     result = []
     for chain in scene.chains:
         source = scene.partner if chain is scene.query else chain
@@ -529,12 +529,12 @@ def _by_modification(scene: ColouredScene) -> Coloured:
 def _by_exposure(scene: ColouredScene) -> Coloured:
     colours = _by_evidence(scene, lambda evidence: scale_colours(evidence.exposure, 0.0, 1.0))
     scale = Scale(SCALE, 0.0, 1.0, "", "buried", "exposed")
-    return Coloured(colours, Legend("Exposure of the chain alone", ((UNALIGNED, "not known"),), (scale,)))
+    return Coloured(colours, Legend("Exposure of the isolated chain", ((UNALIGNED, "not known"),), (scale,)))
 
 
 def _needs_exposure(scene: ColouredScene) -> str:
     is_known = any(chain.evidence is not None and np.isfinite(chain.evidence.exposure).any() for chain in scene.chains)
-    return "" if is_known else "Exposure needs all atoms: the file holds Cα alone, or could not be read."
+    return "" if is_known else "Exposure needs all atoms: the file contains only Cα, or could not be read."
 
 
 def _by_homologues(scene: ColouredScene) -> Coloured:
@@ -619,5 +619,5 @@ def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
 
 
 def coloured(scene: ColouredScene, scheme: str) -> Coloured:
-    """Colours of a scene's chains by a scheme, and their legend. Where it needs what is not there, residues are grey (`needs` says why)."""
+    """Colours of a scene's chains by a scheme, and their legend. If the scheme lacks data, residues are grey (`needs` gives the reason)."""
     return scheme_named(scheme).colour(scene)

@@ -26,7 +26,7 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({format_names('structures')}, also gzipped)")
     parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for what is written; made where it does not exist")
+    parser.add_argument("--out", required=True, metavar="DIR", help="output folder, created if missing")
     _add_models(parser)
 
 
@@ -75,15 +75,15 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("action", choices=_ACTIONS, help="what to do")
     parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
-    parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database; made where it does not exist")
+    parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database, created if missing")
     parser.add_argument(
         "--minimum-confidence",
         type=float,
         metavar="PLDDT",
-        help="leave out residues of predicted structures with a lower pLDDT (0 to 100; build alone; default: 0)",
+        help="leave out residues of predicted structures with a lower pLDDT (0 to 100; only for build; default: 0)",
     )
     _add_models(parser)
-    parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one for each processor)")
+    parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one per CPU core)")
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> None:

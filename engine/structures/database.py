@@ -390,10 +390,10 @@ def write_database(
     *,
     drops: frozenset[str] = frozenset(),
 ) -> StructureDatabase:
-    """Make these chains the content of the database, and remove what it held before. See `write_merged`."""
+    """Replace the content of the database by these chains. See `write_merged`."""
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, is_retained, drops=drops)
-    # What is written is read once more before anything else goes.
+    # The new files are read again before any old file is removed.
     made = StructureDatabase(folder, columns, minimum_confidence, models, open_collection(folder / columns))
     with atomic_file(folder / DATABASE_FILE) as file:
         manifest = {"format": _FORMAT, "columns": columns, "least_confidence": float(minimum_confidence), "models": models}

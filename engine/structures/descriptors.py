@@ -2,7 +2,7 @@
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
 vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
-bounds ship (`resources/structures/descriptors.json`), and how they were made is said in `benchmarks/structure_tables.py`.
+bounds ship (`resources/structures/descriptors.json`), computed by `benchmarks/structure_tables.py`.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class Elements:
     Attributes
     ----------
     offsets : (n + 1,) int64
-        Where those of each chain begin.
+        Offsets of each chain's elements.
     type : (e,) uint8
         0 coil, 1 helix, 2 strand.
     length : (e,) int32
@@ -130,13 +130,13 @@ def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1
     )
     n = int(chains.offsets[-1])
     length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
-    # Those of a database are mapped.
+    # Columns of a database are memory-mapped.
     position, offsets = read_only(np.ascontiguousarray(chains.position)), read_only(chains.offsets)
 
     def work(part: Partition) -> None:
         kernels.cpu.structure_descriptors.describe_residues(position, offsets, part.first, part.last, coding, length, angle, states)
 
-    # Each residue looks at all others of its chain.
+    # Each residue is compared with all others of its chain.
     parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)
     run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
     state = np.zeros(n, np.uint32)

@@ -1,6 +1,6 @@
 """Solvent-accessible area and contacts of each residue of a chain, from all atoms of its file.
 
-Atomic radii are those of DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical ones of Tien
+Atomic radii are from DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical ones of Tien
 et al. (PLoS ONE 8, 2013, e80635).
 """
 
@@ -64,7 +64,7 @@ _AS_LARGE_AS = 4  # atoms of a residue, from which on it is more than its trace
 
 @dataclass(frozen=True)
 class Ligands:
-    """Atoms of what is neither protein, nucleic acid nor water: (n, 3) float64 Å, and the number of each one's name in `names`."""
+    """Atoms that belong neither to protein, nucleic acid nor water: (n, 3) float64 Å, and the number of each one's name in `names`."""
 
     position: NDArray[np.float64]
     ligand: NDArray[np.int64]
@@ -117,7 +117,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     is_alpha = np.array([name == "CA" for name in names])[numbers]
     radius = np.array([_BACKBONE_RADIUS.get(name, _SIDE_CHAIN_RADIUS) for name in names])[numbers]
     position = np.ascontiguousarray(atoms.pos, np.float64)
-    # Of what lies nowhere, as files may say, only the Cα were looked at before.
+    # Files may contain atoms without finite coordinates; only Cα were checked before.
     is_heavy = ~np.isin(atoms.elements, _HYDROGENS) & (np.abs(position) <= _MAXIMUM_PLACE).all(axis=1)
     alternative = np.ascontiguousarray(atoms.altlocs)
     alphas = np.flatnonzero(is_alpha)

@@ -205,13 +205,13 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
     chord = np.sqrt(_dot(vector, vector))
     along = _unit(vector, x_axis)
     tangent = _unit(place[after] - place[before], along)
-    # At an end the curve goes on as the arc that it comes from.
+    # At an end the curve continues as the same arc.
     for end, other, direction in (
         (np.flatnonzero((before == rows) & is_joined), after, along),
         (np.flatnonzero((before != rows) & ~is_joined), before, along[before]),
     ):
         inner, straight = tangent[other[end]], direction[end]
-        # Two residues alone have no tangent but their chord.
+        # The only tangent of two residues is their chord.
         tangent[end] = _unit(2.0 * _dot(inner, straight)[:, None] * straight - inner, straight)
     cosine = np.clip(_dot(tangent, tangent[after]), -1.0, 1.0)
     # A circle's arc of angle φ over a chord c is best met by tangents c / cos²(φ / 4) long.
@@ -361,7 +361,7 @@ def _swept(
     every = np.arange(len(rings))
     sample = np.concatenate([every, shoulders, shoulders, shoulders, firsts, lasts])
     ends = np.cumsum([0, len(rings), len(shoulders), len(shoulders), len(shoulders), len(firsts), len(lasts)])
-    # The first of a shoulder's rings closes what is before it, and so does the first of its face.
+    # The first ring of a shoulder closes the part before it, as does the first ring of its face.
     uses_before = np.zeros(len(sample), np.bool_)
     uses_before[: ends[1]] = True
     uses_before[: ends[1]][is_first] = False

@@ -433,7 +433,7 @@ def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], progr
 _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "PyMOL": (
         (
-            "# Open in PyMOL from this folder: query green, target blue, what is not aligned pale.",
+            "# Open in PyMOL from this folder: query green, target blue, unaligned residues pale.",
             "load query.cif, query",
             "load target.cif, target",
             "hide everything",
@@ -447,7 +447,7 @@ _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     ),
     "ChimeraX": (
         (
-            "# Open in ChimeraX: query green, target blue, what is not aligned pale.",
+            "# Open in ChimeraX: query green, target blue, unaligned residues pale.",
             "open query.cif",
             "open target.cif",
             "hide atoms",

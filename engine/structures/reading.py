@@ -99,11 +99,11 @@ class StructureFile:
     chains
         Its protein chains, perhaps none.
     chain_names
-        What the authors call them.
+        Author chain names.
     skipped
         The others.
     messages
-        What else is left out, and what is read otherwise than it is written.
+        Warnings about other omitted or reinterpreted content.
     """
 
     path: Path
@@ -155,7 +155,7 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
 
 
 Models = Literal["first", "all"]
-"""Models of a file that are read: the first, or all of them, those of the second and further ones as chains of other names."""
+"""Models of a file to read: only the first, or all, with new chain names in the second and further ones."""
 
 
 def read_structure(path: str | Path, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
@@ -437,7 +437,7 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
-    """Leave a structure of one model: the first, or all of them with chains of other names; what the user should know of it."""
+    """Reduce a structure to one model, the first or all with new chain names, and return warnings."""
     if len(structure) < 2:
         return []
     used = {chain.name for chain in structure[0]}

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BACKBONE", "MAXIMUM_RESIDUES", "NO_ATOMS", "Atoms", "b_factors", "bonds_between", "residue_atoms"]
 
 MAXIMUM_RESIDUES = 200
-"""Whose atoms are shown at once."""
+"""Maximum number of residues with shown atoms."""
 _MAXIMUM_ATOMS = 100  # of a residue; no amino acid has as many
 BACKBONE = ("N", "C", "O", "OXT")
 _SLACK = 0.4  # Å that a bond may be longer than both covalent radii
@@ -88,7 +88,7 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
     position = np.array(places, np.float32).reshape(-1, 3)
     owner = np.array(owners, np.int32)
     if len(names) and set(names) == {"CA"} and not _is_bare(chains, owner):
-        raise InputError(path, "holds Cα atoms alone", remedy="Side chains need a file with all atoms")
+        raise InputError(path, "contains only Cα atoms", remedy="Side chains need a file with all atoms")
     return Atoms(tuple(names), tuple(elements), position, owner, bonds_between(position, np.array(radii), owner))
 
 

@@ -149,7 +149,7 @@ def superpose_many(
 
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
-    """Pairs of chains superposed by the processor. See `superpose_many`."""
+    """Superpose pairs of chains on the CPU. See `superpose_many`."""
     result, done = FoundSuperpositions.room(pairs), 0
     with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
         for end in ends:
@@ -165,7 +165,7 @@ def pairs_with_query(
     start_pairs: NDArray[np.integer],
     start_offsets: NDArray[np.int64],
 ) -> ChainPairs:
-    """Return the pairs of each target with the query. Parameters and errors are those of `superpose_many`."""
+    """Return the pairs of each target with the query. Parameters and errors are as in `superpose_many`."""
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
@@ -206,7 +206,7 @@ def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pa
     if not n_query or (lengths < 1).any() or len(lengths) != len(counts) or (counts < 0).any():
         raise ValueError("a chain is empty, or there are not as many alignments as targets")
     if len(lengths) and (offsets[0] < 0 or offsets[-1] > len(position) or pair_offsets[0] < 0 or pair_offsets[-1] > len(pairs)):
-        raise ValueError("offsets lead outside of what they cut")
+        raise ValueError("offsets exceed the concatenated values")
     for i in range(len(lengths)):
         rows = position[offsets[i] : offsets[i + 1]]
         some = pairs[pair_offsets[i] : pair_offsets[i + 1]]

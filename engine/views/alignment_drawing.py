@@ -142,7 +142,7 @@ class AlignmentSheet(Sheet):
             x += width + 1.4 * side
 
     def _heading(self) -> list[Shape]:
-        """Names, facts, and what the colours mean."""
+        """Names, facts, and the meaning of the colours."""
         line, size, elided = self.heading_line, self.measure.font_size, self.measure.elided
         name = f"{self.pair.subject_name}  {self.pair.description}".rstrip()
         y = 0.85 * line + CENTRE * size

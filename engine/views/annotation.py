@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 SHOWN_SERIES = SERIES[:PRECURSOR]
-"""Series of fragments that can be looked for."""
+"""Fragment series that can be annotated."""
 OF_MODIFICATIONS = "of modifications"
 LOSSES = ("H2O", "NH3", OF_MODIFICATIONS)
 """Neutral losses of ions: water, ammonia, or the losses of their modification in Unimod."""
@@ -56,7 +56,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Ions to look for: the run's own settings and the user's additions (`AnnotationChoice`).
+    """Ions to annotate: the run's settings and the user's additions (`AnnotationChoice`).
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class AnnotatedSpectrum:
     precursor_mz
         Measured, in thomson.
     ions
-        All ions looked for.
+        All ions that were searched in the peaks.
     matches
         Matched ions, one per peak.
     is_matched
@@ -178,7 +178,7 @@ class AnnotatedSpectrum:
 
 
 def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """Return the ions that a spectrum search looked for, or None if its parameters lack them."""
+    """Return the ions used by a spectrum search, or None if its parameters lack them."""
     try:
         return IonSettings(
             Tolerance.parse(str(parameters["fragment_tolerance"])),
@@ -192,7 +192,7 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
-    """Return the ions that a spectrum search looked for, with neutral losses and the precursor.
+    """Return the ions used by a spectrum search, with neutral losses and the precursor.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A spectrum that two runs answer differently, mirrored: above with the ions of one answer, below with those of the other."""
+"""A spectrum that two runs answer differently, mirrored: above with the ions of one answer, below with the ions of the other."""
 
 from __future__ import annotations
 

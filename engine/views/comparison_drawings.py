@@ -1,4 +1,4 @@
-"""Figures of a comparison of runs: overlaps, what is found at which q-value, and scores."""
+"""Figures of a comparison of runs: overlaps, numbers of items by q-value, and scores."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def draw_overlaps(
     for place, intersection in enumerate(shown):
         middle = left + (place + 0.5) * step
         bar_height = (bottom - top) * intersection.count / highest
-        tip = f"{comparison.names_of(intersection.runs)} alone: {counted(intersection.count, level.singular, level.plural)}"
+        tip = f"{comparison.names_of(intersection.runs)} only: {counted(intersection.count, level.singular, level.plural)}"
         shapes.append(Bar(middle - step * 0.33, bottom - bar_height, step * 0.66, bar_height, "text", target=intersection.runs, tip=tip))
         text = f"{intersection.count:,}"
         if text_width(text, font_size) <= step * 1.15:

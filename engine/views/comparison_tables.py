@@ -1,4 +1,4 @@
-"""The tables of a comparison of runs as people see them and as files: their columns described, and what is written."""
+"""Tables of a comparison of runs, as shown and as written to files, with descriptions of their columns."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _ITEMS: dict[str, tuple[Column, ...]] = {
     "peptides": (Column("sequence", "Sequence", "Residues without modifications", width=34),),
     "groups": (
         Column("name", "Protein group", "Accessions of the proteins that the same peptides prove", width=28),
-        Column("description", "Description", "What the database says of the first protein", width=44, is_nullable=True),
+        Column("description", "Description", "Description of the first protein in the database", width=44, is_nullable=True),
     ),
     "proteins": (
         Column("name", "Protein", "Accession; of UniProt headers, only the part between the bars", width=18),
@@ -77,7 +77,7 @@ _RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "v
 
 
 def comparison_table(comparison: RunComparison, level: str) -> Table:
-    """Return the columns of a level: properties of items, then those of each run, with its symbol at the end."""
+    """Return the columns of a level: properties of items, then columns of each run that end with its symbol."""
     columns = list(_ITEMS[level])
     for symbol, label in zip(comparison.symbols, comparison.labels, strict=True):
         if level == "spectra":

@@ -95,7 +95,7 @@ class Coverage:
     modified
         Names of modifications by residue, from 0.
     features
-        What the database knows of it.
+        Description in the database.
     """
 
     title: str
@@ -141,7 +141,7 @@ def cover(
     result: list[tuple[int, int, Mapping[str, Any]]] = []
     for peptide in peptides:
         wanted = str(peptide["sequence"]).replace("I", "L")
-        # A look-ahead finds places that overlap, too.
+        # A look-ahead also matches overlapping positions.
         result += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
     return covered_by(title, sequence, result, description, lambda modification: (modification.name, modification.where) not in fixed)
 
@@ -268,7 +268,7 @@ def _modifications(peptide: str, start: int, end: int) -> list[CarriedModificati
     except ParameterError:
         return []
     n = len(parsed.sequence)
-    # Those of the ends are drawn at the first and the last residue.
+    # Modifications of the termini are drawn at the first and the last residue.
     return [
         CarriedModification(
             min(max(start + at - 1, start), end - 1), name, mass, N_END if at < 1 else C_END if at > n else parsed.sequence[at - 1]

@@ -27,7 +27,7 @@ _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
 class Depth:
     """Depth along a sequence, as m runs of equal depth.
 
-    A million alignments give at most two million runs, so that any part of a sequence is summed at once.
+    A million alignments give at most two million runs, so that any part of a sequence can be summed in one step.
 
     Attributes
     ----------

@@ -1,6 +1,6 @@
 """A figure as plain shapes on a page, which the window paints and which are written as SVG, PDF and PNG.
 
-Lengths are points (1/72 inch), from the upper left corner. Colours are those of `proteoscope.engine.views.palette`.
+Lengths are points (1/72 inch), from the upper left corner. Colours come from `proteoscope.engine.views.palette`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Bar(Box):
-    """A rectangle, or with `is_round` a circle in it. `target`: what a click on it chooses; `tip`: what the pointer shows.
+    """A rectangle, or with `is_round` a circle in it. `target`: selected by a click; `tip`: tooltip.
 
     `opacity` is of the filling; `outline` is the colour of its border, if it has one.
     """
@@ -131,7 +131,7 @@ class Sticks:
 
 @dataclass(frozen=True)
 class Points:
-    """(n,) dots of one colour. `targets`: what a click on each chooses."""
+    """(n,) dots of one colour. `targets`: selected by a click on each."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -185,7 +185,7 @@ Shape = Basic | Clip
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes, those in front last. `title`: what is drawn, for people who do not see it. `font_size`: of texts."""
+    """Shapes, those in front last. `title`: description for screen readers. `font_size`: of texts."""
 
     width: float
     height: float
@@ -253,7 +253,7 @@ class Axis:
             return [f"{tick:,.0f}" for tick in ticks]
         step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(tick) for tick in (*ticks, 0.0)) or 1.0
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        # What is zero but for rounding has no sign.
+        # Values that round to zero have no sign.
         shown = [0.0 if abs(tick) < step / 1e6 else abs(tick) if self.is_mirrored else tick for tick in ticks]
         return [f"{tick:,.{decimals}f}" if abs(tick) < _LONGEST_NUMBER else f"{tick:.6g}" for tick in shown]
 

@@ -27,7 +27,7 @@ def estimate_text(estimate: Estimate) -> EstimateText:
         "shares: " + ", ".join(f"{part} {100 * share:.1f} %" for part, share in estimate.shares().items()),
         f"memory: {memory_text(estimate)}",
         "counted: " + ", ".join(f"{name} {count_text(value)}" for name, value in estimate.counts.items()),
-        *(f"{device} alone: about {seconds_text(seconds)}" for device, seconds in estimate.alternatives.items()),
+        *(f"only {device}: about {seconds_text(seconds)}" for device, seconds in estimate.alternatives.items()),
         *estimate.notes,
     ]
     if not estimate.is_measured:
@@ -40,8 +40,8 @@ def estimate_text(estimate: Estimate) -> EstimateText:
 
 
 def memory_text(estimate: Estimate) -> str:
-    """Format memory as ``1.20 GB on the host, 0.40 GB on each card``."""
-    card = f", {estimate.card_bytes / 1e9:.2f} GB on each card" if estimate.card_bytes else ""
+    """Format memory as ``1.20 GB on the host, 0.40 GB on each GPU``."""
+    card = f", {estimate.card_bytes / 1e9:.2f} GB on each GPU" if estimate.card_bytes else ""
     return f"{estimate.memory_bytes / 1e9:.2f} GB on the host{card}"
 
 

@@ -108,7 +108,7 @@ class ProteinEvidence:
     accession
         Name of the protein.
     coverage
-        Its peptides at their positions; their rows are those of the table of peptide positions.
+        Its peptides at their positions; their rows refer to the table of peptide positions.
     n_psms
         (r,) spectra that cover each residue.
     is_modified
@@ -279,7 +279,7 @@ class ChainPair(AlignedPair):
         return max(len(str(self.query_start + len(self.query))), max(map(len, self.author.values()), default=1))
 
     def column_text(self, column: int) -> str:
-        """Text of a column: both residues, and what is known where one is missing."""
+        """Text of a column: both residues, or the reason why one is missing."""
         place, row = int(self.place[column]), int(self.residue[column])
         protein = f"Protein {self.query[column]}{place + 1}" if place >= 0 else "Protein: gap"
         if row >= 0:
@@ -350,7 +350,7 @@ def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: Sh
 def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence:
     position = _at_places(n, near.chain_residue, near.position, -1)
     exposure = _at_places(n, near.chain_residue, near.exposure, np.nan)
-    # Residues that are not of the protein have the place -1, which is that of what is appended.
+    # Residues outside the protein have the index -1, which selects the appended value.
     n_psms, is_modified = np.append(protein.n_psms, 0)[position], np.append(protein.is_modified, False)[position]
     conservation = np.append(protein.conservation, np.nan)[position]
     if protein.quantities is None or protein.quantity is None:
@@ -388,7 +388,7 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
         databases = [file.parent for file in inputs if file.name == DATABASE_FILE]
         if not databases:
             raise
-        # A database has what is drawn, also where the files that it was made from are elsewhere.
+        # A database contains the drawn chains, even if its source files have moved.
         database = open_database(databases[0])
         places = [place for place, chain_name in enumerate(database.chains.names) if chain_name == name]
         if not places or not wanted:

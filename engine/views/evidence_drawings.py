@@ -1,4 +1,4 @@
-"""A protein as figures: its peptides, modified residues, what was never seen, and near chains below it; and the fold of one of these."""
+"""Figures of a protein: peptides, modified residues, unobserved stretches and similar chains below, and the structure of one chain."""
 
 from __future__ import annotations
 
@@ -143,10 +143,10 @@ def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float)
 
 
 def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Places (n, 3) with the first two along the greatest spreads, and the third towards who looks."""
+    """Places (n, 3) with the first two along the greatest spreads, and the third towards the viewer."""
     centred = place - place[is_place].mean(axis=0)
     axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
-    # Either sign of an axis is valid; the residue farthest along it decides, so that a chain always looks the same. No mirror image.
+    # Either sign of an axis is valid; the residue farthest along it decides, so that a chain is always drawn alike, and never mirrored.
     for k in range(2):
         along = centred[is_place] @ axes[k]
         axes[k] *= np.sign(along[np.abs(along).argmax()]) or 1.0

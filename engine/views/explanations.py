@@ -98,7 +98,7 @@ def source_run(run: FinishedRun) -> str:
 
 @dataclass(frozen=True)
 class SourceSpectra:
-    """The spectra that were explained: the peaks of the identification `run_id`, and which ions were looked for in them."""
+    """Explained spectra: the peaks of the identification `run_id`, and the ions searched in them."""
 
     run_id: str
     peaks: PeaksOfRun

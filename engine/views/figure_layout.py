@@ -57,7 +57,7 @@ _NAME_WIDTH = 1.25
 _NEAR = 7.0
 """Distance from a mark within which a click selects it."""
 _COLUMNS_PER_POINT = 2.0
-"""Columns per point of marks made for a view."""
+"""Columns per point of the marks of a view."""
 _PIXELS_PER_POINT = 4.0
 """Resolution of images within a figure: 288 dpi."""
 
@@ -82,7 +82,7 @@ def lay_out(
     size
         Width and height, points; None for the figure's own.
     x_range, y_ranges
-        What part is drawn, of all panels and of each; None for what is in sight at first.
+        Drawn range of all panels and of each; None for the initial range.
     """
     x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size
@@ -123,7 +123,7 @@ def panel_of_view(panel: Panel, x_range: Range | None, y_range: Range | None, n_
 
 
 def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> list[Rectangle]:
-    """Left, top, right and bottom of each panel. `below`: what the numbers of x and their title take."""
+    """Left, top, right and bottom of each panel. `below`: height of the x labels and their title."""
     left, top, right, bottom = whole
     n_columns = figure.n_columns
     rows = [figure.panels[at : at + n_columns] for at in range(0, len(figure.panels), n_columns)]

@@ -1,4 +1,4 @@
-"""A finished run of a project, its tables open to be looked at.
+"""A finished run of a project with open tables.
 
 ::
 
@@ -28,7 +28,7 @@ from proteoscope.engine.views.tables import ResultTables
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
 _MATCHES, _MAP = "psms", "map"
-"""Tables with the identified spectra: the run's own or those of the run whose spectra it explains."""
+"""Tables with the identified spectra: of the run, or of the run whose spectra it explains."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class FinishedRun:
 
     @property
     def ions(self) -> IonSettings | None:
-        """Ions that a spectrum search looked for; None if its parameters lack them."""
+        """Ions used by a spectrum search; None if its parameters lack them."""
         return ions_looked_for(self.parameters)
 
     @property
@@ -99,7 +99,7 @@ class FinishedRun:
 
     @property
     def decoy_ratio(self) -> float:
-        """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
+        """Decoys for each target of the database, as counted by the run; 1 if the run generated the decoys."""
         reported = self.project.record(self.run.id).get("decoy_ratio", 1.0)
         return float(reported) if isinstance(reported, int | float) and 0 < reported < float("inf") else 1.0
 
@@ -112,7 +112,7 @@ class FinishedRun:
         """Return the peaks of a table of spectra, of this or another run of the project; for one thread."""
         key = run_id or self.run.id, table
         if key not in self._peaks:
-            # Of two threads that come here at once both get the first one's.
+            # Two concurrent threads both get the object of the first.
             self._peaks.setdefault(key, open_peaks(self.project, *key))
         return self._peaks[key]
 

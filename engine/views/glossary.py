@@ -1,4 +1,4 @@
-"""The words of all result tables, each with what it means: made from the descriptions by which tables are written, read and shown."""
+"""Terms of all result tables with their meanings, from the descriptions by which tables are written, read and shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.views.quantities import PEPTIDES_BY_SAMPLE, PROTEINS_BY_
 __all__ = ["Term", "glossary", "matching"]
 
 _MADE = {"quantify": (PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE)}
-"""Tables that the window makes of those of a search, by its kind."""
+"""Tables that the window derives from the tables of a search, by type of search."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
 
 
 def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
-    """Terms that hold all words that are looked for, in any case: first those that have them in titles or names, in their order."""
+    """Return the terms that contain all searched words, ignoring case; matches in titles or names come first."""
     words = wanted.casefold().split()
     result = []
     for term in terms:

@@ -231,7 +231,7 @@ def score_histogram(source: TableSource, index: int) -> Histogram:
     mark = (float(least), "hits from") if least is not None and least < edges[-1] else None
     curve = None
     if len(places):
-        # A bin of several scores holds what is expected of all of them, and is drawn at its middle.
+        # A bin of several scores contains their summed expectation, and is drawn at its middle.
         curve = ("Expected by chance", places + 0.5, expected * width)
     series = (("Sequences", in_bins.astype(np.int64)),)
     return Histogram(

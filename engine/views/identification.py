@@ -146,7 +146,7 @@ class IdentificationOverview:
 
 
 def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
-    """Count what is accepted, and the spectra. `source`: any table of the run."""
+    """Count accepted items and spectra. `source`: any table of the run."""
     return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio, has_decoys=run.has_decoys), run.peaks().count())
 
 
@@ -328,7 +328,7 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
     protein = source.query(requested, [row]).to_pylist()[0]
     first = protein["accessions"][0]
     if not protein["sequence"]:
-        raise ProteoscopeError(f"The sequence of {first} is not known. Import the results with its database to see what is covered.")
+        raise ProteoscopeError(f"The sequence of {first} is unknown. Import the results with its database to see the coverage.")
     where, parameters = where_clause([has_any("proteins", (first,)), accepted_at(fdr, "peptides")])
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters

@@ -30,7 +30,7 @@ class IonTable:
     ion
         (n, m) int64, index into `spectrum.ions`, or -1.
     modifications
-        Modification names of each residue, including those of termini.
+        Modification names of each residue, including terminal ones.
     """
 
     spectrum: AnnotatedSpectrum

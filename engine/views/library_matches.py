@@ -80,7 +80,7 @@ class LibraryOverview:
 
 
 def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
-    """Count what is accepted at a false discovery rate, all where that is not known. `source`: the table of matches."""
+    """Count matches accepted at a false discovery rate, or all if error rates are unknown. `source`: the table of matches."""
     has_error_rates = bool(source.query("SELECT count(q_value) AS n FROM matches").to_pylist()[0]["n"])
     accepted = "q_value <= ?" if has_error_rates else "? > 0"
     result = source.query(

@@ -167,7 +167,7 @@ def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
 
 
 def _has_modification(row: ModificationRow) -> Condition:
-    """Require that `_KEY_NAME` and `_KEY_MASS` equal those of the row."""
+    """Require that `_KEY_NAME` and `_KEY_MASS` equal the values of the row."""
     binned = (compares("shift_kind", "=", "unnamed"), matches_pattern("modification", "^[+-]"))
     if not row.key_name:
         return all_of((*binned, rounds_to("carried_mass", 100, row.key_mass)))

@@ -1,4 +1,4 @@
-"""Pages as PDF, with the same content as those of `html_pages`: texts, tables of results, figures as vectors.
+"""Pages as PDF, with the same content as the pages of `html_pages`: texts, tables of results, figures as vectors.
 
 ReportLab's platypus sets them. The same content gives the same bytes.
 """
@@ -41,7 +41,7 @@ _RESIDUES = ParagraphStyle("residues", fontName=FIXED, fontSize=8.0, leading=11.
 
 
 class PdfPages:
-    """Pages that grow downwards, as many as what is written needs.
+    """Pages filled from top to bottom, as many as the content needs.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class PdfPages:
     def __init__(self, title: str, address: str = "") -> None:
         self._title, self._address = printable(title, MAXIMUM_CHARACTERS), printable(address, MAXIMUM_CHARACTERS)
         self._file, self._parts = BytesIO(), list[Flowable]()
-        # Fonts are registered with the first canvas, and measured before the one of these pages is made.
+        # Fonts are registered with the first canvas, and measured before the canvas of these pages exists.
         new_canvas(BytesIO(), (1, 1), "")
 
     def finished(self) -> bytes:
@@ -135,7 +135,7 @@ class _Heading(Paragraph):  # type: ignore[misc, no-any-unimported, unused-ignor
 
 
 class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """A drawing that is made smaller where it does not fit."""
+    """A drawing that shrinks to fit."""
 
     def __init__(self, drawing: Drawing) -> None:
         super().__init__()

@@ -31,7 +31,7 @@ class PeptideQuantities:
     run
         The quantification.
     title
-        What the numbers are, in a few words.
+        Short description of the numbers.
     is_change
         Whether they are differences between two conditions, log2, else means over all samples, log2.
     values

@@ -45,7 +45,7 @@ def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, wid
             np.array([1e3 * (prediction.predicted.kernel + prediction.predicted.synchronisation) for prediction in every]),
         ]
         names, highest = (
-            ["with transfers", "kernels alone"],
+            ["with transfers", "only kernels"],
             float(max(series.max(initial=1e-9) for series in (*measured, *predicted))) * 1.06,
         )
     area = (font_left := 56.0, 30.0, width - 16.0, height - 40.0)
@@ -99,7 +99,7 @@ def _growth(every: Sequence[Comparison]) -> str:
         f" {after.measured.seconds / max(1e-12, before.measured.seconds):.2f} measured"
         for before, after in pairwise(every)
     ]
-    return "; ".join(reported) or "one size alone"
+    return "; ".join(reported) or "only one size"
 
 
 _HEAD = """<!DOCTYPE html>

@@ -1,4 +1,4 @@
-"""The spectrum of a PSM mirrored with what the shipped model predicts for its peptide, or with the spectrum of another PSM."""
+"""The spectrum of a PSM mirrored with the predicted spectrum of its peptide, or with the spectrum of another PSM."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LABELS = ("TMT", "iTRAQ")
 def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
     """Mirror a PSM's spectrum with the b and y ions of its peptide predicted by the shipped model.
 
-    The similarity is the cosine of the square roots of predicted intensities and of those of the peaks that match these ions.
+    The similarity is the cosine of the square roots of the predicted intensities and of the intensities of the matching peaks.
 
     Raises
     ------

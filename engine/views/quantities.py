@@ -249,7 +249,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     Raises
     ------
     InputError
-        A table is not what it should be.
+        A table is damaged.
     """
     tables = read_quantities(run.project, run.run.id)
     result = {}
@@ -279,7 +279,7 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
     Raises
     ------
     InputError
-        A table is not what it should be.
+        A table is damaged.
     """
     tables = read_quantities(project, run)
     return _samples(PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))

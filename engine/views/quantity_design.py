@@ -55,7 +55,7 @@ class DesignTable:
     Attributes
     ----------
     columns
-        Names, at least those of `DESIGN_COLUMNS`.
+        Names, at least `DESIGN_COLUMNS`.
     rows
         A text for each column.
     """
@@ -212,7 +212,7 @@ def compared_conditions(
 ) -> ComparedConditions | DesignIssue:
     """Return the compared conditions of a design, or the reason why they cannot be compared.
 
-    Plexes that are known by the files alone hinder no quantities: that conditions differ with them is then a note.
+    Plexes known only from the files do not prevent quantification; conditions that differ between plexes are then only noted.
 
     Parameters
     ----------

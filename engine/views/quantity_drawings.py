@@ -1,4 +1,4 @@
-"""Figures of quantities: volcano, profile of a protein, samples by their components and correlations, and what is missing."""
+"""Figures of quantities: volcano, profile of a protein, components and correlations of samples, and missing values."""
 
 from __future__ import annotations
 

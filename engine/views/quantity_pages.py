@@ -36,7 +36,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     progress.stage("Writing pages", 1)
-    tables = read_quantities(project, run_id)  # with what was corrected by hand
+    tables = read_quantities(project, run_id)  # with manual corrections
     with open_run(project, run_id) as run:
         account = run_account(project, run.run, search_of_kind(run.run.kind))
         parts = [

@@ -1,4 +1,4 @@
-"""Chromatograms of an ion in all runs of a quantification, with the borders of its traces, and what is between others."""
+"""Chromatograms of an ion in all runs of a quantification, with the integration limits of its traces and interpolated ones."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class IonTraces:
 
     @property
     def whole(self) -> tuple[float, float]:
-        """Minutes of the borders of all traces, with what is around them."""
+        """Range in minutes of all traces with a margin."""
         ends = [end / 60 for trace in self.traces if trace.begin is not None and trace.end is not None for end in (trace.begin, trace.end)]
         least, most = self.everything
         if not ends:
@@ -351,7 +351,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
     Raises
     ------
     InputError
-        No survey spectrum between them shows the ion.
+        No MS1 spectrum between the limits shows the ion.
     """
     begin, end = min(begin, end), max(begin, end)
     places = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))
@@ -374,7 +374,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
 
 
 def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Intensities of all isotopes at some places, gaps between them bridged and all smoothed by 1-2-1, as the search looks for summits."""
+    """Intensities of all isotopes at some times, with gaps interpolated and 1-2-1 smoothing, as in the peak detection of the search."""
     first, last = int(places[0]), int(places[-1])
     filled = np.interp(np.arange(first - 1, last + 2), places, trace.total[places])
     for end, place in ((0, first - 1), (-1, last + 1)):

@@ -148,7 +148,7 @@ class ReadPair(AlignedPair):
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """(columns,) `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP`, or what is unsure."""
+        """(columns,) `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP`, or an uncertain match."""
         kinds = super().kinds.copy()
         kinds[~np.isin(kinds, (IDENTICAL, POSITIVE, GAP))] = DIFFERENT
         is_low = (self.quality >= 0) & (self.quality < _MINIMUM_QUALITY)
@@ -157,7 +157,7 @@ class ReadPair(AlignedPair):
         return kinds
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the first and last position of read and reference; those of a reverse complement descend."""
+        """Return the first and last position of read and reference; descending for a reverse complement."""
         (begin, end), text = super().numbers(first, last)
         if self.is_reverse:
             begin, end = 2 * self.query_start - begin, 2 * self.query_start - end

@@ -71,7 +71,7 @@ _ANY = ReadFilter()
 
 def read_conditions(chosen: ReadFilter) -> list[Condition]:
     """Return a filter's conditions on alignments."""
-    # Divided as the search divides, so that what is equal compares so.
+    # Divided as in the search, so that equal values compare as equal.
     least, below = (None if percent is None else percent / _WHOLE_PERCENT for percent in (chosen.minimum_identity, chosen.below_identity))
     conditions = given(
         *(("score", ">=", chosen.minimum_score), ("gaps", ">=", chosen.minimum_gaps), ("gaps", "<=", chosen.maximum_gaps)),
@@ -234,6 +234,6 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
         return ReadRow(text, symbols, None, NO_READS)
     pattern = source.sibling("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
     if not pattern:
-        raise ProteoscopeError(f"{values['pattern']}: its residues are not among those of the run. Run the search again.")
+        raise ProteoscopeError(f"{values['pattern']}: its sequence is not in the run's table of reads. Run the search again.")
     names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")
     return ReadRow(text, symbols, ReadPair.of(names, pattern[0]["letters"], pattern[0]["qualities"] or "", values, matrix))

@@ -291,7 +291,7 @@ def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
     threads, python = record.get("threads"), record.get("python")
     facts += [
         ("Computed on", run.device),
-        ("Threads of the processor", str(threads) if isinstance(threads, int) else ""),
+        ("CPU threads", str(threads) if isinstance(threads, int) else ""),
         ("Proteoscope", run.version),
         ("Python", python if isinstance(python, str) else ""),
         ("Name of its folder", run.id),

@@ -13,8 +13,8 @@ All runs with PSMs, peptides and protein groups can be compared, whatever their 
 * Peptides are equal if their residues are, with isoleucine equal to leucine; peptidoforms if their modifications also have equal masses
   (within 0.006 Da) and positions.
 * Proteins are equal if their accessions are; UniProt identifiers (``sp|P02769|ALBU_BOVIN``) are reduced to the accession.
-* PSMs count by their q-values, peptides and peptidoforms by peptide q-values, proteins by those of their groups. Without q-values, items
-  count at every threshold.
+* PSMs count by their q-values, peptides and peptidoforms by peptide q-values, proteins by the q-values of their groups. Items without
+  q-values count at every threshold.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def check_number(n_runs: int) -> None:
 
 
 class RunComparison:
-    """Several runs compared; made by `compare_runs`.
+    """Comparison of several runs, created by `compare_runs`.
 
     Attributes
     ----------
@@ -373,7 +373,7 @@ def _check(runs: Sequence[FinishedRun]) -> None:
             raise ParameterError(f"run {run.run.id} is given twice")
         seen.add(key)
         if not has_matches(tuple(run.tables.paths)):
-            raise ParameterError(f"run {run.run.id} has no table of PSMs, peptides and protein groups, which are what is compared")
+            raise ParameterError(f"run {run.run.id} has no tables of PSMs, peptides and protein groups, which the comparison needs")
 
 
 def _files_of(runs: Sequence[FinishedRun]) -> ComparedFiles:

@@ -73,7 +73,7 @@ def report_html(account: RunAccount, finished: FinishedRun, search: Search, prog
     parts = [
         f"<h1>{shown(account.title)}</h1><p>{shown(search.name.capitalize())} · {shown(account.run.message)}</p>",
         f'<div class="note">{shown(account.note.note, 20_000)}</div>' if account.note.note.strip() else "",
-        section("What was found", _counts_table(account.counts)),
+        section("Results", _counts_table(account.counts)),
         section("Messages", _messages(account)) if any(message.level != "info" for message in account.messages) else "",
         section("Figures", "".join(_figures(finished, search, progress))),
     ]

@@ -1,4 +1,4 @@
-"""Table of a run's spectra with status, content and peptide; an explanation lists those of its identification."""
+"""Table of a run's spectra with status, content and peptide; an explanation lists the spectra of its identification."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TYPES = {
 """DuckDB's types of columns that the map of an explanation does not have."""
 _STORED = tuple(name for name, column in SPECTRA.by_name.items() if column.kind != "numbers")
 _NEAR = 0.01
-"""Thomson from the m/z that is looked for."""
+"""Tolerance of a searched m/z, in thomson."""
 
 
 def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
@@ -84,13 +84,13 @@ def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
 
 SPECTRUM_LIST = _listed(
     Column("is_identified", "Identified", "Whether its best match is accepted at the false discovery rate of the run", "truth", 8),
-    "What it was identified as, in ProForma, or the library's name of it",
+    "Identification in ProForma, or its name in the library",
     "q-value of its best match, accepted or not",
     "Row of its best match among the PSMs, or among the library matches",
 )
 EXPLAINED_LIST = _listed(
     Column("state", "State", "Identified before, explained at the false discovery rate of the run, or unexplained", width=10),
-    "What it was identified or explained as, in ProForma",
+    "Identification or explanation in ProForma",
     "q-value of its explanation, accepted or not",
     "Row of its explanation, where that is accepted",
 )
@@ -100,7 +100,7 @@ EXPLAINED_LIST = _listed(
 def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambda: None) -> TableSource:
     """Open a run's spectra as `SPECTRUM_LIST`, one row per spectrum in stored order.
 
-    Those of an explanation come from its identification, as `EXPLAINED_LIST`; without it they have no peaks.
+    Spectra of an explanation come from its identification, as `EXPLAINED_LIST`; without it they have no peaks.
 
     Parameters
     ----------

@@ -76,7 +76,7 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     chosen = result[:MAXIMUM_STACKED]
     table = hits.values(chosen, _COLUMNS)
     if (table["query_index"].to_numpy() != index).any():
-        raise ParameterError("hits of one query alone can be stacked")
+        raise ParameterError("only hits of one query can be stacked")
     numbers = {name: table[name].to_numpy().astype(np.int64) for name in ("subject_length", "query_start", "subject_start", "score")}
     above, below = (Texts.from_strings(table[name].to_pylist()) for name in ("aligned_query", "aligned_subject"))
     subjects = AlignedSubjects(

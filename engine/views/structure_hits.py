@@ -64,7 +64,7 @@ def structure_conditions(chosen: StructureFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ThresholdColumns:
-    """The columns of some hits that thresholds are put on, each ascending and without what is not finite, so that a count is a search.
+    """Finite values of the columns with thresholds, ascending, so that counting is a binary search.
 
     Attributes
     ----------

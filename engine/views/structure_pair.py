@@ -244,7 +244,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
     hit
         As `proteoscope.engine.views.structure_hits.hit_of_row` gives it.
     chains
-        Those of the run.
+        Parameters of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
     result: list[FoundChain | None] = [None, None]

@@ -103,7 +103,7 @@ def test_a_run_and_its_estimate_say_what_was_not_taken_and_why(tmp_path):
     asked = SearchRequest(asked.inputs, asked.parameters, tmp_path / "project", threads=2)
     summary = identify(asked)
     assert summary.device == "cpu"
-    assert "cuda:0 is not used: the processor should be done before it is ready (--device cuda takes it)" in summary.messages
+    assert "cuda:0 is not used: the CPU should finish before it is ready (--device cuda uses it)" in summary.messages
 
 
 def test_files_that_cannot_be_looked_at_are_left_to_the_search(tmp_path):

@@ -224,7 +224,7 @@ def _lines_of_entries(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Lin
 def _peaks_of_entries(
     scan: _Scan, starts: list[int], packed: dict[int, _Peaks]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return offsets, m/z and intensities of the peaks of entries; packed peaks replace those of the scan."""
+    """Return offsets, m/z and intensities of the peaks of entries; packed peaks replace the peaks of the scan."""
     if not packed:
         return run_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
     peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]

@@ -238,7 +238,7 @@ def test_it_is_told_where_not_all_residues_are_looked_at_for_contacts(
     for most in (10_000, 20):
         monkeypatch.setattr("proteoscope.engine.evidence.questions._MAXIMUM_OF_A_PROTEIN", most)
         done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2)
-        told.append([one for one in done.messages if "contacts are those of the first ones" in one])
+        told.append([one for one in done.messages if "contacts are only computed for the first ones" in one])
     assert not told[0] and len(told[1]) == 1 and "more than 20" in told[1][0]
 
 

@@ -420,7 +420,7 @@ def test_project_of_another_version_is_refused_and_unchanged(project, capsys, ve
     files = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"}
     sentence = (
         f"{database}: has project format {version}; this program opens only format 2. "
-        "Open it with the version of Proteoscope that made it, or repeat its searches in a new project."
+        "Open it with the version of Proteoscope that created it, or repeat its searches in a new project."
     )
     for opening in (Project.open, Project.create_or_open):
         with pytest.raises(InputError) as refused:
@@ -680,5 +680,5 @@ def test_a_database_that_lacks_something_is_one_clear_error(project, change):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute(change)
-    with pytest.raises(StorageError, match=r"damaged \(not as the program made it: .*the tables under results can still be read"):
+    with pytest.raises(StorageError, match=r"damaged \(not as the program created it: .*the tables under results can still be read"):
         Project.open(project.folder)

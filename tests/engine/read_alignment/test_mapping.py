@@ -271,13 +271,13 @@ def test_mates_that_do_not_go_together_are_told_by_record(genome, tmp_path):
     named = fastq(tmp_path / "5.fq", [genome[:100]] * 3, ["a/2", "z/2", "c/2"])
     summary = align_reads(texts, one, None, WITHIN, mates=named, device="cpu")
     assert any("1 mate has another name than its read, the first in record 2: b/1 and z/2" in message for message in summary.messages)
-    with pytest.raises(ParameterError, match="mates are for reads whose places are looked for"):
+    with pytest.raises(ParameterError, match="mates need mapped reads"):
         align_reads(texts, one, None, ReadAlignmentParameters(), mates=named, device="cpu")
 
 
 def test_what_has_no_places_is_refused_with_words(tmp_path):
     proteins, text = fasta(tmp_path / "p.fa", ["MKVLAAGILWYQ" * 9]), fasta(tmp_path / "t.fa", ["ACGTTGCA" * 20])
-    with pytest.raises(InputError, match="holds proteins, whose places are not looked for"):
+    with pytest.raises(InputError, match="contains proteins, which are not mapped"):
         align_reads(proteins, proteins, None, SEEDS.changed(matrix="BLOSUM62"), device="cpu")
     with pytest.raises(ParameterError, match="--pairs says with which reference"):
         align_reads(text, text, None, SEEDS, pairs=True, device="cpu")

@@ -269,4 +269,4 @@ def test_reads_in_the_place_of_their_reference_are_refused(tmp_path, capsys, has
     wrong = ["reads", str(tmp_path / "reads"), str(tmp_path / "genome.fasta"), "--out", str(tmp_path / "o.sam"), "--device", "cpu"]
     assert main([*wrong, *(["--preset", preset] if preset else [])]) == 2
     error = capsys.readouterr().err
-    assert "looks like reads" in error and "Exchange the two" in error and not (tmp_path / "o.sam").exists()
+    assert "resembles reads" in error and "Exchange the two" in error and not (tmp_path / "o.sam").exists()

@@ -214,7 +214,7 @@ def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: s
     """A table of hits may come from untrusted sources."""
     numbers = [np.array([one]) for one in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.from_strings([above]), Texts.from_strings([below]), np.array([1]))
-    with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; search again"):
+    with pytest.raises(ParameterError, match="do not fit its sequence and its hits; search again"):
         Stack.of("query", "", QUERY, subjects)
 
 

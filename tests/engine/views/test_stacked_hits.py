@@ -53,7 +53,7 @@ def test_a_stack_holds_the_hits_that_pass_or_those_chosen(run: FinishedRun) -> N
         assert strict.rows.tolist() == source.rows([*hits_of_query(index), compares("identity", ">=", 0.6)]).tolist()
         some = stacked_hits(source, index, rows=every[[3, 1]].tolist())
         assert some.rows.tolist() == every[[1, 3]].tolist() and len(some.stack) == 3
-    with pytest.raises(ParameterError, match="hits of one query alone can be stacked"):
+    with pytest.raises(ParameterError, match="only hits of one query can be stacked"):
         stacked_hits(source, 1, rows=[0])
     with pytest.raises(ParameterError, match="there is no query 7"):
         stacked_hits(source, 7)
