@@ -46,9 +46,9 @@ __all__ = [
     "Search",
     "SearchRequest",
     "WriteExport",
+    "find_result_table",
     "identifying_kinds",
     "recorded_parameters",
-    "table_of_kind",
 ]
 
 Model = TypeVar("Model", bound="SearchParameters")
@@ -398,7 +398,7 @@ class ExportRequest:
 
     `spreadsheet_safe`: of ``tsv``: texts that a spreadsheet would read as formulas begin with an apostrophe.
     `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
-    `consensus`: of a spectral library, whether an entry is the mean of its spectra, or the best of them.
+    `consensus`: of a spectral library, True if an entry is the mean of its spectra, False for the best of them.
     `accepted_only`: of formats that have it, only the targets that are accepted at the false discovery rate of the run.
     `structures`: of formats that read structures, the files or folders that the user names; no others outside the project are read.
     """
@@ -699,7 +699,7 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
     return search.recorded_parameters(project, run)
 
 
-def table_of_kind(kind: str, name: str) -> Table:
+def find_result_table(kind: str, name: str) -> Table:
     """Return a result table of another search by kind and name, without importing that search."""
     search = next(search for search in engine.searches.SEARCHES if search.kind == kind)
     return next(table for table in search.result_tables if table.name == name)

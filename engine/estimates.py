@@ -37,11 +37,11 @@ __all__ = [
     "Estimate",
     "Expectation",
     "ExpectedWork",
-    "counts_of",
     "estimate",
     "expected",
     "faster_device_rule",
     "predicted_run",
+    "read_counts",
     "remember_run",
     "run_prediction",
 ]
@@ -378,7 +378,7 @@ def remember_run(estimated: Estimate, device: Device, threads: int, measured: Ma
     StepHistory(estimated.kind, _device_title(device), threads).add(estimated.raw_steps, steps)
 
 
-def counts_of(record: Mapping[str, Any]) -> dict[str, float]:
+def read_counts(record: Mapping[str, Any]) -> dict[str, float]:
     """Return the counts of the record of a run that are numbers."""
     result = record.get("counts")
     if not isinstance(result, dict):

@@ -1,7 +1,7 @@
 """Stopped runs that are resumed: the request of a run, as recorded in its checkpoint and as restored.
 
-A run is resumed only with the same files, parameters and version of the program, with which the stored
-results equal recomputed ones. All of this is read from the checkpoint in the user's own cache, nothing from the project, which may be untrusted.
+A run is resumed only with the same files, parameters and version of the program, with which stored results equal recomputed ones.
+All of this is read from the checkpoint in the user's own cache, nothing from the project, which may be untrusted.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from proteoscope.engine.project.checkpoint_store import Checkpoint
 from proteoscope.engine.project.project import INTERRUPTED
 from proteoscope.engine.version import VERSION
 
-__all__ = ["NO_CHECKPOINT", "StoppedRun", "check_same", "missing_checkpoint", "record_of", "stopped_run"]
+__all__ = ["NO_CHECKPOINT", "StoppedRun", "check_same", "missing_checkpoint", "record_request", "stopped_run"]
 
 NO_CHECKPOINT = "this user's cache has no checkpoint of it"
 """Why a stopped run cannot be resumed here."""
 
 
-def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
+def record_request(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
     """Return the request of a run as JSON values; `inputs` are its files with digests."""
     record = {
         "version": VERSION,

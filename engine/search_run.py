@@ -37,7 +37,7 @@ from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.project.paths import check_folder_name
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import warning_of_nothing
-from proteoscope.engine.resumption import check_same, record_of
+from proteoscope.engine.resumption import check_same, record_request
 from proteoscope.engine.shared_names import distinct_names, without_folders
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.trusted_folders import why_not_used
@@ -452,7 +452,7 @@ def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInpu
             progress.message(text, "warning")
 
     def create() -> CheckpointFile:
-        header = CheckpointHeader(key.real_folder, run.id, record_of(spec.request, spec.kind, inputs))
+        header = CheckpointHeader(key.real_folder, run.id, record_request(spec.request, spec.kind, inputs))
         return CheckpointFile.create(key.prepare(), header)
 
     return RunCheckpoint(create, warn, resumed)

@@ -1,6 +1,7 @@
 """Maximum decompressed size of a file: one rule for every reader.
 
-A small file may name one long text a million times, unpack to gigabytes, or compute its columns. Expanded content is counted here, and the file is refused where that exceeds a fixed amount and a multiple of the size of the file on the disk.
+A small file may name one long text a million times, unpack to gigabytes, or compute its columns. Expanded content is counted here, and a
+file is refused if it exceeds both a fixed amount and a multiple of the file's size on disk.
 """
 
 from __future__ import annotations

@@ -367,7 +367,7 @@ def quoted_commands():
 
 
 def test_every_command_line_of_the_pages_is_one():
-    from proteoscope.engine.command_line.main import command_parsers, parser_of
+    from proteoscope.engine.command_line.main import build_parser, command_parsers
 
     known, told = set(command_parsers()), list(quoted_commands())
     assert len(told) > 40
@@ -376,7 +376,7 @@ def test_every_command_line_of_the_pages_is_one():
             assert not words[0].startswith("-") and len(words) == 1, (page, words)
             continue
         try:
-            parser_of(words).parse_args(words)
+            build_parser(words).parse_args(words)
         except SystemExit as wrong:
             raise AssertionError(f"{page}: proteoscope {' '.join(words)}") from wrong
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from proteoscope import engine
 from proteoscope.engine import searches, views
-from proteoscope.engine.command_line.search import request_of
+from proteoscope.engine.command_line.search import build_request
 from proteoscope.engine.command_line.terminal import say
 from proteoscope.engine.errors import ParameterError
 
@@ -44,7 +44,7 @@ def _estimate(options: argparse.Namespace, parse: Callable[[list[str]], argparse
 
     search = kinds[options.arguments[0]]
     requested = parse(options.arguments)
-    result = engine.estimates.estimate(search, request_of(search, requested))
+    result = engine.estimates.estimate(search, build_request(search, requested))
     if options.json or requested.json:
         print(json.dumps(result.record(), indent=2))
         return

@@ -50,7 +50,7 @@ def add_export(commands: Any) -> None:
         "--consensus",
         choices=("merged", "best"),
         default="merged",
-        help="of a spectral library: whether an entry is the mean of all spectra of its peptide and charge (default), or the best of them",
+        help="of a spectral library: each entry is the mean of all spectra of its peptide and charge (default), or the best of them",
     )
     parser.add_argument(
         "--accepted-only",

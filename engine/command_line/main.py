@@ -43,7 +43,7 @@ from proteoscope.engine.execution.libraries import lighten_libraries
 from proteoscope.engine.files import storage_error
 from proteoscope.engine.jobs.progress import Cancelled
 
-__all__ = ["command_parsers", "main", "parser_of"]
+__all__ = ["build_parser", "command_parsers", "main"]
 
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
@@ -79,7 +79,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(wrong)
         return _WRONG
     try:
-        parser = parser_of(sys.argv[1:] if arguments is None else arguments)
+        parser = build_parser(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
         command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
         if command is None:
@@ -186,7 +186,7 @@ def command_parsers() -> dict[str, argparse.ArgumentParser]:
     return {name: _parsers([name])[1][name] for name in _parsers([])[1]}
 
 
-def parser_of(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser for these arguments, with only their sub-command if known, since all take 30 ms."""
     return _parsers(arguments)[0]
 
@@ -216,7 +216,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
         "presets": _add_presets,
         "parameters": _add_parameters,
         "devices": add_devices,
-        "estimate": partial(add_estimate, parse=lambda arguments: parser_of(arguments).parse_args(arguments)),
+        "estimate": partial(add_estimate, parse=lambda arguments: build_parser(arguments).parse_args(arguments)),
         "cost-model": add_cost_model,
         "runs": add_runs,
         "resume": add_resume,

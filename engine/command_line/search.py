@@ -22,7 +22,7 @@ from proteoscope.engine.summary import Summary
 if TYPE_CHECKING:
     from proteoscope.engine.parameters import SearchParameters
 
-__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "print_summary", "request_of", "run_search", "thread_count"]
+__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_request", "print_summary", "run_search", "thread_count"]
 
 _MAXIMUM_THREADS = 1024
 _DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
@@ -210,7 +210,7 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary:
     """Run a search according to the arguments, print its results, and return the summary."""
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
-    parameters, preset = _parameters_of(search, options)
+    parameters, preset = _read_parameters(search, options)
     writes_file = search.writes != "project" and options.out is not None
     others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
@@ -227,7 +227,7 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary:
     return summary
 
 
-def request_of(search: Search, options: argparse.Namespace) -> SearchRequest:
+def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
     """Return the request of the arguments, without opening outputs.
 
     Raises
@@ -237,10 +237,10 @@ def request_of(search: Search, options: argparse.Namespace) -> SearchRequest:
     InputError
         There is no such preset.
     """
-    return _request(search, options, _parameters_of(search, options)[0], getattr(options, "out", None))
+    return _request(search, options, _read_parameters(search, options)[0], getattr(options, "out", None))
 
 
-def _parameters_of(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
+def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
     """Return the parameters and their preset."""
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
@@ -269,7 +269,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
     """Return the preset that suits the files; the default if they cannot be read, which the search reports."""
     result = {
-        search_input.name: formats_package.sequence_type.content_of(_paths(getattr(options, search_input.name)))
+        search_input.name: formats_package.sequence_type.inspect_sequences(_paths(getattr(options, search_input.name)))
         for search_input in search.inputs
     }
     requests = {option.name: getattr(options, option.name) for option in search.options}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, text_file_name
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -59,7 +59,7 @@ def export_tables(project: Project, request: ExportRequest, progress: Progress) 
     for table in TABLES:
         result = read_stored(project, request.run_id, table, table.saved)
         progress.stage(f"Exporting {table.title.lower()}", len(result))
-        written.append(request.target / file_of(table))
+        written.append(request.target / text_file_name(table))
         write_separated(written[-1], result, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return written
 
@@ -196,7 +196,7 @@ class _Evidence:
         self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), symbols)
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Return rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""
+        """Return rows of a chain aligned with residues of the protein, their numbers of spectra, and a mask of modified ones."""
         position, rows, _ = self._mapped.of(chain)
         positions, n_psms, is_modified = self._residues.of(protein)
         place = np.minimum(np.searchsorted(positions, position), max(len(positions) - 1, 0))
@@ -247,13 +247,13 @@ def _painted(
     colours = np.tile(np.array(UNALIGNED, np.uint8), (n, 1))
     colours[rows] = np.where((n_psms > 0)[:, None], scale_colours(np.log2(1.0 + n_psms), 0.0, 8.0), _MISSED)
     colours[rows[is_modified]] = _MODIFIED
-    for residue, value in _residues_of(chain, atoms, spectra):
+    for residue, value in _match_residues(chain, atoms, spectra):
         for atom in residue:
             atom.b_iso = value
     return PictureChain(ScriptedChain(name, chain, colours), atoms)
 
 
-def _residues_of(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
+def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
     """Yield the residues of a file with the value of the chain's residue at their Cα position, or the value for none."""
     value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:

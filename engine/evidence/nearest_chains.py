@@ -16,7 +16,7 @@ from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.reported_hits import reported_hits
 from proteoscope.engine.sequence_search.score_statistics import search_statistics
-from proteoscope.engine.sequence_search.scoring import query_batches, score_batch, work_of
+from proteoscope.engine.sequence_search.scoring import build_workload, query_batches, score_batch
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import encode, read_matrix
@@ -93,7 +93,7 @@ def align_proteins(
     parameters = SequenceSearchParameters(maximum_e_value=maximum_e_value, hits_per_query=n)
     scheme = ScoringScheme(read_matrix("BLOSUM62"), parameters.gap_open, parameters.gap_extend)
     queries, threads, progress, clock = _as_database(proteins), resources.threads, resources.progress, resources.clock
-    with Executor(resources).session(work_of(subjects.residues, subjects.offsets, scheme)) as session:
+    with Executor(resources).session(build_workload(subjects.residues, subjects.offsets, scheme)) as session:
         for batch in query_batches(queries, subjects, scheme):
             with clock.stage("score"):
                 scores = score_batch(session, queries, batch, subjects, progress)

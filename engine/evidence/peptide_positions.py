@@ -15,7 +15,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 from proteoscope.engine.peptides.occurrences import find_occurrences
 
-__all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "proven_proteins", "residue_evidence", "sites_of"]
+__all__ = ["Places", "ResidueEvidence", "Sites", "find_modified_residues", "find_peptide_places", "proven_proteins", "residue_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ class Sites:
         return len(self.protein)
 
 
-def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
+def find_peptide_places(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
     """Return every position of every peptide in every protein; leucine and isoleucine, of equal mass, match.
 
     Raises
@@ -131,7 +131,9 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
     """Return the proteins with a q-value, and those without one that hold an identified peptide."""
     unrated = [protein for protein in proteins if isnan(protein.q_value)]
-    holding = {id(unrated[number]) for number in np.unique(places_of(peptides, unrated, progress).protein).tolist()} if unrated else ()
+    holding = (
+        {id(unrated[number]) for number in np.unique(find_peptide_places(peptides, unrated, progress).protein).tolist()} if unrated else ()
+    )
     return [protein for protein in proteins if not isnan(protein.q_value) or id(protein) in holding]
 
 
@@ -155,7 +157,9 @@ def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEnt
     return ResidueEvidence(offsets, symbols, counts[0], counts[1], q_value)
 
 
-def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED) -> Sites:
+def find_modified_residues(
+    peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED
+) -> Sites:
     """Return the modified residues; terminal modifications belong to the first or last residue.
 
     `fixed` modifications, which all such residues or ends have, are excluded.

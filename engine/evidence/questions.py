@@ -170,7 +170,7 @@ def _nearest(
     return which, apart
 
 
-def _atoms_of(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _select_atoms(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return heavy atoms of residues of a chain, Cα of those that have none; and which of `rows` each is of, ascending."""
     alpha = chain.chains.position[rows].astype(np.float64)
     if chain.atoms is None:
@@ -186,7 +186,7 @@ def _atoms_of(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.f
 
 def _nearest_ligands(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[list[str], NDArray[np.float64]]:
     """Name of and distance to the nearest ligand of each residue."""
-    position, owner = _atoms_of(chain, rows)
+    position, owner = _select_atoms(chain, rows)
     which, apart = _nearest(position, chain.ligands.position)
     order = np.lexsort((apart, owner))
     best = order[np.unique(owner[order], return_index=True)[1]]
@@ -241,7 +241,7 @@ def _atom_distances(chain: MappedChain, rows: NDArray[np.int64], a: NDArray[np.i
     result = np.full(len(a), np.nan)
     if chain.atoms is None or not len(a):
         return result
-    position, owner = _atoms_of(chain, rows)
+    position, owner = _select_atoms(chain, rows)
     begins = np.unique(owner, return_index=True)[1]
     ends = np.append(begins[1:], len(owner))
     for k in np.unique(a).tolist():

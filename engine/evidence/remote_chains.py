@@ -22,9 +22,9 @@ from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structure_search.candidates import Comparison, query_batches
 from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import DescribedChains, described
-from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structure_search.superposing import build_superposition_workload
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import AlignedChains
 
@@ -91,8 +91,8 @@ def _with_remote_chains(
     numbers: list[ChainRow] = through.tolist()
     with (
         resources.clock.stage("score"),
-        Executor(resources).session(work_of(chains.arrays)) as session,
-        Executor(resources).session(work_of_superposing("quick")) as superposing,
+        Executor(resources).session(build_workload(chains.arrays)) as session,
+        Executor(resources).session(build_superposition_workload("quick")) as superposing,
     ):
         comparison = Comparison(queries, chains, wanted, session, resources, superposing)
         for result in chain.from_iterable(query_hits(comparison, batch) for batch in query_batches(queries, wanted, resources)):

@@ -16,7 +16,14 @@ from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, 
 from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows, mapped_chains
 from proteoscope.engine.evidence.nearest_chains import SimilarChain
 from proteoscope.engine.evidence.parameters import EvidenceParameters
-from proteoscope.engine.evidence.peptide_positions import Places, ResidueEvidence, Sites, places_of, residue_evidence, sites_of
+from proteoscope.engine.evidence.peptide_positions import (
+    Places,
+    ResidueEvidence,
+    Sites,
+    find_modified_residues,
+    find_peptide_places,
+    residue_evidence,
+)
 from proteoscope.engine.evidence.questions import (
     MissedStretches,
     Pairs,
@@ -40,7 +47,7 @@ from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.structure_search.structures import ChainFiles
 from proteoscope.engine.structures.chains import STATE_SYMBOLS
 
-__all__ = ["Evidence", "burial_names", "evidence_of_residues", "evidence_tables", "write_evidence"]
+__all__ = ["Evidence", "burial_names", "collect_residue_evidence", "evidence_tables", "write_evidence"]
 
 _SYMBOLS, _STATES = (np.frombuffer(alphabet.encode(), np.uint8) for alphabet in (SYMBOLS, STATE_SYMBOLS))
 _X = ord("X")
@@ -65,7 +72,7 @@ class Evidence:
     chain_names: Sequence[str]
 
 
-def evidence_of_residues(
+def collect_residue_evidence(
     peptides: IdentifiedPeptides,
     proteins: Sequence[ProteinEntry],
     tables: SourceTables,
@@ -83,9 +90,9 @@ def evidence_of_residues(
         The user cancelled the search.
     """
     progress = resources.progress
-    places = places_of(peptides, proteins, progress)
+    places = find_peptide_places(peptides, proteins, progress)
     residues = residue_evidence(peptides, proteins, places)
-    sites = sites_of(peptides, residues, places, fixed_modifications(peptides, tables, parameters, progress))
+    sites = find_modified_residues(peptides, residues, places, fixed_modifications(peptides, tables, parameters, progress))
     mapped = mapped_chains(near, proteins, structures, resources)
     rows = MappedRows.of(mapped, residues)
     return Evidence(
@@ -123,7 +130,9 @@ def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | N
         if table is None:
             with TableFile(run.folder / f"{described_table.name}.parquet", described_table, described_table.saved) as file:
                 table = file.read(described_table.saved)
-        write_separated(run.folder / EXPORTS / described.file_of(described_table), table, described_table.saved_columns, progress, DIGITS)
+        write_separated(
+            run.folder / EXPORTS / described.text_file_name(described_table), table, described_table.saved_columns, progress, DIGITS
+        )
     if out is not None:
         write_separated(Path(out), tables[described.PROTEINS.name], described.PROTEINS.saved_columns, progress, DIGITS)
     progress.check()

@@ -22,9 +22,9 @@ from proteoscope.engine.evidence.identified_peptides import (
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.evidence.peptide_positions import proven_proteins
 from proteoscope.engine.evidence.remote_chains import near_chains
-from proteoscope.engine.evidence.results import Evidence, burial_names, evidence_of_residues, evidence_tables, write_evidence
+from proteoscope.engine.evidence.results import Evidence, burial_names, collect_residue_evidence, evidence_tables, write_evidence
 from proteoscope.engine.evidence.summary import EvidenceSummary
-from proteoscope.engine.evidence.tables import TABLES, file_of
+from proteoscope.engine.evidence.tables import TABLES, text_file_name
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.sequence_search.packed import packed_database
@@ -80,7 +80,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         near, run.device = near_chains(proteins, structures.chains, remote, parameters, resources)
         conservation = written_homologues(proteins, homologues, parameters, stored, resources)
         with run.step("report"):
-            result = evidence_of_residues(peptides, proteins, tables, conservation, near, structures, parameters, resources)
+            result = collect_residue_evidence(peptides, proteins, tables, conservation, near, structures, parameters, resources)
             write_evidence(stored, evidence_tables(result, parameters.surface_exposure), request.out, run.progress)
         return _summary(result, tables, parameters, run)
 
@@ -146,7 +146,7 @@ def _summary(evidence: Evidence, tables: SourceTables, parameters: EvidenceParam
         "remote_chains": sum(chain.near.through >= 0 for chain in evidence.mapped),
     }
     message = f"{len(proteins):,} of {len(evidence.proteins):,} proteins on structures"
-    run.record(counts, message, exports=[file_of(table) for table in TABLES], source_run=tables.run)
+    run.record(counts, message, exports=[text_file_name(table) for table in TABLES], source_run=tables.run)
     return EvidenceSummary(
         **run.summary_fields(counts),
         source_run=parameters.run or tables.run,

@@ -23,7 +23,7 @@ __all__ = [
     "SITES",
     "STORED",
     "TABLES",
-    "file_of",
+    "text_file_name",
 ]
 
 _PROTEIN = Column("protein", meaning="Row of the table of proteins", kind="identifier", rows_of="proteins")
@@ -172,7 +172,7 @@ CHAINS = Table.of(
             low=0,
         ),
         Column("through", "Found by", "Of a remote chain: the near one by whose fold it was found", width=16, is_nullable=True),
-        Column("has_atoms", "Atoms", "Whether its file has more than Cα, which exposure needs", "truth", 6),
+        Column("has_atoms", "Atoms", "True if its file has more atoms than Cα, which exposure needs", "truth", 6),
         Column("description", "Description", "Description in the file", width=40),
         Column("path", meaning="Its file"),
     ),
@@ -257,7 +257,7 @@ CONTACTS = Table.of(
             low=0,
             saved=".2f",
         ),
-        Column("is_modified", "Modified", "Whether either is modified", "truth", 8),
+        Column("is_modified", "Modified", "True if either is modified", "truth", 8),
         _CHAIN,
         _CHAIN_ROW,
     ),
@@ -375,7 +375,7 @@ MAPPED_RESIDUES = Table.of(
         Column("author_number", meaning="The authors' number and insertion code", is_nullable=True),
         Column("label_number", meaning="Number in the sequence of its entity", kind="integer", is_nullable=True),
         Column("chain_letter", meaning="Residue of the chain", pattern="[A-Z*]", is_nullable=True),
-        Column("is_identical", meaning="Whether both are the same", kind="truth"),
+        Column("is_identical", meaning="True if both are equal", kind="truth"),
         Column("secondary_structure", meaning="H helix, E strand, C coil", pattern="[HEC]", is_nullable=True),
         Column("exposure", meaning="Part of its greatest area that water touches", kind="number", is_nullable=True, low=0, high=1),
     ),
@@ -387,6 +387,6 @@ TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES,
 STORED = (RESIDUES, MAPPED_RESIDUES)
 
 
-def file_of(table: Table) -> str:
+def text_file_name(table: Table) -> str:
     """Return the name of a table in text files, distinct from the tables of the identification in the same project."""
     return f"evidence_{table.name}.tsv"

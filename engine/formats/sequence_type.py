@@ -25,9 +25,9 @@ __all__ = [
     "are_nucleotides_suspicious",
     "character_counts",
     "classify_sequences",
-    "content_of",
     "count_fasta",
     "count_sequences",
+    "inspect_sequences",
     "looks_like_nucleotides",
     "nucleotide_counts",
 ]
@@ -257,7 +257,7 @@ class InputContent:
     has_qualities: bool
 
 
-def content_of(paths: Sequence[Path]) -> InputContent | None:
+def inspect_sequences(paths: Sequence[Path]) -> InputContent | None:
     """Return the properties of the first file's sequences, from its beginning; None without a regular file, or if it cannot be read."""
     if not paths or not paths[0].is_file():
         return None

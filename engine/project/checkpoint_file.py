@@ -70,7 +70,7 @@ class CheckpointHeader:
     run : str
         Id of the run.
     request : mapping
-        The recorded request (`proteoscope.engine.resumption.record_of`).
+        The recorded request (`proteoscope.engine.resumption.record_request`).
     """
 
     folder: Path

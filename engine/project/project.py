@@ -90,7 +90,7 @@ class Project:
         self.folder = folder
         """The project's folder, absolute."""
         self.read_only = read_only
-        """Whether the disk refuses writing here."""
+        """True if the disk does not allow writing."""
         self.problems: tuple[str, ...] = ()
         """Damaged rows found when the database was opened, a sentence for each row left out."""
         self._database = Database(folder / DATABASE, read_only=read_only)

@@ -1,4 +1,4 @@
-"""Candidate places of reads, which of them is best, and how sure that is."""
+"""Candidate positions of reads, the best one, and its confidence."""
 
 from __future__ import annotations
 

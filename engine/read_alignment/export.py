@@ -116,7 +116,7 @@ def _aligned(project: Project, run: str, spool: Path) -> Aligned:
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
-    """Return a column of texts with offsets from 0."""
+    """Return a column of strings with offsets from 0."""
     parts = [Texts.from_arrow(chunk) for chunk in column.chunks]
     lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)]
     return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.used for part in parts)]), run_offsets(np.concatenate(lengths)))

@@ -64,7 +64,7 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):
         return f"Mates are for reads that are mapped: choose the preset {MAP_TO_GENOME}, without Align pair by pair"
     if are_pairs and values["places"] == "seeds":
-        return "Align pair by pair needs no places: choose every in Places, or take the tick away"
+        return "Pairwise alignment does not map reads: choose every in Places, or clear Align pair by pair"
     if texts is None or patterns is None:
         return ""
     if not are_pairs and are_exchanged(

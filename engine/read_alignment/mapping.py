@@ -1,4 +1,4 @@
-"""Places of reads in long texts: candidates by minimisers on both strands, then the exact alignment in the best window; plan and score."""
+"""Mapping of reads onto long references: candidates by minimisers on both strands, then exact alignment in the best window."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from proteoscope.engine.read_alignment.fitting import are_far_longer
 from proteoscope.engine.read_alignment.mates import InsertSizes, joint_choice, learnt_inserts, proper_pairs, rescue_windows
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound
-from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.kernels.device import stop_flag
@@ -78,7 +78,7 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
         )
         return hashes[:n].copy(), entries[:n].copy()
 
-    progress.stage("Indexing texts", len(chunks))
+    progress.stage("Indexing references", len(chunks))
     parts = run_on_threads(found, chunks, threads, progress)
     hashes = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
     entries = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
@@ -92,7 +92,7 @@ class MappingPlan:
     Attributes
     ----------
     index
-        Of the texts.
+        Minimiser index of the references.
     rules
         Scores and limits of alignments; mode WITHIN or LOCAL.
     inserts
@@ -146,7 +146,7 @@ def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
 
 
 def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) -> ScoredRound:
-    """Return the alignments of the reads `first:last`, each at its best place.
+    """Return the alignments of the reads `first:last`, each at its best position.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
         more = rescue_windows(candidates, lengths, plan.texts.lengths, plan.inserts, plan.parameters.place_tolerance)
         candidates = candidates.joined(more)
     windows = _windows(plan, candidates)
-    with Executor(resources).session(work_of(windows, strands, plan.rules)) as session:
+    with Executor(resources).session(build_workload(windows, strands, plan.rules)) as session:
         chosen, quality, scored = _chosen(plan, candidates, lengths, session)
         result, traced = _traced(plan, resources, session, windows, strands, candidates, chosen)
     computed = np.concatenate([scored, traced])
@@ -185,7 +185,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
 
 
 def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
-    """Return candidate places of reads, by minimisers."""
+    """Return candidate positions of reads, from minimisers."""
     tolerance, rules = plan.parameters.place_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
     n, base_codes, stop = len(reads.offsets) - 1, bases(), stop_flag()
@@ -206,7 +206,7 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
 
 
 def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
-    """Return the parts of the texts about candidate places."""
+    """Return the parts of the references around candidate positions."""
     offsets = run_offsets(candidates.end - candidates.begin)
     codes, texts = np.empty(offsets[-1], np.int8), plan.texts.sequences
     kernels.cpu.strands.copy_runs(texts.codes, texts.offsets[candidates.text] + candidates.begin, offsets, codes)

@@ -67,7 +67,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
 
 
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of two lists of texts have the same first characters, as many as these lengths."""
+    """Return which pairs of two lists of strings have the same first characters, with these lengths."""
     same = np.empty(len(ones), np.bool_)
     kernels.cpu.mate_names.are_same(
         ones.characters, ones.offsets[:-1], lengths, others.characters, others.offsets[:-1], other_lengths, same
@@ -100,7 +100,7 @@ def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
     return most - 1 if 2 * counts[most] > counts.sum() else _NO_TAG
 
 
-def _kind_of_tags(first: int, other: int) -> int:
+def _classify_tags(first: int, other: int) -> int:
     """Return the kind of the common tags of both mates; -1 if they do not belong together.
 
     X_1 in a file without a common tag may as well be the first of numbered reads.
@@ -123,7 +123,7 @@ def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
     >>> other_names(Texts.from_strings(["r_1", "r_2", "r_3"]), Texts.from_strings(["r_2", "r_3", "r_1"])).tolist()  # numbered reads
     [0, 1, 2]
     """
-    kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
+    kind = _classify_tags(_common_tag(ones), _common_tag(others))
     result = [np.empty(0, np.int64)]
     for k, pair in enumerate(zip(_batches(ones), _batches(others), strict=True)):
         result.append(k * _NAMES_OF_BATCH + np.flatnonzero(~_are_mates(*pair, kind)))
@@ -167,14 +167,14 @@ def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
     >>> find_mates(Texts.from_strings(["a/1", "b/1", "c/1"]), Texts.from_strings(["b/2", "a/2"])).tolist()
     [1, 0, -1]
     """
-    kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
+    kind = _classify_tags(_common_tag(ones), _common_tag(others))
     keys, values = _keys(ones, kind), _keys(others, kind)
     result = pa.compute.index_in(keys, value_set=values.combine_chunks())
     return np.asarray(pa.compute.fill_null(result, -1).to_numpy(), np.int64)
 
 
 class Interleaving(NamedTuple):
-    """Reads next to a mate of their name, and whether all are pairs; otherwise the row of the first read without a mate.
+    """Number of reads next to a mate, True if all are pairs, and otherwise the row of the first read without a mate.
 
     `looks_so` is true if nearly all reads are next to a mate.
     """
@@ -194,8 +194,8 @@ def inspect_interleaving(names: Texts) -> Interleaving:
     False
     """
     n = len(names)
-    kind = _kind_of_tags(*(_common_tag(names[:_NAMES_INSPECTED], end, 2) for end in (0, 1)))
-    is_next = np.zeros(max(n, 1), np.bool_)  # whether the read that follows is the mate
+    kind = _classify_tags(*(_common_tag(names[:_NAMES_INSPECTED], end, 2) for end in (0, 1)))
+    is_next = np.zeros(max(n, 1), np.bool_)  # mask of reads followed by their mate
     for first in range(0, n - 1, _NAMES_OF_BATCH):
         last = min(n - 1, first + _NAMES_OF_BATCH)
         is_next[first:last] = _are_mates(names[first:last], names[first + 1 : last + 1], kind)

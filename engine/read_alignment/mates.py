@@ -1,4 +1,4 @@
-"""Mates: two reads of one fragment, from its ends towards each other; places are chosen for both together."""
+"""Mates: two reads of one fragment, from its ends towards each other; positions are chosen jointly."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def proper_pairs(
     return np.repeat(are_placed & inserts.hold(_fragments(alignments, is_reverse)), 2)
 
 
-def _first_of(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
-    """(n,) the first place of each read, -1 where it has none."""
+def _find_first_places(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
+    """Return the first candidate of each read, shape (n,), or -1."""
     first = np.full(n, -1, np.int64)
     reads, at = np.unique(places.read, return_index=True)
     first[reads] = at
@@ -99,8 +99,8 @@ def rescue_windows(
         Bases.
     """
     n = len(lengths)
-    first = _first_of(places, n)
-    # Each place paired with the first place of the read's mate.
+    first = _find_first_places(places, n)
+    # Each candidate paired with the first candidate of the read's mate.
     mate = first[places.read ^ 1]
     paired = np.flatnonzero(mate >= 0)
     mate = mate[paired]
@@ -138,9 +138,9 @@ def joint_choice(
     those of the sums.
     """
     n = len(lengths)
-    first = _first_of(places, n)
+    first = _find_first_places(places, n)
     count = np.bincount(places.read, minlength=n)
-    # Each place of the one read, or none, with each of the other, or none.
+    # Each candidate of one read, or none, with each candidate of its mate, or none.
     ones, others = np.maximum(1, count[0::2]), np.maximum(1, count[1::2])
     sizes = np.where(count[0::2] + count[1::2] > 0, ones * others, 0)
     pair = np.repeat(np.arange(n // 2), sizes)

@@ -1,4 +1,4 @@
-"""Parameters of a read alignment: the one place where each exists."""
+"""Parameters of a read alignment."""
 
 from __future__ import annotations
 

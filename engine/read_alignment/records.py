@@ -38,7 +38,7 @@ from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.text_layouts import SamSequences
 
-__all__ = ["Aligned", "lines_of_patterns", "paf_lines", "write_paf", "write_sam"]
+__all__ = ["Aligned", "format_read_lines", "paf_lines", "write_paf", "write_sam"]
 
 _IS_PAIRED, _IS_PROPER, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE, _IS_FIRST, _IS_SECOND = 1, 2, 8, 16, 32, 64, 128
 _ROWS, _BASES = 1 << 15, 1 << 24  # bases of reads whose lines are written together
@@ -56,7 +56,7 @@ class Aligned:
     codes, qualities
         One byte per base of all reads, may be mapped from files; qualities may be None. `alphabet` converts codes to ASCII.
     offsets
-        (patterns + 1,) int64 into both.
+        (reads + 1,) int64 into both.
     text_names, text_lengths
         Of the references.
     """
@@ -163,7 +163,7 @@ def _starts(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Tables of some ten thousand rows, fewer of long patterns, or of a pattern that has more."""
+    """Yield tables of some ten thousand rows, fewer for long reads, more if one read has more rows."""
     for table in tables:
         starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
         rows = max(1, min(_ROWS, _BASES // max(1, longest)))
@@ -210,7 +210,7 @@ def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _R
     Parameters
     ----------
     rows : ndarray of int64, shape (n,)
-        Numbers of the patterns.
+        Row numbers of the reads.
     """
     names, is_escaped = READ_NAME_CHARACTERS.escape_texts(template_names(names) if are_mates else names)
     lengths = np.diff(names.offsets)
@@ -288,8 +288,8 @@ def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
     return Texts.from_arrow(pa.compute.if_else(pa.array(is_missing), "", tags))
 
 
-def lines_of_patterns(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Lines of SAM of rows, which are of whole patterns."""
+def format_read_lines(rows: pa.Table, aligned: Aligned) -> bytes:
+    """Return the SAM lines of rows that contain all rows of their reads."""
     return _SamLines(aligned, aligned.text_names).lines(rows)[0]
 
 
@@ -336,7 +336,7 @@ def _paf_names(names: Texts) -> Texts:
 
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Lines of rows that have a place."""
+    """Return the PAF lines of mapped rows."""
     chunk = rows.take(np.flatnonzero(~_is_missing(rows))).combine_chunks()
     text = _numbers(chunk, "text_row", -1)
     text_names = _paf_names(aligned.text_names)

@@ -34,7 +34,7 @@ __all__ = [
     "write_sequences",
 ]
 
-_BASES = 1 << 27  # of patterns in a table in memory
+_BASES = 1 << 27  # bases of reads in a table in memory
 
 
 class AlignmentRows(NamedTuple):
@@ -84,8 +84,8 @@ class AlignmentTotals:
 
     Attributes
     ----------
-    best_identity : (patterns,) float32
-        Of each pattern with the text that it resembles most; -1 without an alignment.
+    best_identity : (reads,) float32
+        Identity of each read with its most similar reference; -1 without an alignment.
     """
 
     best_identity: NDArray[np.float32]
@@ -125,7 +125,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
     is_missing, has_text = result.score == NO_ALIGNMENT, text_of >= 0
     text_length, pattern_length = texts.lengths[text_of], patterns.lengths_of(pattern_of)
     start, end = result.pattern_start.astype(np.int64), result.pattern_end.astype(np.int64)
-    # The places of a reverse complement, counted on the pattern as it was given.
+    # Positions of a reverse complement, counted on the read as given.
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
     signs = Texts.from_strings(["+", "-"]).take(is_reverse.astype(np.int64))
     numbers = {
@@ -157,7 +157,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
 
 
 def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Write the tables ``texts`` and ``patterns`` of a run, which the rows of its alignments name."""
+    """Write the tables ``texts`` and ``patterns`` (references and reads), to which rows of alignments refer."""
     run.write_table("texts", TEXTS.arrow({"text": texts.names.arrow(), "length": texts.lengths}))
     offsets, begin = patterns.sequences.offsets, 0
     with run.table_writer("patterns", PATTERNS.schema()) as writer:
@@ -169,7 +169,7 @@ def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -
 
 
 def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
-    """Rows of the table ``patterns``."""
+    """Yield the rows of the table ``patterns``."""
     codes, offsets = patterns.sequences
     places = offsets[first : last + 1]
     symbols = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])

@@ -144,7 +144,7 @@ def read_patterns(
     if len(ones) != len(others):
         longer, shorter = (ones, others) if len(ones) > len(others) else (others, ones)
         n = len(shorter)
-        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {_name_of(longer, n)} (record {n + 1:,}) has no mate"
+        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {_get_name(longer, n)} (record {n + 1:,}) has no mate"
         raise InputError(longer.path, reason, remedy="Give both files of one run, with the reads in the same order")
     if (ones.qualities is None) != (others.qualities is None):
         plain, other = (ones, others) if ones.qualities is None else (others, ones)
@@ -185,7 +185,7 @@ def with_interleaved_mates(
         return patterns
     if wanted == "yes":
         if len(patterns) % 2:
-            reason = f"holds {len(patterns):,} reads, an odd number: {_name_of(patterns, len(patterns) - 1)}, the last, has no mate"
+            reason = f"holds {len(patterns):,} reads, an odd number: {_get_name(patterns, len(patterns) - 1)}, the last, has no mate"
             raise InputError(patterns.path, reason, remedy="Interleaved files hold both mates of each fragment; or give interleaved=no")
         ones, others = (replace(patterns, names=patterns.names.take(np.arange(end, len(patterns), 2))) for end in (0, 1))
         _warn_other_names(ones, others, progress)
@@ -200,7 +200,7 @@ def with_interleaved_mates(
         )
     elif result.looks_so:
         n, k = result.n_alone, result.first_alone
-        alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_name_of(patterns, k)}"
+        alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_get_name(patterns, k)}"
         progress.message(
             f"{patterns.path.name}: is probably interleaved, but {alone}; all reads are aligned as single reads. Remove reads without"
             " a mate to align pairs, or give interleaved=no",
@@ -209,7 +209,7 @@ def with_interleaved_mates(
     return replace(patterns, are_mates=result.are_pairs)
 
 
-def _name_of(reads: NamedSequences, row: int) -> str:
+def _get_name(reads: NamedSequences, row: int) -> str:
     return shortened(reads.names[row : row + 1].strings()[0])
 
 
@@ -230,7 +230,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
                 f"{n:,} {'read has' if n == 1 else 'reads have'} no mate of this name in {mates.path.name}, the first in record {k + 1:,}"
             )
             remedy = "Remove reads without a mate, or pair in the order of the files with mate_pairing=order"
-            raise InputError(reads.path, f"{reason}: {_name_of(reads, k)}", remedy=remedy)
+            raise InputError(reads.path, f"{reason}: {_get_name(reads, k)}", remedy=remedy)
     for reads, rows, targets in ((ones, back, order), (others, order, back)):
         # Of reads with one name the first is found, so that the others do not lead back to themselves.
         repeated = np.flatnonzero(rows[targets] != np.arange(len(targets)))
@@ -238,7 +238,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
             n, k = len(repeated), int(repeated[0])
             reason = f"{n:,} {'read has a name' if n == 1 else 'reads have names'} that another has, the first in record {k + 1:,}"
             remedy = "Pair in the order of the files with mate_pairing=order, or give each read a name of its own"
-            raise InputError(reads.path, f"{reason}: {_name_of(reads, k)}", remedy=remedy)
+            raise InputError(reads.path, f"{reason}: {_get_name(reads, k)}", remedy=remedy)
     codes, offsets = _reordered(others.sequences.codes, others.sequences.offsets, order, spool)
     qualities = None if others.qualities is None else _reordered(others.qualities, others.sequences.offsets, order, spool)[0]
     names = Texts(*_reordered(others.names.characters, others.names.offsets, order, spool))
@@ -277,7 +277,7 @@ def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
     if len(rows):
         n = int(rows[0])
         has = "mate has another name than its read" if len(rows) == 1 else "mates have other names than their reads"
-        message = f"{len(rows):,} {has}, the first in record {n + 1:,}: {_name_of(ones, n)} and {_name_of(others, n)}"
+        message = f"{len(rows):,} {has}, the first in record {n + 1:,}: {_get_name(ones, n)} and {_get_name(others, n)}"
         paired = "SAM has the read's name for both. If the order differs, give --set mate_pairing=name"
         progress.message(f"{others.path.name}: {message}. {paired}", "warning")
 
@@ -330,7 +330,7 @@ def named_sequences(
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
     are_nucleotides = are_bases(counts)
     if are_nucleotides and counts[~is_allowed].any():
-        odd = _first_of(characters, ~is_allowed)
+        odd = _find_first(characters, ~is_allowed)
         name = names[(k := int(np.searchsorted(offsets, odd, side="right")) - 1) : k + 1].strings()[0]
         reason = f"'{chr(characters[odd])}' at position {int(odd - offsets[k]) + 1} of {shortened(name)} is not a nucleotide"
         remedy = "The other characters are nucleotides: use IUPAC codes (N for any base), or give only proteins"
@@ -344,7 +344,7 @@ def named_sequences(
     return NamedSequences(path, names, Sequences(codes.finish(), offsets), are_nucleotides)
 
 
-def _first_of(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
+def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
     """Return the index of the first symbol selected by a table of 256; there is one."""
     first = 0
     for chunk in iterate_chunks(characters):

@@ -17,7 +17,7 @@ __all__ = ["CHANCE_IDENTITY", "check_roles", "check_sequences", "check_similarit
 
 CHANCE_IDENTITY = {True: 0.5, False: 0.15}
 """Identity that the best alignment of unrelated sequences stays below, of nucleotides or of proteins: a quarter or a seventeenth of their
-residues agree, gaps and the choice of a place find some more."""
+residues agree, gaps and the choice of a position find some more."""
 
 _TIMES_LONGER = 2
 """Reads are not aligned end to end with references that are longer by this factor."""
@@ -60,7 +60,7 @@ def check_sequences(
     if patterns.are_mates and (not has_places or parameters.strands != "both"):
         raise ParameterError("mates need mapped reads: give --places seeds, --strands both and no --pairs")
     if has_places and pairs:
-        raise ParameterError("--pairs says with which reference each read is aligned; leave it out, or --places seeds")
+        raise ParameterError("--pairs assigns a reference to each read; leave out --pairs or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
         raise InputError(texts.path, "contains proteins, which are not mapped", remedy="Give places = every")
     if has_places and len(texts) > kernels.cpu.minimisers.MAXIMUM_TEXTS:

@@ -64,7 +64,7 @@ ALIGNMENTS = Table.of(
     "alignments",
     "Alignments",
     (
-        Column("text", "Reference", "Name of the reference; empty where no place was found", width=18, is_nullable=True),
+        Column("text", "Reference", "Name of the reference; empty for unmapped reads", width=18, is_nullable=True),
         Column("pattern", "Read", "Name of the read", width=18),
         Column(
             "score",
@@ -154,8 +154,8 @@ ALIGNMENTS = Table.of(
     links="pattern_row text_row is_proper_pair",
     saved="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length",
     rules=(
-        Rule(("text_start", "text_end", "text_length"), "has places outside their references", _fit),
-        Rule(("pattern_start", "pattern_end", "pattern_length"), "has places outside their reads", _fit),
+        Rule(("text_start", "text_end", "text_length"), "has positions outside their references", _fit),
+        Rule(("pattern_start", "pattern_end", "pattern_length"), "has positions outside their reads", _fit),
         Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
         Rule(
             ("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "does not have the length of the aligned parts", _are_drawn

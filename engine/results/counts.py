@@ -34,7 +34,7 @@ class FalseShareInterval(NamedTuple):
     nothing_at
         Rate at which nothing is accepted although something is at 5 %; otherwise None.
 
-    >>> Certainty(0, 0.0, 1.0, 103, 0.01).nothing_accepted
+    >>> FalseShareInterval(0, 0.0, 1.0, 103, 0.01).nothing_accepted
     '0 at 1 % FDR; 103 at 5 % FDR'
     """
 

@@ -75,7 +75,7 @@ class TableFile:
         remedy: str = _AGAIN,
     ) -> None:
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
-        self._state = _state_of(path)
+        self._state = _read_state(path)
         with self._read():
             file = pa.parquet.ParquetFile(path)
             self._schema = file.schema_arrow
@@ -183,7 +183,7 @@ class TableFile:
         for _ in self.batches(names):
             is_wanted()
         # Opened after its state was read: if that is unchanged, this is the same file.
-        if self._state is not None and _state_of(self.path) == self._state and _is_settled(self._state):
+        if self._state is not None and _read_state(self.path) == self._state and _is_settled(self._state):
             if len(_sound) >= _MAXIMUM_REMEMBERED:
                 _sound.clear()
             _sound.add(requested)
@@ -270,7 +270,7 @@ class _State(NamedTuple):
     changed_ns: int
 
 
-def _state_of(path: Path) -> _State | None:
+def _read_state(path: Path) -> _State | None:
     try:
         result = path.stat()
     except OSError:

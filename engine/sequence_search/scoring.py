@@ -33,12 +33,12 @@ __all__ = [
     "STEP_CELLS",
     "QueryBatch",
     "SequencesAgainstSequences",
+    "build_workload",
     "query_batches",
     "sample_sequences",
     "score_all",
     "score_batch",
     "score_queries",
-    "work_of",
 ]
 
 KIND = "sequences"
@@ -59,7 +59,7 @@ _MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, as in proteins
 _RESIDUES = 20
 
 
-def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Workload:
+def build_workload(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Workload:
     """Return a database as a workload: sequences shortest first, their codes and starts (n + 1,)."""
     settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
     return Workload(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
@@ -99,7 +99,7 @@ def score_all(
         The user cancelled.
     """
     scheme.check(max(map(len, queries), default=0), int(np.diff(offsets).max(initial=0)))
-    with Executor(Resources(threads, progress=progress)).session(work_of(residues, offsets, scheme)) as session:
+    with Executor(Resources(threads, progress=progress)).session(build_workload(residues, offsets, scheme)) as session:
         return score_queries(session, queries)
 
 
@@ -216,4 +216,4 @@ def sample_sequences(size: float, seed: int) -> Sample:
     residues = rng.integers(0, _RESIDUES, int(lengths.sum()), np.int8)
     query_lengths = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
     state = {"residues": rng.integers(0, _RESIDUES, int(query_lengths.sum()), np.int8), "offsets": run_offsets(query_lengths)}
-    return Sample(work_of(residues, run_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])
+    return Sample(build_workload(residues, run_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])

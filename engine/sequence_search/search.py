@@ -5,10 +5,10 @@ from __future__ import annotations
 from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.sequence_search.computing import open_session, shares_of
+from proteoscope.engine.sequence_search.computing import measure_shares, open_session
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
 from proteoscope.engine.sequence_search.packed import packed_database
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
@@ -56,7 +56,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the report
         queries = run.read()
         with run.step("index"):
-            database = packed_database(run, "database", translation_of(parameters))
+            database = packed_database(run, "database", create_translation(parameters))
         warn_of_unusual_input(queries, database, scheme, run.progress, is_adjusted=parameters.composition)
         with run.step("plan"):
             resources = opening().telling(run.progress)
@@ -79,8 +79,8 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
                         for write in writers:
                             write(hits)
             _warn_of_doubtful_e_values(statistics, totals, parameters, run.progress)
-        run.device = "+".join([share.device for share in shares_of(session)] or session.devices)  # without those that failed
-        return _summary(run, queries, database, totals, statistics, shares_of(session))
+        run.device = "+".join([share.device for share in measure_shares(session)] or session.devices)  # without those that failed
+        return _summary(run, queries, database, totals, statistics, measure_shares(session))
 
 
 def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSpec:

@@ -28,10 +28,10 @@ from proteoscope.engine.structure_search.superposing import superpose_pairs
 from proteoscope.engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
 from proteoscope.engine.structures.superposition import (
     Superpositions,
+    collect_superpositions,
     pairs_with_query,
     superpose,
     superposed,
-    superpositions_of,
     tm_scores,
 )
 from proteoscope.kernels.structure_layouts import ChainPairs, Rewards
@@ -42,8 +42,8 @@ __all__ = [
     "Comparison",
     "QueryScores",
     "best_candidates",
+    "compute_rewards",
     "query_batches",
-    "rewards_of",
     "score_chains",
     "superpose_candidates",
     "superpose_targets",
@@ -113,7 +113,7 @@ def query_batches(queries: DescribedChains, parameters: StructureSearchParameter
     return [order[first : first + size] for first in range(0, len(order), size)]
 
 
-def rewards_of(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
+def compute_rewards(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
     """Return the rewards for a query, in whole numbers, and the number of them in a unit of its scores."""
     parameters, chain = comparison.parameters, comparison.queries.arrays.chain(query)
     weights, gaps = (
@@ -134,7 +134,7 @@ def score_chains(comparison: Comparison, query: ChainRow) -> QueryScores:
         The user cancelled the search.
     """
     chain = comparison.queries.arrays.chain(query)
-    rewards, unit = rewards_of(comparison, query)
+    rewards, unit = compute_rewards(comparison, query)
     elements, gaps = (chain.element_type, chain.element_length), (rewards.element_gap_first, rewards.element_gap_next)
     self_score = int(kernels.cpu.structure_pairs.element_score(*elements, *elements, *gaps))
     threshold = comparison.parameters.qualification_threshold
@@ -221,7 +221,7 @@ def _realigned(
         result = superpose_pairs(comparison.superposing, pairs)
     else:
         result = superposed(pairs, comparison.resources.threads, "quick", progress)
-    return [superpositions_of(result, first, last) for first, last in pairwise(bounds)]
+    return [collect_superpositions(result, first, last) for first, last in pairwise(bounds)]
 
 
 def _fitted(comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]) -> Superpositions:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.results.separated import UNQUOTED, header_line, separated_lines
 from proteoscope.engine.row_numbers import ChainRow
-from proteoscope.engine.structure_search.candidates import Comparison, rewards_of, superpose_targets
+from proteoscope.engine.structure_search.candidates import Comparison, compute_rewards, superpose_targets
 from proteoscope.engine.structure_search.hits import StructureQueryHits, relatedness
 from proteoscope.engine.structure_search.structures import DescribedChains
 from proteoscope.engine.structure_search.tables import COMPLEXES
@@ -149,7 +149,7 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
     """Numbers of the files whose matches are worth the most, each with its pairs (row of `worth`, chain of the database)."""
     order = np.argsort(file, kind="stable")
     bounds = np.searchsorted(file[order], np.arange(n_files + 1))
-    # No file is worth more than if each chain had its best partner, whether or not others have the same.
+    # Upper bound of a file: each chain has its best partner, even if several share it.
     at_most = np.zeros(n_files)
     for row in worth:
         best = np.zeros(n_files)
@@ -180,7 +180,7 @@ def _tm_scores(
     for k, chain in enumerate(chains):
         missing = sorted({target for _, pairs in best for row, target in pairs if row == k and (k, target) not in cached})
         query = _place(comparison, chain)
-        (aligned,) = superpose_targets(comparison, [(query, np.array(missing, np.int64), rewards_of(comparison, query)[0])])
+        (aligned,) = superpose_targets(comparison, [(query, np.array(missing, np.int64), compute_rewards(comparison, query)[0])])
         scores = zip(aligned.tm_score_query.tolist(), aligned.tm_score_target.tolist(), strict=True)
         cached |= {(k, target): pair for target, pair in zip(missing, scores, strict=True)}
     return cached

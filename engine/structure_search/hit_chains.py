@@ -25,7 +25,7 @@ from proteoscope.engine.structures.superposition import Superpositions
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "transformation_of", "write_hit", "write_hits"]
+__all__ = ["FoundChain", "HitChains", "parse_cigar_pairs", "parse_transformation", "trace_geometry", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
 _MAXIMUM_FILES = 8  # chains that stay in memory: the query and the last viewed targets
@@ -130,10 +130,10 @@ class HitChains:
         return self._files[key]
 
 
-def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
+def parse_cigar_pairs(cigar: str) -> NDArray[np.int32]:
     """(n, 2) aligned rows of query and target.
 
-    >>> pairs_of_cigar("1I2M2D1M").tolist()
+    >>> parse_cigar_pairs("1I2M2D1M").tolist()
     [[1, 0], [2, 1], [3, 4]]
     """
     runs = _RUNS.findall(cigar)
@@ -143,7 +143,7 @@ def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
     return np.stack([query[is_pair], target[is_pair]], axis=1).astype(np.int32)
 
 
-def transformation_of(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def parse_transformation(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return rotation (3, 3) and translation (3,), Å, that move a hit's target onto its query, from its table row."""
     translation = np.array([float(number) for number in hit["translation"].split(",")])
     return np.array(hit["rotation"], np.float64).reshape(3, 3), translation
@@ -186,8 +186,8 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     StorageError
         Writing failed.
     """
-    pairs = pairs_of_cigar(str(hit["cigar"]))
-    rotation, translation = transformation_of(hit)
+    pairs = parse_cigar_pairs(str(hit["cigar"]))
+    rotation, translation = parse_transformation(hit)
     result = Superpositions(
         rotation[None],
         translation[None],
@@ -246,7 +246,7 @@ def write_hits(
     written = [PictureChain(ScriptedChain("query", query.chains, colours[0], masks[0]), _atoms(query, messages))]
     for k, (target, row) in enumerate(hits, 1):
         scripted = ScriptedChain(f"hit_{k}", target.chains, colours[k], masks[k])
-        written.append(PictureChain(scripted, _atoms(target, messages), *transformation_of(row)))
+        written.append(PictureChain(scripted, _atoms(target, messages), *parse_transformation(row)))
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return write_picture(folder, written, style, background), messages

@@ -18,7 +18,7 @@ from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.structure_alignment import StructureSearch
 
-__all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "score_query", "work_of"]
+__all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "build_workload", "score_query"]
 
 KIND = "structures"
 STEP_CELLS = 1_000_000
@@ -40,7 +40,7 @@ class Scores(NamedTuple):
     elements: NDArray[np.int32]
 
 
-def work_of(chains: StructureArrays) -> Workload:
+def build_workload(chains: StructureArrays) -> Workload:
     """Return a database as a workload, shortest chains first."""
     return Workload(KIND, {"chains": chains._asdict()}, {})
 

@@ -17,7 +17,7 @@ from proteoscope.engine.structure_search.hits import StructureQueryHits, reporte
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.prepared_chains import prepared_chains
 from proteoscope.engine.structure_search.results import HitTotals, hit_writers
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import (
     ChainInput,
     DescribedChains,
@@ -28,7 +28,7 @@ from proteoscope.engine.structure_search.structures import (
     without_structure,
 )
 from proteoscope.engine.structure_search.summary import StructureSearchSummary
-from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structure_search.superposing import build_superposition_workload
 
 __all__ = ["StructureSearchSummary", "find_structures"]
 
@@ -80,8 +80,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             run.load_writers()
         totals, output = HitTotals(), None if request.out is None else Path(request.out)
         with (
-            Executor(resources).session(work_of(chains.arrays)) as session,
-            Executor(resources).session(work_of_superposing("quick")) as superposing,
+            Executor(resources).session(build_workload(chains.arrays)) as session,
+            Executor(resources).session(build_superposition_workload("quick")) as superposing,
             hit_writers(run.run, output, superpose) as writers,
             complex_writer(complexes) as write_complexes,
         ):

@@ -14,7 +14,7 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.files import is_there
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.structure_search.descriptor_index import descriptors_of
+from proteoscope.engine.structure_search.descriptor_index import load_descriptors
 from proteoscope.engine.structures.chains import Chains, concatenated
 from proteoscope.engine.structures.database import LazySequence, StructureDatabase, open_database
 from proteoscope.engine.structures.descriptors import Alphabets, describe
@@ -186,7 +186,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     database = open_database(folder)
     result = _of_database(database)
     names = LazySequence(len(result.paths), lambda: tuple(map(stem, result.paths)))
-    return DescribedChains(result.chains, descriptors_of(database, progress, threads), np.arange(len(result.chains)), result.file, names)
+    return DescribedChains(result.chains, load_descriptors(database, progress, threads), np.arange(len(result.chains)), result.file, names)
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:

@@ -19,12 +19,12 @@ from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSupe
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.superposition import ChainSuperposition
 
-__all__ = ["KIND", "ChainsOnChains", "superpose_pairs", "work_of_superposing"]
+__all__ = ["KIND", "ChainsOnChains", "build_superposition_workload", "superpose_pairs"]
 
 KIND = "superpositions"
 
 
-def work_of_superposing(effort: Effort) -> Workload:
+def build_superposition_workload(effort: Effort) -> Workload:
     """Pairs of chains to be superposed, which come with each round."""
     return Workload(KIND, {}, {"effort": effort})
 

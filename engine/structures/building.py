@@ -59,23 +59,23 @@ def structure_files(requested: Sequence[str | Path], progress: Progress | None =
     for request in requested:
         path = Path(request)
         if path.is_dir():
-            files = _files_of_folder(path, progress)
+            files = _list_folder(path, progress)
         elif is_structure(path):
             files = [path]
         else:
-            files = _files_of_list(path, progress)
+            files = _read_list(path, progress)
         result.update(dict.fromkeys(files))
     return list(result)
 
 
-def _files_of_folder(folder: Path, progress: Progress) -> list[Path]:
+def _list_folder(folder: Path, progress: Progress) -> list[Path]:
     files, note = files_in(folder)
     if note:
         progress.message(note, "warning")
     return files
 
 
-def _files_of_list(path: Path, progress: Progress) -> list[Path]:
+def _read_list(path: Path, progress: Progress) -> list[Path]:
     files = listed(path)
     if not is_there(files[0]):
         raise InputError(
@@ -84,7 +84,7 @@ def _files_of_list(path: Path, progress: Progress) -> list[Path]:
             place="line 1",
             remedy=f"Give a folder, structures as {format_names('structures')}, or a text with a path in each line",
         )
-    return [file for entry in files for file in (_files_of_folder(entry, progress) if is_there(entry) and entry.is_dir() else [entry])]
+    return [file for entry in files for file in (_list_folder(entry, progress) if is_there(entry) and entry.is_dir() else [entry])]
 
 
 def build_database(
@@ -177,7 +177,7 @@ def _changed(
     with _locked(folder):
         previous = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, settings, progress)]
         previous += _parts(folder, settings)
-        wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
+        wanted = {source.key: (path, source) for path, source in zip(files, map(_inspect_source, files), strict=True)}
         old = {source.key for collection in previous for source in collection.sources}
         made = _read_parts(
             [result for key, result in wanted.items() if key not in old],
@@ -243,7 +243,7 @@ def _parts(folder: Path, settings: _Settings) -> list[Collection]:
     return result
 
 
-def _source_of(path: Path) -> SourceFile:
+def _inspect_source(path: Path) -> SourceFile:
     name = os.fspath(path).encode("utf-8", "backslashreplace").decode()
     try:
         result = path.stat()

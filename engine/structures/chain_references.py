@@ -9,7 +9,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import is_there
 from proteoscope.engine.structures.reading import Models, StructureFile, read_structure
 
-__all__ = ["ChainPlace", "place_of", "read_chain", "read_chains"]
+__all__ = ["ChainPlace", "parse_chain_place", "read_chain", "read_chains"]
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class ChainPlace:
     chain: str | None = None
 
 
-def place_of(requested: str) -> ChainPlace:
+def parse_chain_place(requested: str) -> ChainPlace:
     """Parse a user's text; ``:CHAIN`` at its end is a chain only if the whole is not a file.
 
-    >>> place_of("no_such_file.cif:A").chain
+    >>> parse_chain_place("no_such_file.cif:A").chain
     'A'
     """
     path = Path(requested)
@@ -39,7 +39,7 @@ def read_chains(requested: str, *, minimum_confidence: float = 0.0, models: Mode
     InputError
         The file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
-    place = place_of(requested)
+    place = parse_chain_place(requested)
     result = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
     if not len(result.chains):
         raise result.why_empty()

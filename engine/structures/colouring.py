@@ -377,7 +377,7 @@ def _by_distance(scene: ColouredScene) -> Coloured:
 
 @lru_cache(maxsize=1)
 def _are_similar() -> NDArray[np.bool_]:
-    """(n, n) whether residues score above zero in BLOSUM62."""
+    """Return a mask (n, n) of residues with positive BLOSUM62 scores."""
     similar: NDArray[np.bool_] = read_matrix("BLOSUM62").scores > 0
     return similar
 
@@ -465,7 +465,7 @@ SCHEMES: tuple[Scheme, ...] = (
     Scheme("chain", "Chain", "A colour for each chain", _by_chain),
     Scheme("secondary", "Secondary structure", "Helix, strand and coil", _by_state),
     Scheme("distance", "Distance to the partner", "How far aligned Cα lie apart, superposed", _by_distance, _needs_partner),
-    Scheme("identity", "Sequence identity", "Whether aligned residues are the same or similar", _by_identity, _needs_partner),
+    Scheme("identity", "Sequence identity", "Identity or similarity of aligned residues", _by_identity, _needs_partner),
     Scheme(
         "conservation",
         "Conservation among hits",

@@ -243,7 +243,7 @@ def open_collection(folder: Path) -> Collection:
     def make_sources() -> tuple[SourceFile, ...]:
         paths, skipped = _strings(texts["source_paths"]), _strings(texts["source_skipped"])
         numbers = zip(paths, sizes.tolist(), modified.tolist(), skipped, strict=True)
-        return tuple(SourceFile(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
+        return tuple(SourceFile(path, size, changed, _parse_skipped(text)) for path, size, changed, text in numbers)
 
     chains = Chains(names, descriptions, offsets, **columns)
     return Collection(chains, source, LazySequence(n_sources, make_sources))
@@ -310,7 +310,7 @@ def _strings(texts: Texts) -> tuple[str, ...]:
     return tuple(data[start:stop].decode() for start, stop in pairwise(bounds))
 
 
-def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
+def _parse_skipped(text: str) -> tuple[tuple[str, str], ...]:
     if not text:
         return ()
     lines = [line.partition("\t") for line in text.split("\n") if line]

@@ -31,8 +31,8 @@ __all__ = [
     "Elements",
     "alphabets",
     "describe",
-    "elements_of",
-    "shift_of",
+    "find_elements",
+    "first_code",
 ]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
@@ -70,7 +70,7 @@ def alphabets() -> Alphabets:
     return Alphabets.of(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
 
 
-def shift_of(alphabet: str) -> int:
+def first_code(alphabet: str) -> int:
     """Return the first code of an alphabet within a residue's word."""
     return BITS * ALPHABETS.index(alphabet)
 
@@ -94,10 +94,10 @@ class Elements:
     length: NDArray[np.int32]
 
 
-def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
+def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
     """Return the secondary structure elements of chains.
 
-    >>> elements = elements_of(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
+    >>> elements = find_elements(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
     >>> elements.offsets.tolist(), elements.type.tolist(), elements.length.tolist()
     ([0, 2, 4], [0, 1, 1, 2], [2, 2, 2, 1])
     """
@@ -141,7 +141,7 @@ def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1
     run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
     state = np.zeros(n, np.uint32)
     for alphabet, codes in zip(ALPHABETS, (chains.residue, chains.secondary, *states), strict=True):
-        state |= codes.astype(np.uint32) << np.uint32(shift_of(alphabet))
-    elements = elements_of(chains.secondary, chains.offsets)
+        state |= codes.astype(np.uint32) << np.uint32(first_code(alphabet))
+    elements = find_elements(chains.secondary, chains.offsets)
     state, length, angle = read_only(state), read_only(length), read_only(angle)
     return StructureArrays(offsets, state, length, angle, elements.offsets, elements.type, elements.length)

@@ -19,7 +19,7 @@ from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
-from proteoscope.engine.structures.reading import columns_of_atoms, gemmi_structure
+from proteoscope.engine.structures.reading import gemmi_structure, read_atom_columns
 
 if TYPE_CHECKING:
     import gemmi
@@ -108,7 +108,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     while len(structure) > 1:
         del structure[len(structure) - 1]
     ligands = _ligands(structure)
-    atoms = columns_of_atoms(structure)
+    atoms = read_atom_columns(structure)
     sizes = np.array([len(residue) for part in structure[0] for residue in part], np.int64)
     of_residue = np.repeat(np.arange(len(sizes)), sizes)
     symbols: NDArray = np.ascontiguousarray(atoms.atom_names)

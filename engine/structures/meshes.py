@@ -105,7 +105,7 @@ NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.em
 
 
 def are_places(position: Places) -> NDArray[np.bool_]:
-    """(n,) whether coordinates (n, 3) are places that a structure can have."""
+    """Return a mask (n,) of plausible coordinates (n, 3)."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(position) <= _MAXIMUM_PLACE).all(axis=1))
 
@@ -415,7 +415,7 @@ def _swept(
 
 
 def _is_folded(sides: int) -> NDArray[np.bool_]:
-    """(sides,) whether a corner of the square is at the place of the next."""
+    """Mask (sides,) of corners of the square that coincide with the next."""
     square = _sections(sides)[2]
     folded: NDArray[np.bool_] = np.abs(square - np.roll(square, -1, axis=0)).max(axis=1) < _LEAST
     return folded

@@ -45,10 +45,10 @@ __all__ = [
     "Models",
     "SkippedChain",
     "StructureFile",
-    "columns_of_atoms",
     "gemmi_structure",
     "is_structure",
     "printable_names",
+    "read_atom_columns",
     "read_structure",
     "stem",
 ]
@@ -209,7 +209,7 @@ def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
     return structure, facts
 
 
-def columns_of_atoms(structure: gemmi.Structure) -> Any:
+def read_atom_columns(structure: gemmi.Structure) -> Any:
     """Return gemmi's columns of the atoms of a single-model structure.
 
     They hold names of up to seven characters, which suffice for residues and atoms; longer chain names, as in assemblies, are truncated.
@@ -483,7 +483,7 @@ class _StructureReader:
                 chain_of_part.append(number)
                 n_atoms.append(len(chain_part))
                 label_number.append(chain_part.label_seq)
-        atoms = columns_of_atoms(self._structure)
+        atoms = read_atom_columns(self._structure)
         offsets = run_offsets(np.array(n_atoms, np.int64))
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
@@ -528,10 +528,10 @@ class _StructureReader:
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the symbol of each residue, and True if its name is an amino acid or a nucleotide."""
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
-        kinds = [_kind_of(number) for number in numbers.tolist()]
+        kinds = [_decode_kind(number) for number in numbers.tolist()]
         if self._parents:
             for k, number in enumerate(numbers.tolist()):
-                parent = self._parents.get(_name_of(number), "")
+                parent = self._parents.get(_decode_name(number), "")
                 if parent and not kinds[k][1]:
                     kinds[k] = residue_kind(parent)
         table = np.array(kinds, np.int8)[inverse.reshape(-1)]
@@ -718,15 +718,15 @@ def _as_numbers(digits: NDArray) -> NDArray[np.int64]:
     return np.ascontiguousarray(digits).view(np.int64).reshape(-1)
 
 
-def _name_of(number: int) -> str:
+def _decode_name(number: int) -> str:
     """Return the name of a residue from its characters as one number."""
     return (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
 
 
 @lru_cache(maxsize=4096)
-def _kind_of(number: int) -> tuple[int, bool, bool]:
+def _decode_kind(number: int) -> tuple[int, bool, bool]:
     """Return the kind of a residue (`residue_kind`) from the characters of its name as one number."""
-    return residue_kind(_name_of(number))
+    return residue_kind(_decode_name(number))
 
 
 def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:

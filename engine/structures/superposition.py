@@ -16,7 +16,16 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
-__all__ = ["Effort", "Superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "superpositions_of", "tm_scores"]
+__all__ = [
+    "Effort",
+    "Superpositions",
+    "collect_superpositions",
+    "pairs_with_query",
+    "superpose",
+    "superpose_many",
+    "superposed",
+    "tm_scores",
+]
 
 Effort = Literal["quick", "thorough"]
 
@@ -145,7 +154,7 @@ def superpose_many(
         The user cancelled.
     """
     pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
-    return superpositions_of(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
+    return collect_superpositions(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
 
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
@@ -183,7 +192,7 @@ def pairs_with_query(
     )
 
 
-def superpositions_of(superpositions: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
+def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
     """Return the results of pairs `first:last`, all by default."""
     some = slice(first, last)
     counts, scores = superpositions.counts[some], superpositions.scores[some]

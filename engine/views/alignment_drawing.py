@@ -65,7 +65,7 @@ class AlignmentSheet(Sheet):
     Attributes
     ----------
     marks
-        Columns that are marked, and whether the residue of the query and that of the subject are.
+        Marked columns, with a mask for the residues of the query and of the subject.
     per_row, n_rows
         Columns of each row, and rows.
     cell, line

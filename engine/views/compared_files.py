@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 
-__all__ = ["ComparedFiles", "match_files", "stem_of"]
+__all__ = ["ComparedFiles", "match_files", "strip_extensions"]
 
 _ENDINGS = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl", ".raw", ".d", ".wiff", ".pep", ".xml")
 
@@ -61,10 +61,10 @@ def match_files(names: Sequence[Sequence[str]], digests: Sequence[Mapping[str, s
     return _joined_by_name(numbers)
 
 
-def stem_of(name: str) -> str:
+def strip_extensions(name: str) -> str:
     r"""Return the name of a spectrum file without its folder and extensions.
 
-    >>> stem_of("/data/run 1.mzML.gz"), stem_of("C:\\data\\run 1.mgf"), stem_of("run 1")
+    >>> strip_extensions("/data/run 1.mzML.gz"), strip_extensions("C:\\data\\run 1.mgf"), strip_extensions("run 1")
     ('run 1', 'run 1', 'run 1')
     """
     stem = PureWindowsPath(PurePosixPath(name).name).name
@@ -78,7 +78,7 @@ def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
     of_stem: dict[str, list[tuple[int, str]]] = {}
     for run, number in enumerate(numbers):
         for name in number:
-            of_stem.setdefault(stem_of(name), []).append((run, name))
+            of_stem.setdefault(strip_extensions(name), []).append((run, name))
     by_name = []
     for named in of_stem.values():
         result = {numbers[run][name]: name for run, name in reversed(named)}

@@ -124,7 +124,7 @@ def draw_scores(
     first, second = (f"{comparison.symbols[run]}: score in {comparison.labels[run]}" for run in runs)
     title = f"Scores of {len(pairs.spectrum):,} spectra in {comparison.symbols[runs[0]]} and {comparison.symbols[runs[1]]}"
     shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
-    x, y = _axis_of(pairs.first, first), _axis_of(pairs.second, second)
+    x, y = _fit_axis(pairs.first, first), _fit_axis(pairs.second, second)
     area = (font_size * 2 + 46, font_size * 7.4, width - font_size * 2, height - font_size * 4)
     left, top, right, bottom = area
     shapes += draw_axes(area, x, y, font_size)
@@ -144,7 +144,7 @@ def draw_scores(
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
-def _axis_of(values: np.ndarray, title: str) -> Axis:
+def _fit_axis(values: np.ndarray, title: str) -> Axis:
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     workspace = (high - low) * 0.04 or 0.5
     return Axis(low - workspace, high + workspace, title)

@@ -31,21 +31,21 @@ from proteoscope.engine.views.coverage import CarriedModification, Coverage, Pla
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.engine.views.traces import Trace, superpose_chain, trace_of_query
+from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_chain
 
 __all__ = [
     "ChainPair",
     "NearFold",
     "ProteinEvidence",
     "ShownStructure",
-    "fold_of",
+    "find_peptide_position",
+    "link_quantities",
     "of_protein",
     "of_proteins",
     "over_residue",
-    "place_of_peptide",
     "protein_conditions",
     "protein_evidence",
-    "quantities_of_evidence",
+    "read_shown_structure",
     "superpose_other_chains",
 ]
 
@@ -312,18 +312,20 @@ class ShownStructure:
         return rows
 
 
-def quantities_of_evidence(run: FinishedRun) -> LinkedQuantities:
+def link_quantities(run: FinishedRun) -> LinkedQuantities:
     """Quantities of the peptides that an evidence run shows."""
     return LinkedQuantities(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 
-def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
+def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
     """Return a similar chain aligned with its protein; without its file the alignment comes from the tables."""
     try:
         result = _found(run, near)
     except InputError as error:
         return ShownStructure(near, _pair(protein, near, None), None, str(error))
-    return ShownStructure(near, _pair(protein, near, result), trace_of_query(result, _evidence(protein, near, len(result.chains.residue))))
+    return ShownStructure(
+        near, _pair(protein, near, result), create_query_trace(result, _evidence(protein, near, len(result.chains.residue)))
+    )
 
 
 def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructure) -> tuple[list[Trace], list[str]]:
@@ -494,7 +496,7 @@ def of_proteins(text: str) -> list[Condition]:
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
-def place_of_peptide(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
+def find_peptide_position(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
     """Return the first protein with a ProForma peptide and its row of peptide positions; otherwise another form of its residues."""
     try:
         sequence = parse(peptide).sequence

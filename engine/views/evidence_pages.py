@@ -23,7 +23,7 @@ from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.shared_names import without_folders
 from proteoscope.engine.views.drawings import Drawing, svg
-from proteoscope.engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
+from proteoscope.engine.views.evidence import ProteinEvidence, of_protein, protein_evidence, read_shown_structure
 from proteoscope.engine.views.evidence_drawings import draw_fold, draw_protein
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
 from proteoscope.engine.views.html_pages import html_page, result_rows, scrolled_table, section, shown
@@ -41,7 +41,7 @@ _ROW_RESIDUES, _GROUP = 60, 10
 _MAXIMUM_NAME = 40
 _INDEX = "index.html"
 _KINDS = (("#8a8a8a", False), ("#0072b2", True), ("#cc3399", True))
-"""Colours of residues: those that no peptide covers, covered ones, modified ones; and whether they are bold."""
+"""Colour and boldness of uncovered, covered and modified residues."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
     ]
     figures = [draw_protein(protein)]
     if protein.folds:
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
         drawn = draw_fold(protein, fold)
         if drawn is not None:
             figures.append(drawn)

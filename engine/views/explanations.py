@@ -26,10 +26,10 @@ __all__ = [
     "compared_explanation",
     "explanation_conditions",
     "explanation_counts",
+    "read_spectrum_status",
     "source_run",
     "source_spectra",
     "spectrum_alone",
-    "status_of_spectrum",
 ]
 
 EXPLANATION_DETAILS = (
@@ -71,7 +71,7 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
     return counts
 
 
-def status_of_spectrum(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
+def read_spectrum_status(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
     """Return ``status`` (of `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained if not in the map.
 
     `source` is any table of the run.
@@ -159,7 +159,7 @@ def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun)
     ProteoscopeError
         The peaks are not there, or damaged.
     """
-    row, of_source = status_of_spectrum(source, spectrum), source_spectra(run)
+    row, of_source = read_spectrum_status(source, spectrum), source_spectra(run)
     peaks = of_source.peaks.peaks(spectrum)
     status = STATUS_NAMES[row["status"]]
     title = status if row["peptide"] is None else f"{status} as {row['peptide']}"

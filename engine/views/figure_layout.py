@@ -47,7 +47,7 @@ from proteoscope.engine.views.figures import (
 from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.palette import PAPER, Ink
 
-__all__ = ["PanelPlace", "lay_out", "panel_of_view"]
+__all__ = ["PanelPlace", "lay_out", "restrict_panel"]
 
 _FONT_SIZE = 8.0
 _GAP = 12.0
@@ -87,7 +87,7 @@ def lay_out(
     x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size
     panels = [
-        panel_of_view(panel, x_range, y_ranges[i] if i < len(y_ranges) else None, round(_COLUMNS_PER_POINT * width / figure.n_columns))
+        restrict_panel(panel, x_range, y_ranges[i] if i < len(y_ranges) else None, round(_COLUMNS_PER_POINT * width / figure.n_columns))
         for i, panel in enumerate(figure.panels)
     ]
     numbers = [panel.y.tick_texts(panel.y.ticks(max(3, int(height / (font_size * 3))))) for panel in panels]
@@ -112,7 +112,7 @@ def lay_out(
     return Drawing(width, height, figure.title, tuple(shapes), font_size)
 
 
-def panel_of_view(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
+def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
     """Return a panel restricted to visible ranges, None for the whole; `n_columns` is the width in pixels."""
     low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
     if panel.of_view is not None:

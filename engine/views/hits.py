@@ -22,10 +22,10 @@ __all__ = [
     "HitSummary",
     "QueryBars",
     "aligned_pair",
-    "bars_of_query",
     "hit_conditions",
-    "hits_of_query",
+    "read_query_bars",
     "score_histogram",
+    "select_query_hits",
     "summary",
 ]
 
@@ -96,7 +96,7 @@ def hit_conditions(chosen: HitFilter) -> list[Condition]:
     return [*bounds, *contains_in(("subject", "description", "query"), chosen.text)]
 
 
-def hits_of_query(index: int) -> list[Condition]:
+def select_query_hits(index: int) -> list[Condition]:
     """Condition on hits: they are of this query."""
     return [compares("query_index", "=", index)]
 
@@ -136,10 +136,10 @@ class QueryBars:
     features: tuple[ProteinFeature, ...] = ()
 
 
-def bars_of_query(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
+def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
     """Return the best hits that satisfy conditions of the query with an index. `source` is any table of the run."""
     query, length = _query(source, index)
-    where, parameters = where_clause([*hits_of_query(index), *conditions])
+    where, parameters = where_clause([*select_query_hits(index), *conditions])
     rows = source.query(
         'SELECT file_row_number AS row, subject AS name, description, query_start AS start, query_end AS "end", bit_score, e_value, '
         f"identity, count(*) OVER () AS total FROM hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}",

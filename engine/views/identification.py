@@ -47,18 +47,18 @@ __all__ = [
     "RowFilter",
     "accepted_counts",
     "annotated_psm",
-    "coverage_of_group",
     "facets",
     "filter_conditions",
+    "find_linked_rows",
     "fixed_modifications",
     "marked",
     "mass_error_histogram",
-    "places_of",
     "psm_name",
-    "psm_of_row",
-    "psms_of_peptide",
-    "rows_of_group",
+    "read_group_coverage",
+    "read_psm_row",
     "score_histogram",
+    "select_group_rows",
+    "select_peptide_psms",
     "summary",
 ]
 
@@ -87,7 +87,7 @@ class Counts:
     sequences
         Different sequences of the peptides that are targets.
     has_error_rates
-        Whether any PSM has a q-value; where none has, all targets are counted.
+        True if any PSM has a q-value; otherwise all targets are counted.
     """
 
     psms: Count
@@ -235,17 +235,17 @@ def _with_text(text: str, table: str) -> Condition:
     return any_of((in_peptide, in_protein))
 
 
-def rows_of_group(accessions: Sequence[str]) -> list[Condition]:
+def select_group_rows(accessions: Sequence[str]) -> list[Condition]:
     """Condition on peptides or PSMs: some protein of the group holds them."""
     return [has_any("proteins", tuple(accessions))]
 
 
-def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:
+def select_peptide_psms(peptide: str, is_decoy: bool) -> list[Condition]:
     """Condition on PSMs: they are of this peptidoform."""
     return [compares("peptide", "=", peptide), compares("is_decoy", "=", is_decoy)]
 
 
-def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
+def find_linked_rows(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
     """Return the row of the best protein group and of the peptide of a peptide or PSM, or None.
 
     Parameters
@@ -268,7 +268,7 @@ def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, 
     return protein, None if peptide is None else PeptideRow(peptide)
 
 
-def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
+def read_psm_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
     """Return the columns of `PSM_DETAILS` and the peaks of a PSM.
 
     Raises
@@ -294,7 +294,7 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
     ProteoscopeError
         The run did not store its spectra or its ions, or the peptide has no masses.
     """
-    return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
+    return annotate_match(*read_psm_row(source, row, run), ions_to_show(run.parameters))
 
 
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
@@ -316,7 +316,7 @@ def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModificat
     return on_all_residues(result["sequence"].to_pylist(), lengths, at, pa.compute.list_flatten(names).to_pylist())
 
 
-def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
+def read_group_coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
     """Return the coverage of the first protein of a group by peptides accepted at `fdr`, without fixed modifications.
 
     Raises

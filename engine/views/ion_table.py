@@ -48,7 +48,7 @@ class IonTable:
 
     @cached_property
     def is_matched(self) -> NDArray[np.bool_]:
-        """(n, m) whether the ion is found."""
+        """Mask of matched ions, shape (n, m)."""
         return np.append(self.spectrum.is_matched, False)[self.ion]
 
     def residue(self, row: int) -> str:

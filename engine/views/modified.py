@@ -40,11 +40,11 @@ __all__ = [
     "ModifiedFilter",
     "ModifiedOverview",
     "compared_match",
+    "find_partner",
     "modified_conditions",
     "of_modifications",
     "of_shifts",
     "overview",
-    "partner_of",
     "variable_modifications",
 ]
 
@@ -183,7 +183,7 @@ def _accepted(fdr: float) -> list[Condition]:
     return [compares("rank", "=", 1), compares("is_decoy", "=", False), accepted_at(fdr, "psms")]
 
 
-def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
+def find_partner(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
     """Return the best accepted match of the same peptide and charge without a shift, or None."""
     columns = ", ".join(DETAILS)
     same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
@@ -223,7 +223,7 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
     result = source.row(row, DETAILS)
     is_shifted = result["shift_kind"] != "none"
-    partner = partner_of(source, result, run.fdr) if is_shifted else None
+    partner = find_partner(source, result, run.fdr) if is_shifted else None
     halves = []
     for psm in (result, partner):
         if psm is not None:

@@ -36,7 +36,7 @@ from proteoscope.engine.views.drawings import (
     Shape,
     Sticks,
     Stroke,
-    colour_of,
+    format_colour,
     svg,
 )
 
@@ -135,7 +135,7 @@ def draw_on(canvas: Canvas, drawing: Drawing) -> None:
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
     """Draw a shape of a drawing of a height."""
     if not isinstance(shape, Image | Clip):
-        colour = _colour(colour_of(shape.ink))
+        colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)
         canvas.setStrokeColor(colour)
     match shape:
@@ -174,7 +174,7 @@ def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None
 def _draw_bar(canvas: Canvas, bar: Bar, height: float) -> None:
     canvas.setFillAlpha(bar.opacity)
     if bar.outline is not None:
-        canvas.setStrokeColor(_colour(colour_of(bar.outline)))
+        canvas.setStrokeColor(_colour(format_colour(bar.outline)))
         _set_line(canvas, 1.0)
     has_outline = bar.outline is not None
     if bar.is_round:

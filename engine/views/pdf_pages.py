@@ -86,7 +86,7 @@ class PdfPages:
         rows
             Of each the text before it, its residues, the kind of each residue, and the text after it.
         inks
-            By kind the colour, and whether it is bold.
+            Colour and boldness by kind.
         """
         for before, text, kinds, after in rows:
             parts = [escape(before)]

@@ -33,7 +33,7 @@ class PeptideQuantities:
     title
         Short description of the numbers.
     is_change
-        Whether they are differences between two conditions, log2, else means over all samples, log2.
+        True for log2 differences between two conditions, False for log2 means over all samples.
     values
         By sequence, with L for I, which have the same mass.
     """

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.read_alignment.sequences import other_strand
 from proteoscope.engine.views.conditions import Condition, is_missing, negated
-from proteoscope.engine.views.read_pair import lines_of
+from proteoscope.engine.views.read_pair import draw_lines
 from proteoscope.engine.views.reads import NO_READS, ShownText, of_place
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "pileup_of"]
+__all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "read_pileup"]
 
 MAXIMUM_READS = 1000
 """Maximum number of alignments in a pile-up; the number of omitted ones is shown."""
@@ -90,7 +90,7 @@ class Pileup:
         return dict(sorted(result.items(), key=lambda item: -item[1]))
 
 
-def pileup_of(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
+def read_pileup(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
     """Pile up the alignments that cover positions `first` to `last` (from 1) of a reference and satisfy all conditions.
 
     Raises
@@ -154,7 +154,7 @@ def _differences(
         pattern = bases[row["pattern_start"] - 1 : row["pattern_end"]]
         if row["strand"] == "-":
             pattern = other_strand(pattern)
-        lines = lines_of(pattern, row["cigar"], row["md"])
+        lines = draw_lines(pattern, row["cigar"], row["md"])
     except (ValueError, TypeError) as error:
         raise ProteoscopeError(f"{row['pattern']}: its alignment cannot be drawn. Do the search again.") from error
     query, subject = (np.frombuffer(line.encode("ascii", "replace"), np.uint8) for line in lines)

@@ -15,7 +15,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, spectrum_ion_series
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.identification import psm_name, psm_of_row
+from proteoscope.engine.views.identification import psm_name, read_psm_row
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.tables import TableSource
@@ -103,7 +103,7 @@ def mirrored_with_other(
     if not result:
         upper = Half(psm_name(match), peaks, _ions(match, peaks, settings))
         return MirroredSpectra(psm_name(match), upper, None, settings.tolerance, note=_NO_OTHER)
-    return mirrored_with_psm((match, peaks), psm_of_row(source, int(result[0]), run), settings)
+    return mirrored_with_psm((match, peaks), read_psm_row(source, int(result[0]), run), settings)
 
 
 def spectral_cosine(mirrored: MirroredSpectra) -> float:

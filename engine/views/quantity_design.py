@@ -29,10 +29,10 @@ __all__ = [
     "check_design",
     "compared_conditions",
     "design_text",
-    "files_of_runs",
     "filled_down",
     "guessed_design",
     "has_sample",
+    "list_run_files",
     "pasted_cells",
     "read_design_table",
     "with_block",
@@ -100,7 +100,7 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
     return DesignTable(columns, tuple(rows))
 
 
-def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
+def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
     """Return the spectrum files of identifications of a project by content, of the newest if `runs` is empty.
 
     Raises
@@ -143,7 +143,7 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
     stems = [_FRACTION.sub("", name) or name for name in whole]
     # Fractions are of one sample; other files of one name, in two folders, are not.
     keys = [stem if stem != name else file for stem, name, file in zip(stems, whole, files, strict=True)]
-    heads, numbers = zip(*map(_replicate_of, stems), strict=True) if stems else ((), ())
+    heads, numbers = zip(*map(_split_replicate, stems), strict=True) if stems else ((), ())
     samples: dict[str, tuple[str, str, str]] = {}
     taken: dict[str, set[int]] = {}
     for key, condition, number in zip(keys, _without_common_parts(heads), numbers, strict=True):
@@ -162,7 +162,7 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
     return DesignTable(DESIGN_COLUMNS, tuple(rows))
 
 
-def _replicate_of(stem: str) -> tuple[str, int]:
+def _split_replicate(stem: str) -> tuple[str, int]:
     """Return a name without its replicate number and that number, 0 for none."""
     match = _REPLICATE.search(stem)
     head = "" if match is None else stem[: match.start()].rstrip("_-. ")

@@ -17,7 +17,7 @@ from proteoscope.engine.read_alignment.sequences import other_strand
 from proteoscope.engine.sequences.matrices import Matrix, encode
 from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
 
-__all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lines_of"]
+__all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "draw_lines"]
 
 DIFFERENT, UNSURE_IDENTICAL, UNSURE_DIFFERENT = 20, 21, 22
 """Kinds of columns: mismatch; match or mismatch with a low base quality."""
@@ -28,7 +28,7 @@ _DASH = ord("-")
 _RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
 
 
-def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
+def draw_lines(pattern: str, cigar: str, md: str) -> tuple[str, str]:
     """Return the aligned lines of read and reference, with ``-`` for gaps.
 
     Parameters
@@ -43,7 +43,7 @@ def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
     ValueError
         The three do not belong together.
 
-    >>> lines_of("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
+    >>> draw_lines("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
     ('ACGTTA--', 'ACT-TAGG')
     """
     runs = _RUNS.findall(cigar)
@@ -120,7 +120,7 @@ class ReadPair(AlignedPair):
             pattern, signs = bases[first:last], np.frombuffer(qualities[first:last].encode("ascii"), np.uint8)
             if is_reverse:
                 pattern, signs = other_strand(pattern), signs[::-1]
-            query, subject = lines_of(pattern, str(row["cigar"]), str(row["md"]))
+            query, subject = draw_lines(pattern, str(row["cigar"]), str(row["md"]))
             has_base = np.frombuffer(query.encode("ascii"), np.uint8) != _DASH
             quality = np.full(len(query), -1, np.int16)
             if len(signs):

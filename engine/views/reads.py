@@ -23,13 +23,13 @@ __all__ = [
     "ReadRow",
     "ReadSummary",
     "ShownText",
-    "depth_of",
     "gaps_histogram",
     "identity_histogram",
-    "matrix_of",
     "of_place",
     "read_conditions",
+    "read_depth",
     "read_row",
+    "read_run_matrix",
     "read_summary",
 ]
 
@@ -132,10 +132,10 @@ def read_summary(source: TableSource) -> ReadSummary:
     counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *mostly_empty))
     row = source.query(f"SELECT count(*) AS n, {different}, {counts} FROM alignments").to_pylist()[0]
     filled = frozenset(name for name in mostly_empty if row[name])
-    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _texts_of(source), filled)
+    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _read_references(source), filled)
 
 
-def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
+def _read_references(source: TableSource) -> tuple[ShownText, ...]:
     """Return the references with the most alignments, in that order."""
     rows = source.query(
         "SELECT text_row, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
@@ -144,7 +144,7 @@ def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
     return tuple(ShownText(row["text_row"], row["text"], row["length"]) for row in rows)
 
 
-def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
+def read_depth(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
     """Return the depth of a reference by alignments that satisfy all conditions."""
     result = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
     start, end = (result[name].to_numpy() for name in ("text_start", "text_end"))
@@ -192,7 +192,7 @@ def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDAr
     return values[is_known], counts[is_known], int(counts[~is_known].sum())
 
 
-def matrix_of(run: FinishedRun) -> Matrix | None:
+def read_run_matrix(run: FinishedRun) -> Matrix | None:
     """Return the scoring matrix of a run, or None if it had none or its file is missing."""
     name = str(run.parameters.get("matrix", ""))
     try:
@@ -217,7 +217,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     Parameters
     ----------
     matrix
-        Scoring matrix that defines similar residues, from `matrix_of`.
+        Scoring matrix that defines similar residues, from `read_run_matrix`.
 
     Raises
     ------

@@ -37,7 +37,7 @@ _SUFFIXES = re.compile(
 
 @dataclass(frozen=True)
 class ShownParameter:
-    """A parameter of a run, as text; `usual`: of its preset; `is_changed`: whether it differs from that."""
+    """A parameter of a run, as text; `usual`: value in its preset; `is_changed`: True if it differs."""
 
     name: str
     title: str

@@ -128,9 +128,9 @@ class ScorePairs:
     first, second
         The scores of the two runs.
     is_same
-        Whether both answer the same peptide.
+        True if both runs identify the same peptide.
     is_first, is_second
-        Whether each accepts its answer.
+        True if the run accepts its identification.
     """
 
     spectrum: NDArray[np.int64]
@@ -350,7 +350,7 @@ def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) 
         # What does not fit is not put on the disk, least of all where the command happens to be called.
         settings = {"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1), "temp_directory": ""}
         connection = duckdb.connect(config=settings)
-        files = _files_of(runs)
+        files = _match_files(runs)
         make_tables(connection, runs, files, progress or Progress())
         shut_off(connection, ())
         return RunComparison(runs, connection, files)
@@ -376,7 +376,7 @@ def _check(runs: Sequence[FinishedRun]) -> None:
             raise ParameterError(f"run {run.run.id} has no tables of PSMs, peptides and protein groups, which the comparison needs")
 
 
-def _files_of(runs: Sequence[FinishedRun]) -> ComparedFiles:
+def _match_files(runs: Sequence[FinishedRun]) -> ComparedFiles:
     """Match the files in the runs' tables of PSMs."""
     names, digests = [], []
     for run in runs:

@@ -25,9 +25,9 @@ __all__ = [
     "EXPLAINED_LIST",
     "SPECTRUM_LIST",
     "SpectrumFilter",
-    "map_of_spectra",
     "open_spectrum_list",
     "plain_spectrum",
+    "read_spectrum_map",
     "spectrum_chromatogram",
     "spectrum_conditions",
 ]
@@ -83,7 +83,7 @@ def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
 
 
 SPECTRUM_LIST = _listed(
-    Column("is_identified", "Identified", "Whether its best match is accepted at the false discovery rate of the run", "truth", 8),
+    Column("is_identified", "Identified", "True if its best match is accepted at the false discovery rate of the run", "truth", 8),
     "Identification in ProForma, or its name in the library",
     "q-value of its best match, accepted or not",
     "Row of its best match among the PSMs, or among the library matches",
@@ -142,7 +142,7 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
             connection.execute(f'CREATE VIEW "{_BARE}" AS SELECT file_row_number FROM {_MAP}')
             n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
         connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates() if has_map else _best_matches(run)}')
-        listed = _list_of_spectra(has_file=has_file, has_states=has_map)
+        listed = _spectra_sql(has_file=has_file, has_states=has_map)
         # Cached as a table, a page takes milliseconds; from the file, whose row groups are small, it takes part of a second.
         kind = "TABLE" if n_rows <= _MAXIMUM_CACHED else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
@@ -189,7 +189,7 @@ def _best_library_matches(fdr: float) -> str:
     )
 
 
-def _list_of_spectra(*, has_file: bool, has_states: bool) -> str:
+def _spectra_sql(*, has_file: bool, has_states: bool) -> str:
     """Return SQL of the rows.
 
     Parameters
@@ -253,7 +253,7 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
     return [*conditions, compares("precursor_mz", ">=", mz - _NEAR), compares("precursor_mz", "<=", mz + _NEAR)]
 
 
-def map_of_spectra(source: TableSource) -> MapPoints:
+def read_spectrum_map(source: TableSource) -> MapPoints:
     """Return the spectra of a list as points of retention time and m/z."""
     result = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
 

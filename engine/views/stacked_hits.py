@@ -19,10 +19,10 @@ from proteoscope.engine.sequences.database import SequenceDatabase, cache_store,
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.hits import select_query_hits
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "stacked_hits", "subject_of_hit", "write_stack"]
+__all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "read_subject", "stacked_hits", "write_stack"]
 
 MAXIMUM_STACKED = 500
 """Maximum number of hits in a displayed stack; files have all."""
@@ -72,7 +72,7 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     if not query:
         raise ParameterError(f"there is no query {index} in this run")
     hits = source.sibling("hits")
-    result = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*hits_of_query(index), *conditions])
+    result = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*select_query_hits(index), *conditions])
     chosen = result[:MAXIMUM_STACKED]
     table = hits.values(chosen, _COLUMNS)
     if (table["query_index"].to_numpy() != index).any():
@@ -126,7 +126,7 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
     return open_database([file.path for file in inputs], [file.sha256 for file in inputs], store, progress)
 
 
-def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
+def read_subject(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
     """Return the whole subject sequence of a row of the table of hits.
 
     Raises

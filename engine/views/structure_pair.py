@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
 from proteoscope.engine.views.aligned_pair import AlignedPair
-from proteoscope.engine.views.traces import RESIDUE_NAMES, trace_of_hit
+from proteoscope.engine.views.traces import RESIDUE_NAMES, superpose_hit
 
-__all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar", "structure_pair"]
+__all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "expand_cigar", "structure_pair"]
 
 WITHIN = (10, 11, 12, 13)
 """Kinds of aligned pairs by their distance after superposition, closest first."""
@@ -68,10 +68,10 @@ class ChainFacts:
         return cls(states, labels, *trace_geometry(chains.position), chains.confidence)
 
 
-def columns_of_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def expand_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(columns,) each: row of the query and of the target in each column, -1 for a gap.
 
-    >>> [part.tolist() for part in columns_of_cigar("1I2M1D")]
+    >>> [part.tolist() for part in expand_cigar("1I2M1D")]
     [[0, 1, 2, -1], [-1, 0, 1, 2]]
     """
     runs = _RUNS.findall(cigar)
@@ -143,7 +143,7 @@ class StructurePair(AlignedPair):
         note
             Reason for missing chains.
         """
-        of_query, of_target = columns_of_cigar(cigar)
+        of_query, of_target = expand_cigar(cigar)
         symbols = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
         is_pair = (of_query >= 0) & (of_target >= 0)
         distance = np.full(len(of_query), np.nan)
@@ -242,7 +242,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
     Parameters
     ----------
     hit
-        As `proteoscope.engine.views.structure_hits.hit_of_row` gives it.
+        As `proteoscope.engine.views.structure_hits.read_hit_row` gives it.
     chains
         Parameters of the run.
     """
@@ -263,7 +263,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
     distances, both = None, None
     if result[0] is not None and result[1] is not None:
         both = result[0], result[1]
-        pairs = trace_of_hit(hit, *both).pairs
+        pairs = superpose_hit(hit, *both).pairs
         distances = None if pairs is None else pairs.distance
     note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
     return StructurePair.of(

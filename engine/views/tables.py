@@ -65,7 +65,7 @@ class ResultTables:
         # One CPU core is left to the window, which would otherwise stutter while a table is sorted.
         self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
         try:
-            n_rows_of = _rows_of_tables(self.paths, tables)
+            n_rows_of = _count_referenced_rows(self.paths, tables)
             for name, path in self.paths.items():
                 with _readable(path):
                     if name in tables:
@@ -256,7 +256,7 @@ class TableSource:
         self._cursor.close()
 
 
-def _rows_of_tables(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
+def _count_referenced_rows(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
     """Return the row counts of tables referenced by columns of others."""
     referred = {column.rows_of for table in described.values() for column in table.by_name.values()}
     result = {}

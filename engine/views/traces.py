@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.row_numbers import ChainRow
-from proteoscope.engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
+from proteoscope.engine.structure_search.hit_chains import FoundChain, parse_cigar_pairs, parse_transformation
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import ChainEvidence
 from proteoscope.engine.structures.superposition import superpose
@@ -21,11 +21,11 @@ __all__ = [
     "RESIDUE_NAMES",
     "ResiduePairs",
     "Trace",
+    "create_query_trace",
     "moved",
     "residue_label",
     "superpose_chain",
-    "trace_of_hit",
-    "trace_of_query",
+    "superpose_hit",
     "transformation",
 ]
 
@@ -137,14 +137,14 @@ def residue_label(chains: Chains, residues: str, row: int) -> str:
     return f"{RESIDUE_NAMES.get(symbol, symbol)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
-def trace_of_query(chain: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
+def create_query_trace(chain: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
     """Return the query, unmoved."""
     return Trace(chain.chains.names[0], _places(chain.chains.position), chain, evidence=evidence)
 
 
-def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
+def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
     """Move a hit onto the query by its stored transformation, otherwise by least squares over its pairs (Kabsch)."""
-    pairs = pairs_of_cigar(str(hit["cigar"]))
+    pairs = parse_cigar_pairs(str(hit["cigar"]))
     pairs = pairs[(pairs[:, 0] < len(query.chains.position)) & (pairs[:, 1] < len(target.chains.position))]
     rotation, translation = transformation(hit, query.chains.position, target.chains.position, pairs)
     position = moved(target.chains.position, rotation, translation)
@@ -168,7 +168,7 @@ def transformation(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return rotation (3, 3) and translation (3,) that move a hit's target onto its query."""
     try:
-        rotation, translation = transformation_of(hit)
+        rotation, translation = parse_transformation(hit)
     except (KeyError, ValueError, TypeError, AttributeError):
         return _least_squares(query, target, pairs)
     if not np.isfinite(rotation).all() or not np.isfinite(translation).all():

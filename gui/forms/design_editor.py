@@ -34,9 +34,9 @@ from proteoscope.engine.views.quantity_design import (
     check_design,
     compared_conditions,
     design_text,
-    files_of_runs,
     guessed_design,
     has_sample,
+    list_run_files,
     pasted_cells,
     read_design_table,
 )
@@ -249,7 +249,7 @@ class DesignEditor(QWidget):
             self._worker.cancel()
             self._take([])
         else:
-            self._worker.submit("files", lambda: files_of_runs(*runs_key), self._take, self._take_none)
+            self._worker.submit("files", lambda: list_run_files(*runs_key), self._take, self._take_none)
 
     def reload_files(self) -> None:
         """Read the files again at the next `show_files`, since the project may have changed."""

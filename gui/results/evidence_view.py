@@ -23,14 +23,14 @@ from proteoscope.engine.views.evidence import (
     NearFold,
     ProteinEvidence,
     ShownStructure,
-    fold_of,
+    find_peptide_position,
+    link_quantities,
     of_protein,
     of_proteins,
     over_residue,
-    place_of_peptide,
     protein_conditions,
     protein_evidence,
-    quantities_of_evidence,
+    read_shown_structure,
     superpose_other_chains,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -192,7 +192,7 @@ class EvidenceView(RunView):
         self._wanted_form = ""
 
         def find() -> tuple[ProteinRow, int] | None:
-            return place_of_peptide(source, peptide)
+            return find_peptide_position(source, peptide)
 
         def go(found: tuple[ProteinRow, int] | None) -> None:
             if found is None:
@@ -227,9 +227,9 @@ class EvidenceView(RunView):
         def read() -> tuple[ProteinEvidence, ShownStructure | None]:
             if self._source is None or self._quantities is None:
                 self._source = run.tables.source("proteins")
-                self._quantities = quantities_of_evidence(run)
+                self._quantities = link_quantities(run)
             protein = protein_evidence(self._source, row, self._quantities.newest())
-            return protein, fold_of(run, protein, protein.folds[0]) if protein.folds else None
+            return protein, read_shown_structure(run, protein, protein.folds[0]) if protein.folds else None
 
         # A pending chain of the previous protein would be shown after it.
         self._reader.cancel("chain")
@@ -259,7 +259,7 @@ class EvidenceView(RunView):
             return
 
         def read(near: NearFold = near, protein: ProteinEvidence = protein) -> ShownStructure:
-            return fold_of(run, protein, near)
+            return read_shown_structure(run, protein, near)
 
         self._reader.submit("chain", read, self._show_fold, self._fail_softly)
 

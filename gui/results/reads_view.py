@@ -17,13 +17,13 @@ from proteoscope.engine.views.reads import (
     ReadRow,
     ReadSummary,
     ShownText,
-    depth_of,
     gaps_histogram,
     identity_histogram,
-    matrix_of,
     of_place,
     read_conditions,
+    read_depth,
     read_row,
+    read_run_matrix,
     read_summary,
 )
 from proteoscope.engine.views.tables import TableSource
@@ -194,7 +194,7 @@ class ReadsView(RunView):
         if source is not None and text is not None:
             self._statistician.submit(
                 "depth",
-                lambda: depth_of(source, text, conditions),
+                lambda: read_depth(source, text, conditions),
                 partial(self._show_depth, retains_range=retains_range),
                 lambda error: self.coverage.show_depth(None, str(error)),
             )
@@ -225,7 +225,7 @@ class ReadsView(RunView):
         """Return a row with its alignment; runs in the only thread that uses this source."""
         if self._source is None:
             self._source = run.tables.source("alignments")
-        return with_facts(read_row(self._source, row, matrix_of(run)))
+        return with_facts(read_row(self._source, row, read_run_matrix(run)))
 
     def _show_read(self, row: int, found: ReadRow) -> None:
         self._row = found

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from proteoscope.engine.command_line.main import main, parser_of
+from proteoscope.engine.command_line.main import build_parser, main
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.engine.version import VERSION
@@ -270,11 +270,11 @@ def test_a_command_makes_the_parser_of_no_other(monkeypatch):
     """All of them take longer than a short command does."""
     made = []
     monkeypatch.setattr("proteoscope.engine.command_line.main.add_search", lambda commands, search, explains: made.append(search.kind))
-    parser_of(["parameters", "identify"])
+    build_parser(["parameters", "identify"])
     assert made == []
-    parser_of(["align", "queries.fasta"])
+    build_parser(["align", "queries.fasta"])
     assert made == ["align"]
-    parser_of(["--help"])
+    build_parser(["--help"])
     assert made[1:] == [search.kind for search in SEARCHES]
 
 
@@ -377,7 +377,7 @@ def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, ca
     def interrupted(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("proteoscope.engine.command_line.main.parser_of", interrupted)
+    monkeypatch.setattr("proteoscope.engine.command_line.main.build_parser", interrupted)
     assert main(["presets"]) == 130
     assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"
 

@@ -15,7 +15,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.views.drawings import Curve, Label, text_width
-from proteoscope.engine.views.evidence import fold_of, protein_evidence
+from proteoscope.engine.views.evidence import protein_evidence, read_shown_structure
 from proteoscope.engine.views.evidence_drawings import draw_fold
 from proteoscope.engine.views.evidence_pages import write_pages
 from proteoscope.engine.views.finished_run import open_run
@@ -73,7 +73,7 @@ def test_a_structure_given_by_a_path_from_here_is_found_from_elsewhere(
     monkeypatch.chdir(tmp_path / "elsewhere")
     with open_run(Project.open(tmp_path / "made"), str(done.run_id)) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
     assert fold.note == "" and fold.trace is not None
 
 
@@ -81,7 +81,7 @@ def test_the_fold_is_drawn_as_its_coordinates_lie(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         source = run.tables.source("proteins")
         protein = protein_evidence(source, 0)
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
         drawing = draw_fold(protein, fold)
     assert drawing is not None and fold.trace is not None and fold.trace.evidence is not None
     lines = [one for one in drawing.shapes if isinstance(one, Curve) and one.ink != "background"]
@@ -101,7 +101,7 @@ def test_the_fold_is_drawn_as_its_coordinates_lie(project: Project) -> None:
 def test_names_of_modified_residues_stand_apart_and_in_the_picture(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
     assert fold.trace is not None and fold.trace.evidence is not None
     # Far more than there are, so that not all have room.
     crowded = replace(fold.trace.evidence, is_modified=fold.trace.evidence.position >= 0)

@@ -11,7 +11,7 @@ from pyteomics import mass, parser
 
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
 from proteoscope.engine.evidence.mapped_residues import MappedRows
-from proteoscope.engine.evidence.peptide_positions import places_of, residue_evidence
+from proteoscope.engine.evidence.peptide_positions import find_peptide_places, residue_evidence
 from proteoscope.engine.evidence.questions import missed_stretches, shared_peptides
 from proteoscope.engine.jobs.progress import Progress
 
@@ -50,7 +50,7 @@ def test_shared_and_own_peptides_are_those_whose_letters_are_found(seed: int) ->
     # The same peptide by both spellings is one.
     peptides = list(dict.fromkeys([*peptides, *(one.replace("I", "L") for one in peptides[:20])]))
     found = identified(peptides)
-    shared = shared_peptides(found, places_of(found, entries(proteins)), len(proteins))
+    shared = shared_peptides(found, find_peptide_places(found, entries(proteins)), len(proteins))
     alike = [{one.replace("I", "L") for one in peptides if one.replace("I", "L") in protein.replace("I", "L")} for protein in proteins]
     wanted = {
         (a, b): (len(alike[a] & alike[b]), len(alike[a] - alike[b]), len(alike[b] - alike[a]))
@@ -93,7 +93,7 @@ def test_each_enzyme_would_show_of_a_missed_stretch_what_another_digestion_says(
     sequences = [random_protein(generator, n) for n in (400, 250, 90, 8)]
     peptides = identified([sequences[0][50:75], sequences[0][200:212], sequences[1][0:20], sequences[2][70:90]])
     proteins = entries(sequences)
-    residues = residue_evidence(peptides, proteins, places_of(peptides, proteins))
+    residues = residue_evidence(peptides, proteins, find_peptide_places(peptides, proteins))
     found = missed_stretches(proteins, residues, [], MappedRows.of([], residues), Progress(), n_enzymes=100)
     covered = [np.zeros(len(one), np.bool_) for one in sequences]
     for protein, start, end in ((0, 50, 75), (0, 200, 212), (1, 0, 20), (2, 70, 90)):

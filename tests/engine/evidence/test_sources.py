@@ -30,7 +30,7 @@ from proteoscope.engine.searches import run_search
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.views.evidence import protein_evidence
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.identification import coverage_of_group, fixed_modifications
+from proteoscope.engine.views.identification import fixed_modifications, read_group_coverage
 from tests.engine.evidence.evidence_projects import made_proteins, write_albumin, write_identification
 from tests.engine.evidence.made_runs import MadeRun, make_run
 from tests.engine.simulation import proteins_of
@@ -296,8 +296,8 @@ def test_fixed_modifications_of_a_search_are_known_by_its_parameters(tmp_path: P
         fixed = fixed_modifications(source, opened)
         assert fixed == {("Carbamidomethyl", "C")}
         for row in range(3):
-            assert any("C[" in one.peptide for one in coverage_of_group(source, row, 0.01).peptides) or row
-            assert "Carbamidomethyl" not in str(coverage_of_group(source, row, 0.01, fixed).modified)
+            assert any("C[" in one.peptide for one in read_group_coverage(source, row, 0.01).peptides) or row
+            assert "Carbamidomethyl" not in str(read_group_coverage(source, row, 0.01, fixed).modified)
 
 
 def test_what_is_expected_is_told_by_the_run_that_is_meant(tmp_path: Path) -> None:

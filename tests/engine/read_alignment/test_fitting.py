@@ -11,7 +11,7 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.sequence_type import InputContent, SequenceCount, content_of
+from proteoscope.engine.formats.sequence_type import InputContent, SequenceCount, inspect_sequences
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
@@ -140,6 +140,6 @@ def test_mates_in_fasta_are_mapped(tmp_path: Path) -> None:
 
 
 def suited(files: tuple[Path, Path], **options: object) -> str:
-    contents = {name: found for name, path in zip(("texts", "patterns"), files, strict=True) if (found := content_of([path]))}
+    contents = {name: found for name, path in zip(("texts", "patterns"), files, strict=True) if (found := inspect_sequences([path]))}
     assert len(contents) == 2
     return READ_ALIGNMENT.suited_preset(contents, options)

@@ -279,7 +279,7 @@ def test_what_has_no_places_is_refused_with_words(tmp_path):
     proteins, text = fasta(tmp_path / "p.fa", ["MKVLAAGILWYQ" * 9]), fasta(tmp_path / "t.fa", ["ACGTTGCA" * 20])
     with pytest.raises(InputError, match="contains proteins, which are not mapped"):
         align_reads(proteins, proteins, None, SEEDS.changed(matrix="BLOSUM62"), device="cpu")
-    with pytest.raises(ParameterError, match="--pairs says with which reference"):
+    with pytest.raises(ParameterError, match="--pairs assigns a reference"):
         align_reads(text, text, None, SEEDS, pairs=True, device="cpu")
     with pytest.raises(ParameterError, match="mode prefix aligns with the beginning of each reference"):
         ReadAlignmentParameters().changed(places="seeds")

@@ -200,7 +200,7 @@ def test_a_picture_is_written_with_names_that_are_no_commands(tmp_path: Path) ->
     assert [one.name for one in written] == ["query.cif", "query.pdb", "hit_1.cif", "hit_1.pdb", "picture.pml", "picture.cxc"]
     moved = read_structure(tmp_path / "hit_1.pdb").chains.position
     assert np.allclose(moved, chains.position + np.array([1.0, 2.0, 3.0]), atol=2e-3)
-    with pytest.raises(ValueError, match="letters"):
+    with pytest.raises(ValueError, match="must differ, and consist of ASCII"):
         write_picture(tmp_path, [PictureChain(ScriptedChain("../up", hostile, colours))])
 
 

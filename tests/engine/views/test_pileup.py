@@ -11,7 +11,7 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.tracks import read_track
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.pileup import pileup_of
+from proteoscope.engine.views.pileup import read_pileup
 from proteoscope.engine.views.reads import read_summary
 from tests.engine.views.read_projects import project_with_reads
 
@@ -27,7 +27,7 @@ def test_a_pile_shows_what_differs_from_the_text(tmp_path: Path) -> None:
         text = read_summary(source).texts[0]
         genome = parts[int(text.name[4])]
         first, last = 300, 520
-        pile = pileup_of(source, text, first, last)
+        pile = read_pileup(source, text, first, last)
         expected = [
             at
             for at, row in enumerate(rows)

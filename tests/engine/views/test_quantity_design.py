@@ -15,9 +15,9 @@ from proteoscope.engine.views.quantity_design import (
     DesignTable,
     check_design,
     design_text,
-    files_of_runs,
     filled_down,
     guessed_design,
+    list_run_files,
     pasted_cells,
     read_design_table,
 )
@@ -107,7 +107,7 @@ def test_channels_of_a_label_have_rows_of_their_own_and_are_judged_with_it():
 
 def test_files_are_those_that_the_search_will_quantify(tmp_path):
     project = identified_project(tmp_path)
-    assert files_of_runs(project, ()) == [one.path for one in sources(project, ()).files]
-    assert [row[2] for row in guessed_design(files_of_runs(project, ("import-0001",))).rows] == [name[5:-2] for name in FILES]
+    assert list_run_files(project, ()) == [one.path for one in sources(project, ()).files]
+    assert [row[2] for row in guessed_design(list_run_files(project, ("import-0001",))).rows] == [name[5:-2] for name in FILES]
     with pytest.raises(InputError, match="no finished identification none-0001"):
-        files_of_runs(project, ("none-0001",))
+        list_run_files(project, ("none-0001",))

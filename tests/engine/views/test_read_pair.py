@@ -10,7 +10,7 @@ import pytest
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE
-from proteoscope.engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, lines_of
+from proteoscope.engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, draw_lines
 
 
 def written_out(random: np.random.Generator, n: int) -> tuple[str, str]:
@@ -59,7 +59,7 @@ def md_of(pattern: str, text: str) -> str:
 @pytest.mark.parametrize("seed", range(40))
 def test_both_lines_come_back_from_what_a_run_keeps(seed: int) -> None:
     pattern, text = written_out(np.random.default_rng(seed), 60)
-    assert lines_of(pattern.replace("-", ""), cigar_of(pattern, text), md_of(pattern, text)) == (pattern, text)
+    assert draw_lines(pattern.replace("-", ""), cigar_of(pattern, text), md_of(pattern, text)) == (pattern, text)
 
 
 def row(**changed: object) -> dict[str, object]:

@@ -23,9 +23,9 @@ from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.spectrum_list import (
     SPECTRUM_LIST,
     SpectrumFilter,
-    map_of_spectra,
     open_spectrum_list,
     plain_spectrum,
+    read_spectrum_map,
     spectrum_chromatogram,
     spectrum_conditions,
 )
@@ -104,7 +104,7 @@ def test_every_spectrum_is_a_row_with_what_is_known_of_it(project: Project, most
             (SpectrumFilter(scan), lambda row: scan in f"{row['scan']} {row['spectrum_id']}"),
         ):
             assert source.rows(spectrum_conditions(chosen)).tolist() == [at for at, row in enumerate(expected) if keeps(row)]
-        points = map_of_spectra(source)
+        points = read_spectrum_map(source)
         assert sorted(points.spectrum.tolist()) == [at for at in range(N) if at != 9] and points.n_missing == 1
         chromatogram = spectrum_chromatogram(source, "total_ion_current")
         for minutes, intensity, row in zip(chromatogram.minutes, chromatogram.intensity, chromatogram.spectrum.tolist(), strict=True):

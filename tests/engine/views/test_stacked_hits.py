@@ -20,9 +20,9 @@ from proteoscope.engine.sequences.stack_formats import PAIR_FORMATS, STACK_FORMA
 from proteoscope.engine.views import stacked_hits as module
 from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
-from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.hits import select_query_hits
 from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack, stack_colours
-from proteoscope.engine.views.stacked_hits import open_subjects, stacked_hits, subject_of_hit, write_stack
+from proteoscope.engine.views.stacked_hits import open_subjects, read_subject, stacked_hits, write_stack
 from tests.engine.views.search_projects import project_with_search
 
 
@@ -45,12 +45,12 @@ def records(path: Path) -> dict[str, str]:
 def test_a_stack_holds_the_hits_that_pass_or_those_chosen(run: FinishedRun) -> None:
     source = run.tables.source("hits")
     for index in (0, 1):
-        every = source.rows(hits_of_query(index))
+        every = source.rows(select_query_hits(index))
         found = stacked_hits(source, index)
         assert found.rows.tolist() == every.tolist() and found.total == len(every)
         assert found.stack.subjects.names == source.values(every, ["subject"])["subject"].to_pylist()
         strict = stacked_hits(source, index, [compares("identity", ">=", 0.6)])
-        assert strict.rows.tolist() == source.rows([*hits_of_query(index), compares("identity", ">=", 0.6)]).tolist()
+        assert strict.rows.tolist() == source.rows([*select_query_hits(index), compares("identity", ">=", 0.6)]).tolist()
         some = stacked_hits(source, index, rows=every[[3, 1]].tolist())
         assert some.rows.tolist() == every[[1, 3]].tolist() and len(some.stack) == 3
     with pytest.raises(ParameterError, match="only hits of one query can be stacked"):
@@ -88,7 +88,7 @@ def test_whole_subjects_are_those_of_the_database_also_without_a_cache(
             monkeypatch.setenv("PROTEOSCOPE_CACHE", str(cache))
         opened = open_subjects(run, Progress())
         for row in rows:
-            subject = subject_of_hit(source, row, opened)
+            subject = read_subject(source, row, opened)
             hit = source.values(np.array([row]), ["aligned_subject"])["aligned_subject"][0].as_py()
             assert subject.sequence == database[subject.name]
             assert subject.sequence[subject.start - 1 : subject.end] == hit.replace("-", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.views.traces import Trace, moved, trace_of_hit, transformation
+from proteoscope.engine.views.traces import Trace, moved, superpose_hit, transformation
 from tests.engine.views.trace_examples import chain, fold, query_and_hits
 
 
@@ -14,7 +14,7 @@ def test_a_hit_is_moved_as_its_row_says_and_without_that_by_least_squares() -> N
     assert hit.pairs is not None and hit.pairs.distance.max() < 1e-4
     target = hit.source
     for broken in ({"rotation": ""}, {"rotation": "1,0,0"}, {"translation": "nan,0,0"}, {"rotation": None}):
-        found = trace_of_hit({**hit.hit, **broken}, query.source, target)
+        found = superpose_hit({**hit.hit, **broken}, query.source, target)
         assert np.allclose(found.position, hit.position, atol=1e-3)
 
 

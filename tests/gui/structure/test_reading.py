@@ -13,7 +13,7 @@ from proteoscope.engine.jobs import Progress
 from proteoscope.engine.structure_search.hit_chains import FoundChain
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.superposition import superpose_many
-from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
 from proteoscope.gui.structure.reading import other_chains, side_chain
 from proteoscope.gui.structure.scene import Scene
 from proteoscope.gui.structure.scene_export import SceneFilesTask
@@ -33,7 +33,7 @@ def globins(shared_data: Path) -> tuple[Trace, Trace]:
     found = superpose_many(query.chains.position, target.chains.position, offsets, np.empty((0, 2), np.int32), none, threads=1)
     numbers = {"rotation": ",".join(map(str, found.rotation[0].ravel())), "translation": ",".join(map(str, found.translation[0]))}
     row = hit_row(query, target, found.pairs, **numbers)
-    return trace_of_query(query), trace_of_hit(row, query, target)
+    return create_query_trace(query), superpose_hit(row, query, target)
 
 
 def test_side_chain_lies_at_its_residue(globins: tuple[Trace, Trace]) -> None:
