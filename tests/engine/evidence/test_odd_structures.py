@@ -117,7 +117,7 @@ def test_of_alpha_carbons_alone_nobody_knows_what_lies_on_the_surface(made: Made
     assert {one["exposure"] for one in made.mapped(done).values()} == {None}
     sites = rows(made.project, str(done.run_id), SITES)
     assert sites and {one["place"] for one in sites} == {"unknown"}
-    assert any(f"0 on the surface, 0 buried, {len(sites)} where the file has no atoms that tell" in line for line in done.lines())
+    assert any(f"0 on the surface, 0 buried, {len(sites)} where the file lacks the atoms to measure it" in line for line in done.lines())
     (page, *_) = write_pages(Project.open(made.project), str(done.run_id), tmp_path, Progress())
     assert ">unknown<" in page.read_text() and ">surface<" not in page.read_text()
 

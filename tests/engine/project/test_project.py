@@ -146,7 +146,7 @@ def test_a_result_cannot_have_a_name_that_leads_elsewhere(project, name):
 
 @pytest.mark.parametrize("kind", ["", "..", "a/b", "a b", "-a"])
 def test_a_kind_cannot_lead_elsewhere_either(project, kind):
-    with pytest.raises(ParameterError, match="is not a kind of run"), project.run(kind, {}):
+    with pytest.raises(ParameterError, match="is not a type of run"), project.run(kind, {}):
         pass
 
 

@@ -183,7 +183,7 @@ def test_a_journal_that_names_a_file_elsewhere_does_not_remove_it(project, victi
 )
 def test_what_the_program_did_not_put_into_the_database_is_refused(project, statement):
     changed(project, statement)
-    with pytest.raises(StorageError, match=r"did not put there \(surprise\)"):
+    with pytest.raises(StorageError, match=r"did not write \(surprise\)"):
         Project.open(project)
 
 

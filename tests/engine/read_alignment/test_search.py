@@ -135,7 +135,7 @@ def test_reads_with_qualities_are_aligned_as_without(tmp_path):
     summary = align_reads(texts, tmp_path / "p.fq.gz", tmp_path / "one.tsv", ReadAlignmentParameters(), device="cpu")
     align_reads(texts, plain, tmp_path / "two.tsv", ReadAlignmentParameters(), device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
-    assert any("began at 64" in message for message in summary.messages)
+    assert any("begin at 64" in message for message in summary.messages)
     assert any("1 read is empty" in message for message in summary.messages)
 
 

@@ -85,7 +85,7 @@ def test_what_is_kept_and_unsound_is_told_and_made_again(name, folder, own_cache
     index_stores._seal(found.folder, told["key"], told["parts"], told["title"])
     progress = RecordingProgress(Progress())
     assert_same(kept(folder, progress), expected)
-    assert any("cannot be trusted" in text for text in progress.messages)
+    assert any("is invalid and is built again" in text for text in progress.messages)
     assert_same(kept(folder), expected)
 
 

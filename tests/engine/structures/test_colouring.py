@@ -220,7 +220,7 @@ def test_atoms_of_residues_come_from_the_chain_s_file(tmp_path: Path) -> None:
     assert len(whole.name) == 8 and b_factors(path, chains).tolist() == [20.0] * 6
     bare = tmp_path / "bare.pdb"
     bare.write_bytes(as_pdb([row for row in rows if row[1] == "CA"]))
-    with pytest.raises(InputError, match="Cα atoms alone"):
+    with pytest.raises(InputError, match="only Cα atoms"):
         residue_atoms(bare, read_structure(bare).chains, np.array([2]))
     with pytest.raises(InputError, match="has changed"):
         residue_atoms(path, dataclasses.replace(chains, position=chains.position + 1), np.array([2]))

@@ -94,6 +94,6 @@ def test_a_run_without_peaks_says_so(tmp_path: Path) -> None:
 def test_an_explanation_that_does_not_tell_of_what_is_an_error(tmp_path: Path) -> None:
     with (
         open_run(project_with_explanation(tmp_path / "project", with_record=False)) as run,
-        pytest.raises(InputError, match=r"holds no finished result 'run'|which run was explained"),
+        pytest.raises(InputError, match=r"holds no finished result 'run'|does not name the explained run"),
     ):
         source_run(run)
