@@ -67,11 +67,11 @@ def main() -> None:
         start = min(timed(["--version"], folder / "cache") for _ in range(options.repeats))
         for level in options.levels:
             figures = [identified(options.data, folder / f"{level}-{n}", level, folder / "cache") for n in range(options.repeats)]
-            best = min(figures, key=lambda one: one["ratio"])
+            best = min(figures, key=lambda figure: figure["ratio"])
             emit(
                 {"figure": "advice", "date": str(date.today()), "threads": available_threads(), "level": level},
                 **best,
-                ratios=[one["ratio"] for one in figures],
+                ratios=[figure["ratio"] for figure in figures],
                 start_seconds=round(start, 3),
             )
 

@@ -1,4 +1,4 @@
-"""How the cutting of a short database into launches changes the time of `AlignmentSearch.score` on a GPU.
+"""Time of `AlignmentSearch.score` on a GPU by the division of a short database into launches.
 
     python -m benchmarks.alignment_variants_gpu --data FOLDER [--device 0] [--only short steps host all] > alignment_variants_gpu.txt
 
@@ -12,7 +12,7 @@ steps
     cycles between two steps of a warp in a block of a shape that has a multiprocessor for itself, and of the whole card when it is full of
     sequences of one length: what the constants of `proteoscope.kernels.cuda.alignment_plan` are fitted to.
 host
-    where the processor's time goes in a call.
+    where the CPU's time goes in a call.
 all
     20 queries, and one, against the proteins 60 times: 543 million residues.
 """
@@ -101,7 +101,7 @@ SHAPES = (
 
 
 class TimedCard(CudaGpu):
-    """Notes the moments before and after each kernel on the card, where `events` is a list."""
+    """Notes the moments before and after each kernel on the GPU, where `events` is a list."""
 
     events: list[Any] | None = None
     n_launches = 0
@@ -121,7 +121,7 @@ class TimedCard(CudaGpu):
     def kernel_milliseconds(self) -> float:
         """From the first begin of a noted kernel to the last end."""
         assert self.events
-        since = [[self._cupy.cuda.get_elapsed_time(self.events[0][0], one) for one in pair] for pair in self.events]
+        since = [[self._cupy.cuda.get_elapsed_time(self.events[0][0], event) for event in pair] for pair in self.events]
         return float(max(end for _, end in since) - min(begin for begin, _ in since))
 
     def clock(self) -> float:
@@ -179,8 +179,8 @@ def measure_short(card: TimedCard, database: SequenceDatabase, queries: list[NDA
                 continue
             right = np.array_equal(out, expected[list(some)])
             parts = [p for some_parts in search._plans.values() for p in some_parts]
-            told = "; ".join(f"{p.last - p.first} of {p.shape.lanes}x{p.shape.columns}/{p.shape.threads} on {p.blocks}" for p in parts)
-            print(f"{name:60} {text} {'right' if right else 'WRONG'} {told}", flush=True)
+            shapes = "; ".join(f"{p.last - p.first} of {p.shape.lanes}x{p.shape.columns}/{p.shape.threads} on {p.blocks}" for p in parts)
+            print(f"{name:60} {text} {'right' if right else 'WRONG'} {shapes}", flush=True)
 
 
 def measure_steps(card: TimedCard, query: NDArray[np.int8]) -> None:
@@ -190,7 +190,7 @@ def measure_steps(card: TimedCard, query: NDArray[np.int8]) -> None:
     n_rows = 8000
     for lanes, columns, threads in SHAPES:
         kind = kind_with({"n_longest": 0, "shape": (lanes, columns), "threads": threads})
-        in_block, told = threads // lanes * 2, []
+        in_block, fastest = threads // lanes * 2, []
         for n, length in ((in_block, n_rows), (in_block * card.multiprocessors() * 12, 400)):
             residues = random.integers(0, 20, n * length).astype(np.int8)
             search = kind(card, residues, np.arange(n + 1, dtype=np.int64) * length)
@@ -203,10 +203,10 @@ def measure_steps(card: TimedCard, query: NDArray[np.int8]) -> None:
                 times.append(card.kernel_milliseconds())
             card.events = None
             launches = -(-len(query) // (lanes * columns))
-            told.append(min(times) / 1e3 / launches)
+            fastest.append(min(times) / 1e3 / launches)
         more = lanes if lanes <= 32 else 2 * lanes - 32
-        step = told[0] * card.clock() / (n_rows / 2 + more)
-        full = told[1] * card.clock() / (12 * (200 + more))
+        step = fastest[0] * card.clock() / (n_rows / 2 + more)
+        full = fastest[1] * card.clock() / (12 * (200 + more))
         print(f"{lanes:4} x {columns:3}, {threads:4} threads: {step:8.0f} {full:8.0f}", flush=True)
 
 
@@ -241,7 +241,7 @@ def measure_all(card: TimedCard, database: SequenceDatabase, queries: list[NDArr
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path)
     parser.add_argument("--device", type=int, default=0)

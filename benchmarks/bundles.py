@@ -1,10 +1,10 @@
-"""What the bundles of a release take: their sizes, and the processor time of small commands of the folder.
+"""Sizes of the bundles of a release, and CPU time of small commands of the folder.
 
     bash installer/bundle.sh --out FOLDER
     python -m benchmarks.bundles FOLDER
 
-Each command runs once to fill the caches of the disk, and then `--times` times, of which the median is told (seconds of processor time,
-user and system). Folders hold megabytes as they lie on the disk.
+Each command runs once to fill the caches of the disk, and then `--times` times; the median is printed (seconds of CPU time,
+user and system). Sizes of folders are megabytes on the disk.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ def size_of(path: Path) -> float:
     """Megabytes of a file, or of the blocks of a folder's files."""
     if path.is_file():
         return path.stat().st_size / 1e6
-    return sum(one.lstat().st_blocks * 512 for one in path.rglob("*")) / 1e6
+    return sum(file.lstat().st_blocks * 512 for file in path.rglob("*")) / 1e6
 
 
 def processor_seconds(command: list[str]) -> float:
-    """Of a command and what it starts."""
+    """Return the CPU seconds of a command and its child processes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     variables = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=variables)
@@ -42,17 +42,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where installer/bundle.sh put them")
     parser.add_argument("--times", type=int, default=5, help="how often each command runs (default: %(default)s)")
-    asked = parser.parse_args()
-    for path in sorted([asked.folder / "proteoscope", *asked.folder.glob("*.run"), *asked.folder.glob("*.deb")]):
+    options = parser.parse_args()
+    for path in sorted([options.folder / "proteoscope", *options.folder.glob("*.run"), *options.folder.glob("*.deb")]):
         if path.exists():
             emit({"what": "bundle"}, name=path.name, megabytes=round(size_of(path), 1))
     for words in COMMANDS:
-        command = [str(asked.folder / "proteoscope" / "proteoscope"), *words]
+        command = [str(options.folder / "proteoscope" / "proteoscope"), *words]
         processor_seconds(command)
         emit(
             {"what": "bundle"},
             command=" ".join(words),
-            processor_seconds=round(median(processor_seconds(command) for _ in range(asked.times)), 3),
+            processor_seconds=round(median(processor_seconds(command) for _ in range(options.times)), 3),
         )
 
 

@@ -1,4 +1,4 @@
-"""Which forms of the card's sources usual searches compile: runs some of every kind on a GPU, and writes them down.
+"""Forms of the CUDA sources that usual searches compile, recorded by running searches of every kind on a GPU.
 
     python -m benchmarks.card_forms --data FOLDER [--write]
 
@@ -44,8 +44,8 @@ def searches(data: Path, folder: Path) -> Iterator[tuple[str, dict[str, Any], di
     chains = sorted((data / "structures" / "bench_ca" / "pdb").glob("*.pdb"))
     for mode in ("sensitive", "published"):
         for number in (0, 10, 100, 400, 800):
-            asked: dict[str, Any] = {"queries": [chains[number]], "database": chains[::8]}
-            yield "structures", asked, {"out": folder / "folds.tsv", "mode": mode}
+            structures: dict[str, Any] = {"queries": [chains[number]], "database": chains[::8]}
+            yield "structures", structures, {"out": folder / "folds.tsv", "mode": mode}
     genome, reads = data / "dna" / "dna_lambda.fasta", folder / "reads.fastq"
     write_reads(reads, genome_of(genome), 20_000)
     for mode in ("within", "local", "prefix"):
@@ -53,32 +53,32 @@ def searches(data: Path, folder: Path) -> Iterator[tuple[str, dict[str, Any], di
 
 
 def main() -> None:
-    """Run them, and tell the forms."""
+    """Run the searches and print the forms."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
     parser.add_argument("--write", action="store_true", help=f"keep them as {FORMS.name}")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     usable_gpus(needed=True)
-    found: dict[str, set[tuple[str, ...]]] = {}
+    forms_of_file: dict[str, set[tuple[str, ...]]] = {}
     compiled = CudaGpu._compiled
 
     def note(card: CudaGpu, file: str, macros: tuple[str, ...], kernel: str) -> Any:
-        found.setdefault(file, set()).add(macros)
+        forms_of_file.setdefault(file, set()).add(macros)
         return compiled(card, file, macros, kernel)
 
     CudaGpu._compiled = note  # type: ignore[method-assign]
     with tempfile.TemporaryDirectory(prefix="proteoscope-forms-") as scratch:
-        for kind, inputs, more in searches(asked.data, Path(scratch)):
-            before = sum(map(len, found.values()))
+        for kind, inputs, more in searches(options.data, Path(scratch)):
+            before = sum(map(len, forms_of_file.values()))
             try:
                 run_search(kind, inputs, device="cuda", **more)
             except Exception as error:
                 print(f"{kind} {more}: {error}", flush=True)
-            print(f"{kind} {more.get('preset', more.get('mode', ''))}: {sum(map(len, found.values())) - before} forms", flush=True)
-    kept = {file: sorted(map(list, forms)) for file, forms in sorted(found.items())}
-    print(json.dumps(kept))
-    if asked.write:
-        FORMS.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
+            print(f"{kind} {more.get('preset', more.get('mode', ''))}: {sum(map(len, forms_of_file.values())) - before} forms", flush=True)
+    listed = {file: sorted(map(list, forms)) for file, forms in sorted(forms_of_file.items())}
+    print(json.dumps(listed))
+    if options.write:
+        FORMS.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

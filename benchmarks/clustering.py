@@ -1,12 +1,12 @@
-"""How well spectra are grouped, and how fast, on this machine.
+"""Quality and speed of the clustering of spectra on this machine.
 
     python -m benchmarks.clustering [--data FOLDER] [--times 5]
 
 One JSON line each for
 
 * ``peptides``: 891 spectra of 312 peptides; the first spectrum of each is its centroid, the others are given to the most similar one within
-  3,000 ppm and of the same charge. Settings are chosen on the spectra of one half of the peptides, and shown on the other and on all;
-  beside it the distance of Li's thesis as printed (Algorithm 4.8);
+  3,000 ppm and of the same charge. Settings are chosen on the spectra of one half of the peptides, and shown on the other and on all,
+  next to the distance of Li's thesis as printed (Algorithm 4.8);
 * ``massbank``: 39,212 spectra; the largest distance is chosen on the compounds of one half (.036 incorrectly clustered at most), and
   shown on the other and on all, each half clustered on its own;
 * ``command``: seconds of the whole command ``cluster`` on MassBank, compiled before, in a fresh project each time.
@@ -63,7 +63,7 @@ class Peptides:
         self.rest = np.setdiff1d(np.arange(len(spectra)), self.centroids)
 
     def right(self, **settings: Any) -> NDArray[np.bool_]:
-        """Of each of the rest, whether it is given to the centroid of its label."""
+        """Return True for each remaining spectrum that is assigned to the centroid of its label."""
         parameters = ExplanationParameters().changed(minimum_peaks=1, **settings)
         vectors = spectrum_vectors(self.spectra, parameters, Resources(2))
         place = np.argsort(vectors.order)  # of each spectrum
@@ -76,10 +76,10 @@ class Peptides:
         mz, n = vectors.precursor_mz, len(vectors)
         low, high = np.zeros((n, 1), np.int64), np.zeros((n, 1), np.int64)
         for ion in np.unique(vectors.ion):
-            of, own = np.flatnonzero(vectors.ion[rows] == ion), vectors.ion == ion
-            width = mz[own] * _PPM * 1e-6
-            low[own, 0] = of[0] + np.searchsorted(mz[rows[of]], mz[own] - width) if len(of) else 0
-            high[own, 0] = of[0] + np.searchsorted(mz[rows[of]], mz[own] + width, side="right") if len(of) else 0
+            of, of_ion = np.flatnonzero(vectors.ion[rows] == ion), vectors.ion == ion
+            width = mz[of_ion] * _PPM * 1e-6
+            low[of_ion, 0] = of[0] + np.searchsorted(mz[rows[of]], mz[of_ion] - width) if len(of) else 0
+            high[of_ion, 0] = of[0] + np.searchsorted(mz[rows[of]], mz[of_ion] + width, side="right") if len(of) else 0
         nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
         price = (parameters.precursor_weight / (mz * _PPM * 1e-6))[:, None]
         ranges, centroids = CandidateRanges(low, high, mz[:, None], price), VectorArrays(of_offsets, bins[some], weights[some])
@@ -125,10 +125,10 @@ def peptide_figures(folder: Path) -> None:
         }
         for width, weight, rarity, peaks in itertools.product((0.3, 0.4, 0.5), (0.0, 0.1, 0.2), (0.0, 0.5, 1.0), (0, 10))
     ]
-    right = [peptides.right(**one) for one in grid]
+    right = [peptides.right(**settings) for settings in grid]
     other = half[peptides.rest]
     for shown in (False, True):
-        best = int(np.argmax([one[other != shown].mean() for one in right]))
+        best = int(np.argmax([is_right[other != shown].mean() for is_right in right]))
         emit(
             {"what": "peptides"},
             chosen_on=int(not shown),
@@ -146,20 +146,20 @@ def massbank_figures(folder: Path) -> None:
     spectra, labels, half = labelled(folder, "massbank_esi_ms2", "inchikey")
 
     def quality(some: NDArray[np.bool_], **settings: Any) -> Quality:
-        found = clusters_of(spectra.only(np.flatnonzero(some)), ClusteringParameters().changed(**settings), Resources())
-        return cluster_quality(found.cluster[some], labels[some])
+        clusters = clusters_of(spectra.only(np.flatnonzero(some)), ClusteringParameters().changed(**settings), Resources())
+        return cluster_quality(clusters.cluster[some], labels[some])
 
     for settings in ({"linkage": "average"}, {"linkage": "complete"}, {"method": "dbscan"}):
         of_half = {d: quality(~half, maximum_distance=d, **settings) for d in _DISTANCES}
-        chosen = max((d for d, one in of_half.items() if one.incorrect <= _MAXIMUM_INCORRECT), default=_DISTANCES[0])
-        told = {
+        chosen = max((d for d, errors in of_half.items() if errors.incorrect <= _MAXIMUM_INCORRECT), default=_DISTANCES[0])
+        figures = {
             name: [round(value, 4) for value in quality(some, maximum_distance=chosen, **settings)[1:]]
             for name, some in (("chosen_on", ~half), ("other", half), ("all", np.ones_like(half)))
         }
         emit(
             {"what": "massbank", **settings, "maximum_distance": chosen},
             columns=Quality._fields[1:],
-            **told,
+            **figures,
         )
 
 

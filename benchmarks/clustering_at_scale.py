@@ -1,4 +1,4 @@
-"""How long many millions of spectra take to be grouped, from columns to a project's tables, on cards or the processor.
+"""Time to cluster many millions of spectra, from columns to a project's tables, on GPUs or the CPU.
 
     python -m benchmarks.clustering_at_scale --data FOLDER [--copies 640] [--device auto] [--tables]
 
@@ -36,7 +36,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.vectors import spectrum_vectors
 
-_KEPT, _FACTOR, _PPM, _PRECURSOR_PPM = 0.9, 0.4, 3.0, 2.0
+_SHARE_OF_PEAKS, _FACTOR, _PPM, _PRECURSOR_PPM = 0.9, 0.4, 3.0, 2.0
 
 
 @njit(nogil=True, cache=True)
@@ -49,7 +49,7 @@ def _copied(offsets, mz, intensity, random, copies, seed, out_offsets, out_mz, o
             begin = at
             for i in range(offsets[s], offsets[s + 1]):
                 state = state * factor + more  # Knuth's MMIX; its high bits are random
-                if copy == 0 or (state >> np.uint64(40)) < _KEPT * (1 << 24):
+                if copy == 0 or (state >> np.uint64(40)) < _SHARE_OF_PEAKS * (1 << 24):
                     state = state * factor + more
                     a, b = random[(state >> np.uint64(20)) & most], random[(state >> np.uint64(44)) & most]
                     out_mz[at] = mz[i] * (1.0 + (1e-6 * _PPM * a if copy else 0.0))
@@ -66,7 +66,7 @@ def _copied(offsets, mz, intensity, random, copies, seed, out_offsets, out_mz, o
 
 
 def repeated(spectra: Spectra, copies: int, seed: int = 1) -> Spectra:
-    """Spectra with so many copies of each, the first as it is."""
+    """Return `copies` copies of each spectrum; the first is unchanged."""
     random, n = np.random.default_rng(seed), len(spectra)
     offsets = np.zeros(copies * n + 1, np.int64)
     mz, intensity = np.empty(copies * len(spectra.mz)), np.empty(copies * len(spectra.mz), np.float32)
@@ -112,9 +112,9 @@ def main() -> None:
 
     vectors = spectrum_vectors(spectra, parameters, resources)
     lap("vectors")
-    found = score_groups(plan_groups(vectors, parameters, resources), parameters, resources)
+    scores = score_groups(plan_groups(vectors, parameters, resources), parameters, resources)
     lap("grouping")
-    clusters = described_clusters(vectors, found, spectra, parameters, resources)
+    clusters = described_clusters(vectors, scores, spectra, parameters, resources)
     lap("describing")
     if options.tables:
         with tempfile.TemporaryDirectory() as name, Project.create_or_open(Path(name) / "p").run("cluster", {}, version="") as run:

@@ -1,9 +1,9 @@
-"""How long small commands take from their start to their end, in turns by two versions of the program. One JSON line a command.
+"""Wall time of small commands of two versions of the program in turn, one JSON line per command.
 
     python -m benchmarks.command_start --data FOLDER --against CHECKOUT [--pairs N] [--only NAME ...]
 
 FOLDER is the unpacked test data. The searches are those of `reference_tables.py --small`, of so little that most of their time is the
-start: loading libraries and kernels. The processor computes. Kernels are compiled, bytecode is written and files are in memory before, by a
+start: loading libraries and kernels. The CPU computes. Kernels are compiled, bytecode is written and files are in memory before, by a
 turn that is not counted.
 
 command start
@@ -34,15 +34,15 @@ SEARCHES = {"align": "small_align", "structures": "small_structures_sensitive", 
 
 
 def commands(data: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The commands and their names; what goes on from a project stands behind what makes it."""
+    """Yield the commands and their names; a command that reads a project follows the command that writes it."""
     yield from (("help", ("--help",)), ("version", ("--version",)), ("align --help", ("align", "--help")))
     yield from (("parameters cluster", ("parameters", "cluster")), ("parameters identify", ("parameters", "identify")))
     cases = {case.name: case.commands for case in small(data)}
     device = ("--device", "cpu", "--quiet")
     for name, case in SEARCHES.items():
         yield name, (*cases[case][0], *device)
-    for one in cases[IDENTIFIED]:
-        yield one[0], (*one, *device)
+    for words in cases[IDENTIFIED]:
+        yield words[0], (*words, *device)
     yield "export", ("export", "OUT", "--format", "tsv", "--out", "OUT/exported")
 
 
@@ -71,17 +71,17 @@ def main() -> None:
         for name, command in commands(arguments.data):
             if arguments.only and name not in arguments.only:
                 continue
-            found: dict[str, list[tuple[float, float]]] = {version: [] for version in checkouts}
+            times: dict[str, list[tuple[float, float]]] = {version: [] for version in checkouts}
             for turn in range(arguments.pairs + 1):
                 for version in sorted(checkouts, reverse=bool(turn % 2)):
                     out = f"{scratch}/{version}-{name if name in SEARCHES else 'project'}"
                     Path(out).mkdir(exist_ok=True)
-                    given = [one.replace("OUT", out, 1) if one.startswith("OUT") else one for one in command]
-                    given = [one.replace("MADE", str(made), 1) if one.startswith("MADE") else one for one in given]
+                    given = [argument.replace("OUT", out, 1) if argument.startswith("OUT") else argument for argument in command]
+                    given = [argument.replace("MADE", str(made), 1) if argument.startswith("MADE") else argument for argument in given]
                     figures = run(checkouts[version], given, Path(scratch, "cache"))
                     if turn:
-                        found[version].append(figures)
-            least = {version: [round(min(column), 3) for column in zip(*rows, strict=True)] for version, rows in found.items()}
+                        times[version].append(figures)
+            least = {version: [round(min(column), 3) for column in zip(*rows, strict=True)] for version, rows in times.items()}
             emit(
                 {"figure": "command start", "date": str(date.today()), "threads": available_threads(), "command": name},
                 pairs=arguments.pairs,

@@ -1,7 +1,7 @@
 """Search spectra in a library by a similarity of matchms: compare_with_matchms.py LIBRARY.mgf QUERIES.mgf TOLERANCE ppm|Da MEASURE POWER.
 
 Run by the peers' Python. Titles are what spectra are of. Candidates are those of the same polarity whose precursor is near enough, found by
-bisection; the time is that of the comparisons alone, of the processor, with what numba compiles behind it. MEASURE is a class of
+bisection; the time is the CPU time of the comparisons only, including what numba compiles. MEASURE is a class of
 `matchms.similarity`, POWER to what intensities are raised. Prints how many queries have the right one first, and seconds.
 """
 
@@ -18,11 +18,16 @@ FRAGMENT_TOLERANCE = 0.01  # dalton, as the preset small-molecules has it
 
 def prepared(path):
     """Spectra as they are, m/z of their precursors, whether they are negative, and titles."""
-    found = [one for one in load_from_mgf(path, metadata_harmonization=False) if one is not None and len(one.mz)]
-    for one in found:  # where ModifiedCosine looks for it
-        one.set("precursor_mz", float(one.metadata["pepmass"][0]))
-    mz = np.array([one.get("precursor_mz") for one in found])
-    return found, mz, np.array([one.metadata["charge"][0] < 0 for one in found]), [one.metadata["title"] for one in found]
+    matched = [spectrum for spectrum in load_from_mgf(path, metadata_harmonization=False) if spectrum is not None and len(spectrum.mz)]
+    for spectrum in matched:  # where ModifiedCosine looks for it
+        spectrum.set("precursor_mz", float(spectrum.metadata["pepmass"][0]))
+    mz = np.array([spectrum.get("precursor_mz") for spectrum in matched])
+    return (
+        matched,
+        mz,
+        np.array([spectrum.metadata["charge"][0] < 0 for spectrum in matched]),
+        [spectrum.metadata["title"] for spectrum in matched],
+    )
 
 
 def main():
@@ -34,20 +39,20 @@ def main():
     width = float(sys.argv[3]) * (own_mz * 1e-6 if sys.argv[4] == "ppm" else 1.0)
     low, high = np.searchsorted(mz, own_mz - width), np.searchsorted(mz, own_mz + width, side="right")
     similarity = getattr(measures, sys.argv[5])(tolerance=FRAGMENT_TOLERANCE, intensity_power=float(sys.argv[6]))
-    for one in (library[0], library[-1]):  # a spectrum and itself match, so that all is compiled that matches need
+    for spectrum in (library[0], library[-1]):  # a spectrum and itself match, so that all is compiled that matches need
         for other in library[:50]:
-            similarity.pair(one, one), similarity.pair(one, other)
+            similarity.pair(spectrum, spectrum), similarity.pair(spectrum, other)
     right, pairs, begun = 0, 0, time.process_time()
     for query, first, last, negative, label in zip(queries, low.tolist(), high.tolist(), own_negative, own_labels, strict=True):
-        best, found = 0.0, None
+        best, matched = 0.0, None
         candidates = order[first:last]
         candidates = candidates[is_negative[candidates] == negative].tolist()
         for at in candidates:
             score = float(similarity.pair(library[at], query)["score"])
             if score > best:
-                best, found = score, at
+                best, matched = score, at
         pairs += len(candidates)
-        right += found is not None and labels[found] == label
+        right += matched is not None and labels[matched] == label
     print(json.dumps({"right_first": right, "pairs": pairs, "processor_seconds": round(time.process_time() - begun, 2)}))
 
 

@@ -1,15 +1,15 @@
-"""How well the cost model predicts on a GPU: one JSON line for each figure, and a table at the end.
+"""Accuracy of the cost model on a GPU: one JSON line for each figure, and a table at the end.
 
     python -m benchmarks.cost_model --part kernels [--device 0] [--threads N] [--scratch DIR]
     python -m benchmarks.cost_model --part plans [--shapes 40]
     python -m benchmarks.cost_model --part commands
 
 kernels
-    The card is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
+    The GPU is measured (`calibration_s` is the time of that, `compiled_s` of compiling before it). Then samples of every kind of work,
     five sizes each over three decades, none of them one that it was measured on: predicted and measured seconds of a whole work, with all
     transfers and what the host does, the least of twelve turns (`turns_s` has all). Each goes through all samples of all kinds, so
     that caches hold no more of a work than where it is done once. `card_error` is that of kernels and transfers alone. The
-    predicted share of transfers and the measured one, by the card's clock. And the problems of the thesis.
+    predicted share of transfers and the measured one, by the GPU's clock. And the problems of the thesis.
 plans
     Forty shapes of tasks of the alignment with gaps that no plan was made by: seconds of each plan, and how much longer than the fastest
     the one takes that the model picks.
@@ -57,7 +57,7 @@ def error(predicted: float, measured: float) -> float:
 def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
     """Median and worst of relative errors."""
     print(f"\n{title:<40} {'median':>8} {'worst':>8}")
-    for name, of_name in [*rows, ("all", [one for _, errors in rows for one in errors])]:
+    for name, of_name in [*rows, ("all", [error for _, errors in rows for error in errors])]:
         if of_name:
             print(f"{name:<40} {100 * median(of_name):7.1f}% {100 * max(of_name):7.1f}%")
     sys.stdout.flush()
@@ -66,8 +66,8 @@ def table(title: str, rows: list[tuple[str, list[float]]]) -> None:
 def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Calibrate, predict, measure."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
-    from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, run_sample, runs_in_turn, size_of
-    from proteoscope.engine.execution.cost.prediction import predicted_work
+    from proteoscope.engine.execution.cost.kind_samples import awaken, least_run, measure_workload, run_sample, runs_in_turn
+    from proteoscope.engine.execution.cost.prediction import predict_workload
     from proteoscope.engine.execution.kinds import workload_type
     from proteoscope.engine.execution.workload import PredictableWorkloadType, Workload
     from proteoscope.kernels.cuda.modules import card
@@ -79,11 +79,11 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     compiled = time.perf_counter() - began
     if failures:
         emit(about, part="kernels", failures=failures)
-    asked = [name for name in KINDS if not options.kinds or name in options.kinds]
+    case = [name for name in KINDS if not options.kinds or name in options.kinds]
     progress = Progress(lambda event: emit(about, part="kernels", message=str(event)) if "not measured" in str(event) else None)
-    calibrate_card(options.device, "", asked, Progress())  # compiles what is left
+    calibrate_card(options.device, "", case, Progress())  # compiles what is left
     began = time.perf_counter()
-    parameters = calibrate_card(options.device, about["card"], asked, progress)
+    parameters = calibrate_card(options.device, about["card"], case, progress)
     emit(
         about,
         part="calibration",
@@ -109,10 +109,10 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
     for name, every in samples.items():
         errors = list[float]()
         for size, sample, *of_turns in zip(SIZES, every, *turns[name], strict=True):
-            counted = size_of(sample.work, sample.states, parameters.card)
+            counted = measure_workload(sample.workload, sample.states, parameters.card)
             runs = [run for turn in of_turns for run in turn]
             began = time.perf_counter()
-            predicted = predicted_work(parameters, name, counted)
+            predicted = predict_workload(parameters, name, counted)
             predicting = time.perf_counter() - began
             chosen = least_run(runs, is_processor=False)
             on_card.append(error(predicted.kernel + predicted.transfer, chosen.kernel + chosen.transfer))
@@ -150,7 +150,7 @@ def kernels(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
 
 def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any, shares: list[float]) -> list[tuple[str, list[float]]]:
-    """Those of the thesis: seconds, and the shares of transfers."""
+    """Measure the problems of the thesis: seconds, and the shares of transfers."""
     from proteoscope.engine.execution.cost.analyses import measured_problem, predicted_problem
     from proteoscope.kernels.analyses_layouts import PROBLEMS
     from proteoscope.kernels.cuda.modules import card
@@ -176,8 +176,8 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
                 predicted_s=round(predicted.seconds, 6),
                 measured_s=round(spent.seconds, 6),
                 error=round(errors[-1], 3),
-                predicted=[round(one, 7) for one in predicted],
-                measured=[round(one, 7) for one in spent],
+                predicted=[round(seconds, 7) for seconds in predicted],
+                measured=[round(seconds, 7) for seconds in spent],
                 share_points=round(shares[-1], 2),
             )
         rows.append((name, errors))
@@ -185,7 +185,7 @@ def problems(options: argparse.Namespace, about: dict[str, Any], parameters: Any
 
 
 def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Forms are compiled side by side by cards of their own before anything is measured."""
+    """Forms are compiled side by side by GPUs of their own before anything is measured."""
     from benchmarks.reads_gpu import made, one_task, tasks
     from proteoscope.kernels.cuda.modules import CudaGpu
 
@@ -201,10 +201,10 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
         list(pool.map(compiled, range(len(every))))
     emit(about, part="plans", compiled_s=round(time.perf_counter() - began, 1))
     device, over = CudaGpu(options.device), list[float]()
-    for number, asked in enumerate(every):
-        columns, pairs, rules = made(asked, number)
+    for number, case in enumerate(every):
+        columns, pairs, rules = made(case, number)
         times: dict[str, Any] = {}
-        one_task(measured, columns, pairs, rules, asked, times, device)
+        one_task(measured, columns, pairs, rules, case, times, device)
         chosen, fastest = times.pop("chosen"), min(times.values())
         over.append(times[chosen] / fastest - 1 if chosen in times else 0.0)
         emit(
@@ -212,36 +212,36 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
             part="plans",
             number=number,
             pairs=len(pairs[0]),
-            **asked,
+            **case,
             chosen=chosen,
             over_fastest=round(over[-1], 3),
-            ms={name: round(1e3 * one, 3) for name, one in times.items()},
+            ms={name: round(1e3 * value, 3) for name, value in times.items()},
         )
-    good = sum(one <= 0.05 for one in over)
+    good = sum(excess <= 0.05 for excess in over)
     print(f"\nthe best plan, to 5 %: {good} of {len(over)}; worst {100 * max(over):.1f} % longer than the fastest", flush=True)
 
 
 def write_proteins(path: Path, n: int, seed: int) -> None:
     """FASTA of proteins made of residues at random, as long as real ones."""
     rng = np.random.default_rng(seed)
-    letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
+    residues = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     with path.open("wb") as file:
         for number, length in enumerate(np.clip(rng.lognormal(5.75, 0.6, n), 40, 4000).astype(int)):
-            file.write(b">p%d\n%s\n" % (number, rng.choice(letters, length).tobytes()))
+            file.write(b">p%d\n%s\n" % (number, rng.choice(residues, length).tobytes()))
 
 
 def write_reads(genome: Path, reads: Path, n: int, seed: int) -> None:
-    """A genome of half a million letters, and reads of 150 with 2 % errors."""
+    """Write a genome of half a million bases, and reads of 150 bases with 2 % errors."""
     rng = np.random.default_rng(1)
-    letters = np.frombuffer(b"ACGT", np.uint8)
-    text = rng.choice(letters, 500_000)
+    bases = np.frombuffer(b"ACGT", np.uint8)
+    text = rng.choice(bases, 500_000)
     genome.write_bytes(b">genome\n" + text.tobytes() + b"\n")
     rng = np.random.default_rng(seed)
     with reads.open("wb") as file:
         for number, begin in enumerate(rng.integers(0, len(text) - 150, n)):
             read = text[begin : begin + 150].copy()
             wrong = rng.random(150) < 0.02
-            read[wrong] = rng.choice(letters, int(wrong.sum()))
+            read[wrong] = rng.choice(bases, int(wrong.sum()))
             file.write(b"@r%d\n%s\n+\n%s\n" % (number, read.tobytes(), b"I" * 150))
 
 
@@ -257,20 +257,20 @@ def write_spectra(path: Path, n: int, seed: int) -> None:
 
 def made_command(name: str, folder: Path, size: int, seed: int) -> list[str]:
     """Write what a command reads, and say it."""
-    own = folder / f"{name}-{size}-{seed}"
-    own.mkdir()
+    project = folder / f"{name}-{size}-{seed}"
+    project.mkdir()
     if name == "align":
-        write_proteins(own / "q.fasta", max(2, size // 1000), seed)
-        write_proteins(own / "d.fasta", size, seed + 1)
-        return ["align", str(own / "q.fasta"), str(own / "d.fasta"), "--out", str(own / "out.tsv")]
+        write_proteins(project / "q.fasta", max(2, size // 1000), seed)
+        write_proteins(project / "d.fasta", size, seed + 1)
+        return ["align", str(project / "q.fasta"), str(project / "d.fasta"), "--out", str(project / "out.tsv")]
     if name == "reads":
-        write_reads(own / "g.fasta", own / "r.fastq", size, seed)
-        return ["reads", str(own / "g.fasta"), str(own / "r.fastq"), "--out", str(own / "out.paf"), "--set", "mode=within"]
-    write_spectra(own / "s.mgf", size, seed)
+        write_reads(project / "g.fasta", project / "r.fastq", size, seed)
+        return ["reads", str(project / "g.fasta"), str(project / "r.fastq"), "--out", str(project / "out.paf"), "--set", "mode=within"]
+    write_spectra(project / "s.mgf", size, seed)
     if name == "cluster":
-        return ["cluster", str(own / "s.mgf"), "--out", str(own / "project")]
+        return ["cluster", str(project / "s.mgf"), "--out", str(project / "project")]
     write_proteins(folder / "proteins.fasta", 4000, 5)
-    return ["identify", str(own / "s.mgf"), "--database", str(folder / "proteins.fasta"), "--out", str(own / "project")]
+    return ["identify", str(project / "s.mgf"), "--database", str(folder / "proteins.fasta"), "--out", str(project / "project")]
 
 
 COMMANDS = {
@@ -283,7 +283,7 @@ COMMANDS = {
 
 
 def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
-    """Seconds of a process of the program on so many cores, and the JSON that it prints.
+    """Return the seconds of a process of the program on a number of cores, and the JSON that it prints.
 
     Raises
     ------
@@ -306,12 +306,12 @@ def called(command: list[str], cores: int) -> tuple[float, dict[str, Any]]:
 
 
 def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
-    """Whole commands on two cores and a card."""
+    """Whole commands on two cores and a GPU."""
     from proteoscope.engine.execution.cost.calibration import calibrate_card
     from proteoscope.engine.execution.cost.calibration_store import store_calibration
     from proteoscope.engine.execution.devices import gpus
 
-    gpu = next(one for one in gpus() if one.numbers == (options.device,))
+    gpu = next(gpu for gpu in gpus() if gpu.numbers == (options.device,))
     kinds = ["sequences", "reads", "vector-groups", "spectra"]
     store_calibration(gpu, 2, calibrate_card(options.device, gpu.description, kinds, Progress()))
     device, rows = ["--device", gpu.name, "--json"], list[tuple[str, list[float]]]()
@@ -327,34 +327,34 @@ def commands(options: argparse.Namespace, about: dict[str, Any]) -> None:
 
         with ThreadPoolExecutor(4) as pool:
             failures = dict(zip(COMMANDS, pool.map(warmed, COMMANDS), strict=True))
-        for name, (learnt, asked) in COMMANDS.items():
+        for name, (learnt, case) in COMMANDS.items():
             if failures[name]:
                 emit(about, part="commands", command=name, failure=failures[name])
                 continue
             for number, size in enumerate(learnt):
                 called([*made_command(name, folder, size, 10 + number), *device], 2)
             errors = list[float]()
-            for number, size in enumerate(asked):
+            for number, size in enumerate(case):
                 command = [*made_command(name, folder, size, 20 + number), *device]
-                _, told = called(["estimate", *command], 2)
+                _, estimate = called(["estimate", *command], 2)
                 wall, summary = called(command, 2)
                 seconds = float(summary["seconds"])
-                errors.append(error(told["seconds"], seconds))
-                steps = {step: round(one["seconds"], 3) for step, one in summary.get("stages", {}).items()}
+                errors.append(error(estimate["seconds"], seconds))
+                steps = {step: round(value["seconds"], 3) for step, value in summary.get("stages", {}).items()}
                 emit(
                     about,
                     part="commands",
                     command=name,
                     items=size,
-                    predicted_s=round(told["seconds"], 3),
+                    predicted_s=round(estimate["seconds"], 3),
                     measured_s=seconds,
                     process_s=round(wall, 3),
                     error=round(errors[-1], 3),
-                    bound=told["bound"],
-                    runs=told["n_runs"],
-                    predicted_steps={step: round(one, 3) for step, one in told["steps"].items()},
+                    bound=estimate["bound"],
+                    runs=estimate["n_runs"],
+                    predicted_steps={step: round(value, 3) for step, value in estimate["steps"].items()},
                     measured_steps=steps,
-                    shares={part: round(share, 3) for part, share in told["shares"].items()},
+                    shares={part: round(share, 3) for part, share in estimate["shares"].items()},
                 )
             rows.append((name, errors))
     table("whole commands, two cores and a card", rows)

@@ -127,7 +127,7 @@ def mixture(*parts: tuple[float, Callable[[Floats], Floats]]) -> Callable[[Float
 
 
 def exponential(spread: float, start: float = 0.0) -> Callable[[Floats], Floats]:
-    """Return the survival function of candidates of which few score high, as hyperscores."""
+    """Return the survival function of candidates with few high scores, as hyperscores."""
     return lambda score: np.exp(-np.maximum(score - start, 0.0) / spread)
 
 
@@ -250,7 +250,7 @@ def draw_lists(rng: np.random.Generator, shape: Shape, n_lists: int, n_true: int
         near = np.maximum(depth[:, :, None] + rng.normal(0.0, COPY_SPREAD, used.shape), 1e-9)
         depth = np.where(used, near, -np.inf)
         is_best = (np.arange(copies) == depth.argmax(axis=2)[:, :, None]).reshape(n_lists, -1)
-        is_decoy, is_true = ((one[:, :, None] & used).reshape(n_lists, -1) for one in (is_decoy, is_true))
+        is_decoy, is_true = ((flags[:, :, None] & used).reshape(n_lists, -1) for flags in (is_decoy, is_true))
         depth = depth.reshape(n_lists, -1)
     score = np.where(np.isfinite(depth), shape.scores(depth), -np.inf)
     order = np.argsort(-score, axis=1, kind="stable")
@@ -348,7 +348,7 @@ def measure(
     size : int
         Targets to be accepted at 1 %, about.
     """
-    found: dict[tuple[str, float], list[Outcome]] = {(rule, nominal): [] for rule in rules for nominal in NOMINAL}
+    outcomes_of: dict[tuple[str, float], list[Outcome]] = {(rule, nominal): [] for rule in rules for nominal in NOMINAL}
     copies = COPIES if "replicates" in level else 1
     for right_share in RIGHT_SHARES:
         n_true = max(1, round(size / ACCEPTED_SHARE / ((copies + 1) / 2)))
@@ -357,9 +357,9 @@ def measure(
         while lists_left > 0:
             lists = draw_lists(rng, shape, min(batch, lists_left), n_true, n_other, copies)
             lists_left -= batch
-            for (rule, nominal), outcomes in found.items():
+            for (rule, nominal), outcomes in outcomes_of.items():
                 outcomes.append(outcome(lists, accepted(lists, rule, level, nominal)))
-    return {key: Outcome(*(np.concatenate(column) for column in zip(*outcomes, strict=True))) for key, outcomes in found.items()}
+    return {key: Outcome(*(np.concatenate(column) for column in zip(*outcomes, strict=True))) for key, outcomes in outcomes_of.items()}
 
 
 def interval(values: Floats) -> tuple[float, float, float]:
@@ -384,12 +384,12 @@ def figures(
             for size in sizes:
                 rng = np.random.default_rng((seed, SHAPES.index(shape), LEVELS.index(level), size))
                 n_lists = n_lists_of(size, quick)
-                found = measure(rng, shape, level, size, n_lists)
+                outcomes = measure(rng, shape, level, size, n_lists)
                 for nominal in NOMINAL:
                     rules = {}
                     for rule in RULES:
-                        mean, low, high = interval(found[rule, nominal].proportion)
-                        power = float(found[rule, nominal].power.mean())
+                        mean, low, high = interval(outcomes[rule, nominal].proportion)
+                        power = float(outcomes[rule, nominal].power.mean())
                         rules[rule] = {"fdr": round(mean, 5), "low": round(low, 5), "high": round(high, 5), "power": round(power, 1)}
                     yield {
                         "figure": "decoy tails",
@@ -420,8 +420,8 @@ def summaries(every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
             by_shape = {}
             for shape in shapes:
                 cells = [line["rules"][rule] for line in lines if line["shape"] == shape]
-                error = float(np.sqrt(np.sum([((one["high"] - one["low"]) / 2) ** 2 for one in cells]))) / len(cells)
-                by_shape[shape] = (float(np.mean([one["fdr"] for one in cells])), error)
+                error = float(np.sqrt(np.sum([((cell["high"] - cell["low"]) / 2) ** 2 for cell in cells]))) / len(cells)
+                by_shape[shape] = (float(np.mean([cell["fdr"] for cell in cells])), error)
             worst = max(by_shape, key=lambda shape: by_shape[shape][0])
             yield {
                 "figure": "decoy tails, summary",
@@ -429,7 +429,7 @@ def summaries(every: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
                 "level": level,
                 "nominal": nominal,
                 "rule": rule,
-                "fdr": round(float(np.mean([one for one, _ in by_shape.values()])), 5),
+                "fdr": round(float(np.mean([mean for mean, _ in by_shape.values()])), 5),
                 "by_size": {size: round(_mean(lines, size, rule, "fdr"), 5) for size in sizes},
                 "worst_shape": worst,
                 "worst_fdr": round(by_shape[worst][0], 5),

@@ -1,9 +1,9 @@
-"""How fast the depth of coverage is drawn: a frame while a person zooms and moves.
+"""Drawing time of the depth of coverage: a frame while a user zooms and moves.
 
     xvfb-run -a -s "-screen 0 2600x1800x24" .venv/bin/python -m benchmarks.depth [--alignments N] >> figures.jsonl
 
 One JSON line for each figure, in milliseconds: `median` and `longest` of 60 frames, painted by the widget as the screen shows it, with the
-whole text of three million letters in sight, a tenth of it, or a thousand letters; and what it takes to count the depth.
+whole reference of three million bases in sight, a tenth of it, or a thousand bases; and the time to count the depth.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ def main() -> None:
         started = time.perf_counter()
         shown.show_depth(Depth.of_ranges("genome", _LENGTH, start, start + _READ - 1))
         emit("depth", [(time.perf_counter() - started) * 1000], **size)
-        for name, letters in (("whole", _LENGTH), ("a tenth", _LENGTH // 10), ("a thousand letters", 1000)):
-            emit(f"frame, {name}", *timed(partial(draw_frame, shown, letters)), **size)
+        for name, n_bases in (("whole", _LENGTH), ("a tenth", _LENGTH // 10), ("a thousand letters", 1000)):
+            emit(f"frame, {name}", *timed(partial(draw_frame, shown, n_bases)), **size)
         shown.close()
 
 
-def draw_frame(shown: DepthPlot, letters: int, number: int) -> None:
+def draw_frame(shown: DepthPlot, n_bases: int, number: int) -> None:
     """Draw the depth, moved and zoomed a little in each frame."""
-    left = 0.3 * (_LENGTH - letters) + 3 * number
-    shown.show_range(((left, left + letters - number),))
+    left = 0.3 * (_LENGTH - n_bases) + 3 * number
+    shown.show_range(((left, left + n_bases - number),))
     shown.viewport().repaint()
 
 

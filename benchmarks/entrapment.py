@@ -1,4 +1,4 @@
-"""False discovery proportions of identification, measured: is what is called 1 % at most 1 %?
+"""Measured false discovery proportions of identification at a reported 1 %.
 
     bash tests/peers/install.sh
     python -m benchmarks.entrapment --data FOLDER [--quick] [--jobs N] [--out FILE.jsonl] [--compare BEFORE.jsonl]
@@ -6,34 +6,34 @@
 The parts, each over the sets and seeds:
 
 paired
-    the sample's proteins beside proteins of shuffled peptides, each peptide with one partner (Wen et al. 2025).
+    the sample's proteins and proteins of shuffled peptides, each peptide with one partner (Wen et al. 2025).
 copies, noisy
     the same with five files of one run: exact copies, or the run and four copies with noise in precursors and peaks. Spectra of one peptide
     are then many, as in replicates and fractions.
 small
-    samples of each set's spectra, so small that 20 to 60 PSMs are accepted, beside shuffled proteins; and these alone (`small null`), where
-    nothing is right.
+    samples of each set's spectra, so small that 20 to 60 PSMs are accepted, searched with shuffled proteins added; and searched only
+    in shuffled proteins (`small null`), where no match is right.
 incomplete
-    as `paired`, with decoys in the database: of each protein, and of a half of them. The counts of both are the same to find.
+    as `paired`, with decoys in the database: of each protein, and of a half of them. Both should have the same counts.
 foreign
-    the sample's proteins beside --foreign-ratio times as many peptides of other organisms (2 unless given), drawn anew for each seed.
+    the sample's proteins and --foreign-ratio times as many peptides of other organisms (2 unless given), drawn anew for each seed.
 null
-    spectra searched among the proteins of another organism alone: how many are accepted at 1 %, and how often E-values are small.
+    spectra searched only in the proteins of another organism: number accepted at 1 %, and frequency of small E-values.
 permuted
     half of the decoy peptides of a run, which are known to be false, are called targets at random: how many of them are accepted with and
     without rescoring.
 peers
-    Comet and X!Tandem with the databases of `paired`: PSMs by E-value and target-decoy q-value, beside the program's at equal measured
-    share.
+    Comet and X!Tandem with the databases of `paired`: PSMs by E-value and target-decoy q-value, compared with the program's at
+    equal measured share.
 
-For each level (PSMs, peptides, protein groups) and reported rate: what is accepted and what of that is false, by three estimators, pooled
-over sets and seeds, with intervals that hold 95 of 100 resamples of sets, then of seeds within sets; each set alone with one over its
-original spectra, and the chance that its share is not above 1 %, corrected for the number of sets. `entrapment_estimators.py`
-says how each is made. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again. --compare
-says of two examinations what is found at equal measured share, all sets together and each alone: whether a change pays, and whether a set
-loses by it. What is chosen by some seeds is shown on others (--first-seed). --jobs searches in so many processes, with the same figures.
+For each level (PSMs, peptides, protein groups) and reported rate: the numbers of accepted and false discoveries, by three estimators,
+pooled over sets and seeds, with intervals that hold 95 of 100 resamples of sets, then of seeds within sets; each set alone with one over
+its original spectra, and the chance that its share is not above 1 %, corrected for the number of sets. `entrapment_estimators.py` defines
+them. The tables go to the standard output, every search as JSON lines to --out; --read prints such lines again. --compare shows the
+discoveries of two examinations at equal measured share, of all sets together and of each set: whether a change gains, and whether a set
+loses. Settings chosen by some seeds are confirmed on others (--first-seed). --jobs is the number of processes; figures do not change.
 
-With --quick (some minutes) little of each part is done; what is false more often than it may be is named at the end and is the exit code.
+With --quick (some minutes) a little of each part is done. Shares above their bound are listed at the end; the exit code is then 1.
 `pytest -m long benchmarks/test_entrapment_judge.py` runs that.
 
 Whatever `proteoscope` can be imported is measured: with PYTHONPATH naming another checkout, that one.
@@ -75,7 +75,7 @@ from benchmarks.entrapment_databases import (
     with_decoys,
 )
 from benchmarks.entrapment_estimators import COUNTS, q_values
-from benchmarks.entrapment_searches import LEVELS, Level, judged, peer_level, search
+from benchmarks.entrapment_searches import LEVELS, Level, classified, peer_level, search
 from benchmarks.entrapment_spectra import COPIES, exact_copies, noisy_copies, sample
 from benchmarks.entrapment_tables import INDEPENDENT, SETS, exceeded, print_comparison, print_tables
 from proteoscope.engine.execution.resources import Resources
@@ -87,7 +87,7 @@ from tests.peers.peer_datasets import DATASETS, EIGHTEEN_PROTEINS, FIVE_PROTEOME
 from tests.peers.peer_programs import installed
 
 SHUFFLED = ("paired", "copies", "noisy", "small", "incomplete", "peers")
-"""The parts that search the sample's proteins beside shuffled ones."""
+"""Parts that search the sample's proteins together with shuffled ones."""
 PARTS = (*SHUFFLED, "foreign", "null", "permuted")
 QUICK_PARTS = ("paired", "copies", "small", "incomplete", "null")
 QUICK_COPIES = ("qc_shew", "ecoli_ltq", "bsa1")
@@ -102,7 +102,7 @@ NULL_SPECTRA = 120
 """Of a sample that is searched among wrong answers alone."""
 ACCEPTED_SHARE = {"qc_shew": 0.29, "metaproteome": 0.98, "yeast_velos": 0.45, "hela_a549": 0.16, "ecoli_ltq": 0.55, "bsa1": 0.08}
 """PSMs that Comet accepts of each spectrum: how large a sample must be."""
-KEPT_DECOYS = (1.0, 0.5)
+SHARES_OF_DECOYS = (1.0, 0.5)
 """Shares of the proteins that have a decoy in the database."""
 CURVE = np.concatenate((np.arange(0, 40) / 2000, np.arange(8, 41) / 400))
 SMALL_E_VALUES = (0.001, 0.01, 0.1)
@@ -147,7 +147,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Examination:
-    """What is examined; so many `seeds` from `first_seed` of the paired and foreign databases, fewer for `copied` sets and for peers."""
+    """Scope of an examination: `seeds` paired and foreign databases from `first_seed`, fewer for `copied` sets and for peers."""
 
     data: Path
     parts: Sequence[str]
@@ -187,12 +187,12 @@ class Examination:
 
     def contaminants(self) -> list[str]:
         """Sequences that may be in any sample."""
-        found = [sequence for name, sequence in read_fasta(self.data / FIVE_PROTEOMES).items() if CONTAMINANT.search(name)]
-        # That file holds a proteome, and beside it a standard's proteins and what detergents bring along.
+        sequences = [sequence for name, sequence in read_fasta(self.data / FIVE_PROTEOMES).items() if CONTAMINANT.search(name)]
+        # That file holds a proteome, a standard's proteins and contaminants of detergents.
         eighteen = read_fasta(self.data / EIGHTEEN_PROTEINS)
         shewanella = read_fasta(self.data / SHEWANELLA)
-        found += [sequence for name, sequence in eighteen.items() if ORGANISMS["Sorangium"][0] not in name]
-        return found + [sequence for name, sequence in shewanella.items() if not name.startswith(ORGANISMS["Shewanella"][0])]
+        sequences += [sequence for name, sequence in eighteen.items() if ORGANISMS["Sorangium"][0] not in name]
+        return sequences + [sequence for name, sequence in shewanella.items() if not name.startswith(ORGANISMS["Shewanella"][0])]
 
     def search(self, spectra: Sequence[Path], database: EntrapmentDatabase, preset: str, **more: Any) -> dict[str, Any]:
         """The tables of a search by the program."""
@@ -203,7 +203,7 @@ class Examination:
 
 
 Task = Callable[[], list[Record]]
-"""What one process does at a time: searches that share a database."""
+"""Unit of work of a process: searches that share a database."""
 
 
 def shuffled_tasks(examination: Examination) -> Iterator[Task]:
@@ -229,24 +229,24 @@ def shuffled(examination: Examination, name: str, seed: int, parts: Sequence[str
                 files = exact_copies(spectra, Path(folder))
             elif part == "noisy":
                 files = noisy_copies(spectra, read, dataset.precursor, dataset.fragment, Path(folder), seed)
-            levels = judged(examination.search(files, database, dataset.preset), database, examination.levels)
+            levels = classified(examination.search(files, database, dataset.preset), database, examination.levels)
             records += discoveries(part, name, seed, levels, database.ratio, len(read))
             if part == "paired" and "psm" in levels:
                 records.append(curve("proteoscope", name, seed, levels["psm"], database.ratio))
         if "small" in parts:
             records += small(examination, name, seed, database, read, Path(folder))
     if "incomplete" in parts:
-        for share in KEPT_DECOYS:
+        for share in SHARES_OF_DECOYS:
             levels = examination.search(spectra, with_decoys(database, share, seed), dataset.preset, decoys="existing", decoy_prefix=DECOY)
-            found = judged(levels, database, examination.levels)
-            records += discoveries(f"incomplete {share:.0%}", name, seed, found, database.ratio, len(read))
+            sequences = classified(levels, database, examination.levels)
+            records += discoveries(f"incomplete {share:.0%}", name, seed, sequences, database.ratio, len(read))
     if "peers" in parts:
         records += peer_curves(examination, name, seed, database)
     return records
 
 
 def small(examination: Examination, name: str, seed: int, database: EntrapmentDatabase, read: Spectra, folder: Path) -> Iterator[Record]:
-    """Samples of a set of which 20 to 60 PSMs are to be expected, and samples without a right answer, each with a seed of its own."""
+    """Yield samples of a set with 20 to 60 expected PSMs, and samples without a right answer, each with its own seed."""
     generator, preset = np.random.default_rng([seed, 2]), DATASETS[name].preset
     wrong = {accession: sequence for accession, sequence in database.proteins.items() if accession.startswith(ENTRAPMENT)}
     nothing_right = replace(database, proteins=wrong, partners={})
@@ -255,13 +255,13 @@ def small(examination: Examination, name: str, seed: int, database: EntrapmentDa
         for part, searched, size in (("small", database, n), ("small null", nothing_right, NULL_SPECTRA)):
             rows = np.sort(generator.permutation(len(read))[:size])
             tables = examination.search([sample(read, rows, folder / "sample.mgf")], searched, preset)
-            levels = judged(tables, searched, examination.levels)
+            levels = classified(tables, searched, examination.levels)
             records = discoveries(part, name, seed * SAMPLES + number, levels, database.ratio, len(rows))
             yield from (record | {"of": len(rows)} for record in records)
 
 
 def discoveries(part: str, name: str, seed: int, levels: Mapping[str, Level], ratio: float, n_spectra: int) -> Iterator[Record]:
-    """What a search of the program accepts at each level and reported rate, by spectra numbered modulo `n_spectra`, which repeat."""
+    """Yield the accepted discoveries at each level and reported rate, by spectra numbered modulo `n_spectra`, which repeat."""
     for level, rows in levels.items():
         for reported in REPORTED:
             counts = dict(zip(COUNTS, rows.count(reported, ratio).tolist(), strict=True))
@@ -306,12 +306,12 @@ def with_foreign(examination: Examination, name: str, seed: int) -> list[Record]
     (database,) = foreign_databases(examination.own(name), foreign, examination.contaminants(), [seed], examination.foreign_ratio)
     tables = examination.search(examination.spectra(name), database, DATASETS[name].preset)
     n_spectra = int(tables["psms"]["spectrum"].to_numpy().max(initial=0)) + 1
-    return [*discoveries("foreign", name, seed, judged(tables, database, examination.levels), database.ratio, n_spectra)]
+    return [*discoveries("foreign", name, seed, classified(tables, database, examination.levels), database.ratio, n_spectra)]
 
 
 def null_tasks(examination: Examination) -> Iterator[Task]:
     """Spectra among proteins that their sample does not hold."""
-    return (partial(null, examination, *one) for one in NULL if one[1] in examination.sets)
+    return (partial(null, examination, *options) for options in NULL if options[1] in examination.sets)
 
 
 def null(examination: Examination, preset: str, name: str, organism: str) -> list[Record]:
@@ -383,7 +383,7 @@ def permuted(psms: Any, threads: int) -> Iterator[Record]:
 
 
 def examined(examination: Examination) -> Iterator[Record]:
-    """What is measured, when and on what; then the figures of all parts."""
+    """Yield the date and machine of the measurement, then the figures of all parts."""
     checkout = Path(proteoscope.__file__).resolve().parents[1]
 
     def git(*words: str) -> str:
@@ -420,7 +420,7 @@ def examined(examination: Examination) -> Iterator[Record]:
 
 
 def done(tasks: Sequence[Task], jobs: int) -> Iterator[list[Record]]:
-    """What each task finds, in their order, from so many processes."""
+    """Yield the records of each task in order, computed by `jobs` processes."""
     if jobs < 2:
         yield from (task() for task in tasks)
         return
@@ -453,12 +453,16 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--foreign-ratio", type=float, default=2.0, help="foreign peptides for each of the sample's, at most")
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--levels", nargs="+", choices=LEVELS, default=LEVELS)
-    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS, help="the peers besides proteoscope")
-    parser.add_argument("--comet-isotope-errors", nargs="+", type=int, choices=range(4), default=[1, 3], help="each 0 to so many")
-    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope besides the preset")
+    parser.add_argument("--programs", nargs="+", choices=PROGRAMS, default=PROGRAMS, help="peers in addition to proteoscope")
+    parser.add_argument(
+        "--comet-isotope-errors", nargs="+", type=int, choices=range(4), default=[1, 3], help="maximum isotope errors, each from 0"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope in addition to the preset"
+    )
     parser.add_argument("--threads", type=int, default=2, help="of each search")
     parser.add_argument("--jobs", type=int, default=1, help="processes that search, each on its threads")
-    parser.add_argument("--quick", action="store_true", help="little of each part, judged by bounds")
+    parser.add_argument("--quick", action="store_true", help="a little of each part, checked against bounds")
     parser.add_argument("--out", type=Path, help="where the JSON lines go")
     parser.add_argument(
         "--read", type=Path, nargs="+", help="JSON lines of an examination that was done, part by part, instead of doing one"
@@ -489,7 +493,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 arguments.levels,
                 programs,
                 arguments.comet_isotope_errors,
-                dict(one.split("=", 1) for one in arguments.set),
+                dict(setting.split("=", 1) for setting in arguments.set),
                 arguments.threads,
                 arguments.jobs,
                 Path(scratch),

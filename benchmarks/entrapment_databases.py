@@ -1,10 +1,10 @@
-"""Databases whose wrong answers can be told: a sample's own proteins beside proteins that cannot be in it.
+"""Databases with recognisable wrong answers: a sample's own proteins and proteins that cannot be in it.
 
 paired
-    For each protein of the sample another whose tryptic peptides are shuffled, so that each peptide has one partner of the same length and
-    mass (Wen et al. 2025, Nature Methods 22:1454). Whatever is matched to a partner is false.
+    For each protein of the sample, another whose tryptic peptides are shuffled, so that each peptide has one partner of the same length and
+    mass (Wen et al. 2025, Nature Methods 22:1454). Matches to partners are false.
 foreign
-    Proteins of other organisms. What a protein of the sample or a contaminant holds too (I = L) is not foreign.
+    Proteins of other organisms. Peptides that a protein of the sample or a contaminant also holds (I = L) are not foreign.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = [
     "DECOY",
     "ENTRAPMENT",
     "EntrapmentDatabase",
+    "digested",
     "distinct_peptides",
     "foreign_databases",
     "paired_databases",
-    "pieces",
     "with_decoys",
     "write_fasta",
 ]
@@ -44,15 +44,15 @@ _REDRAWS = 40
 
 @dataclass(frozen=True)
 class EntrapmentDatabase:
-    """A database of which it is known what is wrong.
+    """A database with known wrong answers.
 
     Attributes
     ----------
     proteins : all sequences by accession, in the order in which they are written; those that cannot be in the sample begin with
         ``ENTRAPMENT_``.
-    harmless : what a true match may come from, I written as L, in one text.
+    harmless : sequences that a true match may come from, I written as L, in one text.
     ratio : distinct entrapment peptides for each distinct peptide of the sample, within the limits of length and mass.
-    partners : cut pieces of the sample (I as L, leading methionines taken off) by the shuffled piece; empty for a foreign database.
+    partners : peptides of the sample (I as L, without leading methionines) by the shuffled peptide; empty for a foreign database.
     n_unpaired : distinct peptides of the sample whose partner is another peptide of the sample, or the partner of another too.
     """
 
@@ -63,24 +63,24 @@ class EntrapmentDatabase:
     n_unpaired: int = 0
 
     def is_entrapment(self, sequence: str) -> bool:
-        """Whether no protein of the sample and no contaminant holds the peptide (I = L)."""
+        """Return True if neither a protein of the sample nor a contaminant holds the peptide (I = L)."""
         return sequence.replace("I", "L") not in self.harmless
 
     def partner(self, sequence: str) -> str:
-        """The sample's peptide (I as L) of which the entrapment peptide is the shuffled form; empty where there is none."""
+        """Return the sample's peptide (I as L) that was shuffled to the entrapment peptide, or ''."""
         whole = ""
-        for piece in pieces(sequence.replace("I", "L")):
-            core = piece.lstrip("M")
-            found = self.partners.get(core)
-            if found is None:
+        for peptide in digested(sequence.replace("I", "L")):
+            core = peptide.lstrip("M")
+            partner = self.partners.get(core)
+            if partner is None:
                 return ""
-            whole += piece[: len(piece) - len(core)] + found
+            whole += peptide[: len(peptide) - len(core)] + partner
         return whole
 
 
-def pieces(sequence: str) -> list[str]:
-    """What trypsin leaves of a protein when it misses no site: cut behind K and R, not before P."""
-    return [piece for piece in _CUT.split(sequence) if piece]
+def digested(sequence: str) -> list[str]:
+    """Return the tryptic peptides without missed cleavages: cut after K and R, not before P."""
+    return [peptide for peptide in _CUT.split(sequence) if peptide]
 
 
 def write_fasta(proteins: Mapping[str, str], path: Path) -> None:
@@ -88,36 +88,36 @@ def write_fasta(proteins: Mapping[str, str], path: Path) -> None:
     path.write_text("".join(f">{accession}\n{sequence}\n" for accession, sequence in proteins.items()))
 
 
-def paired_databases(own: dict[str, str], seeds: Iterable[int]) -> Iterator[EntrapmentDatabase]:
-    """For each seed the proteins and their shuffled partners, in random order, so that no rule of ties prefers either.
+def paired_databases(proteins: dict[str, str], seeds: Iterable[int]) -> Iterator[EntrapmentDatabase]:
+    """Yield for each seed the proteins and their shuffled partners, in random order, so that no rule of ties prefers either.
 
-    Each piece between cleavage sites is shuffled on its own and is shuffled alike wherever it occurs, so that peptides with missed
-    cleavages have partners too. In their places stay the last residue, a K or R with the P behind it that keeps it from being cut, and
-    methionines that a piece begins with, since a protein may lose its first. A shuffled piece begins with P or M only where the piece does.
-    I and L are one residue: two pieces that differ by them are shuffled alike. A piece long enough to be searched is drawn again while it
-    is one of the sample; where all draws are, it stays as it is, and counts as the sample's own.
+    Each peptide between cleavage sites is shuffled separately, and in the same way wherever it occurs, so that peptides with missed
+    cleavages have partners too. The last residue, a K or R with the P after it that prevents a cut, and leading methionines are not moved,
+    since a protein may lose its first. A shuffled peptide begins with P or M only if the original does. I and L are one residue: peptides
+    that differ only by them are shuffled in the same way. A peptide long enough to be searched is drawn again while the result is a peptide
+    of the sample; if all draws are, the peptide is not shuffled and counts as the sample's own.
     """
-    cut = {accession: pieces(sequence) for accession, sequence in own.items()}
-    distinct = {piece for one in cut.values() for piece in one}
-    taken = {piece.replace("I", "L") for piece in distinct}
+    cut = {accession: digested(sequence) for accession, sequence in proteins.items()}
+    distinct = {peptide for peptides in cut.values() for peptide in peptides}
+    taken = {peptide.replace("I", "L") for peptide in distinct}
     # A protein that begins with a methionine may lose it.
-    taken |= {one[0][1:].replace("I", "L") for one in cut.values() if one and one[0].startswith("M")}
-    of_sample, harmless = distinct_peptides(own.values()), "|".join(own.values()).replace("I", "L")
+    taken |= {peptides[0][1:].replace("I", "L") for peptides in cut.values() if peptides and peptides[0].startswith("M")}
+    of_sample, harmless = distinct_peptides(proteins.values()), "|".join(proteins.values()).replace("I", "L")
     for seed in seeds:
         generator = np.random.default_rng(seed)
         arrangement = _arrangements(taken, generator)
         shuffled: dict[str, str] = {}
-        for piece in distinct:
-            core = piece.lstrip("M")
+        for peptide in distinct:
+            core = peptide.lstrip("M")
             word, order = arrangement[core.replace("I", "L")]
             if "I" in core:
                 word = "".join(map(core.__getitem__, order.tolist()))
-            shuffled[piece] = piece[: len(piece) - len(core)] + word
-        entrapment = {ENTRAPMENT + accession: "".join(map(shuffled.__getitem__, one)) for accession, one in cut.items()}
+            shuffled[peptide] = peptide[: len(peptide) - len(core)] + word
+        entrapment = {ENTRAPMENT + accession: "".join(map(shuffled.__getitem__, peptides)) for accession, peptides in cut.items()}
         false = np.setdiff1d(distinct_peptides(entrapment.values()), of_sample, assume_unique=True)
         partners = {word: core for core, (word, _) in arrangement.items()}
         ratio, n_unpaired = len(false) / len(of_sample), len(of_sample) - len(false)
-        yield EntrapmentDatabase(_mixed(own | entrapment, generator), harmless, ratio, partners, n_unpaired)
+        yield EntrapmentDatabase(_mixed(proteins | entrapment, generator), harmless, ratio, partners, n_unpaired)
 
 
 def with_decoys(database: EntrapmentDatabase, share: float, seed: int) -> EntrapmentDatabase:
@@ -129,22 +129,22 @@ def with_decoys(database: EntrapmentDatabase, share: float, seed: int) -> Entrap
 
 
 def foreign_databases(
-    own: dict[str, str], foreign: Mapping[str, str], harmless: Iterable[str], seeds: Iterable[int], most: float = 2.0
+    proteins: dict[str, str], foreign: Mapping[str, str], harmless: Iterable[str], seeds: Iterable[int], most: float = 2.0
 ) -> Iterator[EntrapmentDatabase]:
     """For each seed the proteins of the sample and some foreign ones, drawn until their peptides are about `most` times the sample's.
 
     `harmless` are sequences that may be in any sample.
     """
-    harmless = [*own.values(), *harmless]
-    of_sample, allowed = distinct_peptides(own.values()), distinct_peptides(harmless)
-    candidates = [name for name in foreign if name not in own and not CONTAMINANT.search(name)]
+    harmless = [*proteins.values(), *harmless]
+    of_sample, allowed = distinct_peptides(proteins.values()), distinct_peptides(harmless)
+    candidates = [name for name in foreign if name not in proteins and not CONTAMINANT.search(name)]
     whole = np.setdiff1d(distinct_peptides(foreign[name] for name in candidates), allowed, assume_unique=True)
     n = max(1, round(len(candidates) * min(1.0, most * len(of_sample) / len(whole))))
     for seed in seeds:
         generator = np.random.default_rng(seed)
         names = [candidates[i] for i in generator.permutation(len(candidates))[:n]]
         false = np.setdiff1d(distinct_peptides(foreign[name] for name in names), allowed, assume_unique=True)
-        everything = own | {ENTRAPMENT + name: foreign[name] for name in names}
+        everything = proteins | {ENTRAPMENT + name: foreign[name] for name in names}
         yield EntrapmentDatabase(_mixed(everything, generator), "|".join(harmless).replace("I", "L"), len(false) / len(of_sample), {})
 
 
@@ -155,15 +155,15 @@ def _mixed(proteins: Mapping[str, str], generator: np.random.Generator) -> dict[
 
 
 def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, tuple[str, NDArray[np.int64]]]:
-    """For each piece without its leading methionines (I as L) how it is written, and the order of its residues in that.
+    """Return the shuffled form and residue order of each peptide without its leading methionines (I as L).
 
-    `taken` are the pieces of the sample, which no piece of `SHORTEST` residues or more becomes. Shorter ones are only searched as parts of
-    others: they change where they can, and no two become the same where that can be.
+    `taken` are the peptides of the sample; peptides of `SHORTEST` residues or more are not shuffled to any of them. Shorter peptides are
+    only searched as parts of others: they change, and differ from each other, where possible.
     """
     leading: dict[str, set[int]] = {}
-    for piece in taken:
-        core = piece.lstrip("M")
-        leading.setdefault(core, set()).add(len(piece) - len(core))
+    for peptide in taken:
+        core = peptide.lstrip("M")
+        leading.setdefault(core, set()).add(len(peptide) - len(core))
     arrangement: dict[str, tuple[str, NDArray[np.int64]]] = {}
     used: set[str] = set()
     pending = sorted(leading)
@@ -181,23 +181,23 @@ def _arrangements(taken: set[str], generator: np.random.Generator) -> dict[str, 
 
 
 def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tuple[str, NDArray[np.int64]]]:
-    """Each word in a random order; the last unit stays, and K or R with a P behind them are one unit."""
+    """Yield each word in a random order; the last unit is not moved, and K or R with a P after them are one unit."""
     if not cores:
         return
     lengths = np.array([len(core) for core in cores])
-    letters = np.frombuffer("".join(cores).encode(), np.uint8)
+    residues = np.frombuffer("".join(cores).encode(), np.uint8)
     word = np.repeat(np.arange(len(cores)), lengths)
     ends = np.cumsum(lengths)
     starts = ends - lengths
-    key = generator.random(len(letters))
-    last = np.zeros(len(letters), bool)
+    key = generator.random(len(residues))
+    last = np.zeros(len(residues), bool)
     last[ends[lengths > 0] - 1] = True
     key[last] = 2.0
-    bound = np.flatnonzero(np.isin(letters[:-1], (ord("K"), ord("R"))) & (letters[1:] == ord("P")) & (word[:-1] == word[1:]))
+    bound = np.flatnonzero(np.isin(residues[:-1], (ord("K"), ord("R"))) & (residues[1:] == ord("P")) & (word[:-1] == word[1:]))
     key[bound] = np.where(last[bound + 1], 2.0, key[bound])
     key[bound + 1] = key[bound]
     order = np.lexsort((key, word))  # stable: a unit's two residues stay in order
-    written = letters[order].tobytes().decode()
+    written = residues[order].tobytes().decode()
     order -= np.repeat(starts, lengths)
     for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
         yield written[start:end], order[start:end]
@@ -206,11 +206,11 @@ def _drawn(cores: Sequence[str], generator: np.random.Generator) -> Iterator[tup
 # ------------------------------------------------------------------------------------------------------- distinct peptides
 
 
-def _letter_tables() -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
-    """Mass of each letter (NaN where it has none) with carbamidomethylated cysteine, and a random number for it, the same for I and L."""
+def _residue_tables() -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+    """Return the mass of each residue (NaN if unknown) with carbamidomethylated cysteine, and a random number, the same for I and L."""
     masses = np.full(128, np.nan)
-    for letter, value in mass.std_aa_mass.items():
-        masses[ord(letter)] = value
+    for residue, value in mass.std_aa_mass.items():
+        masses[ord(residue)] = value
     masses[ord("C")] += mass.calculate_mass(formula="C2H3NO")
     masses[ord("J")] = np.nan
     numbers = np.random.default_rng(20250).integers(1, 2**63, 128, dtype=np.uint64)
@@ -218,7 +218,7 @@ def _letter_tables() -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
     return masses, numbers
 
 
-_MASS, _NUMBER = _letter_tables()
+_MASS, _NUMBER = _residue_tables()
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 2**64)
 
@@ -230,39 +230,41 @@ def _powers(base: int, n: int) -> NDArray[np.uint64]:
 
 
 def distinct_peptides(proteins: Iterable[str]) -> NDArray[np.uint64]:
-    """The tryptic peptides within the limits of length and mass, as ascending 64-bit hashes; peptides that differ by I and L are one.
+    """Return hashes of the tryptic peptides within the limits of length and mass, uint64, ascending; I and L are the same residue.
 
-    With the peptides behind an initial methionine and up to `MISSED_CLEAVAGES` missed cleavages, without those that hold a letter that has
-    no mass.
+    Includes peptides after an initial methionine and peptides with up to `MISSED_CLEAVAGES` missed cleavages; excludes peptides with a
+    residue without a mass.
     """
-    cut = [pieces(sequence) for sequence in proteins]
-    text = "".join("".join(one) for one in cut)
+    cut = [digested(sequence) for sequence in proteins]
+    text = "".join("".join(peptides) for peptides in cut)
     if not text:
         return np.empty(0, np.uint64)
-    letters = np.frombuffer(text.encode(), np.uint8)
-    stop = np.cumsum([len(piece) for one in cut for piece in one])
+    residues = np.frombuffer(text.encode(), np.uint8)
+    stop = np.cumsum([len(peptide) for peptides in cut for peptide in peptides])
     start = np.concatenate(([0], stop[:-1]))
-    protein = np.repeat(np.arange(len(cut)), [len(one) for one in cut])
+    protein = np.repeat(np.arange(len(cut)), [len(peptides) for peptides in cut])
     first = np.append(True, protein[1:] != protein[:-1])
-    masses = _MASS[letters]
+    masses = _MASS[residues]
     no_mass = np.concatenate(([0], np.cumsum(np.isnan(masses))))
     masses = np.concatenate(([0.0], np.cumsum(np.nan_to_num(masses))))
-    # A hash of letters s..t is the sum of number x base^place, brought back by base^-s; all modulo 2^64.
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_NUMBER[letters] * _powers(_BASE, len(letters)), dtype=np.uint64)))
-    back = _powers(_INVERSE, len(letters) + 1)
-    found = []
+    # A hash of residues s..t is the sum of number x base^place, brought back by base^-s; all modulo 2^64.
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(_NUMBER[residues] * _powers(_BASE, len(residues)), dtype=np.uint64)))
+    back = _powers(_INVERSE, len(residues) + 1)
+    hashed = []
     for missed in range(MISSED_CLEAVAGES + 1):
         n = len(start) - missed
         if n <= 0:
             break
         inside = protein[:n] == protein[missed:]
         begin, end = start[:n][inside], stop[missed:][inside]
-        clipped = first[:n][inside] & (letters[begin] == ord("M"))
+        clipped = first[:n][inside] & (residues[begin] == ord("M"))
         begin, end = np.concatenate((begin, begin[clipped] + 1)), np.concatenate((end, end[clipped]))
         length = end - begin
         whole = masses[end] - masses[begin] + mass.calculate_mass(formula="H2O")
-        kept = (length >= SHORTEST) & (length <= LONGEST) & (whole >= LIGHTEST) & (whole <= HEAVIEST) & (no_mass[end] == no_mass[begin])
-        begin, end = begin[kept], end[kept]
-        found.append((sums[end] - sums[begin]) * back[begin] + (end - begin).astype(np.uint64))
-    hashes = np.sort(np.concatenate(found))
+        is_allowed = (
+            (length >= SHORTEST) & (length <= LONGEST) & (whole >= LIGHTEST) & (whole <= HEAVIEST) & (no_mass[end] == no_mass[begin])
+        )
+        begin, end = begin[is_allowed], end[is_allowed]
+        hashed.append((sums[end] - sums[begin]) * back[begin] + (end - begin).astype(np.uint64))
+    hashes = np.sort(np.concatenate(hashed))
     return hashes[np.append(True, hashes[1:] != hashes[:-1])[: len(hashes)]]

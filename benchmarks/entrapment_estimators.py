@@ -4,8 +4,8 @@ Of N_T + N_E accepted discoveries N_E are entrapped, that is, known to be false.
 
 lower     N_E / (N_T + N_E): wrong answers from the sample are not counted.
 combined  N_E (1 + 1/r) / (N_T + N_E): on average not below the truth, where a wrong answer meets either part by its size.
-paired    (N_E + N_below + 2 N_beaten) / (N_T + N_E), r = 1: an entrapped discovery stands for a second one where its partner is not
-          accepted (below), and for two more where the partner is accepted with a lower score (beaten).
+paired    (N_E + N_below + 2 N_beaten) / (N_T + N_E), r = 1: an entrapped discovery represents one more if its partner is not
+          accepted (below), and two more if the partner is accepted with a lower score (beaten).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def paired(counts: Floats) -> float:
 
 
 def net(counts: Floats) -> float:
-    """Accepted minus twice those entrapped: what is left when every entrapped discovery stands for another false one."""
+    """Return the accepted minus twice the entrapped discoveries: the rest if each entrapped one represents another false one."""
     return float(counts[0] - counts[1])
 
 
@@ -114,9 +114,9 @@ class Bootstrap:
         sets = list(searches.values())
         resampled = np.zeros((RESAMPLES, sets[0].shape[1]))
         for i, numbers in enumerate(generator.integers(0, len(sets), (RESAMPLES, len(sets))).tolist()):
-            for one in (sets[number] for number in numbers):
-                resampled[i] += np.bincount(generator.integers(0, len(one), len(one)), minlength=len(one)) @ one
-        return cls(np.sum([one.sum(axis=0) for one in sets], axis=0), resampled)
+            for set_counts in (sets[number] for number in numbers):
+                resampled[i] += np.bincount(generator.integers(0, len(set_counts), len(set_counts)), minlength=len(set_counts)) @ set_counts
+        return cls(np.sum([counts.sum(axis=0) for counts in sets], axis=0), resampled)
 
     def interval(self, statistic: Callable[[Floats], float]) -> Interval:
         """A statistic of the sums, with its spread."""
@@ -129,8 +129,7 @@ class Bootstrap:
 
 
 class Spread(NamedTuple):
-    """A combined share, the interval that holds 95 of 100 resamples of the original spectra, and the part of the resamples in which the
-    share is not above 1 %."""
+    """A combined share with its 95 % interval over resampled spectra, and the part of the resamples with at most 1 %."""
 
     estimate: float
     low: float
@@ -139,7 +138,7 @@ class Spread(NamedTuple):
 
 
 def spread_over_spectra(accepted: Floats, false_spectra: Sequence[Sequence[int]], factor: Floats) -> Spread:
-    """How far a set's combined share may be off: spectra are drawn again, each with all its copies and in all databases.
+    """Estimate the error of a set's combined share by resampling spectra, each with all its copies and in all databases.
 
     What is false among copies of one spectrum is one draw of chance, and what it meets in several databases hardly more, since its decoys
     are the same there.
@@ -170,7 +169,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def at_equal_share(accepted: Floats, weighted: Floats, share: float) -> float:
-    """How much is accepted where the combined share reaches `share`, between two thresholds by a straight line.
+    """Return the number accepted where the combined share reaches `share`, interpolated linearly between two thresholds.
 
     `accepted` is N_T + N_E and `weighted` N_E (1 + 1/r), each (thresholds,) and rising; the last threshold that keeps below the share
     counts.

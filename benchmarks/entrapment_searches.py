@@ -27,7 +27,7 @@ from tests.peers.peer_figures import with_q_values
 from tests.peers.peer_programs import run_peer
 from tests.searching import identify
 
-__all__ = ["LEVELS", "Level", "judged", "peer_level", "search"]
+__all__ = ["LEVELS", "Level", "classified", "peer_level", "search"]
 
 Floats = NDArray[np.float64]
 
@@ -63,10 +63,10 @@ class Level:
 def search(
     spectra: Sequence[Path], database: EntrapmentDatabase, preset: str, threads: int, scratch: Path, **settings: Any
 ) -> dict[str, pa.Table]:
-    """The tables ``psms``, ``peptides`` and ``proteins`` of a search with a preset and, besides, single parameters.
+    """Return the tables ``psms``, ``peptides`` and ``proteins`` of a search with a preset and further parameters.
 
-    A second pass looks only at proteins that the first found, of which hardly one is entrapped: its wrong answers would all count as the
-    sample's. So with pairs of proteins it looks at the partners of those found, too.
+    A second pass searches only proteins that the first found, and hardly any of these is entrapped: all its wrong answers would count as
+    the sample's. So with pairs of proteins it also searches the partners of the found proteins.
     """
     parameters = IdentificationParameters.checked(dict(read_preset("identify", preset)) | settings)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
@@ -80,18 +80,18 @@ def search(
 
 
 def _with_entrapment_partners(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
-    """What `identified_proteins` gives, and of each the protein that it is the shuffled form of, or its shuffled form."""
-    found = identified_proteins(scored, proteins, fdr)
+    """Return the result of `identified_proteins`, and the shuffled or original partner of each protein."""
+    accessions = identified_proteins(scored, proteins, fdr)
     names = [proteins.proteins.accession(i) for i in range(proteins.n_targets)]
     number = {name: i for i, name in enumerate(names)}
     partners = [
         number[name.removeprefix(ENTRAPMENT) if name.startswith(ENTRAPMENT) else ENTRAPMENT + name]
-        for name in (names[i] for i in found.tolist())
+        for name in (names[i] for i in accessions.tolist())
     ]
-    return np.union1d(found, np.array(partners, np.int64))
+    return np.union1d(accessions, np.array(partners, np.int64))
 
 
-def judged(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Sequence[str]) -> dict[str, Level]:
+def classified(tables: dict[str, pa.Table], database: EntrapmentDatabase, levels: Sequence[str]) -> dict[str, Level]:
     """The levels of a search."""
     made = {}
     if "psm" in levels:
@@ -179,7 +179,7 @@ def _groups(groups: pa.Table, peptides: pa.Table, database: EntrapmentDatabase) 
 def peer_level(
     program: str, dataset: Dataset, data: Path, database: EntrapmentDatabase, seed: int, isotope_errors: int, threads: int, scratch: Path
 ) -> Level:
-    """The PSMs of a peer's search of the database, ranked by E-value; a peer's results are kept, and used again for the same inputs."""
+    """Return the PSMs of a peer's search of the database, ranked by E-value. A peer's results are cached by their inputs."""
     path = scratch / f"{dataset.name}-{seed}.fasta"
     write_fasta(database.proteins, path)
     # A path from the root stays what it is where it is joined to the data folder.

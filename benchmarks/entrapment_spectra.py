@@ -21,7 +21,7 @@ DROPPED, ADDED = 0.15, 0.15  # of the peaks
 
 
 def exact_copies(spectra: Sequence[Path], folder: Path) -> list[Path]:
-    """The files and their copies, `COPIES` of each in all; one set of files behind the other, so that spectra repeat in their order."""
+    """Return the files and their copies, `COPIES` of each in total, one set of files after the other, so that spectra repeat in order."""
     made = list(spectra)
     for number in range(2, COPIES + 1):
         for path in spectra:
@@ -54,12 +54,12 @@ def noisy_copies(
 def _noisy(read: Spectra, i: int, precursor: tuple[float, str], fragment: tuple[float, str], generator: np.random.Generator) -> str:
     """One spectrum with noise, in MGF."""
     mz, intensity = read.peaks(i)
-    kept = generator.random(len(mz)) >= DROPPED
+    is_retained = generator.random(len(mz)) >= DROPPED
     n_added = round(ADDED * len(mz))
     if n_added:
         added = generator.uniform(mz[0], mz[-1], n_added)
         weak = np.sort(intensity)[: max(1, len(intensity) // 2)]
-        mz, intensity = np.concatenate((mz[kept], added)), np.concatenate((intensity[kept], generator.choice(weak, n_added)))
+        mz, intensity = np.concatenate((mz[is_retained], added)), np.concatenate((intensity[is_retained], generator.choice(weak, n_added)))
     mz = mz + generator.normal(0.0, 1.0, len(mz)) * _error(mz, fragment)
     intensity = intensity * np.exp(generator.normal(0.0, INTENSITY_NOISE, len(mz)))
     order = np.argsort(mz)

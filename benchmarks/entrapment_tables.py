@@ -1,4 +1,4 @@
-"""The figures of an examination as tables to read, alone or beside those of another."""
+"""Figures of an examination as printed tables, optionally compared with another examination."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MAXIMUM_FALSE_OF_NULLS = 1.0
 MAXIMUM_SMALL_E_VALUES = 0.015
 """Of spectra without a right answer, those with E <= 0.01."""
 LOSS = 2.0
-"""A set loses by a change where its difference is below zero by more than so many standard errors."""
+"""Number of standard errors below zero from which the difference of a set is a loss."""
 FEW = 300
 """Sets with fewer PSMs are listed, and do not decide alone."""
 
@@ -47,7 +47,7 @@ Record = dict[str, Any]
 
 
 def print_tables(records: Sequence[Record]) -> None:
-    """All that the records tell."""
+    """Print all tables of the records."""
     header = next(record for record in records if record["figure"] == "examination")
     print(" ".join(f"{name}={value}" for name, value in header.items() if name != "figure"))
     for part in (
@@ -66,28 +66,28 @@ def print_tables(records: Sequence[Record]) -> None:
 
 
 def exceeded(records: Sequence[Record]) -> list[str]:
-    """What is false more often than it may be, in words: where even the lower end of the interval over spectra is above the bound."""
-    found = []
-    discoveries = [one for one in _chosen(records, "discoveries", program=OURS, reported=0.01) if one["set"] in INDEPENDENT]
+    """Describe the shares above their bound: those whose interval over spectra lies entirely above it."""
+    lines = []
+    discoveries = [record for record in _chosen(records, "discoveries", program=OURS, reported=0.01) if record["set"] in INDEPENDENT]
     for part, level in dict.fromkeys(
         (discovery["part"], discovery["level"]) for discovery in discoveries if discovery["part"] != "small null"
     ):
         spread = _spread([discovery for discovery in discoveries if (discovery["part"], discovery["level"]) == (part, level)])
         bound = MAXIMUM_FALSE_OF_FEW if part in ("small", "incomplete 50%") else MAXIMUM_FALSE[level]
         if spread.low > bound:
-            found.append(f"{part}, {level}: {_with_interval(spread)} % false, at most {_percent(bound)}")
+            lines.append(f"{part}, {level}: {_with_interval(spread)} % false, at most {_percent(bound)}")
     nulls = [discovery["entrapped"] for discovery in discoveries if (discovery["part"], discovery["level"]) == ("small null", "psm")]
     if nulls and np.mean(nulls) - 2 * np.std(nulls) / np.sqrt(len(nulls)) > MAXIMUM_FALSE_OF_NULLS:
-        found.append(f"small null: {np.mean(nulls):.2f} false PSMs in a search, at most {MAXIMUM_FALSE_OF_NULLS:g}")
+        lines.append(f"small null: {np.mean(nulls):.2f} false PSMs in a search, at most {MAXIMUM_FALSE_OF_NULLS:g}")
     of_null = _chosen(records, "null")
-    matched = sum(one["matched"] for one in of_null)
-    small = sum(round(one["share"]["0.01"] * one["matched"]) for one in of_null)
+    matched = sum(record["matched"] for record in of_null)
+    small = sum(round(record["share"]["0.01"] * record["matched"]) for record in of_null)
     if small > MAXIMUM_SMALL_E_VALUES * matched + 3 * np.sqrt(MAXIMUM_SMALL_E_VALUES * matched):
-        found.append(f"null: {small} of {matched} without a right answer have E <= 0.01")
-    accepted = sum(one["accepted"] for one in of_null)
+        lines.append(f"null: {small} of {matched} without a right answer have E <= 0.01")
+    accepted = sum(record["accepted"] for record in of_null)
     if accepted > len(of_null):
-        found.append(f"null: {accepted} PSMs accepted in {len(of_null)} searches")
-    return found
+        lines.append(f"null: {accepted} PSMs accepted in {len(of_null)} searches")
+    return lines
 
 
 def _spread(records: Sequence[Record]) -> Spread:
@@ -107,7 +107,7 @@ def print_comparison(records: Sequence[Record], before: Sequence[Record]) -> Non
     print(f"{'part':8} {'level':8} {'reported':>8} {titles}")
     for part in ("paired", "copies", "noisy", "small", "small null", "foreign"):
         now, then = (
-            {_search(one): one for one in _chosen(each, "discoveries", part=part, program=OURS) if one["set"] in INDEPENDENT}
+            {_search(record): record for record in _chosen(each, "discoveries", part=part, program=OURS) if record["set"] in INDEPENDENT}
             for each in (records, before)
         )
         common = [key for key in now if key in then]
@@ -115,9 +115,9 @@ def print_comparison(records: Sequence[Record], before: Sequence[Record]) -> Non
             rows: dict[str, list[list[float]]] = {}
             for key in common:
                 if key[2:] == (level, reported):
-                    rows.setdefault(key[0], []).append([one[name] for one in (then[key], now[key]) for name in COUNTS])
+                    rows.setdefault(key[0], []).append([record[name] for record in (then[key], now[key]) for name in COUNTS])
             n = sum(map(len, rows.values()))
-            drawn = Bootstrap.of({name: np.array(one, np.float64) for name, one in rows.items()})
+            drawn = Bootstrap.of({name: np.array(counts, np.float64) for name, counts in rows.items()})
             difference = drawn.interval(lambda counts, n=n: (net(counts[len(COUNTS) :]) - net(counts[: len(COUNTS)])) / n)
             each = (drawn.total[: len(COUNTS)], drawn.total[len(COUNTS) :])
             print(
@@ -126,7 +126,7 @@ def print_comparison(records: Sequence[Record], before: Sequence[Record]) -> Non
             )
 
     curves = [
-        {(one["set"], one["seed"]): one for one in _chosen(each, "curve", program=OURS) if one["set"] in INDEPENDENT}
+        {(record["set"], record["seed"]): record for record in _chosen(each, "curve", program=OURS) if record["set"] in INDEPENDENT}
         for each in (before, records)
     ]
     common_curves = sorted(set(curves[0]) & set(curves[1]))
@@ -139,10 +139,10 @@ def _print_equal_shares(before: Mapping[tuple[str, int], Record], now: Mapping[t
     rows: dict[str, list[list[float]]] = {}
     for key in common:
         rows.setdefault(key[0], []).append(np.concatenate([_counts_of_curve(each[key]) for each in (before, now)]).tolist())
-    of_set = {name: np.array(one) for name, one in rows.items()}
+    of_set = {name: np.array(counts) for name, counts in rows.items()}
     print("\nPSMs at equal combined share, for a search of part paired; the error is of seeds, of all sets together also of sets")
     print(f"{'set':14} {'share':>6} {'searches':>8} {'before':>9} {'now':>9} {'ratio':>7} {'difference':>10} {'+-':>7}")
-    for name, chosen in [("pooled", of_set), *((name, {name: one}) for name, one in of_set.items())]:
+    for name, chosen in [("pooled", of_set), *((name, {name: counts}) for name, counts in of_set.items())]:
         drawn, n = Bootstrap.of(chosen), sum(map(len, chosen.values()))
         for share in EQUAL_SHARES:
             then, after, difference = _at_equal_share(drawn, share, n)
@@ -181,7 +181,7 @@ def _by_set(records: Iterable[Record], columns: Sequence[str]) -> dict[str, NDAr
     rows: dict[str, list[list[float]]] = {}
     for record in records:
         rows.setdefault(record["set"], []).append([record[column] for column in columns])
-    return {name: np.array(one, np.float64) for name, one in rows.items()}
+    return {name: np.array(counts, np.float64) for name, counts in rows.items()}
 
 
 def _percent(value: float) -> str:
@@ -193,49 +193,49 @@ def _with_interval(value: Interval | Spread) -> str:
 
 
 def _print_discoveries(chosen: Sequence[Record], part: str) -> None:
-    """What is accepted and what of it is false, for each level and reported rate: pooled, and combined for each set at 1 %."""
-    pooled = [one for one in chosen if one["set"] in INDEPENDENT]
+    """Print accepted and false discoveries for each level and reported rate: pooled, and combined for each set at 1 %."""
+    pooled = [record for record in chosen if record["set"] in INDEPENDENT]
     if pooled:
-        n = len({(one["set"], one["seed"]) for one in pooled})
-        print(f"\n{part}: {len({one['set'] for one in pooled})} sets, {n} searches; share that is false in % [95 %]; net is for a search")
+        n = len({(record["set"], record["seed"]) for record in pooled})
+        print(f"\n{part}: {len({record['set'] for record in pooled})} sets, {n} searches; false share in % [95 %]; net is for a search")
         titles = " ".join(f"{name:>21}" for name in ESTIMATORS)
         print(f"{'level':8} {'reported':>8} {'accepted':>9} {'entrapped':>9} {titles} {'net':>8}")
     for level, reported in dict.fromkeys(
-        (one["level"], one["reported"]) for one in sorted(pooled, key=lambda one: LEVELS.index(one["level"]))
+        (record["level"], record["reported"]) for record in sorted(pooled, key=lambda record: LEVELS.index(record["level"]))
     ):
-        drawn = Bootstrap.of(_by_set((one for one in pooled if (one["level"], one["reported"]) == (level, reported)), COUNTS))
+        drawn = Bootstrap.of(_by_set((record for record in pooled if (record["level"], record["reported"]) == (level, reported)), COUNTS))
         shares = " ".join(f"{_with_interval(drawn.interval(estimator)):>21}" for estimator in ESTIMATORS.values())
         accepted = drawn.total[0] + drawn.total[1]
         print(f"{level:8} {reported:8.0%} {accepted:9.0f} {drawn.total[1]:9.0f} {shares} {net(drawn.total) / n:8.2f}")
     if chosen:
         print("each set at 1 %: accepted in a search, combined % [95 % over spectra], corrected chance that it is not above 1 %")
-    sets, of_level = list(dict.fromkeys(one["set"] for one in chosen)), dict[str, dict[str, tuple[float, Spread]]]()
+    sets, of_level = list(dict.fromkeys(record["set"] for record in chosen)), dict[str, dict[str, tuple[float, Spread]]]()
     for level in LEVELS:
         for name in sets:
-            here = [one for one in chosen if (one["set"], one["level"], one["reported"]) == (name, level, 0.01)]
+            here = [record for record in chosen if (record["set"], record["level"], record["reported"]) == (name, level, 0.01)]
             if here:
-                mean = sum(one["targets"] + one["entrapped"] for one in here) / len(here)
+                mean = sum(record["targets"] + record["entrapped"] for record in here) / len(here)
                 of_level.setdefault(level, {})[name] = mean, _spread(here)
     corrected = {level: dict(zip(of, holm([spread.p_value for _, spread in of.values()]), strict=True)) for level, of in of_level.items()}
     for name in sets:
-        told = [
+        cells = [
             f"{level} {of[name][0]:7.1f} {_with_interval(of[name][1])} {corrected[level][name]:5.3f}"
             for level, of in of_level.items()
             if name in of
         ]
-        print(f"  {name:14} {'   '.join(told)}")
+        print(f"  {name:14} {'   '.join(cells)}")
 
 
 def _print_null(chosen: Sequence[Record]) -> None:
-    """What searches without a right answer accept, and how often their E-values are small."""
+    """Print how many PSMs searches without a right answer accept, and how often their E-values are small."""
     if not chosen:
         return
     print("\nno right answer: matched spectra, accepted at 1 %, and the share in % whose E-value is at most so much")
     levels = list(chosen[0]["share"])
     print(f"{'preset':18} {'spectra of':14} {'proteins of':12} {'matched':>8} {'accepted':>8} " + " ".join(f"{name:>7}" for name in levels))
-    for one in chosen:
-        shares = " ".join(f"{_percent(value):>7}" for value in one["share"].values())
-        print(f"{one['preset']:18} {one['set']:14} {one['proteins']:12} {one['matched']:8} {one['accepted']:8} {shares}")
+    for record in chosen:
+        shares = " ".join(f"{_percent(value):>7}" for value in record["share"].values())
+        print(f"{record['preset']:18} {record['set']:14} {record['proteins']:12} {record['matched']:8} {record['accepted']:8} {shares}")
 
 
 def _print_permuted(chosen: Sequence[Record]) -> None:
@@ -245,8 +245,8 @@ def _print_permuted(chosen: Sequence[Record]) -> None:
     columns = ("false_without", "false_with", "true_without", "true_with")
     print("\npermuted labels: false targets accepted at 1 %, mean of the permutations; their share of what is accepted, %")
     print(f"{'set':20} {'without':>8} {'with':>8} {'difference':>10} {'+-':>6} {'share without':>14} {'share with':>11}")
-    for copies in sorted({one["copies"] for one in chosen}):
-        here = _by_set((one for one in chosen if one["copies"] == copies), columns)
+    for copies in sorted({record["copies"] for record in chosen}):
+        here = _by_set((record for record in chosen if record["copies"] == copies), columns)
         pooled = {name: rows for name, rows in here.items() if name in INDEPENDENT}
         for name, rows in [*((name, {name: rows}) for name, rows in here.items()), ("pooled", pooled)]:
             if not rows:
@@ -265,8 +265,8 @@ def _print_permuted(chosen: Sequence[Record]) -> None:
 def _print_programs(records: Sequence[Record]) -> None:
     """PSMs of each program at equal combined share, in the searches that it and ours did; and the curves."""
     of_each: dict[str, dict[tuple[str, int], Record]] = {}
-    for one in _chosen(records, "curve"):
-        of_each.setdefault(one["program"], {})[one["set"], one["seed"]] = one
+    for record in _chosen(records, "curve"):
+        of_each.setdefault(record["program"], {})[record["set"], record["seed"]] = record
     if len(of_each) < 2 or OURS not in of_each:
         return
     both = {program: sorted(set(searches) & set(of_each[OURS])) for program, searches in of_each.items() if program != OURS}
@@ -277,16 +277,20 @@ def _print_programs(records: Sequence[Record]) -> None:
         drawn = Bootstrap.of(
             {
                 name: np.array(
-                    [np.concatenate([_counts_of_curve(of_each[one][key]) for one in (program, OURS)]) for key in keys if key[0] == name]
+                    [
+                        np.concatenate([_counts_of_curve(of_each[source][key]) for source in (program, OURS)])
+                        for key in keys
+                        if key[0] == name
+                    ]
                 )
                 for name in dict.fromkeys(name for name, _ in keys)
             }
         )
-        told = []
+        cells = []
         for share in EQUAL_SHARES:
             theirs, ours, more = _at_equal_share(drawn, share, len(keys))
-            told.append(f"{theirs:8.2f} {ours:8.2f} {more.estimate:+6.2f}+-{more.error:5.2f}")
-        print(f"{program:12} {len(keys):8} {' '.join(told)}")
+            cells.append(f"{theirs:8.2f} {ours:8.2f} {more.estimate:+6.2f}+-{more.error:5.2f}")
+        print(f"{program:12} {len(keys):8} {' '.join(cells)}")
     print(f"each set, the searches that all did: PSMs at {', '.join(f'{share:.0%}' for share in EQUAL_SHARES)}")
     common = set.intersection(*map(set, both.values()))
     sums = {
@@ -295,26 +299,26 @@ def _print_programs(records: Sequence[Record]) -> None:
         for name in dict.fromkeys(name for name, _ in sorted(common))
     }
     for name in dict.fromkeys(name for _, name in sums):
-        told = {
+        cells = {
             program: [at_equal_share(*np.split(np.mean(sums[program, name], axis=0), 2), share) for share in EQUAL_SHARES]
             for program in of_each
         }
-        few = "few" if max(told[OURS]) < FEW else ""
+        few = "few" if max(cells[OURS]) < FEW else ""
         print(
             f"  {name:14} {few:4}"
-            + "   ".join(f"{program} {'/'.join(f'{value:.0f}' for value in values)}" for program, values in told.items())
+            + "   ".join(f"{program} {'/'.join(f'{value:.0f}' for value in values)}" for program, values in cells.items())
         )
     print("the same searches, pooled: at each reported q-value targets for a search, and the combined share in %")
     print(f"{'reported':>8} " + " ".join(f"{program:>20}" for program in of_each))
     keys = [key for key in common if key[0] in INDEPENDENT]
     for i, threshold in enumerate(next(iter(of_each[OURS].values()))["q"]):
         if threshold in (0.0, 0.002, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.1):
-            told_here = []
+            columns_here = []
             for searches in of_each.values():
                 accepted, weighted = np.sum([_counts_of_curve(searches[key]).reshape(2, -1)[:, i] for key in keys], axis=0)
                 targets = sum(searches[key]["targets"][i] for key in keys)
-                told_here.append(f"{targets / len(keys):12.2f} {_percent(weighted / max(accepted, 1)):>7}")
-            print(f"{threshold:8.1%} {' '.join(told_here)}")
+                columns_here.append(f"{targets / len(keys):12.2f} {_percent(weighted / max(accepted, 1)):>7}")
+            print(f"{threshold:8.1%} {' '.join(columns_here)}")
 
 
 def _counts_of_curve(curve: Record) -> NDArray[np.float64]:

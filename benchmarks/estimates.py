@@ -1,8 +1,8 @@
-"""How well `estimate` tells what whole commands take on two cores: one JSON line for each command, and a table at the end.
+"""Accuracy of `estimate` for whole commands on two cores: one JSON line for each command, and a table at the end.
 
     python -m benchmarks.estimates --data FOLDER [--kinds identify cluster ...] [--scratch DIR] [--busy N]
 
-FOLDER is the unpacked test data; the samples that ship are used too. First the processor is calibrated, as a user would do. Of each kind
+FOLDER is the unpacked test data; the samples that ship are used too. First the CPU is calibrated, as a user would do. Of each kind
 of command the first ones are run, so that the machine knows how fast its host is; `first_error` is how far the estimate of the very first
 was off, which knew nothing of the host. Then the others, of other files and sizes, are estimated and run: `error`. All are processes of
 their own, on two cores, with a cache of their own. With ``--busy`` the first ones are run while N processes keep the machine busy, four
@@ -44,7 +44,7 @@ def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[
     yeast, hela = str(spectra / "SmallCalibratible_Yeast.mzML"), str(spectra / "hela_velos" / "TaGe_SA_HeLa_04_subset_longestSeq.mzML")
     small, of_yeast = sample("18Protein_SoCe_Tr_detergents_trace.fasta.gz"), str(data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta")
     of_hela, library = str(spectra / "hela_velos" / "hela_snip_for_unitTest.fasta"), str(data / "libraries" / "nist-bsa_consensus.msp")
-    known, low = spectra / "known_ids", ["--preset", "low-resolution"]
+    identified, low = spectra / "known_ids", ["--preset", "low-resolution"]
     write_reads(folder / "genome.fasta", folder / "reads.fastq", _N_READS, 3)
     return {
         "identify": (
@@ -63,7 +63,7 @@ def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[
         ),
         "import": (
             [["import", str(spectra / "bsa_ltq" / "BSA1_OMSSA.idXML"), "--spectra", bsa[0], "--database", small, *out("i1")]],
-            [["import", str(known / "55merge_tandem.mzid"), "--spectra", str(known / "55merge.mgf"), *out("i2")]],
+            [["import", str(identified / "55merge_tandem.mzid"), "--spectra", str(identified / "55merge.mgf"), *out("i2")]],
         ),
         "quantify": ([["quantify", str(folder / "one")]], [["quantify", str(folder / "two")]]),
         "evidence": (
@@ -85,17 +85,17 @@ def commands(data: Path, folder: Path) -> dict[str, tuple[list[list[str]], list[
     }
 
 
-def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]]]:
-    """Estimate a command and run it: how far the estimate was off, and what there is to tell."""
-    command = [*asked, "--device", "cpu", "--threads", "2", "--json"]
+def figures(measured_commands: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]]]:
+    """Estimate and run a command; yield the error of the estimate and the figures."""
+    command = [*measured_commands, "--device", "cpu", "--threads", "2", "--json"]
     try:
         _, predicted = called(["estimate", *command], 2)
         wall, summary = called(command, 2)
     except RuntimeError as failure:
-        emit({"command": asked[0], "sort": sort, "failure": str(failure)})
+        emit({"command": measured_commands[0], "sort": sort, "failure": str(failure)})
         return
     seconds = float(summary["seconds"])
-    steps = {step: round(one["seconds"], 3) for step, one in summary.get("stages", {}).items()}
+    steps = {step: round(value["seconds"], 3) for step, value in summary.get("stages", {}).items()}
     yield (
         error(predicted["seconds"], seconds),
         {
@@ -104,7 +104,7 @@ def figures(asked: list[str], sort: str) -> Iterator[tuple[float, dict[str, Any]
             "process_s": round(wall, 3),
             "bound": predicted["bound"],
             "runs": predicted["n_runs"],
-            "predicted_steps": {step: round(one, 3) for step, one in predicted["steps"].items()},
+            "predicted_steps": {step: round(value, 3) for step, value in predicted["steps"].items()},
             "measured_steps": steps,
         },
     )
@@ -147,7 +147,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="proteoscope-estimates-", dir=options.scratch) as name:
         os.environ["PROTEOSCOPE_CACHE"] = str(Path(name) / "cache")
         called(["devices", "--calibrate", "--json"], 2)
-        for kind, (learnt, asked) in commands(options.data.absolute(), Path(name)).items():
+        for kind, (learnt, measured_commands) in commands(options.data.absolute(), Path(name)).items():
             if options.kinds and kind not in options.kinds:
                 continue
             about = {"figure": "estimate", "date": str(date.today()), "command": kind}
@@ -157,7 +157,7 @@ def main() -> int:
                         learn([fresh(command, number) for command in learnt], about, "loaded")
             learn(learnt, about, "idle" if options.busy else "learnt")
             errors = list[float]()
-            for command in asked:
+            for command in measured_commands:
                 for off, predicted in figures(command, "asked"):
                     errors.append(off)
                     emit(about, sort="asked", error=round(off, 3), **predicted)

@@ -4,9 +4,9 @@
 
     python -m benchmarks.evidence --data FOLDER [--proteins 1000] [--chains 105580] [--device cpu] [--threads N] [--out FILE]
 
-The database is that of `structures_at_scale`; the proteins are sequences of its chains with one residue in seven exchanged, of which every
-second peptide of a full digestion was seen. Its files are not there, so that neither atoms nor exposure are read. One JSON line, also
-behind what is in FILE; `tables` is the SHA-256 of all tables of the run, which any device gives alike.
+The database is that of `structures_at_scale`; the proteins are sequences of its chains with one residue in seven exchanged, and every
+second peptide of a full digestion was observed. Its files do not exist, so that neither atoms nor exposure are read. One JSON line, also
+appended to FILE; `tables` is the SHA-256 of all tables of the run, which is the same on all devices.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ def main() -> int:
             text=True,
             check=True,
         )
-        found = json.loads(done.stdout)
-        tables = sorted((project / "results" / found["run_id"]).glob("*.parquet"))
+        summary = json.loads(done.stdout)
+        tables = sorted((project / "results" / summary["run_id"]).glob("*.parquet"))
         digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in tables)).hexdigest()[:16]
-    steps = {step: round(values["seconds"], 2) for step, values in found["stages"].items()}
-    told = {key: found[key] for key in ("n_proteins", "n_on_structures", "n_chains", "n_peptides", "device")}
-    line = json.dumps({"benchmark": "evidence", **told, "seconds": round(found["seconds"], 2), "steps": steps, "tables": digest})
+    steps = {step: round(values["seconds"], 2) for step, values in summary["stages"].items()}
+    figures = {key: summary[key] for key in ("n_proteins", "n_on_structures", "n_chains", "n_peptides", "device")}
+    line = json.dumps({"benchmark": "evidence", **figures, "seconds": round(summary["seconds"], 2), "steps": steps, "tables": digest})
     print(line)
     if options.out:
         with options.out.open("a") as file:

@@ -1,12 +1,12 @@
-"""How soon a click in one part of the view of evidence shows in the others: 5,000 PSMs of a protein, and 20 superposed chains.
+"""Time until a click in one part of the view of evidence shows in the others: 5,000 PSMs of a protein, and 20 superposed chains.
 
     xvfb-run -a -s "-screen 0 1920x1200x24" python -m benchmarks.evidence_links [--psms 5000] [--chains 20] [--repeats 15]
 
 One JSON line for each link, times in milliseconds from the press of the mouse to the end of the painting of coverage map, alignment and
-fold: `median` and `longest` on the clock, and medians of the processor time of all threads (`processor_ms`, software that draws in place
-of a card included) and of the window's thread (`window_ms`), which other programs lengthen little. `peptide`: a row of the table of
+fold: `median` and `longest` on the clock, and medians of the CPU time of all threads (`processor_ms`, including software that draws in
+place of a GPU) and of the window's thread (`window_ms`), which other programs lengthen little. `peptide`: a row of the table of
 peptides, or a bar of the coverage map, to all three; `residue`: one of the fold, or a column of the alignment, to the PSMs over it and all
-three; `site`: a row of modified residues to all three; `psm`: a peptide that the table of PSMs of the identification asks for. The chains
+three; `site`: a row of modified residues to all three; `psm`: a peptide requested by the table of PSMs of the identification. The chains
 are albumin's (1AO6), shaken by half an ångström.
 """
 
@@ -41,7 +41,7 @@ _LONGEST = 20.0  # seconds for one link, beyond which it is broken
 
 
 def make_project(folder: Path, n_psms: int, n_chains: int) -> Project:
-    """An imported identification of albumin with about so many PSMs, and its evidence on so many chains."""
+    """Create an imported identification of albumin with about `n_psms` PSMs, and its evidence on `n_chains` chains."""
     albumin = write_albumin(folder)
     sequence = read_structure(albumin).chains.sequence(0)
     generator, paths = np.random.default_rng(1), []
@@ -104,16 +104,16 @@ class Links:
         QTest.mouseClick(widget, Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier, at)
 
     def lit(self) -> frozenset[int]:
-        """Places in the protein that stand out in the fold."""
+        """Positions in the protein that are highlighted in the structure."""
         scene = self.panel.scene
         if scene.query is None or scene.query.evidence is None or scene.query not in scene.lit:
             return frozenset()
         return frozenset(scene.query.evidence.position[scene.lit[scene.query]].tolist())
 
     def timed(self, act: Callable[[], None], is_done: Callable[[], bool]) -> Taken:
-        """What it takes from a click to the end of the painting."""
+        """Return the time from a click to the end of the painting."""
         self.settle()
-        started, processor, own = time.perf_counter(), time.process_time(), time.thread_time()
+        started, processor, thread = time.perf_counter(), time.process_time(), time.thread_time()
         act()
         while not is_done():
             self._application.processEvents(QEventLoop.ProcessEventsFlag.WaitForMoreEvents)
@@ -121,11 +121,11 @@ class Links:
                 sys.exit("a click was not answered")
         for widget in (self.view.coverage.canvas, self.view.alignment.plot.viewport(), self.panel.canvas):
             widget.repaint()
-        taken = time.perf_counter() - started, time.process_time() - processor, time.thread_time() - own
+        taken = time.perf_counter() - started, time.process_time() - processor, time.thread_time() - thread
         return Taken(*(seconds * 1000 for seconds in taken))
 
-    def stands(self, first: int, last: int) -> frozenset[int]:
-        """Residues of the protein, from 0, that stand on the chain."""
+    def residues_at(self, first: int, last: int) -> frozenset[int]:
+        """Return the residues of the protein, from 0, that are on the chain."""
         return frozenset(set(range(first, last)) & set(self.fold.near.position.tolist()))
 
     def peptides(self, n: int) -> Iterator[Taken]:
@@ -137,7 +137,7 @@ class Links:
         for k in range(n):
             values = view.peptides.model.values(position := 1 + k % 10)
             assert values is not None
-            wanted = self.stands(values["first"] - 1, values["last"])
+            wanted = self.residues_at(values["first"] - 1, values["last"])
             yield self.timed(partial(self.click_row, view.peptides, position), partial(self._is_lit, wanted))
 
     def residues(self, n: int) -> Iterator[Taken]:
@@ -170,7 +170,7 @@ class Links:
         return self.lit() == places
 
     def _are_over(self, place: int) -> bool:
-        """Whether the peptides over a residue are listed, and one of them shown."""
+        """Return True if the peptides over a residue are listed, and one of them is shown."""
         view, protein = self.view, self.view._protein
         assert protein is not None
         if f"over {protein.name_of(place)} " not in view.peptides.scope_text or not self.lit() or view.peptides.model.is_busy:
@@ -185,7 +185,7 @@ class Links:
         self.settle()
         for k in range(n):
             if (values := view.sites.model.values(position := k % len(view.sites.model.rows))) is not None:
-                wanted = self.stands(values["position"] - 1, values["position"])
+                wanted = self.residues_at(values["position"] - 1, values["position"])
                 yield self.timed(partial(self.click_row, view.sites, position), partial(self._is_lit, wanted))
 
     def bars(self, n: int) -> Iterator[Taken]:
@@ -193,16 +193,16 @@ class Links:
         view = self.view
         assert view._protein is not None
         view.figures.setCurrentWidget(view.coverage)
-        for one in view._protein.coverage.peptides[:n]:
-            wanted = self.stands(one.start, one.end)
-            yield self.timed(partial(view.coverage.peptideChosen.emit, one.row), partial(self._is_lit, wanted))
+        for peptide in view._protein.coverage.peptides[:n]:
+            wanted = self.residues_at(peptide.start, peptide.end)
+            yield self.timed(partial(view.coverage.peptideChosen.emit, peptide.row), partial(self._is_lit, wanted))
 
-    def asked(self, n: int) -> Iterator[Taken]:
-        """Peptides that a PSM asks for."""
+    def chosen(self, n: int) -> Iterator[Taken]:
+        """Yield the times of peptides requested by a PSM."""
         assert self.view._protein is not None
-        for one in self.view._protein.coverage.peptides[n : 2 * n]:
-            wanted = self.stands(one.start, one.end)
-            yield self.timed(partial(self.view.show_peptide, one.peptide), partial(self._is_lit, wanted))
+        for peptide in self.view._protein.coverage.peptides[n : 2 * n]:
+            wanted = self.residues_at(peptide.start, peptide.end)
+            yield self.timed(partial(self.view.show_peptide, peptide.peptide), partial(self._is_lit, wanted))
 
 
 def main() -> None:
@@ -216,14 +216,14 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="proteoscope-links-") as name:
         project = make_project(Path(name), options.psms, options.chains)
         links = Links(application, project)
-        told = {"psms": options.psms, "chains": len(links.panel.scene.traces), "renderer": links.panel.canvas.renderer.name}
+        about = {"psms": options.psms, "chains": len(links.panel.scene.traces), "renderer": links.panel.canvas.renderer.name}
         for figure, of, times in (
             ("peptide", "table", links.peptides),
             ("peptide", "coverage map", links.bars),
             ("residue", "fold", links.residues),
             ("residue", "alignment", links.columns),
             ("site", "table", links.sites),
-            ("psm", "identification", links.asked),
+            ("psm", "identification", links.chosen),
         ):
             clock, processor, window = (sorted(column) for column in zip(*times(options.repeats), strict=True))
             line = {
@@ -235,7 +235,7 @@ def main() -> None:
                 "processor_ms": round(processor[len(clock) // 2], 1),
                 "window_ms": round(window[len(clock) // 2], 1),
             }
-            print(json.dumps(line | told), flush=True)
+            print(json.dumps(line | about), flush=True)
         links.view.clear()
         links.view.close()
 

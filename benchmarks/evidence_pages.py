@@ -1,4 +1,4 @@
-"""What the pages of proteins take: relatives of albumin with peptides, sites and contacts, each on the structure that ships.
+"""Time and memory of pages of proteins: relatives of albumin with peptides, sites and contacts on the bundled structure.
 
     python -m benchmarks.evidence_pages [--proteins 20]
 
@@ -46,8 +46,10 @@ def main() -> None:
         seconds, after = time.process_time() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         pages = (len(written) - 1) // 2
         size = sum(path.stat().st_size for path in written) / pages / 1e6
-        told = {"benchmark": "evidence_pages", "proteins": pages, "seconds_of_a_protein": round(seconds / pages, 3)}
-        print(json.dumps(told | {"megabytes_of_a_protein": round(size, 3), "more_memory_in_megabytes": round((after - before) / 1024, 1)}))
+        figures = {"benchmark": "evidence_pages", "proteins": pages, "seconds_of_a_protein": round(seconds / pages, 3)}
+        print(
+            json.dumps(figures | {"megabytes_of_a_protein": round(size, 3), "more_memory_in_megabytes": round((after - before) / 1024, 1)})
+        )
 
 
 if __name__ == "__main__":

@@ -1,14 +1,14 @@
-"""What the executor costs beside a plain call of the search on the same device.
+"""Overhead of the executor over a plain call of the search on the same device.
 
     python -m benchmarks.executor_overhead --data FOLDER [--device cpu|cuda] [--pairs 9] [--size 1] [--workers 2]
 
-Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the twin and through a session, in turn
-and in changing order, everything brought to the device before. Then samples of the other kinds of work, by which the cost model measures
-devices: the work's own computation, whose rows are put together, and a session. `--size` is that of these samples. One JSON line for
-each: medians of both in seconds, and the median ratio of a pair.
+Two workloads, a database of sequences and spectra against peptides, each scored by a plain call of the kernels and through a session, in
+turn and in changing order, everything brought to the device before. Then samples of the other kinds of work, by which the cost model
+measures devices: the work's own computation, whose rows are put together, and a session. `--size` is that of these samples. One JSON line
+for each: medians of both in seconds, and the median ratio of a pair.
 
 With ``--workers N``, instead, each workload, and samples of other kinds of work by which the cost model measures devices, by a
-session on N local workers beside one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
+session on N local workers and by one on as many threads here, in turn and in changing order: `ratio` of seconds, `imbalance` the greatest
 of the seconds that a worker was busy over their mean. Starting the workers, and bringing the columns to them (`opening_s`), is apart.
 """
 
@@ -48,11 +48,11 @@ from proteoscope.kernels.device import backend_module
 from proteoscope.kernels.score_kinds import HYPERSCORE
 from tests.shim.search_inputs import empty_hits, random_search
 
-_QUERIES = 8  # the short ones: seconds of a processor
+_QUERIES = 8  # the short ones: seconds of a CPU
 _SIZES = {"vector-groups": 4.0, "fragment-index": 0.5, "mass-lists": 0.25, "reads": 0.06, "structures": 0.5, "superpositions": 0.06}
 _USUAL_SIZE = 0.25
-"""Of samples of kinds that have no workload here: about a second of two threads. Not of k-means, of which a device that is alone does
-several rounds at once."""
+"""Size of samples of kinds without a workload here: about a second of two threads. K-means is excluded: a single device computes several
+rounds together."""
 Run = Callable[[], object]
 
 
@@ -107,7 +107,7 @@ def of_kind(name: str, size: float = 1.0) -> Callable[..., tuple[Run, Run]]:
         kind = workload_type(Workload(name, {}, {}))
         assert isinstance(kind, PredictableWorkloadType)
         sample = kind.samples(size * _SIZES.get(name, _USUAL_SIZE), 5)
-        session = stack.enter_context(Executor(resources).session(sample.work))
+        session = stack.enter_context(Executor(resources).session(sample.workload))
         sessions.append(session)
 
         def run() -> object:
@@ -127,20 +127,20 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
         assert isinstance(kind, PredictableWorkloadType)
         sample = kind.samples(size, 5)
         device = resources.cards[0] if resources.cards else Processor(resources.threads)
-        opened = stack.enter_context(kind.open(sample.work, device, is_shared=False))
-        session = stack.enter_context(Executor(resources).session(sample.work))
+        opened = stack.enter_context(kind.open(sample.workload, device, is_shared=False))
+        session = stack.enter_context(Executor(resources).session(sample.workload))
         sessions.append(session)
 
         def plain() -> object:
             every = []
             for state in sample.states:
-                n = len(kind.costs(sample.work, state))
-                rows, first = kind.empty(sample.work, state, n), 0
+                n = len(kind.costs(sample.workload, state))
+                rows, first = kind.empty(sample.workload, state, n), 0
                 opened.begin(state, None)
-                for piece in opened.search(0, n):
-                    if piece.rows is not None and piece.end > first:
-                        kind.merge(rows, first, piece.end, piece.rows)
-                        first = piece.end
+                for part in opened.search(0, n):
+                    if part.rows is not None and part.end > first:
+                        kind.merge(rows, first, part.end, part.rows)
+                        first = part.end
                 every.append(rows)
             return joined(every)
 
@@ -151,12 +151,12 @@ def computed(name: str, size: float) -> Callable[..., tuple[Run, Run]]:
 
 
 def joined(every: list[Rows]) -> np.ndarray:
-    """All columns of all rounds, one behind the other."""
+    """Return all columns of all rounds, concatenated."""
     return np.concatenate([np.ravel(column) for rows in every for _, column in sorted(rows.items())])
 
 
-def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
-    """Sessions on local workers beside sessions here, on as many threads."""
+def compare_workers(data: Path, n: int, pairs: int, only: list[str], size: float) -> None:
+    """Compare sessions on local workers with sessions here, on as many threads."""
     assert {name for search in SEARCHES for name, _ in search.work} >= set(_SIZES)
     with open_cluster(f"local:{n}", Progress(), device="cpu", threads=n) as cluster:
         kinds = [of_kind(name, size) for name in only or _SIZES]
@@ -171,10 +171,10 @@ def beside_workers(data: Path, n: int, pairs: int, only: list[str], size: float)
                 assert np.array_equal(*answers), "both give the same scores"
                 taken: tuple[list[float], list[float]] = [], []
                 for pair in range(pairs):
-                    for one in (0, 1) if pair % 2 else (1, 0):
+                    for side in (0, 1) if pair % 2 else (1, 0):
                         began = time.perf_counter()
-                        ways[one]()
-                        taken[one].append(time.perf_counter() - began)
+                        ways[side]()
+                        taken[side].append(time.perf_counter() - began)
                 busy = [share.share / share.speed for share in sessions[1].shares()]
             ratio = median(workers / threads for threads, workers in zip(*taken, strict=True))
             emit(
@@ -208,7 +208,7 @@ def main() -> int:
     parser.add_argument("--size", type=float, default=1.0, help="of samples: some hundredths of a second of a fast card each")
     options = parser.parse_args()
     if options.workers:
-        beside_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
+        compare_workers(options.data, options.workers, options.pairs, options.kinds, options.size)
         return 0
     device, progress = resolve_device(options.device), Progress()
     kinds = options.kinds or [name for name in KINDS if name not in ("sequences", "spectra")]
@@ -219,10 +219,10 @@ def main() -> int:
             answers = [way() for way in ways]
             assert np.array_equal(*answers), "both ways give the same scores"
             for pair in range(options.pairs):
-                for one in (0, 1) if pair % 2 else (1, 0):
+                for side in (0, 1) if pair % 2 else (1, 0):
                     began = time.perf_counter()
-                    ways[one]()
-                    taken[one].append(time.perf_counter() - began)
+                    ways[side]()
+                    taken[side].append(time.perf_counter() - began)
         ratio = median(executed / plain for plain, executed in zip(*taken, strict=True))
         emit(
             {

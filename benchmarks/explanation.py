@@ -4,7 +4,7 @@
 
 Each set is identified first (the shipped presets). In a trial a share of the sequences is left out, one spectrum of each other peptide
 and charge stays in the library, and all other spectra of the run are explained. One JSON line a set and share: rows with q <= 0.01 of all
-trials, of them spectra of peptides that were left out, and those of kept peptides that joined another sequence; with
+trials, of them spectra of peptides that were left out, and those of retained peptides that joined another sequence; with
 ``--mass-difference`` also with other masses.
 """
 
@@ -40,9 +40,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=12)
     parser.add_argument("--mass-difference", type=float, default=0.0)
     options = parser.parse_args()
-    for name, (spectra, database, preset, own) in _SETS.items():
+    for name, (spectra, database, preset, known_database) in _SETS.items():
         searched = IdentificationParameters.checked(read_preset("identify", preset))
-        parameters = ExplanationParameters.checked(read_preset("explain", own)).changed(mass_difference=options.mass_difference)
+        parameters = ExplanationParameters.checked(read_preset("explain", known_database)).changed(mass_difference=options.mass_difference)
         with tempfile.TemporaryDirectory() as folder:
             files, proteins = sorted(options.data.glob(spectra)), sorted(options.data.glob(database))
             identify(files, proteins, Path(folder) / "p", searched, device="cpu")

@@ -1,11 +1,11 @@
-"""Solvent exposure of residues beside that of DSSP (mkdssp) or FreeSASA, of all chains of folders that are their files' only ones.
+"""Solvent exposure of residues compared with DSSP (mkdssp) or FreeSASA, for all single chains of files in folders.
 
     bash tests/peers/install.sh            # for DSSP; pip install freesasa, in an environment of one's own, for the other
     python -m benchmarks.exposure --structures FOLDER [FOLDER ...] [--every 20] [--first 0] [--beside mkdssp|freesasa]
 
 One JSON line: how far the area of whole chains is from the other's (`chain_median`, `chain_95`, `chain_worst`, shares), how far that of the
-residues which water touches on 20 Å² and more is (`residue_median`, `residue_95`, shares; DSSP tells whole Å²), and how many residues lie
-elsewhere than the other has them where 25 % of the greatest area divides surface from inside (`elsewhere`, share).
+residues which water touches on 20 Å² and more is (`residue_median`, `residue_95`, shares; DSSP has whole Å²), and the share of residues
+that the two place differently if 25 % of the greatest area divides surface from inside (`elsewhere`).
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _SURFACE = 0.25
 
 
 class Areas(NamedTuple):
-    """Of a chain: its name, and (r,) Å² of each residue that both know, by the program and by the other; and its greatest."""
+    """Areas of a chain: its name, and (r,) Å² of each residue that both have, by the program and by the other; and the greatest."""
 
     name: str
-    own: NDArray[np.float64]
+    ours: NDArray[np.float64]
     theirs: NDArray[np.float64]
     greatest: NDArray[np.float64]
 
@@ -49,31 +49,31 @@ def areas_of(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str
     atoms = read_chain_atoms(path, [chains])[0] if len(chains) == 1 else None
     if atoms is None or isinstance(atoms, InputError):
         return None
-    own = residue_areas([atoms], [len(chains.residue)])[0]
+    ours = residue_areas([atoms], [len(chains.residue)])[0]
     of_number = {(number, code): area for (_, number, code), area in theirs_of(path).items()}
     codes = [chr(code) if code else "" for code in chains.insertion.tolist()]
     theirs = np.array([of_number.get(key, np.nan) for key in zip(chains.author_number.tolist(), codes, strict=True)])
-    both = np.isfinite(own) & np.isfinite(theirs)
-    return Areas(path.name, own[both], theirs[both], GREATEST_AREA[chains.residue][both]) if both.any() else None
+    both = np.isfinite(ours) & np.isfinite(theirs)
+    return Areas(path.name, ours[both], theirs[both], GREATEST_AREA[chains.residue][both]) if both.any() else None
 
 
-def _summary(found: Iterable[Areas]) -> dict[str, float | int | str]:
-    chains = list(found)
-    totals = np.array([abs(one.own.sum() / one.theirs.sum() - 1.0) for one in chains])
-    own, theirs, greatest = (np.concatenate([getattr(one, name) for one in chains]) for name in ("own", "theirs", "greatest"))
+def _summary(areas: Iterable[Areas]) -> dict[str, float | int | str]:
+    chains = list(areas)
+    totals = np.array([abs(chain.ours.sum() / chain.theirs.sum() - 1.0) for chain in chains])
+    ours, theirs, greatest = (np.concatenate([getattr(chain, name) for chain in chains]) for name in ("ours", "theirs", "greatest"))
     touched = theirs >= _TOUCHED
-    apart = np.abs(own[touched] / theirs[touched] - 1.0)
+    apart = np.abs(ours[touched] / theirs[touched] - 1.0)
     return {
         "chains": len(chains),
-        "residues": len(own),
+        "residues": len(ours),
         "chain_median": round(float(np.median(totals)), 4),
         "chain_95": round(float(np.quantile(totals, 0.95)), 4),
         "chain_worst": round(float(totals.max()), 4),
         "worst": chains[int(totals.argmax())].name,
         "residue_median": round(float(np.median(apart)), 4),
         "residue_95": round(float(np.quantile(apart, 0.95)), 4),
-        "elsewhere": round(float(((own / greatest >= _SURFACE) != (theirs / greatest >= _SURFACE)).mean()), 4),
-        "correlation": round(float(np.corrcoef(own, theirs)[0, 1]), 5),
+        "elsewhere": round(float(((ours / greatest >= _SURFACE) != (theirs / greatest >= _SURFACE)).mean()), 4),
+        "correlation": round(float(np.corrcoef(ours, theirs)[0, 1]), 5),
     }
 
 
@@ -90,8 +90,8 @@ def main() -> None:
     files = sorted(path for folder in options.structures for path in folder.iterdir() if path.is_file())[options.first :: options.every]
     with tempfile.TemporaryDirectory(prefix="proteoscope-exposure-") as name:
         theirs_of = freesasa_areas if options.beside == "freesasa" else partial(dssp_areas, folder=Path(name))
-        found = [areas for path in files if (areas := _if_read(path, theirs_of)) is not None]
-    emit({"figure": "exposure", "beside": options.beside}, files=len(files), **_summary(found), date=str(date.today()))
+        every = [areas for path in files if (areas := _if_read(path, theirs_of)) is not None]
+    emit({"figure": "exposure", "beside": options.beside}, files=len(files), **_summary(every), date=str(date.today()))
 
 
 def _if_read(path: Path, theirs_of: Callable[[Path], Mapping[tuple[str, int, str], float]]) -> Areas | None:

@@ -1,4 +1,4 @@
-"""What false matches of a library are: peptides nearly the same, or peptides whose fragments are in the spectrum too."""
+"""Causes of false matches of a library: nearly identical peptides, or peptides whose fragments are in the spectrum too."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class FalseMatches:
 
     def is_homologous(self, number: int, other: int) -> bool:
         """Return whether half of the fragments of one peptidoform have the masses of another's."""
-        own, others = (_fragments(self._masses(one), 1) for one in (number, other))
-        return bool((_distance(own, others) < _SAME).mean() >= 0.5)
+        fragments, others = (_fragments(self._masses(peptide), 1) for peptide in (number, other))
+        return bool((_distance(fragments, others) < _SAME).mean() >= 0.5)
 
     def is_contained(self, row: int, number: int, other: int, charge: int) -> bool:
         """Return whether a spectrum has more fragments of a peptidoform `other` than of 99 of 100 of its orders.
 
-        Only peaks count that the peptidoform `number`, of which the spectrum is, does not explain.
+        Only peaks count that the spectrum's own peptidoform `number` does not explain.
         """
         begin, end = self._spectra.offsets[row : row + 2]
         mz = np.asarray(self._spectra.mz[begin:end])

@@ -2,13 +2,13 @@
 
     python -m benchmarks.few_peptides --data FOLDER [--peptides 20 100 1000] [--trials 200] [--short]
 
-A library is so many peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`), predicted. Three of five have spectra, one to five
-each: predicted peaks, some missing, others' heights changed, with noise. As many spectra, one to five each of one peptide, are of other
-peptides of the proteome, whose mass is within 10 ppm of a peptide's of the library: replicates find the same false entry again and again.
-What is accepted at 1 % and is not of its entry's peptide is false; told is the mean over trials of the share of these (0 where nothing is
-accepted), which is what a false discovery rate promises, with two standard errors. `--short`: peptides of 5 and 6 residues, of which
-few orders are different. With `single`, each peptide has one decoy, however few there are; else as many as the search makes. Fragments
-within 0.5 Da.
+A library has predicted spectra of peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`). Three of five have spectra, one to
+five each: predicted peaks, some missing, others' heights changed, with noise. As many spectra, one to five each of one peptide, are of
+other peptides of the proteome, whose mass is within 10 ppm of a peptide's of the library: replicates find the same false entry again and
+again. A match accepted at 1 % is false if the spectrum is not of its entry's peptide. The figure is the mean over trials of the share of
+false matches (0 if none is accepted), which is what a false discovery rate promises, with two standard errors. `--short`: peptides of 5 and
+6 residues, which have few different orders. With `single`, each peptide has one decoy, however few there are; else as many as the search
+creates. Fragments within 0.5 Da.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ def proteome(database: Path, *, is_short: bool) -> SpectralLibrary:
 
 
 class Trial:
-    """A library, and spectra of which is known what they are."""
+    """A library, and spectra with known peptides."""
 
     def __init__(self, whole: SpectralLibrary, n_peptides: int, generator: np.random.Generator) -> None:
         self._whole, self._generator = whole, generator
         plain = pc.replace_substring(whole.sequence, "I", "L")
         chosen = np.sort(generator.choice(len(whole), n_peptides, replace=False))
         self.library, present = whole.take(chosen), generator.permutation(chosen)[: -(-n_peptides * 3 // 5)]
-        own = set(plain.take(pa.array(chosen)).to_pylist())
+        chosen_identifiers = set(plain.take(pa.array(chosen)).to_pylist())
         foreign = list[int]()
         while len(foreign) < len(present):
             mz = whole.precursor_mz[generator.choice(chosen)]
             low, high = np.searchsorted(whole.precursor_mz, (mz * (1 - 1e-5), mz * (1 + 1e-5)))
-            one = int(generator.integers(low, high))
-            if plain[one].as_py() not in own:
-                foreign.append(one)
+            start = int(generator.integers(low, high))
+            if plain[start].as_py() not in chosen_identifiers:
+                foreign.append(start)
         of = np.concatenate((present, np.array(foreign, np.int64)))
         self.row = np.repeat(of, generator.integers(1, MOST_SPECTRA + 1, len(of)))
         self.is_foreign = ~np.isin(self.row, chosen)
@@ -75,9 +75,9 @@ class Trial:
         mz, intensity, counts = list[np.ndarray](), list[np.ndarray](), np.empty(n, np.int64)
         for k, row in enumerate(self.row.tolist()):
             peaks = slice(*whole.offsets[row : row + 2])
-            kept = generator.random(peaks.stop - peaks.start) < generator.uniform(0.3, 1.0)
-            seen = whole.mz[peaks][kept] * (1 + generator.normal(0, 1e-4, kept.sum()))
-            heights = whole.intensity[peaks][kept] * generator.lognormal(0, 0.7, kept.sum())
+            is_retained = generator.random(peaks.stop - peaks.start) < generator.uniform(0.3, 1.0)
+            seen = whole.mz[peaks][is_retained] * (1 + generator.normal(0, 1e-4, is_retained.sum()))
+            heights = whole.intensity[peaks][is_retained] * generator.lognormal(0, 0.7, is_retained.sum())
             noise = generator.exponential(generator.uniform(200, 2000), NOISE_PEAKS)
             all_mz = np.concatenate((seen, generator.uniform(100, 2 * whole.precursor_mz[row], NOISE_PEAKS)))
             order = np.argsort(all_mz)
@@ -101,10 +101,10 @@ class Trial:
         )
 
 
-def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: object) -> None:
+def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **about: object) -> None:
     """Shares of false ones, with several decoys of each peptide, and with one."""
     for decoys, per_peptide in (("several", 0), ("single", 1)):
-        shares, accepted, found, ratios = np.zeros((4, n_trials))
+        shares, accepted, recovered, ratios = np.zeros((4, n_trials))
         for trial in range(n_trials):
             made = Trial(whole, n_peptides, np.random.default_rng((n_peptides, trial)))
             parameters = LibrarySearchParameters().changed(
@@ -116,7 +116,7 @@ def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: obje
             true = whole.sequence.take(pa.array(made.row[matches.spectrum[rows]]))
             accepted[trial] = rows.sum()
             shares[trial] = rows.sum() and pc.sum(pc.not_equal(library, true)).as_py() / rows.sum()
-            found[trial] = (rows.sum() * (1 - shares[trial])) / max(1, (~made.is_foreign).sum())
+            recovered[trial] = (rows.sum() * (1 - shares[trial])) / max(1, (~made.is_foreign).sum())
             ratios[trial] = made_references.decoy_ratio
         error = 2 * shares.std(ddof=1) / np.sqrt(n_trials)
         emit(
@@ -126,12 +126,12 @@ def measure(whole: SpectralLibrary, n_peptides: int, n_trials: int, **told: obje
             decoys=decoys,
             trials=n_trials,
             accepted=int(accepted.sum()),
-            found_of_right=round(found.mean(), 3),
+            found_of_right=round(recovered.mean(), 3),
             trials_with_matches=round((accepted > 0).mean(), 3),
             false_share=round(shares.mean(), 4),
             two_errors=round(error, 4),
             decoy_ratio=round(ratios.mean(), 2),
-            **told,
+            **about,
         )
 
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: printing figures, finding the data, and saying when there is no GPU."""
+"""Functions shared by benchmarks: printing figures, finding the data, and reporting a missing GPU."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Time and memory of whole commands as their input grows: one JSON line a size, kept in `results/growth.jsonl` with ``--keep``.
+"""Time and memory of whole commands as their input grows: one JSON line a size, added to `results/growth.jsonl` with ``--keep``.
 
     python -m benchmarks.growth identify --data FOLDER [--sizes 22690 226900 1000000] [--threads 2] [--device cpu]
     python -m benchmarks.growth cluster --data FOLDER [--sizes 300000 3000000]
@@ -14,9 +14,9 @@ cluster
 reads
     simulated reads of 150 bases (2 % errors, up to two gaps) of S. aureus NCTC 8325, to SAM.
 
-A process of its own does each, with its kernels compiled and its indexes kept by a small run before. `seconds` and `processor_seconds` of
-the process, `microseconds_each`, `peak_megabytes` as the system tells (what is mapped from files and was looked at counts), `steps` as the
-run tells them. On Linux ``taskset -c 0,1`` before the command leaves it two cores of many.
+Each is a separate process; a small run before it compiles kernels and stores indexes. `seconds` and `processor_seconds` of the process,
+`microseconds_each`, `peak_megabytes` as reported by the system (including accessed pages of mapped files), `steps` as reported by the run.
+On Linux ``taskset -c 0,1`` before the command limits it to two cores.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def write_copies(source: Path, out: Path, n: int) -> None:
 
 
 def measured(command: list[str]) -> dict[str, Any]:
-    """What a process of the program takes."""
+    """Return the time and memory of a process of the program."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), os.environ.get("PYTHONPATH", "")])}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     began = time.perf_counter()
@@ -93,47 +93,47 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, help="where the files are written")
     parser.add_argument("--keep", action="store_true", help=f"add the lines to {RESULTS.name}")
     parser.add_argument("--remark", default="", help="what else is to be known of the figures")
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="proteoscope-growth-", dir=asked.scratch) as scratch:
-        for number, size in enumerate((2_269, *(asked.sizes or SIZES[asked.what]))):
-            line = _one(asked, Path(scratch), size)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="proteoscope-growth-", dir=options.scratch) as scratch:
+        for number, size in enumerate((2_269, *(options.sizes or SIZES[options.what]))):
+            line = _one(options, Path(scratch), size)
             if number == 0:
                 continue  # it compiled, and made the index
-            known = {
-                "figure": f"growth of {asked.what}",
+            about = {
+                "figure": f"growth of {options.what}",
                 "version": VERSION,
                 "date": str(date.today()),
                 "items": size,
-                "threads": asked.threads,
-                "device": asked.device,
+                "threads": options.threads,
+                "device": options.device,
                 "processor": processor().description,
             }
-            line = {**line, "microseconds_each": round(line["seconds"] / size * 1e6, 1), "remark": asked.remark}
-            emit(known, **line)
-            if asked.keep:
+            line = {**line, "microseconds_each": round(line["seconds"] / size * 1e6, 1), "remark": options.remark}
+            emit(about, **line)
+            if options.keep:
                 with RESULTS.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(known | line) + "\n")
+                    file.write(json.dumps(about | line) + "\n")
 
 
-def _one(asked: argparse.Namespace, folder: Path, size: int) -> dict[str, Any]:
+def _one(options: argparse.Namespace, folder: Path, size: int) -> dict[str, Any]:
     """The figures of one size."""
-    source, project = folder / ("input.fastq" if asked.what == "reads" else "input.mgf"), folder / f"project-{size}"
+    source, project = folder / ("input.fastq" if options.what == "reads" else "input.mgf"), folder / f"project-{size}"
     database = folder / "genome.fasta"
-    if asked.what == "reads":
-        database.write_bytes((asked.data / "dna" / GENOME).read_bytes())
+    if options.what == "reads":
+        database.write_bytes((options.data / "dna" / GENOME).read_bytes())
         write_reads(source, genome_of(database), size)
         command = ["reads", str(database), str(source), "--out", str(folder / "out.sam"), "--mode", "within", "--project", str(project)]
     else:
-        write_copies(existing(asked.data / "spectra" / "bench_hires_2269.mgf"), source, size)
-        command = [asked.what, str(source), "--out", str(project)]
-    if asked.what == "identify":
-        command += ["--database", str(existing(asked.data / "proteomes" / "combo.fasta")), "--preset", "high-resolution"]
+        write_copies(existing(options.data / "spectra" / "bench_hires_2269.mgf"), source, size)
+        command = [options.what, str(source), "--out", str(project)]
+    if options.what == "identify":
+        command += ["--database", str(existing(options.data / "proteomes" / "combo.fasta")), "--preset", "high-resolution"]
     megabytes = round(source.stat().st_size / 1e6)
-    found = measured([*command, "--threads", str(asked.threads), "--device", asked.device])
+    measurement = measured([*command, "--threads", str(options.threads), "--device", options.device])
     record = json.loads((project / "run.json").read_text()) if (project / "run.json").exists() else {}
     source.unlink()
     steps = {name: round(step["seconds"], 2) for name, step in record.get("steps", {}).items()}
-    return {"input_megabytes": megabytes, **found, "steps": steps, "counts": record.get("counts", {})}
+    return {"input_megabytes": megabytes, **measurement, "steps": steps, "counts": record.get("counts", {})}
 
 
 if __name__ == "__main__":

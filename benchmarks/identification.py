@@ -1,4 +1,4 @@
-"""Identification measured beside Comet, X!Tandem and Sage's core, in one run on one machine.
+"""Identification compared with Comet, X!Tandem and Sage's core, in one run on one machine.
 
     bash tests/peers/install.sh
     .venv/bin/python -m benchmarks.identification --data FOLDER [DATASET ...] > figures.jsonl
@@ -14,8 +14,8 @@ entrapment
     foreign peptides among the accepted matches of a search that holds the proteomes of organisms that are not in the sample: their share,
     which is a lower bound of the false share, and the share corrected for the sizes of the two parts of the database.
 
-The kernels are compiled once before, on the smallest dataset. Proteoscope searches each dataset twice: without an index, then with the one
-it kept.
+The kernels are compiled once before, on the smallest dataset. Proteoscope searches each dataset twice: without an index, then with the
+stored one.
 """
 
 from __future__ import annotations
@@ -43,22 +43,22 @@ def emit(figure: str, **values: Any) -> None:
 
 def emit_search(dataset: Dataset, search: Search, **more: Any) -> list[Match]:
     """Print what a search found and cost; returns what it accepts at 1 %."""
-    found = accepted(search.matches)
-    values: dict[str, Any] = {"psms": len(found), "peptides": len({match.peptide for match in found})}
+    matches = accepted(search.matches)
+    values: dict[str, Any] = {"psms": len(matches), "peptides": len({match.peptide for match in matches})}
     if any(match.raw_score != match.score for match in search.matches):
         raw = accepted(search.matches, raw=True)
         values |= {"psms_raw_score": len(raw), "peptides_raw_score": len({match.peptide for match in raw})}
     values |= {"seconds": round(search.seconds, 2), "peak_megabytes": round(search.peak_megabytes)}
     emit("search", dataset=dataset.name, program=search.program, version=search.version, **values, **more)
-    return found
+    return matches
 
 
-def emit_comparisons(dataset: Dataset, found: dict[str, list[Match]], data: Path) -> None:
+def emit_comparisons(dataset: Dataset, matches_of: dict[str, list[Match]], data: Path) -> None:
     """Print how far the programs agree and, for an entrapment search, how many foreign peptides each accepts."""
-    groups = [*combinations(found, 2), tuple(found)] if len(found) > 2 else [tuple(found)]
+    groups = [*combinations(matches_of, 2), tuple(matches_of)] if len(matches_of) > 2 else [tuple(matches_of)]
     for programs in groups:
         if len(programs) > 1:
-            same, common = agreement(*(found[program] for program in programs))
+            same, common = agreement(*(matches_of[program] for program in programs))
             emit(
                 "agreement",
                 dataset=dataset.name,
@@ -70,7 +70,7 @@ def emit_comparisons(dataset: Dataset, found: dict[str, list[Match]], data: Path
     if dataset.proteome:
         fastas = (read_fasta(data / name) for name in (dataset.proteome, dataset.database, EIGHTEEN_PROTEINS))
         proteome, database, eighteen_proteins = fastas
-        for program, matches in found.items():
+        for program, matches in matches_of.items():
             result = entrapment(matches, proteome, database, eighteen_proteins)
             emit(
                 "entrapment",
@@ -94,9 +94,11 @@ def main() -> int:
     parser.add_argument("--programs", nargs="+", choices=["proteoscope", *PEERS], default=["proteoscope", *PEERS])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--device", default="cpu", help="where Proteoscope computes")
-    parser.add_argument("--isotope-errors", type=int, choices=range(4), default=1, help="precursors may be off by 0 to so many isotopes")
-    parser.add_argument("--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope besides the preset")
-    parser.add_argument("--refresh", action="store_true", help="run the peers again, also where their results are kept")
+    parser.add_argument("--isotope-errors", type=int, choices=range(4), default=1, help="maximum isotope error of precursors")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=VALUE", help="a parameter of Proteoscope in addition to the preset"
+    )
+    parser.add_argument("--refresh", action="store_true", help="run the peers again even if their results are cached")
     arguments = parser.parse_args()
     unknown = set(arguments.datasets) - set(DATASETS)
     if unknown:
@@ -115,12 +117,12 @@ def main() -> int:
             run_proteoscope(DATASETS[WARM_UP], data, Path(scratch) / "warm-up", **options)
         for name in arguments.datasets or DATASETS:
             dataset = DATASETS[name]
-            found: dict[str, list[Match]] = {}
+            matches_of: dict[str, list[Match]] = {}
             if ours:
                 project = Path(scratch) / name
                 for index in ("built", "kept"):
                     search = run_proteoscope(dataset, data, project, **options)
-                    found["proteoscope"] = emit_search(dataset, search, index=index, steps=search.details.get("steps"))
+                    matches_of["proteoscope"] = emit_search(dataset, search, index=index, steps=search.details.get("steps"))
             for program in PEERS:
                 if program in arguments.programs and program in dataset.peers:
                     peer = run_peer(
@@ -131,8 +133,8 @@ def main() -> int:
                         isotope_errors=arguments.isotope_errors,
                         refresh=arguments.refresh,
                     )
-                    found[program] = emit_search(dataset, peer, **peer.details)
-            emit_comparisons(dataset, found, data)
+                    matches_of[program] = emit_search(dataset, peer, **peer.details)
+            emit_comparisons(dataset, matches_of, data)
     return 0
 
 

@@ -1,9 +1,9 @@
-"""How long an import of many matches takes, and what memory: tables and XML of 100,000 PSMs that are made for it.
+"""Time and memory of the import of many matches: tables and XML with 100,000 synthetic PSMs.
 
     python -m benchmarks.importing --out results.jsonl [--psms 100000] [--formats sage pepxml]
 
-Spectra, a database and results are made of random peptides; each import is a process of its own, of which wall seconds and peak memory are
-measured. Asked for are 20 s for tables and 60 s for XML, on two cores, within 1 GB.
+Spectra, a database and results are made of random peptides; each import is a separate process whose wall seconds and peak memory are
+measured. The targets are 20 s for tables and 60 s for XML, on two cores, within 1 GB.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ PEAKS = 40
 
 
 def made(n: int) -> list[Truth]:
-    """So many matches: random tryptic peptides, a third with a modification, a tenth decoys."""
+    """Return `n` matches: random tryptic peptides, a third with a modification, a tenth decoys."""
     chance = random.Random(7)
     matches = []
     for scan in range(1, n + 1):
         sequence = "".join(chance.choices("ADEFGHILMNPQSTVWYC", k=chance.randint(7, 20))) + chance.choice("KR")
-        sites = [i for i, letter in enumerate(sequence, 1) if letter == "M"][:1]
+        sites = [i for i, residue in enumerate(sequence, 1) if residue == "M"][:1]
         modifications = tuple((i, "Oxidation") for i in sites)
         is_decoy = chance.random() < 0.1
         protein = f"{'DECOY_' if is_decoy else ''}P{scan // 20}"
@@ -45,14 +45,16 @@ def write_inputs(matches: list[Truth], folder: Path) -> None:
     """The spectra, each with some peaks, and the proteins."""
     chance = random.Random(8)
     with (folder / "run.mgf").open("w") as file:
-        for one in matches:
+        for match in matches:
             mz = sorted(chance.uniform(100, 1500) for _ in range(PEAKS))
-            file.write(f"BEGIN IONS\nTITLE=run.{one.scan}.{one.scan}.{one.charge}\nSCANS={one.scan}\nRTINSECONDS={one.scan / 10}\n")
-            file.write(f"PEPMASS={one.mz:.5f}\nCHARGE={one.charge}+\n")
+            file.write(
+                f"BEGIN IONS\nTITLE=run.{match.scan}.{match.scan}.{match.charge}\nSCANS={match.scan}\nRTINSECONDS={match.scan / 10}\n"
+            )
+            file.write(f"PEPMASS={match.mz:.5f}\nCHARGE={match.charge}+\n")
             file.write("".join(f"{value:.4f} {chance.randint(1, 10000)}\n" for value in mz) + "END IONS\n")
     proteins: dict[str, str] = {}
-    for one in matches:
-        proteins[one.proteins[0]] = proteins.get(one.proteins[0], "") + one.sequence
+    for match in matches:
+        proteins[match.proteins[0]] = proteins.get(match.proteins[0], "") + match.sequence
     (folder / "proteins.fasta").write_text("".join(f">{name}\n{sequence}\n" for name, sequence in proteins.items()))
 
 
@@ -86,7 +88,7 @@ def measured(results: Path, folder: Path) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--psms", type=int, default=100_000)
     parser.add_argument("--formats", nargs="*", default=list(FORMATS), choices=list(FORMATS))
@@ -100,8 +102,8 @@ def main() -> None:
         write_inputs(matches, folder)
         for format in options.formats:
             results = small_results.write_results(format, folder)
-            found = {"format": format, "kind": "xml" if format in XML else "table", "psms": len(matches), "bytes": results.stat().st_size}
-            lines.append({**found, **measured(results, folder)})
+            about = {"format": format, "kind": "xml" if format in XML else "table", "psms": len(matches), "bytes": results.stat().st_size}
+            lines.append({**about, **measured(results, folder)})
             print(json.dumps(lines[-1]), flush=True)
     if options.out is not None:
         options.out.write_text("".join(f"{json.dumps(line)}\n" for line in lines))

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 OUTPUT = Path(__file__).resolve().parents[1] / "resources" / "fragmentation" / "intensities.npz"
-LETTERS = "ACDEFGHIKMNPQRSTVWY"  # with L as I; codes count from 1, and 0 is no residue
+RESIDUES = "ACDEFGHIKMNPQRSTVWY"  # with L as I; codes count from 1; 0 is padding
 SHORTEST, LONGEST = 7, 45
 CHARGES, SHARE_OF_CHARGES = (1, 2, 3, 4, 5), (0.04, 0.5, 0.32, 0.11, 0.03)
 FLOOR = 0.001
@@ -42,33 +42,33 @@ HELD_OUT = 10
 
 
 def read_proteins(folder: Path) -> list[str]:
-    """Sequences of the letters that MS2PIP knows, the longest ones cut."""
-    found: dict[str, None] = {}
+    """Return sequences of the residues that MS2PIP supports, with the longest truncated."""
+    peptides: dict[str, None] = {}
     for path in sorted(folder.glob("*.fasta")):
         for entry in path.read_text(errors="replace").split(">")[1:]:
             sequence = "".join(entry.split("\n")[1:]).strip().upper().replace("L", "I").rstrip("*")
-            if len(sequence) >= SHORTEST and set(sequence) <= set(LETTERS):
-                found[sequence] = None
-    return list(found)
+            if len(sequence) >= SHORTEST and set(sequence) <= set(RESIDUES):
+                peptides[sequence] = None
+    return list(peptides)
 
 
 def drawn_peptides(proteins: list[str], n: int, generator: np.random.Generator) -> list[str]:
     """`n` distinct peptides of these proteins."""
-    found: dict[str, None] = {}
-    while len(found) < n:
+    peptides: dict[str, None] = {}
+    while len(peptides) < n:
         protein = proteins[generator.integers(len(proteins))]
         if generator.random() < 0.1:
             length = int(generator.integers(SHORTEST, 26))
             begin = int(generator.integers(0, max(1, len(protein) - length)))
             peptide = protein[begin : begin + length]
         else:
-            ends = [0, *(one.end() for one in re.finditer("[KR](?!P)", protein)), len(protein)]
+            ends = [0, *(match.end() for match in re.finditer("[KR](?!P)", protein)), len(protein)]
             first = int(generator.integers(len(ends) - 1))
             missed = int(generator.choice(3, p=(0.65, 0.25, 0.1)))
             peptide = protein[ends[first] : ends[min(first + 1 + missed, len(ends) - 1)]]
         if SHORTEST <= len(peptide) <= LONGEST:
-            found[peptide] = None
-    return list(found)
+            peptides[peptide] = None
+    return list(peptides)
 
 
 def teach(folder: Path, n: int, out: Path, processes: int) -> None:
@@ -87,14 +87,17 @@ def teach(folder: Path, n: int, out: Path, processes: int) -> None:
     ]
     begun = time.time()
     psms = PSMList(psm_list=[PSM(peptidoform=f"{peptide}/{z}", spectrum_id=i) for i, (peptide, z) in enumerate(rows)])
-    results = {int(one.psm.spectrum_id): one for one in predict_batch(psms, model="HCDch2", processes=processes)}
+    results = {int(prediction.psm.spectrum_id): prediction for prediction in predict_batch(psms, model="HCDch2", processes=processes)}
     columns = []
     for i in range(len(rows)):
         of = {name.lower(): np.asarray(values, np.float32) for name, values in results[i].predicted_intensity.items()}
         # The ions of the C-terminus are counted from there; here a row is a bond, counted from the N-terminus.
         columns.append(np.stack([of["b"], of["b2"], of["y"][::-1], of["y2"][::-1]], axis=1))
     np.savez_compressed(
-        out, peptide=np.array([one for one, _ in rows]), charge=np.array([z for _, z in rows], np.int8), intensity=np.concatenate(columns)
+        out,
+        peptide=np.array([peptide for peptide, _ in rows]),
+        charge=np.array([z for _, z in rows], np.int8),
+        intensity=np.concatenate(columns),
     )
     print(f"{len(rows)} predictions for {len(peptides)} peptides in {time.time() - begun:.0f} s")
 
@@ -103,22 +106,22 @@ def teach(folder: Path, n: int, out: Path, processes: int) -> None:
 
 
 def inputs_of(peptide: str, charge: int) -> tuple[np.ndarray, np.ndarray]:
-    """Of each bond the rows of the first layer's tables, (bonds, tables), and its other inputs, (bonds, 2 residues' counts and 2)."""
-    codes = np.array([LETTERS.index(letter) + 1 for letter in peptide])
-    n, letters = len(codes), len(LETTERS) + 1
+    """Return rows of the first layer's tables for each bond, (bonds, tables), and its other inputs (bonds, 2 residues' counts and 2)."""
+    codes = np.array([RESIDUES.index(residue) + 1 for residue in peptide])
+    n, n_codes = len(codes), len(RESIDUES) + 1
     padded = np.concatenate((np.zeros(AROUND, int), codes, np.zeros(AROUND, int)))
     left = np.arange(1, n)  # residues before the bond
     tables, first = [], 0
     for offset in range(-AROUND, AROUND):
         tables.append(first + padded[AROUND + left + offset])
-        first += letters
+        first += n_codes
     for end in (*range(ENDS), *range(-ENDS, 0)):
         tables.append(np.full(n - 1, first + codes[end]))
-        first += letters
+        first += n_codes
     z = min(charge, MAXIMUM_CHARGE) - 1
-    is_basic = np.isin(codes, [LETTERS.index(letter) + 1 for letter in "HKR"])
+    is_basic = np.isin(codes, [RESIDUES.index(residue) + 1 for residue in "HKR"])
     before = np.cumsum(is_basic)[:-1]
-    behind = is_basic.sum() - before
+    after = is_basic.sum() - before
     tables.append(first + np.minimum(left, LENGTHS) - 1)
     first += LENGTHS
     tables.append(first + np.minimum(n - left, LENGTHS) - 1)
@@ -126,16 +129,16 @@ def inputs_of(peptide: str, charge: int) -> tuple[np.ndarray, np.ndarray]:
     tables.append(np.full(n - 1, first + z * BASIC + min(int(is_basic.sum()), BASIC - 1)))
     first += MAXIMUM_CHARGE * BASIC
     most = BASIC_AROUND - 1
-    tables.append(first + (z * BASIC_AROUND + np.minimum(before, most)) * BASIC_AROUND + np.minimum(behind, most))
-    one_hot = np.zeros((n, len(LETTERS)))
+    tables.append(first + (z * BASIC_AROUND + np.minimum(before, most)) * BASIC_AROUND + np.minimum(after, most))
+    one_hot = np.zeros((n, len(RESIDUES)))
     one_hot[np.arange(n), codes - 1] = 1
     counts = np.cumsum(one_hot, axis=0)[:-1]
     others = np.column_stack((counts, one_hot.sum(axis=0) - counts, left / n, np.full(n - 1, n / 50)))
     return np.stack(tables, axis=1), others
 
 
-N_TABLE_ROWS = (2 * AROUND + 2 * ENDS) * (len(LETTERS) + 1) + 2 * LENGTHS + MAXIMUM_CHARGE * (BASIC + BASIC_AROUND**2)
-N_OTHERS = 2 * len(LETTERS) + 2
+N_TABLE_ROWS = (2 * AROUND + 2 * ENDS) * (len(RESIDUES) + 1) + 2 * LENGTHS + MAXIMUM_CHARGE * (BASIC + BASIC_AROUND**2)
+N_OTHERS = 2 * len(RESIDUES) + 2
 
 
 def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
@@ -149,14 +152,14 @@ def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
     with np.load(predictions) as file:
         peptides, charges, target = file["peptide"].tolist(), file["charge"].astype(int), torch.from_numpy(file["intensity"])
     made = [inputs_of(peptide, z) for peptide, z in zip(peptides, charges.tolist(), strict=True)]
-    tables = torch.from_numpy(np.concatenate([one for one, _ in made]).astype(np.int32))
-    others = torch.from_numpy(np.concatenate([one for _, one in made]).astype(np.float32))
-    lengths = np.array([len(one) for one, _ in made])
+    tables = torch.from_numpy(np.concatenate([tables for tables, _ in made]).astype(np.int32))
+    others = torch.from_numpy(np.concatenate([others for _, others in made]).astype(np.float32))
+    lengths = np.array([len(tables) for tables, _ in made])
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     distinct, number = np.unique(peptides, return_inverse=True)
     held = np.isin(number, generator.permutation(len(distinct))[: len(distinct) // HELD_OUT])
     doubly = torch.from_numpy(np.repeat(charges >= 3, lengths))
-    asked = torch.stack([torch.ones(len(doubly), dtype=torch.bool), doubly] * 2, dim=1)
+    is_predicted = torch.stack([torch.ones(len(doubly), dtype=torch.bool), doubly] * 2, dim=1)
 
     class Network(nn.Module):
         def __init__(self) -> None:
@@ -172,13 +175,13 @@ def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
             return self.out(torch.relu(self.second(first)))
 
     network = Network()
-    print(f"{sum(one.numel() for one in network.parameters())} weights, {len(distinct)} peptides, {len(target)} bonds")
+    print(f"{sum(weights.numel() for weights in network.parameters())} weights, {len(distinct)} peptides, {len(target)} bonds")
 
     def roots(logarithm: torch.Tensor) -> torch.Tensor:
         return torch.sqrt(torch.relu(torch.exp2(logarithm) - FLOOR) + 1e-7)
 
     def cosines(rows: torch.Tensor, owner: torch.Tensor, n: int, predicted: torch.Tensor) -> torch.Tensor:
-        a, b = roots(predicted) * asked[rows], roots(target[rows]) * asked[rows]
+        a, b = roots(predicted) * is_predicted[rows], roots(target[rows]) * is_predicted[rows]
         sums = torch.zeros(n, 3).index_add(0, owner, torch.stack([(a * b).sum(1), (a * a).sum(1), (b * b).sum(1)], dim=1))
         return sums[:, 0] / torch.sqrt(sums[:, 1] * sums[:, 2])
 
@@ -197,7 +200,7 @@ def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
         for begin in range(0, len(order), size):
             rows, owner = batch(order[begin : begin + size])
             predicted = network(rows)
-            difference = (predicted - target[rows])[asked[rows]]
+            difference = (predicted - target[rows])[is_predicted[rows]]
             loss = (1 - cosines(rows, owner, int(owner[-1]) + 1, predicted)).mean() + 0.01 * (difference**2).mean()
             optimiser.zero_grad()
             loss.backward()
@@ -208,7 +211,7 @@ def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
                 rows, owner = batch(tested)
                 predicted = network(rows)
                 cosine = cosines(rows, owner, len(tested), predicted).numpy()
-                error = float(((predicted - target[rows])[asked[rows]] ** 2).mean().sqrt())
+                error = float(((predicted - target[rows])[is_predicted[rows]] ** 2).mean().sqrt())
             by_charge = " ".join(f"{z}+ {np.median(cosine[charges[tested] == z]):.3f}" for z in CHARGES)
             print(
                 f"epoch {epoch + 1}: held out, cosine median {np.median(cosine):.4f}, tenth {np.quantile(cosine, 0.1):.4f}, {by_charge};"
@@ -231,7 +234,7 @@ def train(predictions: Path, epochs: int, out: Path, threads: int) -> None:
 
 
 def main() -> None:
-    """Do what the command line asks."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = parser.add_subparsers(dest="part", required=True)
     teaching = parts.add_parser("teach")
@@ -244,11 +247,11 @@ def main() -> None:
     training.add_argument("--epochs", type=int, default=100)
     training.add_argument("--threads", type=int, default=1)
     training.add_argument("--out", type=Path, default=OUTPUT)
-    asked = parser.parse_args()
-    if asked.part == "teach":
-        teach(asked.proteomes, asked.peptides, asked.out, asked.processes)
+    options = parser.parse_args()
+    if options.part == "teach":
+        teach(options.proteomes, options.peptides, options.out, options.processes)
     else:
-        train(asked.predictions, asked.epochs, asked.out, asked.threads)
+        train(options.predictions, options.epochs, options.out, options.threads)
 
 
 if __name__ == "__main__":

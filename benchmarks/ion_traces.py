@@ -1,8 +1,8 @@
-"""How fast ion traces are followed, on the processor and on a card, and whether both find the same: one JSON line for each figure.
+"""Speed of ion traces on the CPU and on a GPU, and whether both are identical: one JSON line for each figure.
 
     python -m benchmarks.ion_traces [--peaks 1000000] [--ions 20000] [--threads 2] [--repeats 5] [--gpu]
 
-A made run of an hour with so many MS1 peaks, and so many ions of three isotopes each, cut out for two minutes around them. `seconds` are of
+A synthetic run of an hour with MS1 peaks and ions of three isotopes each, extracted for two minutes around them. `seconds` are of
 `proteoscope.engine.quantification.ion_traces.measured_traces`, with sorting, all transfers and the measurement of each trace; `cutting_s`
 of the kernel with its transfers. All are the best of the repeats, after one that compiles; `same` compares bytes with one thread of the
 processor.
@@ -73,13 +73,13 @@ def figure(about: dict[str, Any], surveys: Ms1Spectra, query: TraceQuery, resour
     try:
         for _ in range(repeats + 1):
             spent[0], began = 0.0, time.perf_counter()
-            found = measured_traces(surveys, query, QuantificationParameters(), resources)
+            measured = measured_traces(surveys, query, QuantificationParameters(), resources)
             seconds.append(time.perf_counter() - began)
             cutting.append(spent[0])
     finally:
         ion_traces._extract = extract
-    n_found = int((found[:, 0] > 0).sum())
-    is_same = found.tobytes() == np.asarray(expected).tobytes()
+    n_found = int((measured[:, 0] > 0).sum())
+    is_same = measured.tobytes() == np.asarray(expected).tobytes()
     emit(
         about,
         seconds=round(min(seconds[1:]), 4),

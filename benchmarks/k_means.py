@@ -1,13 +1,13 @@
-"""k-means on the processor beside scikit-learn's: one JSON line for each figure.
+"""k-means on the CPU compared with scikit-learn: one JSON line for each figure.
 
     python -m benchmarks.k_means --data FOLDER [--spectra 38252] [--centroids 3226] [--rounds 100] [--pairs 3] [--threads N]
 
 FOLDER is the unpacked test data: the spectra of FOLDER/clustering/massbank_esi_ms2.mgf, their square roots of intensities in 10,800 bins
 from 50 to 2,000 thomson, the whole scaled to the length of 1,024 and rounded; where there are too few spectra, they come again. The first
 centroids are the same spectra, chosen at random, for both; scikit-learn gets the same whole numbers as CSR in float64, `algorithm="lloyd"`,
-no tolerance. Both do so many rounds, or stop when no label changes. Then points: uniform, of 2, 8 and 34 dimensions.
+no tolerance. Both do the same number of rounds, or stop when no label changes. Then points: uniform, of 2, 8 and 34 dimensions.
 
-`seconds` is the median of the pairs, which take turns; `inertia` is told in units of scikit-learn's.
+`seconds` is the median of the pairs, which take turns; `inertia` is in units of scikit-learn's.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def spectrum_vectors(folder: Path, n: int) -> VectorArrays:
 
 
 def seeded(data: Vectors, k: int) -> Any:
-    """So many of the vectors, at random, as centroids; no two that are the same."""
+    """Return k random, distinct vectors as centroids."""
     offsets, bins = data.vectors.offsets, data.vectors.bins
     first: dict[bytes, int] = {}
     for item, (begin, end) in enumerate(pairwise(offsets.tolist())):
@@ -123,20 +123,20 @@ def compare(about: dict[str, Any], pairs: int, ours: Any, values: Any, centroids
     from threadpoolctl import threadpool_limits
 
     mine, its = list[float](), list[float]()
-    found: Clusters | None = None
+    clusters: Clusters | None = None
     for _ in range(pairs):
         began = time.perf_counter()
-        found = ours()
+        clusters = ours()
         mine.append(time.perf_counter() - began)
         began = time.perf_counter()
         with warnings.catch_warnings(), threadpool_limits(about["threads"]):
             warnings.simplefilter("ignore")
             theirs = KMeans(len(centroids), init=centroids, n_init=1, max_iter=about["rounds"], tol=0.0, algorithm="lloyd").fit(values)
         its.append(time.perf_counter() - began)
-    assert found is not None
-    means = dense(found.centroids, BINS) if isinstance(found.centroids, VectorSums) else found.centroids
-    told = {"pairs": pairs, "inertia": round(inertia(values, found.labels, means) / theirs.inertia_, 6)}
-    emit(about, program="proteoscope", seconds=round(float(np.median(mine)), 2), rounds_done=found.rounds, **told)
+    assert clusters is not None
+    means = dense(clusters.centroids, BINS) if isinstance(clusters.centroids, VectorSums) else clusters.centroids
+    figures = {"pairs": pairs, "inertia": round(inertia(values, clusters.labels, means) / theirs.inertia_, 6)}
+    emit(about, program="proteoscope", seconds=round(float(np.median(mine)), 2), rounds_done=clusters.rounds, **figures)
     emit(about, program="scikit-learn", seconds=round(float(np.median(its)), 2), rounds_done=int(theirs.n_iter_), pairs=pairs)
 
 

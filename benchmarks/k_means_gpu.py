@@ -1,13 +1,13 @@
-"""How fast k-means is on a card, step by step, on several, and whether they find what the processor finds: one JSON line for each figure.
+"""Speed of k-means on one and several GPUs, by step, and whether results equal the CPU's: one JSON line for each figure.
 
-    python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--cards 1 2]
+    python -m benchmarks.k_means_gpu [--data FOLDER | --vectors FILE.npz] [--points 4000000] [--rounds 50] [--repeats 5] [--GPUs 1 2]
 
 Points are uniform numbers of 30 bits: 4 million of 8 dimensions with 400 centroids, and others of 2, 8, 16 and 34. `opening_s` brings
-them to the card; `seconds` are of all rounds with the answers on the host, `with_opening_s` of both. Then the spectra of FOLDER, as in
+them to the GPU; `seconds` are of all rounds with the answers on the host, `with_opening_s` of both. Then the spectra of FOLDER, as in
 k_means.py (or `offsets`, `bins`, `weights` of FILE, below 10,800): 38,252 with 3,226 centroids and 100 rounds, by
-`proteoscope.engine.clustering.k_means` with all that it does, transfers included. With `--cards 1 2` the same on the first two cards. All
+`proteoscope.engine.clustering.k_means` with all that it does, transfers included. With `--cards 1 2` the same on the first two GPUs. All
 are the best of the repeats, after one that compiles; `kernels_ms` is the time of each kernel in all rounds by the device's clock, apart.
-`same` compares labels and sums with the processor's: of all rounds for spectra, of two for points, and with those of the fewest cards where
+`same` compares labels and sums with the CPU's: of all rounds for spectra, of two for points, and with those of the fewest GPUs where
 there are several.
 """
 
@@ -64,10 +64,10 @@ def main() -> None:
     for n_cards in options.cards:
         if n_cards > len(numbers):
             continue
-        own = about | {"cards": n_cards}
+        about_cards = about | {"cards": n_cards}
         data = Points(values)
         whole(
-            own | {"items": "points, by the engine", "n": options.points, "d": 8, "k": 400},
+            about_cards | {"items": "points, by the engine", "n": options.points, "d": 8, "k": 400},
             data,
             values[:400],
             options,
@@ -78,38 +78,38 @@ def main() -> None:
             spectra = Vectors(vectors, BINS)
             given = seeded(spectra, 3_226)
             size = {"items": "spectra", "n": len(spectra), "elements": len(vectors.bins), "bins": BINS, "k": 3_226}
-            whole(own | size, spectra, given, options, numbers[:n_cards], first)
+            whole(about_cards | size, spectra, given, options, numbers[:n_cards], first)
 
 
 def points(about: dict[str, Any], repeats: int) -> None:
-    """Points by the card's class alone."""
+    """Points by the GPU's class alone."""
     n, d, k, rounds = (about[name] for name in ("n", "d", "k", "rounds"))
     values = np.random.default_rng(d).integers(0, 1 << 30, (n, d), dtype=np.int32)
     given, device = values[:k].astype(np.float64), card(0)
-    opening, seconds, found = list[float](), list[float](), list[tuple[Any, Rounds]]()
+    opening, seconds, results = list[float](), list[float](), list[tuple[Any, Rounds]]()
     for _ in range(repeats + 1):
         began = time.perf_counter()
         means = PointMeans(device, values)
         opened = time.perf_counter()
-        found.append(iterated(means, given, n, rounds))
+        results.append(iterated(means, given, n, rounds))
         seconds.append(time.perf_counter() - opened)
         opening.append(opened - began)
         del means
     timed = TimedCard(0)
     iterated(PointMeans(timed, values), given, n, rounds)
-    kernels = {name: round(one * 1e3, 2) for name, one in timed.kernel_seconds().items()}
+    kernels = {name: round(value * 1e3, 2) for name, value in timed.kernel_seconds().items()}
     some = values[: min(n, 200_000)]
-    two = [iterated(means_on(one, some), given, len(some), 2) for one in (Processor(available_threads()), device)]
+    two = [iterated(means_on(used_device, some), given, len(some), 2) for used_device in (Processor(available_threads()), device)]
     is_same = np.array_equal(two[0][0], two[1][0]) and np.array_equal(two[0][1].sums.sums, two[1][1].sums.sums)
     emit(
         about,
-        rounds_done=found[0][1].n,
+        rounds_done=results[0][1].n,
         opening_s=round(min(opening[1:]), 4),
         seconds=round(min(seconds[1:]), 4),
         with_opening_s=round(min(a + b for a, b in zip(opening[1:], seconds[1:], strict=True)), 4),
         first_s=round(seconds[0], 3),
         kernels_ms=kernels,
-        tera_operations_s=round(n * k * d * found[0][1].n / min(seconds[1:]) / 1e12, 2),
+        tera_operations_s=round(n * k * d * results[0][1].n / min(seconds[1:]) / 1e12, 2),
         same=bool(is_same),
     )
 
@@ -117,26 +117,26 @@ def points(about: dict[str, Any], repeats: int) -> None:
 def whole(about: dict[str, Any], data: Points | Vectors, given: Any, options: Any, numbers: list[int], first: dict[str, Clusters]) -> None:
     """By the engine, with sessions and all transfers."""
     rounds = options.rounds if isinstance(data, Points) else 100
-    seconds, found = list[float](), list[Clusters]()
+    seconds, results = list[float](), list[Clusters]()
     for _ in range(options.repeats + 1):
         began = time.perf_counter()
-        found.append(k_means(Executor(Resources(available_threads(), [card(number) for number in numbers])), data, given, rounds=rounds))
+        results.append(k_means(Executor(Resources(available_threads(), [card(number) for number in numbers])), data, given, rounds=rounds))
         seconds.append(time.perf_counter() - began)
     if about["items"] not in first and isinstance(data, Vectors):
         began = time.perf_counter()
         first[about["items"]] = k_means(Executor(Resources(available_threads())), data, given, rounds=rounds)
         about["processor_s"] = round(time.perf_counter() - began, 2)
-    expected = first.setdefault(about["items"], found[0])
-    is_same = np.array_equal(found[-1].labels, expected.labels)
-    is_same &= all(np.array_equal(one, other) for one, other in zip(found[-1].sums, expected.sums, strict=True))
+    expected = first.setdefault(about["items"], results[0])
+    is_same = np.array_equal(results[-1].labels, expected.labels)
+    is_same &= all(np.array_equal(sums, other) for sums, other in zip(results[-1].sums, expected.sums, strict=True))
     if isinstance(data, Vectors):
         timed = TimedCard(0)
         k_means(Executor(Resources(available_threads(), [timed])), data, given, rounds=rounds)
-        about["kernels_ms"] = {name: round(one * 1e3, 2) for name, one in timed.kernel_seconds().items()}
+        about["kernels_ms"] = {name: round(value * 1e3, 2) for name, value in timed.kernel_seconds().items()}
     emit(
         about,
         rounds=rounds,
-        rounds_done=found[-1].rounds,
+        rounds_done=results[-1].rounds,
         first_s=round(seconds[0], 3),
         seconds=round(min(seconds[1:]), 4),
         same=bool(is_same),

@@ -27,7 +27,7 @@ _NAMES = {SDP: "dot product", KSDP: "kernel dot product", HYPERSCORE: "hyperscor
 
 
 def digest(*arrays: np.ndarray) -> str:
-    """Of all bytes."""
+    """Return a digest of all bytes of arrays."""
     return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()[:16]
 
 
@@ -79,9 +79,13 @@ def main() -> int:
         seconds: dict[str, list[float]] = {}
         for _ in range(arguments.repeats):
             assert run(card, inputs) == answer
-            for kernel, one in card.kernel_seconds().items():
-                seconds.setdefault(kernel, []).append(one)
-        print(json.dumps({"workload": name, "answer": answer, "seconds": {one: round(median(all_), 6) for one, all_ in seconds.items()}}))
+            for kernel, kernel_seconds in card.kernel_seconds().items():
+                seconds.setdefault(kernel, []).append(kernel_seconds)
+        print(
+            json.dumps(
+                {"workload": name, "answer": answer, "seconds": {kernel: round(median(all_), 6) for kernel, all_ in seconds.items()}}
+            )
+        )
     return 0
 
 

@@ -1,15 +1,15 @@
-"""What searching known modifications at their residues finds, and what of it is false, on spectra of samples.
+"""Accepted and false PSMs of the search for known modifications at their residues, on spectra of samples.
 
     python -m benchmarks.known_modifications --data FOLDER [SET ...] [--seeds N]
 
-A share of the aspartates of each database becomes asparagine that the database knows to be deamidated, which weighs the same: what the
-spectra show is then there with a known modification alone. Beside the proteins stand as many of shuffled peptides, and all have, at random,
-as many annotations per residue as a well-studied proteome: phosphorylation, acetylation and methylation, of which no spectrum shows any.
+A share of the aspartates of each database becomes asparagine that the database knows to be deamidated, which weighs the same: the
+sequences in the spectra are then present only with a known modification. As many proteins of shuffled peptides are added, and all have, at
+random, as many annotations per residue as a well-studied proteome: phosphorylation, acetylation and methylation, which no spectrum shows.
 
 A JSON line for each set, seed and search: PSMs at 1 %, how many of them are false (twice those in shuffled proteins), and PSMs at 1 % of
 measured share. Searches: ``before`` (the aspartates as they were), ``idle`` (the same with the annotations that no spectrum shows),
-``without`` the known modifications, ``known`` with them, and ``variable`` with deamidation of any asparagine instead. Processor seconds,
-with those for the index, stand beside them.
+``without`` the known modifications, ``known`` with them, and ``variable`` with deamidation of any asparagine instead. CPU seconds,
+including those for the index, are added.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as parquet
 
-from benchmarks.entrapment_databases import pieces
+from benchmarks.entrapment_databases import digested
 from benchmarks.entrapment_estimators import at_equal_share
 from benchmarks.figures import emit, existing
 from proteoscope.engine.identification.parameters import IdentificationParameters
@@ -56,7 +56,7 @@ def planted(sequence: str, chance: random.Random, *, is_planted: bool) -> Marked
         name = ""
         if is_planted and residue == "D" and chance.random() < _DEAMIDATED:
             residue, name = "N", _NAMES["N"]
-        elif any(residue in letters and chance.random() < share for letters, share in _AT_RANDOM):
+        elif any(residue in residues and chance.random() < share for residues, share in _AT_RANDOM):
             name = _NAMES[residue]
         marked.append((residue, name))
     return marked
@@ -64,12 +64,12 @@ def planted(sequence: str, chance: random.Random, *, is_planted: bool) -> Marked
 
 def shuffled(marked: Marked, chance: random.Random) -> Marked:
     """The protein with the residues of each tryptic peptide in another order but for the last, and what they carry with them."""
-    found, at = [], 0
-    for piece in pieces("".join(residue for residue, _ in marked)):
-        own = marked[at : at + len(piece)]
-        found += [*chance.sample(own[:-1], len(own) - 1), own[-1]]
-        at += len(piece)
-    return found
+    result, at = [], 0
+    for peptide in digested("".join(residue for residue, _ in marked)):
+        segment = marked[at : at + len(peptide)]
+        result += [*chance.sample(segment[:-1], len(segment) - 1), segment[-1]]
+        at += len(peptide)
+    return result
 
 
 def entry(number: int, prefix: str, marked: Marked) -> str:
@@ -106,19 +106,25 @@ def main() -> None:
     parser.add_argument("sets", nargs="*", default=SETS)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
-    asked = parser.parse_args()
-    for name in asked.sets:
+    options = parser.parse_args()
+    for name in options.sets:
         dataset = DATASETS[name]
-        spectra = [existing(asked.data / one) for one in dataset.spectra]
-        own = list(read_fasta(asked.data / dataset.database).values())
+        spectra = [existing(options.data / path) for path in dataset.spectra]
+        proteins = list(read_fasta(options.data / dataset.database).values())
         base = IdentificationParameters.checked(read_preset("identify", dataset.preset))
-        known = base.changed(known_modifications=True)
+        with_known = base.changed(known_modifications=True)
         variable = base.changed(variable_modifications=(*base.variable_modifications, "Deamidated (N)"))
-        for seed in range(asked.seeds):
+        for seed in range(options.seeds):
             with tempfile.TemporaryDirectory() as folder:
-                for search, parameters in (("before", base), ("idle", known), ("without", base), ("known", known), ("variable", variable)):
+                for search, parameters in (
+                    ("before", base),
+                    ("idle", with_known),
+                    ("without", base),
+                    ("known", with_known),
+                    ("variable", variable),
+                ):
                     chance, text = random.Random(seed), []
-                    for number, sequence in enumerate(own):
+                    for number, sequence in enumerate(proteins):
                         marked = planted(sequence, chance, is_planted=search not in ("before", "idle"))
                         text += [entry(number, "P", marked), entry(number, "T", shuffled(marked, chance))]
                     path = Path(folder) / f"{search}.dat"

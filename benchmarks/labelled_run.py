@@ -140,8 +140,8 @@ def measure(arguments: argparse.Namespace) -> list[dict[str, Any]]:
                 run = sample(spectra, rows, Path(scratch) / "sample.mgf")
             for checkout in arguments.checkout:
                 with tempfile.TemporaryDirectory(dir=scratch) as folder:
-                    found = counts(search(checkout, run, Path(scratch) / "database.fasta", Path(folder)), joined)
-                totals[checkout] = totals.get(checkout, 0) + found
+                    numbers = counts(search(checkout, run, Path(scratch) / "database.fasta", Path(folder)), joined)
+                totals[checkout] = totals.get(checkout, 0) + numbers
     return [record(checkout, total, arguments) for checkout, total in totals.items()]
 
 
@@ -174,12 +174,12 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="where the JSON lines go")
     arguments = parser.parse_args(words)
     records = measure(arguments)
-    for one in records:
-        share = one["false"] / max(one["accepted"], 1)
-        equal = ", ".join(f"{count:g} at {float(at):.0%}" for at, count in one["at_equal_share"].items())
-        print(f"{one['commit']}: {one['accepted']} accepted at a reported 1 %, {share:.2%} false; for a search {equal} measured")
+    for line in records:
+        share = line["false"] / max(line["accepted"], 1)
+        equal = ", ".join(f"{count:g} at {float(at):.0%}" for at, count in line["at_equal_share"].items())
+        print(f"{line['commit']}: {line['accepted']} accepted at a reported 1 %, {share:.2%} false; for a search {equal} measured")
     if arguments.out:
-        arguments.out.write_text("".join(json.dumps(one) + "\n" for one in records))
+        arguments.out.write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 if __name__ == "__main__":

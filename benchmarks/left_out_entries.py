@@ -5,7 +5,7 @@
 
 Ion traps: `ltq`, BSA1-3 against 18 proteins and a proteome that is not there; `ecoli`. Q Exactive: `qe`, Shewanella; `metaproteome`.
 Orbitrap Velos: `velos`, yeast; `hela`. A run is identified, and what is accepted at 1 % is assumed to be the truth. In each trial half of
-the peptides, by sequence, are left out; of the others up to so many entries (peptidoform and charge) are chosen, each a spectrum of its
+the peptides, by sequence, are left out; of the others up to `--entries` entries (peptidoform and charge) are chosen, each a spectrum of its
 own, which is not searched. All other identified spectra are searched in this library. An accepted match whose entry is of another peptide
 than the spectrum (I as L) is false: `left_out` of spectra whose peptide the library does not have, `others` of the rest. Of these
 `homologous` share half of the masses of their fragments with the spectrum's peptide, and in `contained` other ones the spectrum has more
@@ -102,7 +102,7 @@ class Identified:
     def from_search(cls, data: Path, name: str) -> Identified:
         """Identify the runs of a set and return what is accepted at 1 %."""
         preset, runs, database = SETS[name]
-        files = [existing(data / one) for one in runs]
+        files = [existing(data / run) for run in runs]
         with tempfile.TemporaryDirectory() as folder:
             inputs = {"spectra": files, "database": [existing(data / database)]}
             run_search("identify", inputs, project=Path(folder) / "project", preset=preset, device="cpu")
@@ -144,8 +144,11 @@ class Identified:
 
 
 class Counts(NamedTuple):
-    """Counts of a trial: entries, accepted matches, false ones of left out and of other peptides, which of these are homologous or
-    contained, and accepted and false ones of spectra that were not identified."""
+    """Counts of a trial.
+
+    Entries; accepted matches; false ones of left out and of other peptides; homologous and contained ones of these; accepted and false ones
+    of spectra that were not identified.
+    """
 
     entries: int
     accepted: int
@@ -164,18 +167,18 @@ def _accepted(matches: RatedMatches, parameters: LibrarySearchParameters) -> NDA
 class RunTrials:
     """Trials with libraries made of the identified spectra of some runs."""
 
-    def __init__(self, found: Identified, parameters: LibrarySearchParameters, *, is_all: bool) -> None:
-        self._found, self._parameters, self._is_all = found, parameters, is_all
-        self._code = found.sequence.dictionary_encode().indices.to_numpy()
-        form = pc.binary_join_element_wise(found.peptidoform.cast(pa.string()), pa.array(found.charge.astype(str)), "/")
+    def __init__(self, identified: Identified, parameters: LibrarySearchParameters, *, is_all: bool) -> None:
+        self._identified, self._parameters, self._is_all = identified, parameters, is_all
+        self._code = identified.sequence.dictionary_encode().indices.to_numpy()
+        form = pc.binary_join_element_wise(identified.peptidoform.cast(pa.string()), pa.array(identified.charge.astype(str)), "/")
         self._form = form.dictionary_encode().indices.to_numpy()
-        self._number = np.full(len(found.spectra), -1)
-        self._number[found.row] = np.arange(len(found.row))
-        self._examined = FalseMatches(found.spectra, found.peptidoform, parameters.fragment_tolerance)
+        self._number = np.full(len(identified.spectra), -1)
+        self._number[identified.row] = np.arange(len(identified.row))
+        self._examined = FalseMatches(identified.spectra, identified.peptidoform, parameters.fragment_tolerance)
 
     def trial(self, n_entries: int, number: int) -> Counts:
-        """Search a library of up to so many entries, without half of the peptides."""
-        found, code, generator = self._found, self._code, np.random.default_rng((n_entries, number))
+        """Search a library of up to `n_entries` entries, without half of the peptides."""
+        identified, code, generator = self._identified, self._code, np.random.default_rng((n_entries, number))
         n_peptides = int(code.max()) + 1
         is_left_out = np.zeros(n_peptides, np.bool_)
         is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True
@@ -184,18 +187,18 @@ class RunTrials:
         every = order[np.sort(np.unique(self._form[order], return_index=True)[1])]
         entries = np.sort(every[~is_left_out[code[every]]][:n_entries])
         without = np.setdiff1d(np.arange(len(code)), entries)
-        rows = np.setdiff1d(np.arange(len(found.spectra)), found.row[every]) if self._is_all else found.row[without]
+        rows = np.setdiff1d(np.arange(len(identified.spectra)), identified.row[every]) if self._is_all else identified.row[without]
         parameters = self._parameters.changed(seed=number)
-        matches, references, _ = searched(found.library(entries), found.spectra.only(rows), parameters)
+        matches, references, _ = searched(identified.library(entries), identified.spectra.only(rows), parameters)
         accepted = matches.take(np.flatnonzero(_accepted(matches, parameters)))
         spectrum, entry = self._number[accepted.spectrum], entries[references.entry[accepted.reference]]
         is_known = spectrum >= 0
         n_resembling = 0
         if self._is_all:
             left_out_entries = np.sort(every[is_left_out[code[every]]])
-            others, _, _ = searched(found.library(left_out_entries), found.spectra.only(rows), parameters.changed(decoys="none"))
-            similarity = np.zeros(len(found.spectra))
-            similarity[others.found.spectrum] = others.found.similarity
+            others, _, _ = searched(identified.library(left_out_entries), identified.spectra.only(rows), parameters.changed(decoys="none"))
+            similarity = np.zeros(len(identified.spectra))
+            similarity[others.identified.spectrum] = others.identified.similarity
             n_resembling = int((similarity[accepted.spectrum] > accepted.similarity)[~is_known].sum())
         is_false = is_known & (code[entry] != code[spectrum])
         is_there = np.isin(code, code[entries])[spectrum]
@@ -214,21 +217,23 @@ class RunTrials:
     def _kinds(self, spectrum: NDArray[np.int64], entry: NDArray[np.int64]) -> tuple[int, int]:
         """Return how many false matches are of homologous peptides, and how many others of peptides that the spectrum contains."""
         homologous = contained = 0
-        for one, other in zip(spectrum.tolist(), entry.tolist(), strict=True):
-            if self._examined.is_homologous(other, one):
+        for query, reference in zip(spectrum.tolist(), entry.tolist(), strict=True):
+            if self._examined.is_homologous(reference, query):
                 homologous += 1
             else:
-                contained += self._examined.is_contained(int(self._found.row[one]), one, other, int(self._found.charge[one]))
+                contained += self._examined.is_contained(
+                    int(self._identified.row[query]), query, reference, int(self._identified.charge[query])
+                )
         return homologous, contained
 
     def moved(self, labels: dict[str, object]) -> None:
         """Print how often targets and decoys win where each match is false."""
-        found, code = self._found, self._code
+        identified, code = self._identified, self._code
         entries = np.sort(np.unique(self._form, return_index=True)[1])
-        library, targets, decoys, accepted = found.library(entries), np.zeros(len(SIMILARITIES)), np.zeros(len(SIMILARITIES)), 0
+        library, targets, decoys, accepted = identified.library(entries), np.zeros(len(SIMILARITIES)), np.zeros(len(SIMILARITIES)), 0
         parameters = self._parameters.changed(precursor_tolerance="3 Da")
         for seed, move in enumerate(MOVES):
-            spectra = replace(found.spectra, precursor_mz=found.spectra.precursor_mz + move).only(found.row)
+            spectra = replace(identified.spectra, precursor_mz=identified.spectra.precursor_mz + move).only(identified.row)
             matches, references, _ = searched(library, spectra, parameters.changed(seed=seed))
             spectrum, entry = self._number[matches.spectrum], entries[references.entry[matches.reference]]
             pairs = zip(entry.tolist(), spectrum.tolist(), strict=True)
@@ -256,15 +261,15 @@ class LibraryTrials:
     def __init__(self, data: Path, parameters: LibrarySearchParameters) -> None:
         self._parameters = parameters
         self._library = read_libraries([existing(data / "libraries" / "nist-bsa_consensus.msp")])
-        self._spectra = read_spectra([existing(data / one) for one in SETS["ltq"][1]], threads=2)
+        self._spectra = read_spectra([existing(data / run) for run in SETS["ltq"][1]], threads=2)
         self._code = pc.replace_substring(self._library.sequence, "I", "L").dictionary_encode().indices.to_numpy()
-        found, references, _ = searched(self._library, self._spectra, parameters.changed(decoys="none"))
+        identified, references, _ = searched(self._library, self._spectra, parameters.changed(decoys="none"))
         self._similarity, self._best = np.zeros(len(self._spectra)), np.full(len(self._spectra), -1)
-        self._similarity[found.spectrum] = found.similarity
-        self._best[found.spectrum] = self._code[references.entry[found.reference]]
+        self._similarity[identified.spectrum] = identified.similarity
+        self._best[identified.spectrum] = self._code[references.entry[identified.reference]]
 
     def trial(self, n_entries: int, number: int) -> Counts:
-        """Search a library of up to so many entries, without half of the peptides."""
+        """Search a library of up to `n_entries` entries, without half of the peptides."""
         generator, n_peptides = np.random.default_rng((n_entries, number)), int(self._code.max()) + 1
         is_left_out = np.zeros(n_peptides, np.bool_)
         is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True
@@ -329,9 +334,9 @@ def main() -> None:
         if name == "nist":
             made: Callable[[int, int], Counts] = LibraryTrials(given.data, parameters).trial
         else:
-            found = Identified.from_search(given.data, name)
-            emit({}, figure="identified", set=name, spectra=len(found.charge), peptides=len(found.sequence.unique()))
-            trials = RunTrials(found, parameters, is_all=given.all)
+            identified = Identified.from_search(given.data, name)
+            emit({}, figure="identified", set=name, spectra=len(identified.charge), peptides=len(identified.sequence.unique()))
+            trials = RunTrials(identified, parameters, is_all=given.all)
             if given.moved:
                 trials.moved({"set": name, "decoys": given.decoys})
                 continue

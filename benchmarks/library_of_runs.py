@@ -1,14 +1,14 @@
-"""A library made of runs, searched with these runs and with one that it was not made of, beside the identification of the same.
+"""A library made from runs, searched with these and with another run, compared with the identification of the same runs.
 
     python -m benchmarks.library_of_runs --data FOLDER [--consensus merged best]
 
 BSA1, BSA2 and BSA3 are identified (18 proteins and a proteome that is not there, preset low-resolution), exported as a library, and
-searched in it. A run finds itself in its own library, so that the fair figure stands beside: the library of two of the runs, searched with
+searched in it. A run finds itself in its own library, so that the fair figure is added: the library of two of the runs, searched with
 the third, each in turn, against what identifying the third alone finds. `psms` are matches of targets at 1 %, `peptides` distinct sequences
 among them. `same` of the spectra that both identify have the same peptide, `others` another. `library of one run`: BSA2 and BSA3 in that of
 BSA1; of what identifying both finds `identify_of_library` are spectra of the library's peptides, since no others can be found in it.
 `predicted library`: all runs in the library that is predicted from bovine albumin, alone and with `absent_proteins` of the proteome that is
-not there, of which `foreign` spectra are. One JSON line for each figure.
+not there; `foreign` spectra match those. One JSON line for each figure.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ def identified(folder: Path) -> dict[str, str]:
     return {f"{Path(row['spectrum_file']).name} {row['spectrum_id']}": row["sequence"] for row in rows}
 
 
-def report(figure: str, found: dict[str, str], beside: dict[str, str], **more: Any) -> None:
+def report(figure: str, peptides: dict[str, str], expected: dict[str, str], **more: Any) -> None:
     """Print a line of figures."""
-    both = [(peptide, found[name]) for name, peptide in beside.items() if name in found]
-    same = sum(one == other for one, other in both)
+    both = [(peptide, peptides[name]) for name, peptide in expected.items() if name in peptides]
+    same = sum(first == other for first, other in both)
     emit(
         {},
         figure=figure,
-        psms=len(found),
-        peptides=len(set(found.values())),
-        identify_psms=len(beside),
-        identify_peptides=len(set(beside.values())),
+        psms=len(peptides),
+        peptides=len(set(peptides.values())),
+        identify_psms=len(expected),
+        identify_peptides=len(set(expected.values())),
         same=same,
         others=len(both) - same,
         **more,
@@ -90,7 +90,7 @@ class Comparison:
         return out
 
     def predicted(self, n_others: int) -> tuple[Path, str]:
-        """Return the library that is predicted from bovine albumin and so many proteins that are not there, and albumin's sequence."""
+        """Return the library predicted from bovine albumin and `n_others` absent proteins, and albumin's sequence."""
         open_text = gzip.open if self._database.suffix == ".gz" else open
         with open_text(self._database, "rt") as source:
             entries = source.read().split(">")[1:]
@@ -102,7 +102,7 @@ class Comparison:
         return out, "".join(albumin.split("\n")[1:])
 
     def search(self, library: Path, names: Sequence[str]) -> dict[str, str]:
-        """What is found in a library."""
+        """Return the peptides found in a library, by spectrum."""
         project = self._project()
         inputs = {"spectra": [self._spectra[name] for name in names], "library": [library]}
         run_search("library", inputs, project=project, preset="low-resolution", device="cpu")
@@ -120,12 +120,18 @@ def main() -> None:
         first, of_first = comparison.identify(RUNS[:1])
         alone = {RUNS[0]: of_first} | {name: comparison.identify([name])[1] for name in RUNS[1:]}
         whole, of_all = comparison.identify(RUNS)
-        others = {name: comparison.identify([one for one in RUNS if one != name])[0] for name in RUNS}
+        others = {name: comparison.identify([run for run in RUNS if run != name])[0] for name in RUNS}
         two = comparison.identify(RUNS[1:])[1]
         for n_others in (0, 40):
             library, albumin = comparison.predicted(n_others)
-            found = comparison.search(library, RUNS)
-            report("predicted library", found, of_all, absent_proteins=n_others, foreign=sum(one not in albumin for one in found.values()))
+            peptides = comparison.search(library, RUNS)
+            report(
+                "predicted library",
+                peptides,
+                of_all,
+                absent_proteins=n_others,
+                foreign=sum(peptide not in albumin for peptide in peptides.values()),
+            )
         for consensus in given.consensus:
             library = comparison.library(first, consensus)
             held = set(read_libraries([library]).sequence.to_pylist())
@@ -135,9 +141,9 @@ def main() -> None:
             every: dict[str, str] = {}
             every_alone: dict[str, str] = {}
             for name in RUNS:
-                found = comparison.search(comparison.library(others[name], consensus), [name])
-                report("library of the others", found, alone[name], consensus=consensus, run=name)
-                every |= found
+                peptides = comparison.search(comparison.library(others[name], consensus), [name])
+                report("library of the others", peptides, alone[name], consensus=consensus, run=name)
+                every |= peptides
                 every_alone |= alone[name]
             report("library of the others, all", every, every_alone, consensus=consensus)
 

@@ -5,7 +5,7 @@
 foreign: BSA1-3 against NIST's library of BSA joined with as many entries of peptides that are not there (residues exchanged, fragments
 where those of the others are), by several seeds: what share of the accepted matches is of these, twice, since as many more false ones
 fall on the library's own. molecules: MassBank, every other spectrum of each compound as library, the others as queries: how many have the
-right compound first. speed: many spectra against a library of so many entries, with its index kept. reading: an MSP of 500 MB, NIST's
+right compound first. speed: many spectra against a library of `--entries` entries, with its index stored. reading: an MSP of 500 MB, NIST's
 again and again, read by a process of its own. One JSON line for each figure.
 """
 
@@ -60,13 +60,13 @@ def report(**values: Any) -> None:
     print(json.dumps(values), flush=True)
 
 
-def joined(one: SpectralLibrary, other: SpectralLibrary) -> SpectralLibrary:
+def joined(first: SpectralLibrary, second: SpectralLibrary) -> SpectralLibrary:
     """The entries of both."""
     return replace(
-        one,
-        **{name: pa.concat_arrays([getattr(one, name), getattr(other, name)]) for name in TEXTS},
-        **{name: np.concatenate((getattr(one, name), getattr(other, name))) for name in (*ARRAYS, "mz", "intensity")},
-        offsets=np.concatenate((one.offsets, one.offsets[-1] + other.offsets[1:])),
+        first,
+        **{name: pa.concat_arrays([getattr(first, name), getattr(second, name)]) for name in TEXTS},
+        **{name: np.concatenate((getattr(first, name), getattr(second, name))) for name in (*ARRAYS, "mz", "intensity")},
+        offsets=np.concatenate((first.offsets, first.offsets[-1] + second.offsets[1:])),
     )
 
 
@@ -91,17 +91,17 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
         moved = _moved(mz[some], int(entries.charge[k]), residues[peptide], others[peptide], float(tolerance.value))
         order = np.argsort(moved, kind="stable")
         mz[some], intensity[some] = moved[order], intensity[some][order]
-    letters = listed.letters[order]
-    names = ["".join(map(chr, letters[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
+    residues = listed.letters[order]
+    names = ["".join(map(chr, residues[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
     texts = [
-        "".join(f"{chr(letter)}[{mass:+.4f}]" if abs(mass) > 1e-6 else chr(letter) for letter, mass in zip(*one, strict=True))
-        for one in _with_changes(listed, order, of)
+        "".join(f"{chr(residue)}[{mass:+.4f}]" if abs(mass) > 1e-6 else chr(residue) for residue, mass in zip(*changed, strict=True))
+        for changed in _with_changes(listed, order, of)
     ]
     return replace(
         entries,
         mz=mz,
         intensity=intensity,
-        name=pa.array([f"FOREIGN_{one}" for one in names]),
+        name=pa.array([f"FOREIGN_{name}" for name in names]),
         peptidoform=pa.array(texts),
         sequence=pa.array(names),
         proteins=pa.array(["FOREIGN"] * len(rows)),
@@ -148,7 +148,7 @@ def rated_matches(spectra: Spectra, references: References, parameters: LibraryS
 def searched(
     library: SpectralLibrary, spectra: Spectra, parameters: LibrarySearchParameters
 ) -> tuple[RatedMatches, References, dict[str, float]]:
-    """Matches, the index, and seconds of the search behind it: of the clock, and of the processor."""
+    """Return matches, the index, and wall and CPU seconds of the search."""
     with tempfile.TemporaryDirectory() as folder:
         save_references(library, Path(folder), parameters, RESOURCES)
         references = load_references(Path(folder))
@@ -203,9 +203,9 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
     for rows in np.split(order, np.flatnonzero(label[order][1:] != label[order][:-1]) + 1):
         is_query[rows[1::2]] = True
     rows = np.flatnonzero(~is_query)
-    asked = np.flatnonzero(is_query)
+    queries = np.flatnonzero(is_query)
     if n_queries:
-        asked = np.sort(np.random.default_rng(1).choice(asked, min(n_queries, len(asked)), replace=False))
+        queries = np.sort(np.random.default_rng(1).choice(queries, min(n_queries, len(queries)), replace=False))
     of = spectra.only(rows)
     n = len(spectra)
     charge = np.where(spectra.charge_mask & 1 > 0, -1, 1)
@@ -233,32 +233,37 @@ def molecules(data: Path, n_queries: int, *, with_matchms: bool) -> None:
     for similarity in ("entropy", "cosine"):
         for tolerance in ("10 ppm", "200 Da"):
             parameters = LIBRARY_SEARCH.parameters_of("small-molecules").changed(similarity=similarity, precursor_tolerance=tolerance)
-            searched(library, spectra.only(asked[:20]), parameters)  # loads kernels
-            matches, references, seconds = searched(library, spectra.only(asked), parameters)
+            searched(library, spectra.only(queries[:20]), parameters)  # loads kernels
+            matches, references, seconds = searched(library, spectra.only(queries), parameters)
             right = label[references.entry[matches.reference]] == label[matches.spectrum]
             report(
-                figure="molecules", similarity=similarity, tolerance=tolerance, queries=len(asked), right_first=int(right.sum()), **seconds
+                figure="molecules",
+                similarity=similarity,
+                tolerance=tolerance,
+                queries=len(queries),
+                right_first=int(right.sum()),
+                **seconds,
             )
     if with_matchms:
         for measure, power, tolerance in MEASURES:
-            beside = matchms(spectra, rows, asked, label, tolerance, measure, power)
+            by_peer = matchms(spectra, rows, queries, label, tolerance, measure, power)
             settings = {"similarity": measure, "intensity_power": power, "tolerance": tolerance}
-            report(figure="molecules", program="matchms", **settings, queries=len(asked), **beside)
+            report(figure="molecules", program="matchms", **settings, queries=len(queries), **by_peer)
 
 
 def matchms(
-    spectra: Spectra, rows: np.ndarray, asked: np.ndarray, label: np.ndarray, tolerance: str, measure: str, power: float
+    spectra: Spectra, rows: np.ndarray, queries: np.ndarray, label: np.ndarray, tolerance: str, measure: str, power: float
 ) -> dict[str, Any]:
-    """What a similarity of matchms finds, and how long its comparisons take."""
+    """Return the matches of a similarity of matchms, and the time of its comparisons."""
     python, script = peers_folder() / "python" / "bin" / "python", Path(__file__).with_name("compare_with_matchms.py")
     with tempfile.TemporaryDirectory() as folder:
-        titled = replace(spectra, identifier=[str(one) for one in label])
+        titled = replace(spectra, identifier=[str(title) for title in label])
         names = [Path(folder) / name for name in ("library.mgf", "queries.mgf")]
-        for path, some in zip(names, (rows, asked), strict=True):
+        for path, some in zip(names, (rows, queries), strict=True):
             write_spectrum_file(path, titled, rows=some)
         done = subprocess.run([python, script, *names, *tolerance.split(), measure, str(power)], check=True, capture_output=True, text=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
 
 
 def speed(data: Path, n_entries: int) -> None:
@@ -323,7 +328,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--library", type=Path, help="of foreign: another than NIST's, as one of few peptides")
-    parser.add_argument("--matchms", action="store_true", help="of molecules: matchms on the same beside it (tests/peers/install.sh)")
+    parser.add_argument("--matchms", action="store_true", help="of molecules: also run matchms on the same (tests/peers/install.sh)")
     parser.add_argument("--queries", type=int, default=0)
     parser.add_argument("--entries", type=int, default=500_000)
     parser.add_argument("--megabytes", type=int, default=500, help="of reading")

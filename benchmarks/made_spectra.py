@@ -2,9 +2,9 @@
 
 Intensities are those of the model that ships (`proteoscope.engine.matches.fragment_intensities`), masses those of the peptide with a label
 (TMT) or without. The model knows no label: a labelled peptide has the intensities of the bare one here, so that a search of these spectra
-shows how false matches are judged, not how many peptides of a labelled sample are found. Each spectrum stands there several times with
-noise of its own, and beside those of peptides in the database are as many of sequences that no protein holds: what a search finds for them
-is false.
+tests the estimation of error rates, not how many peptides of a labelled sample are found. Each spectrum occurs several times with
+its own noise. In addition to spectra of peptides in the database, there are as many of sequences that no protein holds: all their
+matches are false.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FIXED = {"C": 57.021464}
 _REPORTERS = (126.12773, 127.12476, 128.13443, 129.13147, 130.14114, 131.13818)
 _STANDARD = set("ACDEFGHIKLMNPQRSTVWY")
 _LEAST, _MOST = 8, 25  # residues
-_SHORTEST_ABSENT = 5  # and one behind them: samples hold peptides that are too short to be searched
+_SHORTEST_ABSENT = 5  # plus one residue: samples hold peptides that are too short to be searched
 _PEPTIDES_OF_PROTEIN = 12
 _FRAGMENT_PPM, _PRECURSOR_PPM, _SYSTEMATIC_PPM = 4.0, 2.0, 1.0  # standard deviations, and what all precursors err by
 _FAINTEST = 0.003  # of the highest peak
@@ -53,7 +53,7 @@ class KnownPeptides:
 
 @dataclass(frozen=True)
 class MadeSpectra:
-    """What was written: by the number of the spectrum the sequence, empty where no protein holds it."""
+    """Written spectra: the sequence by spectrum number, empty if no protein holds it."""
 
     path: Path
     sequence: dict[int, str]
@@ -61,37 +61,41 @@ class MadeSpectra:
 
 def known_peptides(data: Path) -> KnownPeptides:
     """The peptides of the shared spectra whose peptide is known."""
-    folder, found = data / "spectra" / "known_ids", dict[str, int]()
+    folder, charges = data / "spectra" / "known_ids", dict[str, int]()
     for line in (folder / "massivekb_selected_500.peprec").read_text().splitlines()[1:]:
         _, _, sequence, charge = line.split()
-        found.setdefault(sequence, int(charge))
+        charges.setdefault(sequence, int(charge))
     for block in (folder / "pride_cluster_1001_small.mgf").read_text().split("BEGIN IONS")[1:]:
         sequence, charge = re.search(r"sequence=\[([A-Z]+)", block), re.search(r"CHARGE=(\d)", block)
         if sequence and charge:
-            found.setdefault(sequence[1], int(charge[1]))
+            charges.setdefault(sequence[1], int(charge[1]))
     for block in (folder / "proteometools_171_kuester_test.mgf").read_text().split("BEGIN IONS")[1:]:
         sequence, charge = re.search(r"SEQ=([A-Z]+)", block), re.search(r"CHARGE=(\d)", block)
         if sequence and charge:
-            found.setdefault(sequence[1], int(charge[1]))
-    usable = [one for one in sorted(found) if _LEAST <= len(one) <= _MOST and set(one) <= _STANDARD and re.fullmatch(r"[^P].*[KR]", one)]
-    return KnownPeptides(usable, [min(max(found[one], 2), 3) for one in usable])
+            charges.setdefault(sequence[1], int(charge[1]))
+    usable = [
+        peptide
+        for peptide in sorted(charges)
+        if _LEAST <= len(peptide) <= _MOST and set(peptide) <= _STANDARD and re.fullmatch(r"[^P].*[KR]", peptide)
+    ]
+    return KnownPeptides(usable, [min(max(charges[peptide], 2), 3) for peptide in usable])
 
 
-def host_proteins(own: Mapping[str, str], peptides: Sequence[str]) -> dict[str, str]:
+def host_proteins(proteins: Mapping[str, str], peptides: Sequence[str]) -> dict[str, str]:
     """The proteins, and others made of those peptides that none of them holds."""
-    text = "|".join(own.values()).replace("I", "L")
-    missing = [fromkey for fromkey in dict.fromkeys(peptides) if fromkey.replace("I", "L") not in text]
+    text = "|".join(proteins.values()).replace("I", "L")
+    missing = [peptide for peptide in dict.fromkeys(peptides) if peptide.replace("I", "L") not in text]
     rows = range(0, len(missing), _PEPTIDES_OF_PROTEIN)
-    return dict(own) | {f"KNOWN_{i}": "".join(missing[i : i + _PEPTIDES_OF_PROTEIN]) for i in rows}
+    return dict(proteins) | {f"KNOWN_{i}": "".join(missing[i : i + _PEPTIDES_OF_PROTEIN]) for i in rows}
 
 
 def make_spectra(
-    known: KnownPeptides, n_present: int, n_absent: int, replicates: tuple[int, int], seed: int, out: Path, *, is_labelled: bool
+    peptides: KnownPeptides, n_present: int, n_absent: int, replicates: tuple[int, int], seed: int, out: Path, *, is_labelled: bool
 ) -> MadeSpectra:
-    """Write spectra of peptides drawn from those that are known, and of others made of random residues as frequent as
-    theirs, no longer, and down to six.
+    """Write spectra of known peptides and of random sequences.
 
-    Of both a fifth carry a modification that no search names, and a tenth have lost residues of an end.
+    Random sequences have residues as frequent as in the known peptides, are no longer, and have six or more. Of both a fifth carry a
+    modification that no search names, and a tenth have lost residues of an end.
 
     Parameters
     ----------
@@ -99,20 +103,20 @@ def make_spectra(
     """
     generator = np.random.default_rng((seed, int(is_labelled)))
     network = load_network(resources.path("fragmentation", "intensities.npz"))
-    chosen = generator.permutation(len(known.sequences))[: n_present + n_absent].tolist()
+    chosen = generator.permutation(len(peptides.sequences))[: n_present + n_absent].tolist()
     sequence: dict[int, str] = {}
     # Shuffled, they would have the very mass of a peptide of the database and of its partner there, and of no decoy.
-    residues = list("".join(known.sequences))
+    residues = list("".join(peptides.sequences))
     with out.open("w") as file:
         for place, row in enumerate(chosen):
-            own, charge, is_present = known.sequences[row], known.charges[row], place < n_present
+            peptide, charge, is_present = peptides.sequences[row], peptides.charges[row], place < n_present
             if not is_present:
-                own = "".join(generator.choice(residues, int(generator.integers(_SHORTEST_ABSENT, len(own))))) + own[-1]
-            measured, shift = _varied(own, generator)
+                peptide = "".join(generator.choice(residues, int(generator.integers(_SHORTEST_ABSENT, len(peptide))))) + peptide[-1]
+            measured, shift = _varied(peptide, generator)
             mz, height = _ions(network, measured, charge, shift, is_labelled=is_labelled)
             for _ in range(int(generator.integers(replicates[0], replicates[1] + 1))):
                 number = len(sequence)
-                sequence[number] = own if is_present else ""
+                sequence[number] = peptide if is_present else ""
                 mass = float(_residue_masses(measured, shift, is_labelled=is_labelled).sum()) + WATER_MASS
                 file.write(_noisy(number, mz, height, mass, charge, generator))
     return MadeSpectra(out, sequence)
@@ -128,14 +132,14 @@ def made_spectrum(
 
 
 def _varied(sequence: str, generator: np.random.Generator) -> tuple[str, NDArray[np.float64]]:
-    """The peptide as it is measured, without residues of an end now and then, and what each residue carries besides."""
+    """Return the measured peptide, sometimes truncated at an end, and the additional mass of each residue."""
     draw = generator.random()
     if draw < _SHARE_OF_ENDS and len(sequence) > _LEAST + 1:
         lost = int(generator.integers(1, len(sequence) - _LEAST + 1))
         sequence = sequence[lost:] if generator.random() < 0.5 else sequence[:-lost]
         return sequence, np.zeros(len(sequence))
     shift = np.zeros(len(sequence))
-    possible = [(name, k) for name, letters in _SHIFTED for k, letter in enumerate(sequence) if letter in letters]
+    possible = [(name, k) for name, residues in _SHIFTED for k, residue in enumerate(sequence) if residue in residues]
     if draw > 1.0 - _SHARE_SHIFTED and possible:
         name, k = possible[generator.integers(len(possible))]
         shift[k] = unimod().by_name(name).mass
@@ -143,10 +147,10 @@ def _varied(sequence: str, generator: np.random.Generator) -> tuple[str, NDArray
 
 
 def _residue_masses(sequence: str, shift: NDArray[np.float64], *, is_labelled: bool) -> NDArray[np.float64]:
-    masses = np.array([RESIDUE_MASS[ord(letter) - 65] + _FIXED.get(letter, 0.0) for letter in sequence]) + shift
+    masses = np.array([RESIDUE_MASS[ord(residue) - 65] + _FIXED.get(residue, 0.0) for residue in sequence]) + shift
     if is_labelled:
         label = unimod().by_name(LABEL).mass
-        masses[[k for k, letter in enumerate(sequence) if letter == "K"]] += label
+        masses[[k for k, residue in enumerate(sequence) if residue == "K"]] += label
         masses[0] += label
     return masses
 
@@ -178,11 +182,11 @@ def _noisy(
     number: int, mz: NDArray[np.float64], height: NDArray[np.float64], mass: float, charge: int, generator: np.random.Generator
 ) -> str:
     """One spectrum in MGF."""
-    kept = generator.random(len(mz)) >= DROPPED
+    is_retained = generator.random(len(mz)) >= DROPPED
     stray = generator.uniform(110.0, max(mass, 200.0), _STRAY)
-    all_mz = np.concatenate((mz[kept], stray))
+    all_mz = np.concatenate((mz[is_retained], stray))
     all_mz = all_mz * (1.0 + generator.normal(0.0, _FRAGMENT_PPM, len(all_mz)) * 1e-6)
-    heights = np.concatenate((height[kept], generator.lognormal(np.log(0.02), 1.0, _STRAY)))
+    heights = np.concatenate((height[is_retained], generator.lognormal(np.log(0.02), 1.0, _STRAY)))
     heights = heights * np.exp(generator.normal(0.0, INTENSITY_NOISE, len(heights)))
     order = np.argsort(all_mz)
     precursor = mass * (1.0 + (_SYSTEMATIC_PPM + generator.normal(0.0, _PRECURSOR_PPM)) * 1e-6) / charge + PROTON_MASS

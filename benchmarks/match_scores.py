@@ -1,4 +1,4 @@
-"""How fast match scores are on the processor, form by form: one JSON line for each figure.
+"""Speed of match scores on the CPU, by form: one JSON line for each figure.
 
     python -m benchmarks.match_scores [--threads 2] [--shapes published spectra peptides] [--queries N] [--candidates N] [--repeats 3]
 
@@ -119,7 +119,9 @@ def _peak_lists(rng: np.random.Generator, candidates: MassLists, n: int, peaks: 
         both = np.unique(np.concatenate((ions, precursor - ions)))
         lists.append(both[(both > 0) & (both < precursor)].astype(np.int32))
         precursors.append(precursor)
-    return MassLists(np.concatenate(([0], np.cumsum([len(one) for one in lists]))), np.concatenate(lists), np.array(precursors, np.int32))
+    return MassLists(
+        np.concatenate(([0], np.cumsum([len(masses) for masses in lists]))), np.concatenate(lists), np.array(precursors, np.int32)
+    )
 
 
 def _published(n_queries: int, n: int) -> Shape:
@@ -182,14 +184,14 @@ def whole(about: dict[str, Any], shape: Shape, repeats: int) -> None:
     """By the class: what it makes, and what searching takes then."""
     n, device = len(shape.queries.precursors), Processor(about["threads"])
     building, seconds = list[float](), list[float]()
-    found = np.zeros((n, max(1, shape.top)), np.int64), np.zeros((n, max(1, shape.top)), np.int32)
+    answer = np.zeros((n, max(1, shape.top)), np.int64), np.zeros((n, max(1, shape.top)), np.int32)
     scores = np.zeros((n, len(shape.candidates.precursors)), np.uint16) if not shape.top else np.zeros((0, 0), np.uint16)
     for repeat in range(repeats + 1):
         search = MatchScores(device, shape.candidates)
         began = time.perf_counter()
         list(search._build(0))
         built = time.perf_counter()
-        list(search.search(shape.queries, shape.window, shape.top, *found) if shape.top else search.score(shape.queries, scores))
+        list(search.search(shape.queries, shape.window, shape.top, *answer) if shape.top else search.score(shape.queries, scores))
         if repeat:
             building.append(built - began)
             seconds.append(time.perf_counter() - built)
@@ -202,7 +204,7 @@ def whole(about: dict[str, Any], shape: Shape, repeats: int) -> None:
         seconds=round(min(seconds), 3),
         bytes=index.start.nbytes + index.posting.nbytes,
         rows=index.start.shape[1] - 2,
-        best=int(found[1][:, 0].sum()),
+        best=int(answer[1][:, 0].sum()),
     )
 
 

@@ -1,15 +1,15 @@
-"""How fast match scores are on a card beside the processor, step by step: one JSON line for each figure.
+"""Speed of match scores on a GPU and on the CPU, by step: one JSON line for each figure.
 
     python -m benchmarks.match_scores_gpu [--shapes published spectra peptides] [--threads 16] [--quick] [--repeats 3]
 
 The shapes are those of match_scores.py; with `--quick` a tenth of the queries and of the candidates. For each: the thesis's vector form on
-one thread of the processor, for as many queries as take a second; the index on all threads; and on the card rows of postings, in chunks of
+one thread of the CPU, for as many queries as take a second; the index on all threads; and on the GPU rows of postings, in chunks of
 65,536 candidates and in smaller ones, and rows of bits where they fit.
 
-`making_s` is bringing the candidates to the card and making rows, `seconds` searching then, with all transfers, `whole_s` both. All are
+`making_s` is bringing the candidates to the GPU and making rows, `seconds` searching then, with all transfers, `whole_s` both. All are
 the best of the repeats, after one that compiles; `kernels_ms` the time of each kernel in both, by the device's clock, apart. `bytes` are of
 the rows on the device, `gb_s` what the searching kernel reads of them in a second (a posting has two bytes, a word of bits four), `met` the
-matches that are counted, in billions. `same` compares candidates and scores with the processor's. `times` is the processor's index, made
+matches that are counted, in billions. `same` compares candidates and scores with the CPU's. `times` is the CPU's index, made
 and searched, divided by `whole_s`.
 """
 
@@ -65,22 +65,22 @@ def main() -> None:
         }
         single(about, shape)
         expected, seconds = processor(about | {"threads": options.threads}, shape)
-        own = about | {"met": round(matches(shape) / 1e9, 3)}
+        about_shape = about | {"met": round(matches(shape) / 1e9, 3)}
         for variant, how in _VARIANTS.items():
             if variant != "bits" or about["candidates"] * 2.0 * shape.candidates.precursors.max() / 8.0 < _MAXIMUM_BYTES:
-                on_card(own | {"form": variant}, shape, tuned(OnCard, **how), expected, seconds, options.repeats)
+                on_card(about_shape | {"form": variant}, shape, tuned(OnCard, **how), expected, seconds, options.repeats)
 
 
 def searched(search: Any, shape: Shape) -> tuple[np.ndarray, ...]:
-    """What is found: the best candidates with their scores, or all scores."""
+    """Return the best candidates with their scores, or all scores."""
     n = len(shape.queries.precursors)
     if not shape.top:
         scores = np.zeros((n, len(shape.candidates.precursors)), np.uint16)
         list(search.score(shape.queries, scores))
         return (scores,)
-    found = np.zeros((n, shape.top), np.int64), np.zeros((n, shape.top), np.int32)
-    list(search.search(shape.queries, shape.window, shape.top, *found))
-    return found
+    answer = np.zeros((n, shape.top), np.int64), np.zeros((n, shape.top), np.int32)
+    list(search.search(shape.queries, shape.window, shape.top, *answer))
+    return answer
 
 
 def processor(about: dict[str, Any], shape: Shape) -> tuple[tuple[np.ndarray, ...], float]:
@@ -89,31 +89,31 @@ def processor(about: dict[str, Any], shape: Shape) -> tuple[tuple[np.ndarray, ..
     kind = tuned(OnProcessor, looks_of_placed=-1.0)
     searched(kind(Processor(about["threads"]), few.candidates), few)
     began = time.perf_counter()
-    found = searched(kind(Processor(about["threads"]), shape.candidates), shape)
+    answer = searched(kind(Processor(about["threads"]), shape.candidates), shape)
     seconds = time.perf_counter() - began
     emit(about, form="index on the processor", whole_s=round(seconds, 3))
-    return found, seconds
+    return answer, seconds
 
 
 def whole(device: Card, shape: Shape, kind: type[OnCard]) -> tuple[tuple[np.ndarray, ...], OnCard, float, float]:
-    """What is found, by which search, and the seconds of making rows and of searching."""
+    """Return the result, the search, and the seconds of building rows and of searching."""
     began = time.perf_counter()
     search = kind(device, shape.candidates)
     for _ in search._groups():
         pass
     made = time.perf_counter()
-    found = searched(search, shape)
-    return found, search, made - began, time.perf_counter() - made
+    answer = searched(search, shape)
+    return answer, search, made - began, time.perf_counter() - made
 
 
 def on_card(
     about: dict[str, Any], shape: Shape, kind: type[OnCard], expected: tuple[np.ndarray, ...], seconds: float, repeats: int
 ) -> None:
-    """A variant on the card."""
-    times, found = list[tuple[float, float]](), expected
+    """A variant on the GPU."""
+    times, answer = list[tuple[float, float]](), expected
     try:
         for _ in range(repeats + 1):
-            found, search, *two = whole(card(0), shape, kind)
+            answer, search, *two = whole(card(0), shape, kind)
             times.append((two[0], two[1]))
             group = search._resident
             of_card = about | {"resident": group is not None}
@@ -130,24 +130,24 @@ def on_card(
     timed = TimedCard(0)
     whole(timed, shape, kind)
     kernels = timed.kernel_seconds()
-    counting = sum(one for name, one in kernels.items() if name.startswith("count_by_"))
+    counting = sum(value for name, value in kernels.items() if name.startswith("count_by_"))
     read = 4.0 * words(shape) if of_card.get("by_bits") else 2e9 * about["met"]
-    best = min(sum(one) for one in times[1:])
+    best = min(sum(seconds) for seconds in times[1:])
     emit(
         of_card,
-        making_s=round(min(one for one, _ in times[1:]), 4),
-        seconds=round(min(one for _, one in times[1:]), 4),
+        making_s=round(min(seconds for seconds, _ in times[1:]), 4),
+        seconds=round(min(seconds for _, seconds in times[1:]), 4),
         whole_s=round(best, 4),
         first_s=round(sum(times[0]), 3),
-        kernels_ms={name: round(one * 1e3, 2) for name, one in kernels.items()},
+        kernels_ms={name: round(value * 1e3, 2) for name, value in kernels.items()},
         gb_s=round(read / counting / 1e9, 1),
         times=round(seconds / best, 1),
-        same=bool(all(np.array_equal(mine, its) for mine, its in zip(found, expected, strict=True))),
+        same=bool(all(np.array_equal(mine, its) for mine, its in zip(answer, expected, strict=True))),
     )
 
 
 def matches(shape: Shape) -> int:
-    """Of queries and the candidates in their windows, estimated from twenty queries."""
+    """Return the number of matches of queries with the candidates in their windows, estimated from twenty queries."""
     n = len(shape.queries.precursors)
     some = np.linspace(0, n - 1, min(n, 20)).astype(int)
     windows = candidate_ranges(shape.candidates, shape.queries, shape.window)
@@ -155,8 +155,8 @@ def matches(shape: Shape) -> int:
     search, total = tuned(OnProcessor, looks_of_placed=-1.0)(Processor(available_threads()), shape.candidates), 0
     for q in some.tolist():
         begin, end = shape.queries.offsets[q : q + 2]
-        one = type(shape.queries)(np.array([0, end - begin]), shape.queries.masses[begin:end], shape.queries.precursors[q : q + 1])
-        list(search.score(one, scores))
+        query = type(shape.queries)(np.array([0, end - begin]), shape.queries.masses[begin:end], shape.queries.precursors[q : q + 1])
+        list(search.score(query, scores))
         total += int(scores[0, windows[q, 0] : windows[q, 1]].sum(dtype=np.int64))
     return total * n // len(some)
 

@@ -1,4 +1,4 @@
-"""The search for modified peptides: what it finds of modifications that are known, and in all, beside other searches.
+"""Search for modified peptides: known modifications that it finds, and all results, compared with other searches.
 
     python -m benchmarks.modified --data FOLDER [--only put-back planted names entrapment replicates open filter]
         [--seeds N] [--first-seed N] [--threads N] [--jobs N] [--set FIELD=VALUE ...]
@@ -8,15 +8,15 @@ One JSON line for each figure, all at 1 % FDR:
 * put back: spectra identified with an oxidation, a deamidation or an acetylated N-terminus are searched without naming it. `matched` to the
   right peptide with the right shift, `found` of these at 1 %, `named` rightly, `sited` on the right residue. Left out, and counted as
   `doubtful`, are those that are identified without the modification too, with an isotope error in its place. The last line counts only
-  those where no isotope error was needed to find them: where one was, it may stand for another modification.
+  those where no isotope error was needed to find them: an isotope error may hide another modification.
 * planted: in half of the spectra that are identified without a modification, the peaks that hold a residue are moved, and the precursor.
-* names: one modification planted at a time, which others are hard to tell from: `named` as it is called, `told` among the names as likely
-  as the first, `listed` among all possible names.
+* names: single planted modifications that are hard to distinguish from others: `named` correctly, `told` among the names as likely as the
+  first, `listed` among all possible names.
 * entrapment: in databases with a shuffled partner for each peptide (`entrapment_databases.py`), the share of false PSMs by the combined
   estimator, of all and by group, pooled over `--seeds` databases of each set, with the interval of 95 of 100 resamples of sets, then of
-  databases within sets; beside it the open and the narrow search of the same.
-* replicates: the same of `modified` alone, where spectra repeat each other and most are of no peptide in the database: `tmt` and `made`,
-  spectra that are made with and without a label, each peptide five to ten times, four of five of sequences that no protein holds; `copies`,
+  databases within sets; also of the open and the narrow search of the same.
+* replicates: the same of `modified` only, where spectra repeat each other and most are of no peptide in the database: `tmt` and `made`,
+  synthetic spectra with and without a label, each peptide five to ten times, four of five of sequences that no protein holds; `copies`,
   yeast and HeLa spectra five times with noise; `known`, spectra of synthetic and library peptides (`made_spectra.py`).
 * filter: of spectra that have a match at E <= 0.01 when every peptide within the shifts is placed and scored, how many have the same
   match among the candidates with most matching masses. `--spectra` of each set, drawn at random.
@@ -74,7 +74,7 @@ Counts = NDArray[np.float64]  # accepted, entrapped, and false by the combined e
 
 
 class _Search(NamedTuple):
-    """What is searched: files, proteins of the sample, parameters."""
+    """Input of a search: files, proteins of the sample, parameters."""
 
     spectra: list[Path]
     proteins: dict[str, str]
@@ -91,17 +91,17 @@ def _search_of(data: Path, name: str, seed: int, parameters: ModifiedSearchParam
             parameters,
         )
     if name == "copies":
-        sets = [DATASETS[one] for one in ("yeast_velos", "hela_a549")]
-        spectra = [existing(data / path) for one in sets for path in one.spectra]
-        proteins = {accession: text for one in sets for accession, text in read_fasta(data / one.database).items()}
+        sets = [DATASETS[name] for name in ("yeast_velos", "hela_a549")]
+        spectra = [existing(data / path) for dataset in sets for path in dataset.spectra]
+        proteins = {accession: text for dataset in sets for accession, text in read_fasta(data / dataset.database).items()}
         copied = noisy_copies(spectra, read_spectra(spectra), sets[0].precursor, sets[0].fragment, folder, seed)
         return _Search(copied, proteins, parameters)
-    known, human = known_peptides(data), read_fasta(data / HUMAN)
-    proteins = host_proteins(human, known.sequences)
+    answers, human = known_peptides(data), read_fasta(data / HUMAN)
+    proteins = host_proteins(human, answers.sequences)
     if name == "known":
-        return _Search([existing(data / "spectra" / "known_ids" / one) for one in _LIBRARY], proteins, parameters)
+        return _Search([existing(data / "spectra" / "known_ids" / name) for name in _LIBRARY], proteins, parameters)
     is_labelled = name == "tmt"
-    made = make_spectra(known, _PRESENT, _ABSENT, _REPLICATES, seed, folder / "made.mgf", is_labelled=is_labelled)
+    made = make_spectra(answers, _PRESENT, _ABSENT, _REPLICATES, seed, folder / "made.mgf", is_labelled=is_labelled)
     label = {"fixed_modifications": ("Carbamidomethyl (C)", f"{LABEL} (K)", f"{LABEL} (N-term)"), "minimum_fragment_mz": 132.0}
     return _Search([made.path], proteins, parameters.changed(**label) if is_labelled else parameters)
 
@@ -110,18 +110,18 @@ def entrapped(
     data: Path, name: str, seed: int, parameters: ModifiedSearchParameters, how: dict[str, Any], searches: tuple[str, ...]
 ) -> dict[tuple[str, str], Counts]:
     """By search and group, the counts of one database of a set."""
-    presets, counts = [one for one in _PRESETS if one[0] in searches], dict[tuple[str, str], Counts]()
+    presets, counts = [preset for preset in _PRESETS if preset[0] in searches], dict[tuple[str, str], Counts]()
     with tempfile.TemporaryDirectory() as folder_name:
         fasta, folder = Path(folder_name) / "database.fasta", Path(folder_name)
-        asked = _search_of(data, name, seed, parameters, folder)
-        (database,) = paired_databases(asked.proteins, range(seed, seed + 1))
+        inputs = _search_of(data, name, seed, parameters, folder)
+        (database,) = paired_databases(inputs.proteins, range(seed, seed + 1))
         write_fasta(database.proteins, fasta)
-        find_modified(asked.spectra, [fasta], folder / "modified", asked.parameters, **how)
+        find_modified(inputs.spectra, [fasta], folder / "modified", inputs.parameters, **how)
         for preset, model in presets:
-            identify(asked.spectra, [fasta], folder / preset, model.checked(read_preset("identify", preset)), **how)
+            identify(inputs.spectra, [fasta], folder / preset, model.checked(read_preset("identify", preset)), **how)
         for search in searches:
             for row in accepted(read_psms(folder / search)):
-                is_false = all(one.startswith(ENTRAPMENT) for one in row["proteins"].split(";"))
+                is_false = all(accession.startswith(ENTRAPMENT) for accession in row["proteins"].split(";"))
                 is_false = is_false and database.is_entrapment(row["sequence"])
                 kind = row.get("shift_kind", "")
                 for group in ("all", *([kind] if kind else []), *(["with a shift"] if kind not in ("", "none") else [])):
@@ -138,7 +138,7 @@ def entrapment(
     how: dict[str, Any],
     searches: tuple[str, ...],
 ) -> None:
-    """How many of the accepted are false, by search, set and group, and of all sets together."""
+    """Print the shares of false PSMs by search, set and group, and of all sets together."""
     tasks = [(name, seed) for seed in seeds for name in sets]
     if jobs > 1:
         with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -164,11 +164,11 @@ def entrapment(
 
 
 def _interval(by_set: list[Counts]) -> tuple[float, float]:
-    """Of the pooled share: what 95 of 100 resamples lie between, of sets and of databases within them."""
+    """Return the 95 % interval of the pooled share, by resampling sets and databases within them."""
     random, shares = np.random.default_rng(1), []
     for _ in range(_RESAMPLES):
         drawn = [by_set[i] for i in random.integers(len(by_set), size=len(by_set))]
-        n, _, weighted = sum(one[random.integers(len(one), size=len(one))].sum(axis=0) for one in drawn)
+        n, _, weighted = sum(counts[random.integers(len(counts), size=len(counts))].sum(axis=0) for counts in drawn)
         shares.append(weighted / max(n, 1.0))
     low, high = np.quantile(shares, (0.025, 0.975)).round(4).tolist()
     return low, high
@@ -185,19 +185,19 @@ def lost_by_filter(
         indexes = build_indexes(Databases(database, [], {}), Path(folder), parameters, resources)
         index = build_spectrum_index(read.only(chosen), parameters, resources)
         ((_, peptides, lists, settings, shifts),) = plan_search(index, indexes, parameters)
-        kept = find_candidates(index, peptides, settings, lists, parameters.candidates, 1 << 30, resources)
+        candidates = find_candidates(index, peptides, settings, lists, parameters.candidates, 1 << 30, resources)
         counts = {"exhaustive": 0, "kept": 0}
         for query, mass in enumerate(index.queries.mass.tolist()):
             first, last = np.searchsorted(peptides.mass, [mass - lists.high, mass - lists.low]).tolist()
             if last - first <= parameters.candidates:
                 continue
-            one = replace(index, queries=QueryArrays(*(column[query : query + 1] for column in index.queries)))
+            single = replace(index, queries=QueryArrays(*(column[query : query + 1] for column in index.queries)))
             every = Candidates(np.arange(first, last)[None], np.zeros((1, last - first), np.int32))
-            placed = place_candidates(one, peptides, every, settings, shifts, resources)
-            best = rank_candidates(one, peptides, every, placed, settings, shifts, 1, by_count=False, resources=resources).matches
+            placed = place_candidates(single, peptides, every, settings, shifts, resources)
+            best = rank_candidates(single, peptides, every, placed, settings, shifts, 1, by_count=False, resources=resources).matches
             if len(best) and best.expectation[0] <= _SURE:
                 counts["exhaustive"] += 1
-                counts["kept"] += bool((kept.peptide[query] == best.peptide[0]).any())
+                counts["kept"] += bool((candidates.peptide[query] == best.peptide[0]).any())
     return counts
 
 
@@ -225,7 +225,7 @@ def main() -> None:
         entrapment(options.data, _REPEATED, seeds, options.jobs, parameters, how, ("modified",))
     for name in options.sets:
         dataset = DATASETS[name]
-        spectra = [existing(options.data / one) for one in dataset.spectra]
+        spectra = [existing(options.data / path) for path in dataset.spectra]
         database = [existing(options.data / dataset.database)]
         with tempfile.TemporaryDirectory() as folder_name:
             folder = Path(folder_name)
@@ -235,26 +235,26 @@ def main() -> None:
                 identify(spectra, database, folder / "unmodified", narrow.changed(variable_modifications=""), **how)
                 every, rows = known_modifications(read_psms(folder / "known")), read_psms(folder / "found")
                 plain = {int(row["spectrum"]): row["sequence"] for row in accepted(read_psms(folder / "unmodified"))}
-                known = {spectrum: one for spectrum, one in every.items() if plain.get(spectrum) != one.sequence}
+                answers = {spectrum: answer for spectrum, answer in every.items() if plain.get(spectrum) != answer.sequence}
                 for modification in ("Oxidation", "Deamidated", "Acetyl", ""):
-                    some = {spectrum: one for spectrum, one in known.items() if modification in ("", one.name)}
-                    n_every = sum(modification in ("", one.name) for one in every.values())
+                    some = {spectrum: answer for spectrum, answer in answers.items() if modification in ("", answer.name)}
+                    n_every = sum(modification in ("", answer.name) for answer in every.values())
                     counts = {"doubtful": n_every - len(some), **recovered(some, rows)}
                     emit({"what": "put back", "set": name, "modification": modification or "all"}, **counts)
-                some = {spectrum: one for spectrum, one in known.items() if one.isotope_error == 0}
+                some = {spectrum: answer for spectrum, answer in answers.items() if answer.isotope_error == 0}
                 counts = {"doubtful": len(every) - len(some), **recovered(some, rows)}
                 emit({"what": "put back", "set": name, "modification": "all without an isotope error"}, **counts)
             if {"planted", "names"} & set(options.only):
                 identify(spectra, database, folder / "plain", narrow.changed(variable_modifications=""), **how)
-            for one in _AMBIGUOUS if "names" in options.only else ():
-                known = plant(read_spectra(spectra), read_psms(folder / "plain"), 0.5, 1, folder / f"{one[0]}.mgf", (one,))
-                find_modified([folder / f"{one[0]}.mgf"], database, folder / one[0], parameters, **how)
-                emit({"what": "names", "set": name, "modification": one[0]}, **recovered(known, read_psms(folder / one[0])))
+            for single in _AMBIGUOUS if "names" in options.only else ():
+                answers = plant(read_spectra(spectra), read_psms(folder / "plain"), 0.5, 1, folder / f"{single[0]}.mgf", (single,))
+                find_modified([folder / f"{single[0]}.mgf"], database, folder / single[0], parameters, **how)
+                emit({"what": "names", "set": name, "modification": single[0]}, **recovered(answers, read_psms(folder / single[0])))
             if "planted" in options.only:
                 read = read_spectra(spectra)
-                known = plant(read, read_psms(folder / "plain"), 0.5, 1, folder / "planted.mgf")
+                answers = plant(read, read_psms(folder / "plain"), 0.5, 1, folder / "planted.mgf")
                 find_modified([folder / "planted.mgf"], database, folder / "of_planted", parameters, **how)
-                emit({"what": "planted", "set": name}, **recovered(known, read_psms(folder / "of_planted")))
+                emit({"what": "planted", "set": name}, **recovered(answers, read_psms(folder / "of_planted")))
             if "filter" in options.only:
                 emit({"what": "filter", "set": name}, **lost_by_filter(spectra, database, options.spectra, parameters, options.threads))
             if "open" in options.only:

@@ -1,4 +1,4 @@
-"""Spectra whose modification is known: those that an identification found one in, and those that a shift is planted in."""
+"""Spectra with known modifications: identified ones, and planted shifts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ PLANTED: Planted = (
     *(("Phospho", "STY"), ("Acetyl", "K"), ("Methyl", "K"), ("TMT6plex", "K"), ("GG", "K"), ("Dimethyl", "KR"), ("Oxidation", "W")),
     *(("Carbamyl", "K"), ("Nitro", "Y"), ("HexNAc", "ST"), ("Deamidated", "NQ"), ("Dehydrated", "DST"), ("Malonyl", "K")),
 )
-"""Modifications that are planted, and the residues that may carry them. One residue carries one: TMT on a lysine that has a free N-terminus
-stands for a single label, where a real one would be two."""
+"""Planted modifications, and the residues that may carry them. A residue carries one modification: TMT on a lysine with a free N-terminus
+is a single label, where a real peptide would have two."""
 
 _FIXED = {"C": 57.021464}
 _ISOTOPES, _CHARGES = 3, 2
@@ -32,8 +32,10 @@ _LOST_BY_PRECURSOR = (0.0, 17.026549, 18.010565)  # dalton: nothing, ammonia, wa
 
 @dataclass(frozen=True)
 class Known:
-    """A modification that is known: the peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L); and the isotope
-    error with which it was found."""
+    """A known modification.
+
+    The peptide without it, its name, mass (dalton) and residue (0 the N-terminus, 1 to L), and the isotope error of the match.
+    """
 
     sequence: str
     name: str
@@ -54,39 +56,44 @@ def accepted(rows: list[dict[str, str]], level: float = 0.01) -> list[dict[str, 
 
 
 def known_modifications(rows: list[dict[str, str]]) -> dict[int, Known]:
-    """By spectrum: accepted peptides with one modification besides the fixed ones."""
-    known = {}
+    """Return accepted peptides with one modification in addition to the fixed ones, by spectrum."""
+    answers = {}
     for row in accepted(rows):
         names, sites = row["modification_names"].split(";"), row["modification_positions"].split(";")
         masses = row["modification_masses"].split(";")
         variable = [i for i, name in enumerate(names) if name and name != "Carbamidomethyl"]
         if len(variable) == 1:
             i = variable[0]
-            known[int(row["spectrum"])] = Known(row["sequence"], names[i], float(masses[i]), int(sites[i]), int(row["isotope_error"]))
-    return known
+            answers[int(row["spectrum"])] = Known(row["sequence"], names[i], float(masses[i]), int(sites[i]), int(row["isotope_error"]))
+    return answers
 
 
-def recovered(known: Mapping[int, Known], rows: list[dict[str, str]], tolerance: float = 0.03) -> dict[str, int]:
-    """How many of the known are found: `matched` at any q-value, `found` at 1 %, and of these `named` as they are called, `told` among the
-    names that are as likely as the first, `listed` among all possible names, and `sited` right.
+def recovered(answers: Mapping[int, Known], rows: list[dict[str, str]], tolerance: float = 0.03) -> dict[str, int]:
+    """Count the known modifications that were recovered.
 
-    A site next to a terminus counts as right for the terminus too: the same ions tell of both.
+    `matched` at any q-value, `found` at 1 %, and of these `named` correctly, `told` among the names that are as likely as the first,
+    `listed` among all possible names, and `sited` correctly. A site next to a terminus counts as correct for the terminus too, since the
+    same ions support both.
     """
-    counts = {"known": len(known), "matched": 0, "found": 0, "named": 0, "told": 0, "listed": 0, "sited": 0}
+    counts = {"known": len(answers), "matched": 0, "found": 0, "named": 0, "told": 0, "listed": 0, "sited": 0}
     passed = {int(row["spectrum"]) for row in accepted(rows)}
     for row in rows:
-        one = known.get(int(row["spectrum"]))
-        is_same = one is not None and row["is_decoy"] == "false" and row["sequence"].replace("I", "L") == one.sequence.replace("I", "L")
-        if one is None or not is_same or abs(float(row["mass_shift"]) - one.mass) > tolerance:
+        known_psm = answers.get(int(row["spectrum"]))
+        is_same = (
+            known_psm is not None
+            and row["is_decoy"] == "false"
+            and row["sequence"].replace("I", "L") == known_psm.sequence.replace("I", "L")
+        )
+        if known_psm is None or not is_same or abs(float(row["mass_shift"]) - known_psm.mass) > tolerance:
             continue
         counts["matched"] += 1
         if int(row["spectrum"]) in passed:
             counts["found"] += 1
-            counts["named"] += row["modification"] == one.name
-            text, possible = f"{one.name} (", row["possible_names"]
+            counts["named"] += row["modification"] == known_psm.name
+            text, possible = f"{known_psm.name} (", row["possible_names"]
             counts["told"] += any(name.startswith(text) for name in possible.split("; ")[0].split(" or "))
             counts["listed"] += any(name.startswith(text) for part in possible.split("; ") for name in part.split(" or "))
-            counts["sited"] += max(1, min(len(one.sequence), int(row["shift_position"]))) == max(1, one.site)
+            counts["sited"] += max(1, min(len(known_psm.sequence), int(row["shift_position"]))) == max(1, known_psm.site)
     return counts
 
 
@@ -96,7 +103,7 @@ def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int,
     Peaks of b and y ions that hold the residue move by the modification's mass, with their isotopes; the precursor moves too. `planted` :
     names, and the residues that may carry them.
     """
-    generator, known = np.random.default_rng(seed), dict[int, Known]()
+    generator, answers = np.random.default_rng(seed), dict[int, Known]()
     identified = {int(row["spectrum"]): row for row in accepted(rows)}
     with out.open("w") as file:
         for i in range(len(spectra)):
@@ -105,19 +112,19 @@ def plant(spectra: Spectra, rows: list[dict[str, str]], share: float, seed: int,
             row = identified.get(i)
             if row is not None and _is_plain(row) and generator.random() < share:
                 sequence, charge = row["sequence"], int(row["charge"])
-                possible = [(name, k + 1) for name, letters in planted for k, letter in enumerate(sequence) if letter in letters]
+                possible = [(name, k + 1) for name, residues in planted for k, residue in enumerate(sequence) if residue in residues]
                 if possible:
                     name, site = possible[generator.integers(len(possible))]
                     mass = unimod().by_name(name).mass
                     mz = _moved(mz, sequence, site, mass, charge)
                     precursor, charges = precursor + mass / charge, [charge]
-                    known[i] = Known(sequence, name, mass, site)
+                    answers[i] = Known(sequence, name, mass, site)
             order = np.argsort(mz)
             lines = ["BEGIN IONS", f"TITLE={i}", f"PEPMASS={precursor:.8f}"]
             lines += ["CHARGE=" + " and ".join(f"{z}+" for z in charges)] if charges else []
             lines += [f"{m:.6f} {value:.6g}" for m, value in zip(mz[order].tolist(), intensity[order].tolist(), strict=True) if m > 0]
             file.write("\n".join([*lines, "END IONS", "", ""]))
-    return known
+    return answers
 
 
 def _is_plain(row: dict[str, str]) -> bool:
@@ -127,9 +134,11 @@ def _is_plain(row: dict[str, str]) -> bool:
 def _moved(
     mz: NDArray[np.float64], sequence: str, site: int, mass: float, precursor_charge: int, tolerance: float = 20e-6
 ) -> NDArray[np.float64]:
-    """The peaks, those of ions that hold the residue `site` moved by a mass (dalton), and what is left of the precursor, whole or without
-    water or ammonia: it would stand where the modified peptide's loss is looked for."""
-    residues = np.array([RESIDUE_MASS[ord(letter) - 65] + _FIXED.get(letter, 0.0) for letter in sequence])
+    """Move the peaks of ions that hold the residue `site` by a mass (dalton), and the remaining precursor peaks.
+
+    These are the precursor, whole or without water or ammonia; unmoved, they would be at the neutral loss of the modified peptide.
+    """
+    residues = np.array([RESIDUE_MASS[ord(residue) - 65] + _FIXED.get(residue, 0.0) for residue in sequence])
     prefix = np.cumsum(residues)[:-1]
     bonds = np.arange(1, len(sequence))
     singles = np.concatenate((prefix[bonds >= site], (residues.sum() - prefix + WATER_MASS)[bonds < site]))

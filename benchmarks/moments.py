@@ -1,4 +1,4 @@
-"""What must take no more than a moment: how soon a cancel is obeyed, and steps that a user waits for. One JSON line a figure.
+"""Latency of a cancel, and of steps that a user waits for. One JSON line a figure.
 
     python -m benchmarks.moments [--threads N] [--repeats 3] > figures.jsonl
 

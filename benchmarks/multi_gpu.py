@@ -1,6 +1,6 @@
-"""Scoring of spectra on one GPU, on several, and on GPUs and the processor together: one JSON line for each figure.
+"""Scoring of spectra on one GPU, on several, and on GPUs and the CPU together: one JSON line for each figure.
 
-    python -m benchmarks.multi_gpu --data FOLDER [--copies N] [--cards N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
+    python -m benchmarks.multi_gpu --data FOLDER [--copies N] [--GPUs N ...] [--repeats N] [--threads N] [--points N] [--rounds N]
         [--only points|spectra]
 
 FOLDER is the unpacked test data (its files may be compressed with gzip). The workload is the dense one of spectrum_search_gpu.py (2,269
@@ -8,11 +8,11 @@ real spectra, each nineteen times, 3 Da / 0.5 Da, up to three of oxidation and p
 query searched `copies` times over with masses that are shifted at random by up to 10 Da more, so that one card is busy for seconds.
 
 `seconds` is the scoring of all queries by `ScoringPass.score_one_by_one`, with packing, all transfers and merging of hits; the median of
-the runs, after one on the same cards that compiles the kernels and takes pinned memory. The dictionary is on the cards before: bringing it
+the runs, after one on the same GPUs that compiles the kernels and takes pinned memory. The dictionary is on the GPUs before: bringing it
 to all of them side by side and counting the candidates took `plan_seconds`. `efficiency` is the time of one card over n times that of n;
-with the processor, `gain` is the time of the same cards alone over the time together.
+with the CPU, `gain` is the time of the same GPUs alone over the time together.
 
-Then k-means of so many points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
+Then k-means of points (25 million of 8 dimensions, 400 centroids, 100 rounds) by
 `proteoscope.engine.clustering.k_means`, with all transfers: `speedup` is the time of one card over that of n, of the whole (`seconds`) and
 of a round (`round_speedup`, by the difference of runs with half as many), and `same` whether labels and sums are those of one card.
 """
@@ -49,7 +49,7 @@ _DIMENSIONS, _CENTROIDS = 8, 400  # of k-means
 
 
 def several_times(work: Workload, copies: int) -> Workload:
-    """Each query so many times, with other masses."""
+    """Return `copies` copies of each query, with other masses."""
     queries = work.index.queries
     mass = np.concatenate([queries.mass + shift for shift in _shifts(len(queries.mass), copies)])
     order = np.argsort(mass, kind="stable")
@@ -71,7 +71,7 @@ def scored(work: Workload, threads: int, used: Sequence[Card], with_processor: b
 
 
 def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: Sequence[int], arguments: argparse.Namespace) -> None:
-    """k-means on more and more cards."""
+    """k-means on more and more GPUs."""
     values = np.random.default_rng(8).random((n_points, _DIMENSIONS), np.float32)
     data = Points(values)
     first: Clusters | None = None
@@ -81,29 +81,29 @@ def cluster_points(n_points: int, rounds: int, every: Sequence[Card], numbers: S
         for repeat in range(arguments.repeats + 1):
             for some, seconds in taken.items():
                 started = time.perf_counter()
-                one = k_means(Executor(Resources(arguments.threads, list(every[:n]))), data, values[:_CENTROIDS], rounds=some)
+                clusters = k_means(Executor(Resources(arguments.threads, list(every[:n]))), data, values[:_CENTROIDS], rounds=some)
                 if repeat:
                     seconds.append(time.perf_counter() - started)
                 if some == rounds:
-                    found = one
+                    expected = clusters
         whole, half = (float(np.median(taken[some])) for some in (rounds, rounds // 2))
         of_round = (whole - half) / (rounds - rounds // 2)
-        first, alone = first or found, alone or (whole, of_round)
+        first, alone = first or expected, alone or (whole, of_round)
         emit(
             {"workload": "k-means", "date": date.today().isoformat(), "points": n_points, "d": _DIMENSIONS, "k": _CENTROIDS},
             cards=n,
-            rounds=found.rounds,
+            rounds=expected.rounds,
             seconds=round(whole, 4),
             round_ms=round(of_round * 1e3, 3),
             speedup=round(alone[0] / whole, 3),
             round_speedup=round(alone[1] / of_round, 3),
             fastest_seconds=round(min(taken[rounds]), 4),
-            same=bool(np.array_equal(found.labels, first.labels) and np.array_equal(found.sums.sums, first.sums.sums)),
+            same=bool(np.array_equal(expected.labels, first.labels) and np.array_equal(expected.sums.sums, first.sums.sums)),
         )
 
 
 def main() -> int:
-    """Search on more and more cards."""
+    """Search on more and more GPUs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--copies", type=int, default=12)

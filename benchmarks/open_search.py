@@ -1,4 +1,4 @@
-"""Open search with the fragment-ion index, beside scoring every candidate: one JSON line for each figure.
+"""Open search with the fragment-ion index compared with scoring every candidate: one JSON line for each figure.
 
     python -m benchmarks.open_search --data FOLDER [--window "500 Da"] [--repeats 10] [--threads N] [--memory MB] [--gpu]
 
@@ -41,7 +41,7 @@ from proteoscope.kernels.layouts import HitArrays, QueryArrays
 from proteoscope.kernels.partitions import Partition, equal_partitions
 from tests.shim.search_inputs import NOT_STOPPED, empty_hits
 
-_VISITED = 100  # one query in so many is looked at for counting visits
+_VISITED = 100  # visits are counted for one query in 100
 
 
 class StageSeconds:
@@ -130,14 +130,14 @@ def peak_megabytes() -> int:
 
 
 def main() -> int:
-    """Run the search on the processor and, if wanted, on the GPUs."""
+    """Run the search on the CPU and, if wanted, on the GPUs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--window", default="500 Da")
     parser.add_argument("--repeats", type=int, default=10, help="how many times each spectrum is searched")
     parser.add_argument("--threads", type=int, default=available_threads())
     parser.add_argument("--memory", type=int, default=512, help="megabytes of a partition of the index")
-    parser.add_argument("--every", type=int, default=500, help="of so many queries one is searched exhaustively; 0: none")
+    parser.add_argument("--every", type=int, default=500, help="search every n-th query exhaustively; 0: none")
     parser.add_argument("--gpu", action="store_true", help="search on the GPUs too")
     arguments = parser.parse_args()
     usable = usable_gpus(needed=False) if arguments.gpu else []
@@ -158,9 +158,9 @@ def main() -> int:
     }
     before = peak_megabytes()
     searched(small, arguments.threads, arguments.memory * 1_000_000)  # compiles
-    found, figures = searched(work, arguments.threads, arguments.memory * 1_000_000)
+    answer, figures = searched(work, arguments.threads, arguments.memory * 1_000_000)
     peak = peak_megabytes()
-    candidates = int(found.n_candidates.sum())
+    candidates = int(answer.n_candidates.sum())
     postings, visited = visits(work)
     emit(
         size,
@@ -177,7 +177,7 @@ def main() -> int:
     if arguments.every:
         expected, rows, seconds = exhaustive(work, arguments.threads, arguments.every)
         there = expected.peptide >= 0
-        same = (found.peptide[rows] == expected.peptide) & (found.score[rows] == expected.score)
+        same = (answer.peptide[rows] == expected.peptide) & (answer.score[rows] == expected.score)
         emit(
             size,
             device=processor().description,
@@ -186,13 +186,13 @@ def main() -> int:
             seconds_of_these=round(seconds, 3),
             seconds=round(seconds * candidates / max(1, int(expected.n_candidates.sum())), 1),
             same_rows=float(same[there].mean()),
-            same_candidates=bool(np.array_equal(found.n_candidates[rows], expected.n_candidates)),
+            same_candidates=bool(np.array_equal(answer.n_candidates[rows], expected.n_candidates)),
         )
     for n in range(1, len(usable) + 1):
         cards = tuple(card(gpu.numbers[0]) for gpu in usable[:n])
         searched(small, arguments.threads, arguments.memory * 1_000_000, cards)
         on_cards, figures = searched(work, arguments.threads, arguments.memory * 1_000_000, cards)
-        same = all(np.array_equal(np.asarray(one), np.asarray(other)) for one, other in zip(on_cards, found, strict=True))
+        same = all(np.array_equal(np.asarray(on_card), np.asarray(other)) for on_card, other in zip(on_cards, answer, strict=True))
         emit(size, device=usable[0].description, gpus=n, way="index", **figures, same_as_processor=same)
     return 0
 

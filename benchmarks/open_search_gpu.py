@@ -1,11 +1,11 @@
-"""Open search with a fragment-ion index (500 Da, 20 ppm): the processor's threads and a GPU, from the same inputs in the same run.
+"""Open search with a fragment-ion index (500 Da, 20 ppm): the CPU's threads and a GPU, from the same inputs in the same run.
 
     python -m benchmarks.open_search_gpu --data FOLDER [--times N] [--repeats N] [--threads N]
 
 One JSON line for each device. The spectra are the file's ten times over. `index_seconds` is what building the index takes (on a GPU with
 all transfers) once the forms are known; `listing_seconds`, listing them, and `segment_seconds`, cutting the spectra into ranges of keys,
 are common to both. `seconds` is the search with all transfers; of a GPU also its kernels alone (in one batch, by events). `visits` counts
-the postings that lie in the ranges of keys of a spectrum and in a chunk of the processor's index with candidates of it; both devices'
+the postings that lie in the ranges of keys of a spectrum and in a chunk of the CPU's index with candidates of it; both devices'
 rates are of it.
 """
 
@@ -35,7 +35,7 @@ from tests.shim.fragment_inputs import Answer, FragmentInputs, empty_answer
 from tests.shim.search_inputs import NOT_STOPPED
 from tests.shim.tuning import limited
 
-_WIDTH, _KEPT = 0.5, 8
+_WIDTH, _BEST = 0.5, 8
 _PARTS = 64
 
 
@@ -62,7 +62,7 @@ def all_segments(spectra: Any, queries: Any, settings: Any, tables: Any, threads
 
 
 def built(work: FragmentInputs, threads: int) -> FragmentIndexArrays:
-    """The processor's index, built on threads."""
+    """The CPU's index, built on threads."""
     _, _, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
     code, n = peptidoforms.peptidoform_code(peptides, modifications), len(index.chunk_start) - 1
@@ -76,12 +76,12 @@ def on_processor(work: FragmentInputs, index: FragmentIndexArrays, threads: int)
     """The whole search on threads."""
     _, queries, peptides, modifications, settings = work.inputs
     n, code = len(queries.mass), peptidoforms.peptidoform_code(peptides, modifications)
-    answer = empty_answer(n, _KEPT)
-    found = IndexHits(answer.best, answer.histogram, _WIDTH, answer.n_candidates)
+    answer = empty_answer(n, _BEST)
+    hits = IndexHits(answer.best, answer.histogram, _WIDTH, answer.n_candidates)
 
     def part(first: int, last: int) -> None:
         postings.search_chunks(
-            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, found, NOT_STOPPED
+            index, rows(work.segments, first, last), work.windows[first:last], work.tables, code, settings, first, last, hits, NOT_STOPPED
         )
 
     on_threads(part, n, threads)
@@ -98,7 +98,7 @@ def built_on_gpu(search: FragmentSearch) -> FragmentSearch:
 def on_gpu(search: FragmentSearch, work: FragmentInputs) -> Answer:
     """The whole search on the device."""
     n = len(work.windows)
-    answer = empty_answer(n, _KEPT)
+    answer = empty_answer(n, _BEST)
     for _ in search.search_chunks(
         work.segments, work.windows, work.tables, 0, n, answer.best, answer.histogram, _WIDTH, answer.n_candidates
     ):
@@ -203,21 +203,21 @@ def measured(card: TimedCard, work: FragmentInputs, budget: int | None, repeats:
     kind, given = limited(FragmentSearch, card, options)
     index_seconds, search = median_seconds(lambda: built_on_gpu(kind(given, *arrays)), 3)
     on_gpu(search, work)
-    seconds, found = median_seconds(lambda: on_gpu(search, work), repeats)
+    seconds, hits = median_seconds(lambda: on_gpu(search, work), repeats)
     megabytes = get_default_memory_pool().total_bytes() / 1e6
     kind, given = limited(FragmentSearch, card, options | {"pairs_of_batch": 1 << 30})
     in_one = kind(given, *arrays)
     on_gpu(in_one, work)
     card.kernel_seconds()
     on_gpu(in_one, work)
-    answers = (*found.best, *found[1:]), (*expected.best, *expected[1:])
+    answers = (*hits.best, *hits[1:]), (*expected.best, *expected[1:])
     return {
         "memory_budget": budget,
         "device_megabytes": round(megabytes),
         "index_seconds": round(index_seconds, 4),
         "seconds": round(seconds, 5),
         "kernel_seconds": card.kernel_seconds(),
-        "same": all(np.array_equal(one, other) for one, other in zip(*answers, strict=True)),
+        "same": all(np.array_equal(first, other) for first, other in zip(*answers, strict=True)),
     }
 
 

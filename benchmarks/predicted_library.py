@@ -4,7 +4,7 @@
 
 Peptides of a proteome (`18Protein_SoCe_Tr_detergents_trace.fasta`, 844,087 entries of two and three charges), `--entries` of them, spread
 evenly over the masses; the spectra are `spectra/bench_x10.mgf` (22,690). Narrow is 10 ppm, open 200 Da to either side (not with
-`--narrow`). `seconds` is from prepared references to rated matches; a search is done twice, and the second is told, since the first
+`--narrow`). `seconds` is from prepared references to rated matches; a search is done twice, and the second is reported, since the first
 compiles. With `--write`: the whole command `proteoscope predict` as a process, to a temporary file, and its peak memory. One JSON line for
 each figure.
 """
@@ -39,7 +39,7 @@ from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 
 def predicted(database: Path, n_entries: int, resources: Resources) -> SpectralLibrary:
-    """So many entries, evenly taken of all."""
+    """Return `n_entries` entries, evenly spread over all."""
     parameters = PredictionParameters()
     with tempfile.TemporaryDirectory() as folder:
         begun = time.perf_counter()
@@ -70,12 +70,12 @@ def compare(library: SpectralLibrary, spectra: Spectra, resources: Resources, re
         references = load_references(Path(folder))
         with_index = time.perf_counter() - begun
         for tolerance in tolerances:
-            own = parameters.changed(precursor_tolerance=tolerance)
+            of_tolerance = parameters.changed(precursor_tolerance=tolerance)
             for _ in range(repeats):
                 begun, processor = time.perf_counter(), time.process_time()
-                matches = rated_matches(spectra, references, own, resources)
+                matches = rated_matches(spectra, references, of_tolerance, resources)
                 seconds, processor = time.perf_counter() - begun, time.process_time() - processor
-            accepted = int(((matches.q_value <= own.fdr) & ~matches.is_decoy).sum())
+            accepted = int(((matches.q_value <= of_tolerance.fdr) & ~matches.is_decoy).sum())
             emit(
                 {},
                 figure="search",

@@ -1,16 +1,16 @@
-"""Whether quantities are right, on peptides planted into real runs and on planted mixtures: one JSON line for each figure.
+"""Accuracy of quantities of peptides planted into real runs and of planted mixtures: one JSON line for each figure.
 
     python -m benchmarks.quantification --data FOLDER ratios transfers changes mixtures [--seeds 1] [--rscript Rscript]
     python -m benchmarks.quantification --data FOLDER ratios --first-seed 101 --seeds 12 --ends 0.1 0.15 0.2
 
-`ratios`: 200 peptides in ratios from 1:1 to 1:50 in the MS1 of BSA1 and BSA2, a third of them beside another that co-elutes: how many
-have a quantity in both runs, the median error of the ratio, and how many are off by more than two, as those are that took another for
-themselves; with other ends of traces than the program's, if any are named. `transfers`: 2,400 peptides over BSA1-3, not identified
+`ratios`: 200 peptides in ratios from 1:1 to 1:50 in the MS1 of BSA1 and BSA2, a third of them next to a co-eluting peptide: how
+many have a quantity in both runs, the median error of the ratio, and how many are off by more than two, such as those that include another
+peptide; optionally with other ends of traces than the program's. `transfers`: 2,400 peptides over BSA1-3, not identified
 everywhere, and in a third of these places not there: the part of transfers at 1 % that end there. `changes`: tables of 2,000 proteins in
-two conditions of three replicates, a tenth of which change by 1.5 to 4 times: the part of those found changed at 1 % that did not, and
-how many of the changed are found; beside other moderated and plain t-tests on the same proteins, and limma (Bioconductor) where Rscript
-has it. `mixtures`: the same of 400 proteins, a fifth of which change, whose peptides are planted into the MS1 of six runs made from
-BSA1-3, nine of ten identified, through the whole of `quantify`, with and without match between runs, and beside the planted amounts
+two conditions of three replicates, where a tenth change by 1.5 to 4 times: the part of those found changed at 1 % that did not, and
+how many of the changed are found; also by other moderated and plain t-tests on the same proteins, and by limma (Bioconductor) if Rscript
+has it. `mixtures`: the same of 400 proteins, where a fifth change, whose peptides are planted into the MS1 of six runs made from
+BSA1-3, nine of ten identified, through the whole of `quantify`, with and without match between runs, and of the planted amounts
 themselves. FOLDER holds spectra/bsa_ltq.
 """
 
@@ -38,7 +38,7 @@ from proteoscope.engine.quantification.models import comparison_model
 from proteoscope.engine.quantification.normalised import normalised_levels
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import table_of, write_project
+from tests.engine.quantification.synthetic_runs import table_of, write_project
 
 DESIGN = Design(tuple(Sample(f"{c}{i}", c, i) for c in "ab" for i in (1, 2, 3)), tuple(DesignRow(i, i) for i in range(6)))
 _LIMMA = """
@@ -75,17 +75,17 @@ def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) ->
     """Planted ratios, through whole runs."""
     runs, planted = planted_ratios(real, 200, seed)
     with tempfile.TemporaryDirectory() as folder:
-        project = write_project(Path(folder) / "p", runs, {f"P{i}": [one] for i, one in enumerate(planted)})
-        (run,) = [one.id for one in Project.open(project).runs()]
+        project = write_project(Path(folder) / "p", runs, {f"P{i}": [sequence] for i, sequence in enumerate(planted)})
+        (run,) = [run.id for run in Project.open(project).runs()]
         for end in ends:
             with patch.object(ion_traces, "_LOWEST", end):
                 run_search("quantify", {"project": [project]}, device="cpu", run=(run,), normalisation="none")
-            found: dict[str, dict[str, float | None]] = {}
+            result: dict[str, dict[str, float | None]] = {}
             for row in table_of(project, "peptide_quantities"):
-                found.setdefault(row["sequence"], {})[row["sample"]] = row["quantity"]
+                result.setdefault(row["sequence"], {})[row["sample"]] = row["quantity"]
             refused = [row["refused"] for row in table_of(project, "ion_traces") if row["refused"]]
-            both = [name for name in planted if found.get(name, {}).get("one") and found[name].get("two")]
-            error = np.array([np.log(found[name]["two"] / found[name]["one"]) - planted[name] for name in both])
+            both = [name for name in planted if result.get(name, {}).get("one") and result[name].get("two")]
+            error = np.array([np.log(result[name]["two"] / result[name]["one"]) - planted[name] for name in both])
             apart = np.abs(error)
             emit(
                 about | {"end": end},
@@ -94,7 +94,7 @@ def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) ->
                 median_error=round(float(np.expm1(np.median(apart))), 4),
                 ninetieth=round(float(np.expm1(np.quantile(apart, 0.9))), 4),
                 off_by_two=int((apart > np.log(2)).sum()),
-                refused={one: refused.count(one) for one in sorted(set(refused))},
+                refused={reason: refused.count(reason) for reason in sorted(set(refused))},
                 off={both[i]: round(float(np.exp(error[i])), 3) for i in np.flatnonzero(apart > np.log(2)).tolist()},
             )
 
@@ -102,23 +102,25 @@ def ratios(about: dict, real: list[Ms1Spectra], seed: int, ends: list[float]) ->
 def transfers(about: dict, real: list[Ms1Spectra], seed: int) -> None:
     """Transfers to runs that do not have the peptide."""
     runs, gone = planted_transfers(real, 2400, seed)
-    every = list(dict.fromkeys(one.sequence for run in runs.values() for one in run.identified))
+    every = list(dict.fromkeys(identified.sequence for run in runs.values() for identified in run.identified))
     with tempfile.TemporaryDirectory() as folder:
-        project = write_project(Path(folder) / "p", runs, {f"P{i}": [one] for i, one in enumerate(every)})
+        project = write_project(Path(folder) / "p", runs, {f"P{i}": [sequence] for i, sequence in enumerate(every)})
         run_search("quantify", {"project": [project]}, device="cpu", match_between_runs=True)
-        kept = [(row["peptide"], row["file"][: -len(".mzML")]) for row in table_of(project, "ion_traces") if row["source"] == "transferred"]
-    known = {(one.sequence, name) for name, run in runs.items() for one in run.identified}
-    there = len(every) * len(runs) - len(known) - len(gone)
-    wrong = sum(one in gone for one in kept)
+        transferred = [
+            (row["peptide"], row["file"][: -len(".mzML")]) for row in table_of(project, "ion_traces") if row["source"] == "transferred"
+        ]
+    identified_ions = {(identified.sequence, name) for name, run in runs.items() for identified in run.identified}
+    there = len(every) * len(runs) - len(identified_ions) - len(gone)
+    wrong = sum(ion in gone for ion in transferred)
     emit(
         about,
         planted=len(every),
         absent=len(gone),
         there=there,
-        kept=len(kept),
+        kept=len(transferred),
         false=wrong,
-        rate=round(wrong / max(1, len(kept)), 5),
-        found=round((len(kept) - wrong) / there, 4),
+        rate=round(wrong / max(1, len(transferred)), 5),
+        found=round((len(transferred) - wrong) / there, 4),
     )
 
 
@@ -128,7 +130,7 @@ def changes(about: dict, seed: int, rscript: str) -> None:
     changed, protein, logs = mixture(rng, n, n // 10, 22, 2.5)
     # What is low is missing more often.
     logs[rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))] = np.nan
-    judged(about, changed, *tested(logs, protein, n), rscript)
+    emit_tests(about, changed, *tested(logs, protein, n), rscript)
 
 
 def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> None:
@@ -136,11 +138,11 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
     rng, n = np.random.default_rng(seed), 400
     changed, protein, logs = mixture(rng, n, n // 5, 20.5, 1.5)
     runs = planted_mixtures(real, logs, seed)
-    names = list(dict.fromkeys(one.sequence for one in next(iter(runs.values())).planted))
+    names = list(dict.fromkeys(planted_peptide.sequence for planted_peptide in next(iter(runs.values())).planted))
     with tempfile.TemporaryDirectory() as folder:
         proteins = {f"P{i}": [names[k] for k in np.flatnonzero(protein == i).tolist()] for i in range(n)}
         project = write_project(Path(folder) / "p", runs, proteins)
-        (run,) = [one.id for one in Project.open(project).runs()]
+        (run,) = [run.id for run in Project.open(project).runs()]
         design = Path(folder) / "design.tsv"
         lines = [f"run{i}\trun{i}\t{'ab'[i // 3]}\t{i % 3 + 1}\n" for i in range(6)]
         design.write_text("file\tsample\tcondition\treplicate\n" + "".join(lines))
@@ -160,15 +162,15 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
             for row in table_of(project, "protein_changes"):
                 number = int(row["accession"][1:])
                 p_value[number], is_found[number] = row["p_value"] or np.nan, row["outcome"] == "changed"
-            judged(about | {"matched": matched}, changed, table, p_value, is_found, rscript)
+            emit_tests(about | {"matched": matched}, changed, table, p_value, is_found, rscript)
         # What a measurement without any error and gap would give.
-        judged(about | {"matched": "planted, not measured"}, changed, *tested(logs, protein, n), rscript)
+        emit_tests(about | {"matched": "planted, not measured"}, changed, *tested(logs, protein, n), rscript)
 
 
 def mixture(
     rng: np.random.Generator, n: int, n_changed: int, middle: float, spread: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.float64]]:
-    """Which of n proteins change, by 1.5 to 4 times, the protein of each peptide, and log2 of peptides in two times three samples."""
+    """Return flags of proteins that change by 1.5 to 4 times, the protein of each peptide, and log2 of peptides in six samples."""
     changed = np.arange(n) < n_changed
     fold = np.where(changed, rng.uniform(np.log2(1.5), 2, n) * rng.choice([-1, 1], n), 0.0)
     protein = np.repeat(np.arange(n), rng.integers(1, 8, n))
@@ -183,17 +185,19 @@ def tested(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
     """The table of proteins of amounts of peptides, log2 both, p-values of proteins, and which change."""
     peptides = RawQuantities.of(np.exp2(logs))
-    parameters, model, one = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
-    found = normalised_levels(peptides, Grouping(one, one, protein, n), model, parameters).levels.proteins
-    ours = protein_changes(found, model, parameters)[0]
-    return np.log2(found.value), ours.p_value, ours.q_value <= 0.01
+    parameters, model, rows = QuantificationParameters(), comparison_model(DESIGN, ("a", "b")), np.arange(len(protein))
+    result = normalised_levels(peptides, Grouping(rows, rows, protein, n), model, parameters).levels.proteins
+    ours = protein_changes(result, model, parameters)[0]
+    return np.log2(result.value), ours.p_value, ours.q_value <= 0.01
 
 
-def judged(
+def emit_tests(
     about: dict, changed: NDArray[np.bool_], logs: NDArray[np.float64], ours: NDArray[np.float64], is_found: NDArray[np.bool_], rscript: str
 ) -> None:
-    """What this program found of what changed, beside other tests on its table of proteins, (n, 6) log2: moderated t-tests whose prior is
-    fitted by maximum likelihood, plain t-tests, and limma itself where there is R."""
+    """Print the changed proteins found by this program, and by other tests on its table of proteins, (n, 6) log2.
+
+    The other tests are moderated t-tests whose prior is fitted by maximum likelihood, plain t-tests, and limma if R is installed.
+    """
     programs = {"proteoscope": (ours, is_found)}
     for name, test in (("moderated by likelihood", likelihood_moderated), ("plain t-test", plain_t_test)):
         p_value = test(logs)
@@ -217,8 +221,10 @@ def judged(
 
 
 def likelihood_moderated(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """p-values of a t-test with variances drawn to a prior as limma does, which is fitted by the likelihood of all variances: they are its
-    location times F of their degrees of freedom and its own."""
+    """Return p-values of a t-test with variances moderated by a prior, as in limma.
+
+    The prior is fitted by the likelihood of all variances: they are its location times F of their degrees of freedom and its own.
+    """
     from scipy import optimize, stats
 
     difference, variance, degrees, share = pooled(logs)
@@ -243,8 +249,10 @@ def plain_t_test(logs: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def pooled(logs: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    """Difference of the means of two times three samples, their pooled variance, its degrees of freedom, and the part of the variance that
-    the difference has; degrees are 0 where a condition is missing."""
+    """Return differences of means, pooled variances, degrees of freedom and variance factors of two times three samples.
+
+    The factor is the part of the variance that the difference has; degrees of freedom are 0 if a condition is missing.
+    """
     conditions = np.ma.masked_invalid(logs.reshape(-1, 2, 3))
     number, mean = conditions.count(axis=2), conditions.mean(axis=2).filled(np.nan)
     degrees = np.where(number.min(axis=1) > 0, number.sum(axis=1) - 2, 0)
@@ -268,9 +276,9 @@ def adjusted(p_value: NDArray[np.float64]) -> NDArray[np.float64]:
     has = np.flatnonzero(np.isfinite(p_value))
     order = has[np.argsort(p_value[has])]
     raw = p_value[order] * len(has) / np.arange(1, len(has) + 1)
-    found = np.full(len(p_value), np.nan)
-    found[order] = np.minimum.accumulate(raw[::-1])[::-1]
-    return found
+    result = np.full(len(p_value), np.nan)
+    result[order] = np.minimum.accumulate(raw[::-1])[::-1]
+    return result
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Errors of quantification on simulated tables and runs, of which the truth is known: one JSON line for each figure, and a table.
+"""Errors of quantification on simulated tables and runs with known truth: one JSON line for each figure, and a table.
 
     python -m benchmarks.quantification_errors WHAT ... [--seeds 10] [--rscript Rscript]
 
-`centre`: 2,000 proteins in three against three samples, of which none, 20 % (half of them up), 20 % (all up) or 40 % (all up) change by 1.5
-to 4 times, with the noise of label-free and of TMT ratios: the share of those reported at 5 % that do not change, the power, and the
+`centre`: 2,000 proteins in three against three samples, where none, 20 % (half of them up), 20 % (all up) or 40 % (all up) change by 1.5 to
+4 times, with the noise of label-free and of TMT ratios: the share of those reported at 5 % that do not change, the power, and the
 remaining shift of the proteins that do not change. `small`: the same with changes of 1.2 to 1.5 times, and in how many tables the program
 warns that the centre is not determined. `imputation`: the same with low quantities missing and with wrong identifications, each
 in one sample, with and without imputation. `charges`: log2 errors of ratios of peptides and proteins where charge states are missing, by
@@ -75,20 +75,20 @@ def main() -> None:
 
 def pooled(rows: list[dict]) -> dict:
     """Counts added up, with the rates that they give; means of other numbers."""
-    found = {}
+    result = {}
     for name in rows[0]:
         values = [row[name] for row in rows if row[name] is not None]
-        whole = bool(values) and all(isinstance(one, int) for one in values)
-        found[name] = None if not values else sum(values) if whole else round(float(np.mean(values)), 4)
-    if "false" in found:
-        found["rate"] = round(found["false"] / max(1, found["reported"]), 4)
-    return found
+        whole = bool(values) and all(isinstance(value, int) for value in values)
+        result[name] = None if not values else sum(values) if whole else round(float(np.mean(values)), 4)
+    if "false" in result:
+        result["rate"] = round(result["false"] / max(1, result["reported"]), 4)
+    return result
 
 
 def mixture(
     rng: np.random.Generator, noise: str, up: float, down: float, n: int = 2000, folds: tuple[float, float] = (1.5, 4)
 ) -> tuple[NDArray[np.bool_], Grouping, RawQuantities]:
-    """Proteins of which some change, their ions, and amounts of these in three against three samples."""
+    """Return flags of changed proteins, their ions, and amounts of these in three against three samples."""
     place = np.arange(n) / n
     changed = place < up + down
     fold = np.where(changed, rng.uniform(*np.log2(folds), n) * np.where(place < up, 1, -1), 0.0)
@@ -104,7 +104,7 @@ def mixture(
 
 
 def with_gaps(rng: np.random.Generator, amounts: RawQuantities) -> RawQuantities:
-    """Amounts of which the lower are missing the more often."""
+    """Return amounts with gaps; lower amounts are missing more often."""
     logs = np.log2(amounts.value)
     missing = rng.random(logs.shape) < 1 / (1 + np.exp((logs - 18.5) / 0.7))
     return RawQuantities.of(np.where(missing, np.nan, amounts.value))
@@ -113,7 +113,8 @@ def with_gaps(rng: np.random.Generator, amounts: RawQuantities) -> RawQuantities
 def design(conditions: str, **parts: str) -> Design:
     """Return a design from a character for each sample, and one for each of each block."""
     samples = [
-        Sample(f"s{i}", one, conditions[: i + 1].count(one), **{k: v[i] for k, v in parts.items()}) for i, one in enumerate(conditions)
+        Sample(f"s{i}", condition, conditions[: i + 1].count(condition), **{k: v[i] for k, v in parts.items()})
+        for i, condition in enumerate(conditions)
     ]
     return Design(tuple(samples), tuple(DesignRow(i, i) for i in range(len(samples))))
 
@@ -123,9 +124,9 @@ def compared(ions: RawQuantities, grouping: Grouping, plan: Design, **settings: 
     parameters = QuantificationParameters(change_fdr=_FDR, **settings)
     model = comparison_model(plan, ("a", "b"))
     levels = normalised_levels(ions, grouping, model, parameters).levels
-    found = protein_changes(levels.proteins, model, parameters)[0]
+    result = protein_changes(levels.proteins, model, parameters)[0]
     with np.errstate(invalid="ignore"):
-        return np.log2(levels.proteins.value), found.log2_fold_change, found.p_value, found.q_value
+        return np.log2(levels.proteins.value), result.log2_fold_change, result.p_value, result.q_value
 
 
 def counted(q_value: Floats, changed: NDArray[np.bool_]) -> dict:
@@ -159,10 +160,10 @@ def small(seed: int, rscript: str) -> Rows:
             rng = np.random.default_rng(seed)
             changed, grouping, ions = mixture(rng, noise, up, down, folds=(1.2, 1.5))
             ions = with_gaps(rng, ions) if noise == "label-free" else ions
-            found = normalised_levels(ions, grouping, model, parameters)
-            fold = protein_changes(found.levels.proteins, model, parameters)[0].log2_fold_change
+            result = normalised_levels(ions, grouping, model, parameters)
+            fold = protein_changes(result.levels.proteins, model, parameters)[0].log2_fold_change
             shift = float(np.nanmedian(fold[~changed]))
-            warned = int(not found.centres[0].is_determined)
+            warned = int(not result.centres[0].is_determined)
             yield {"noise": noise, "change": name}, {"warned": warned, "remaining_shift": round(shift, 4)}
 
 
@@ -201,10 +202,10 @@ def charges(seed: int, rscript: str) -> Rows:
     grouping = Grouping(sequence, np.arange(len(protein)), protein, n)
     complete = level_amounts(RawQuantities.of(ions), grouping, "maxlfq")
     ions[rng.random(ions.shape) < 0.2] = np.nan
-    found = level_amounts(RawQuantities.of(ions), grouping, "maxlfq")
+    result = level_amounts(RawQuantities.of(ions), grouping, "maxlfq")
     summed = RawQuantities.of(ions).summed(sequence, len(protein))
     by_sums = level_amounts(summed, Grouping(np.arange(len(protein)), np.arange(len(protein)), protein, n), "maxlfq")
-    for by, levels in (("ions", found), ("sums of charges", by_sums), ("ions, none missing", complete)):
+    for by, levels in (("ions", result), ("sums of charges", by_sums), ("ions, none missing", complete)):
         for level, amounts, true in (("peptides", levels.sequences, truth[protein]), ("proteins", levels.proteins, truth)):
             error = np.abs(np.log2(amounts.value[:, 1] / amounts.value[:, 0]) - true)
             error = error[np.isfinite(error)]
@@ -226,9 +227,9 @@ def unconnected(seed: int, rscript: str) -> Rows:
     ions = np.full((n, 2, 6), np.nan)
     ions[:, 0, :3], ions[:, 1, 3:] = logs[:, :1], logs[:, 1:]
     grouping = Grouping(np.arange(2 * n), np.arange(2 * n), np.repeat(np.arange(n), 2), n)
-    found = level_amounts(RawQuantities.of(np.exp2(ions + rng.normal(0, 0.2, ions.shape)).reshape(-1, 6)), grouping, "maxlfq").proteins
-    both = ~np.isnan(found.value[:, [0, 3]]).any(axis=1)
-    yield {}, {"proteins": n, "ratios": int(both.sum()), "named": int((found.state == 4).any(axis=1).sum())}
+    result = level_amounts(RawQuantities.of(np.exp2(ions + rng.normal(0, 0.2, ions.shape)).reshape(-1, 6)), grouping, "maxlfq").proteins
+    both = ~np.isnan(result.value[:, [0, 3]]).any(axis=1)
+    yield {}, {"proteins": n, "ratios": int(both.sum()), "named": int((result.state == 4).any(axis=1).sum())}
 
 
 def blocks(seed: int, rscript: str) -> Rows:
@@ -241,21 +242,21 @@ def blocks(seed: int, rscript: str) -> Rows:
         ("balanced plexes", design("aaabbbaaabbb", plex="1" * 6 + "2" * 6), 1.0, 0.15),
         ("pairs", design("aaaaaabbbbbb", subject="123456123456"), 1.0, 0.3),
     ):
-        block = np.array([int(one.plex or one.subject) for one in plan.samples]) - 1
-        treated = np.array([one.condition == "b" for one in plan.samples])
+        block = np.array([int(sample.plex or sample.subject) for sample in plan.samples]) - 1
+        treated = np.array([sample.condition == "b" for sample in plan.samples])
         logs = 22 + rng.normal(0, spread, (n, int(block.max()) + 1))[:, block] + np.outer(fold, treated)
         logs += rng.normal(size=logs.shape) * (error * np.sqrt(8 / rng.chisquare(8, (n, 1))))
         logs[rng.random(logs.shape) < 0.05] = np.nan
-        one = np.arange(n)
-        table, _, _, q_value = compared(RawQuantities.of(np.exp2(logs)), Grouping(one, one, one, n), plan)
+        rows = np.arange(n)
+        table, _, _, q_value = compared(RawQuantities.of(np.exp2(logs)), Grouping(rows, rows, rows, n), plan)
         programs = {
             "proteoscope": q_value,
             "formulas": adjusted(moderated(table, treated, block)),
             "no block": adjusted(moderated(table, treated)),
         }
         programs |= {"limma": adjusted(limma(table, treated, block, rscript))} if rscript else {}
-        for program, found in programs.items():
-            yield {"design": name, "program": program}, counted(found, changed)
+        for program, result in programs.items():
+            yield {"design": name, "program": program}, counted(result, changed)
     try:
         comparison_model(design("aaabbb", plex="111222"), ("a", "b"))
         yield {"design": "confounded plex"}, {"refused": 0}
@@ -297,7 +298,7 @@ def limma(logs: Floats, treated: NDArray[np.bool_], block: NDArray[np.int64], rs
     with tempfile.TemporaryDirectory() as folder:
         table, out = Path(folder) / "table.tsv", Path(folder) / "found.tsv"
         np.savetxt(table, logs, delimiter="\t", fmt="%.12g")
-        factors = [",".join(map(str, one.astype(int).tolist())) for one in (treated, block)]
+        factors = [",".join(map(str, values.astype(int).tolist())) for values in (treated, block)]
         script = (
             f'library(limma); x <- as.matrix(read.table("{table}", sep="\\t", na.strings="nan")); b <- factor(c({factors[0]}));'
             f" k <- factor(c({factors[1]})); fit <- eBayes(lmFit(x, model.matrix(~ b + k)));"

@@ -1,4 +1,4 @@
-"""How long the view of a quantification stands still, with thousands of proteins in a dozen samples.
+"""Longest stalls of the view of a quantification with thousands of proteins in a dozen samples.
 
     xvfb-run -a python -m benchmarks.quantity_view [--proteins 5000] [--samples 12] [--where-above 40]
 
@@ -22,7 +22,7 @@ _PER_PROTEIN = 5
 
 
 def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
-    """A project with a run of quantities of so many proteins in so many samples, half of them of another condition."""
+    """Create a project with a run of quantities of `n_proteins` proteins in `n_samples` samples of two conditions."""
     from proteoscope.engine.project import Project
     from proteoscope.engine.quantification.amounts import Grouping, RawQuantities
     from proteoscope.engine.quantification.changes import protein_changes
@@ -56,29 +56,29 @@ def made_project(folder: Path, n_proteins: int, n_samples: int) -> None:
         np.full(n_proteins, 300),
     )
     forms = Forms(sequences, np.arange(n), np.full(n, 1000.0), np.zeros((n, 7)))
-    files = tuple(SourceFile(f"/made/{one.name}.mzML", "") for one in samples)
+    files = tuple(SourceFile(f"/made/{sample.name}.mzML", "") for sample in samples)
     matches = Matches(none, none, none, none, nothing, nothing, none, none, none, [])
-    known = Identified(files, forms, matches, sequences, proteins, protein, np.zeros(n), np.ones(n, np.bool_), ())
+    identified = Identified(files, forms, matches, sequences, proteins, protein, np.zeros(n), np.ones(n, np.bool_), ())
     parameters = QuantificationParameters()
-    one, model = np.arange(n), comparison_model(design, ("control", "treated"))
-    normalised = normalised_levels(peptides, Grouping(one, one, protein, n_proteins), model, parameters)
+    rows, model = np.arange(n), comparison_model(design, ("control", "treated"))
+    normalised = normalised_levels(peptides, Grouping(rows, rows, protein, n_proteins), model, parameters)
     counts = (~np.isnan(log2)).astype(np.int64)
     of_group = np.add.reduceat(counts, np.arange(0, n, _PER_PROTEIN))
-    found = Quantities(design, known, normalised, np.full(of_group.shape, 1e-4), (counts, counts, of_group))
-    tables = quantity_tables(found, protein_changes(found.proteins, model, parameters), {})
+    quantities = Quantities(design, identified, normalised, np.full(of_group.shape, 1e-4), (counts, counts, of_group))
+    tables = quantity_tables(quantities, protein_changes(quantities.proteins, model, parameters), {})
     with Project.create_or_open(folder).run("quantify", parameters.model_dump(mode="json"), device="cpu") as run:
-        for one in TABLES:
-            run.write_table(one.name, tables[one.name])
+        for rows in TABLES:
+            run.write_table(rows.name, tables[rows.name])
 
 
 def _sequence(number: int) -> str:
     """A sequence of its own for each number."""
-    letters = "ADEFGHILNPQSTVWY"
-    return "".join(letters[number >> shift & 15] for shift in range(0, 24, 4)) + "GGK"
+    alphabet = "ADEFGHILNPQSTVWY"
+    return "".join(alphabet[number >> shift & 15] for shift in range(0, 24, 4)) + "GGK"
 
 
 def measure(folder: Path, where_above: float) -> None:
-    """Print the longest stall of each step; the view is made before, while nobody waits, as the window does it."""
+    """Print the longest stall of each step; the view is created before, while idle, as in the window."""
     from proteoscope.gui.preloading import Preparation
 
     journey = Journey(folder, where_above)

@@ -1,4 +1,4 @@
-"""How fast spectra and proteins are read, beside the peers that are installed: one JSON line for each figure.
+"""Reading speed of spectra and proteins, compared with installed peers: one JSON line for each figure.
 
     python -m benchmarks.reading DATA_FOLDER [--threads N]
 
@@ -37,7 +37,7 @@ def repeated(path: Path, times: int, folder: Path) -> Path:
 
 
 def best_of_three(read: Callable[[], int], runs: int = 3) -> tuple[int, float]:
-    """What `read` returns and the seconds of its fastest run."""
+    """Return the result of `read` and the seconds of its fastest run."""
     seconds, n = float("inf"), 0
     for _ in range(runs):
         start = time.perf_counter()
@@ -46,7 +46,7 @@ def best_of_three(read: Callable[[], int], runs: int = 3) -> tuple[int, float]:
     return n, seconds
 
 
-def tell(reader: str, path: Path, unit: str, n: int, seconds: float, **more: object) -> None:
+def report(reader: str, path: Path, unit: str, n: int, seconds: float, **more: object) -> None:
     """Print one figure."""
     line = {"reader": reader, "file": path.name, "megabytes": round(path.stat().st_size / 1e6, 1), unit: n}
     print(json.dumps(line | {"seconds": round(seconds, 4), f"{unit}_per_second": round(n / seconds), **more}), flush=True)
@@ -78,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--threads", type=int, default=None)
-    parser.add_argument("--memory-of", type=Path, help="only read this file and tell the peak memory (used by the benchmark itself)")
+    parser.add_argument("--memory-of", type=Path, help="only read this file and print the peak memory (used by the benchmark)")
     arguments = parser.parse_args()
     if arguments.memory_of:
         spectra = read_spectra([arguments.memory_of], threads=arguments.threads)
@@ -93,10 +93,10 @@ def main() -> None:
         paths += [spectra_folder / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML", spectra_folder / "bench_x10.mgf"]
         for path in paths:
             read_spectra([path], threads=arguments.threads)
-            tell("proteoscope", path, "spectra", *best_of_three(lambda path=path: len(read_spectra([path], threads=arguments.threads))))
-            tell("pyteomics", path, "spectra", *best_of_three(lambda path=path: read_with_pyteomics(path), runs=1))
+            report("proteoscope", path, "spectra", *best_of_three(lambda path=path: len(read_spectra([path], threads=arguments.threads))))
+            report("pyteomics", path, "spectra", *best_of_three(lambda path=path: read_with_pyteomics(path), runs=1))
             if importlib.util.find_spec("pymzdata") and path.suffix != ".mzXML":
-                tell("pymzdata", path, "spectra", *best_of_three(lambda path=path: read_with_pymzdata(path)))
+                report("pymzdata", path, "spectra", *best_of_three(lambda path=path: read_with_pymzdata(path)))
         for path in paths:
             command = [sys.executable, "-m", "benchmarks.reading", str(arguments.data), "--memory-of", str(path)]
             if arguments.threads:
@@ -106,7 +106,7 @@ def main() -> None:
             print(json.dumps(figure | {"megabytes_of_peaks": round(memory["peaks"] / 1e6)}), flush=True)
     fasta = arguments.data / "proteomes" / "combo.fasta"
     read_proteins([fasta])
-    tell("proteoscope", fasta, "proteins", *best_of_three(lambda: len(read_proteins([fasta]))))
+    report("proteoscope", fasta, "proteins", *best_of_three(lambda: len(read_proteins([fasta]))))
 
     def with_biopython() -> int:
         from Bio.SeqIO.FastaIO import SimpleFastaParser
@@ -114,7 +114,7 @@ def main() -> None:
         with fasta.open() as handle:
             return sum(1 for _ in SimpleFastaParser(handle))
 
-    tell("biopython", fasta, "proteins", *best_of_three(with_biopython))
+    report("biopython", fasta, "proteins", *best_of_three(with_biopython))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast this program reads each format compared with another checkout of it: one JSON line for each kind of file.
+"""Reading speed of each format compared with another checkout: one JSON line for each kind of file.
 
     python -m benchmarks.reading_ratios --data FOLDER --against CHECKOUT [--rounds N] [--only NAME ...]
 
@@ -48,7 +48,7 @@ class Reader:
         self._process = subprocess.Popen(command, cwd=checkout, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def seconds(self, case: Case) -> tuple[float, str]:
-        """Return the processor seconds of a reading, or why there are none."""
+        """Return the CPU seconds of a reading, or why there are none."""
         assert self._process.stdin is not None and self._process.stdout is not None
         self._process.stdin.write(json.dumps([case.kind, *map(str, case.paths)]) + "\n")
         self._process.stdin.flush()
@@ -192,7 +192,7 @@ def _of_structures(folder: Path, made: Path) -> Iterator[Case]:
 
 def measure(case: Case, readers: dict[str, Reader], rounds: int, against: str) -> None:
     """Read a case in turns, and print its figure."""
-    found: dict[str, list[float]] = {version: [] for version in readers}
+    ratios: dict[str, list[float]] = {version: [] for version in readers}
     reasons: dict[str, str] = {}
     for turn in range(rounds + 1):
         for version in sorted(readers, reverse=bool(turn % 2)):
@@ -201,13 +201,13 @@ def measure(case: Case, readers: dict[str, Reader], rounds: int, against: str) -
                 if reason:
                     reasons[version] = reason
                 elif turn:
-                    found[version].append(seconds)
+                    ratios[version].append(seconds)
     if "now" in reasons:
         sys.exit(f"{case.name}: {reasons['now']}")
-    now = min(found["now"])
+    now = min(ratios["now"])
     megabytes = sum(path.stat().st_size for path in case.paths) / 1e6
     figures = {"megabytes": round(megabytes, 1), "seconds": round(now, 4), "megabytes_per_second": round(megabytes / now, 1)}
-    before = min(found["before"]) if found["before"] else None
+    before = min(ratios["before"]) if ratios["before"] else None
     compared = {"seconds_before": round(before, 4), "ratio": round(now / before, 3)} if before else {}
     emit(
         {"figure": "reading compared", "date": str(date.today()), "before": against, "files": case.name},
@@ -218,7 +218,7 @@ def measure(case: Case, readers: dict[str, Reader], rounds: int, against: str) -
 
 
 def revision(checkout: Path) -> str:
-    """Return the commit of a checkout, '' if it is none."""
+    """Return the commit of a checkout, or ''."""
     command = ["git", "-C", str(checkout), "rev-parse", "--short=12", "HEAD"]
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 

@@ -1,15 +1,15 @@
-"""Speed of the alignment with a bounded number of gaps, and reads placed in genomes beside minimap2. One JSON line for each figure.
+"""Speed of the alignment with a bounded number of gaps, and mapping of reads to genomes compared with minimap2, as JSON lines.
 
     python -m benchmarks.reads cells [--pairs 204800] [--text 250] [--pattern 200] [--gaps 2] [--threads N] [--device cpu|cuda]
 
-Cells of all layers a second, scores alone and with alignments; the median of five rounds. Texts are random nucleotides, patterns their
+Cells of all layers a second, scores only and with alignments; the median of five rounds. Texts are random nucleotides, patterns their
 beginnings with 2 % errors. Biopython's `PairwiseAligner`, which has no bound on gaps and one layer, scores some of the same pairs.
 
     python -m benchmarks.reads places --data FOLDER [--reads 1000000] [--rounds 3] [--threads N] [--device cpu|cuda]
 
-Simulated reads of 150 bases (2 % errors, up to two gaps of 1 to 6 letters, both strands) of S. aureus NCTC 8325: the whole command, and
-minimap2 (mappy, preset sr) in turn, each a process of its own that reads, indexes, places and writes: seconds, processor seconds, and the
-share that came back within 20 letters, by number of gaps.
+Simulated reads of 150 bases (2 % errors, up to two gaps of 1 to 6 bases, both strands) of S. aureus NCTC 8325: the whole command, and
+minimap2 (mappy, preset sr) in turn, each a separate process that reads, indexes, places and writes: seconds, CPU seconds, and the
+share that is mapped within 20 bases of its origin, by number of gaps.
 
     python -m benchmarks.reads strains --data FOLDER [--reads 100000]
 
@@ -68,9 +68,10 @@ def peer_seconds(texts: Sequences, patterns: Sequences, n: int) -> float:
 
     aligner = PairwiseAligner(mode="global", match_score=2, mismatch_score=-3, open_gap_score=-7, extend_gap_score=-2)
     aligner.open_right_deletion_score = aligner.extend_right_deletion_score = 0
-    letters = np.frombuffer(b"ACGT", np.uint8)
+    bases = np.frombuffer(b"ACGT", np.uint8)
     pairs = [
-        tuple(letters[one.codes[one.offsets[k] : one.offsets[k + 1]]].tobytes().decode() for one in (texts, patterns)) for k in range(n)
+        tuple(bases[sequences.codes[sequences.offsets[k] : sequences.offsets[k + 1]]].tobytes().decode() for sequences in (texts, patterns))
+        for k in range(n)
     ]
     began = time.perf_counter()
     for text, pattern in pairs:
@@ -79,7 +80,7 @@ def peer_seconds(texts: Sequences, patterns: Sequences, n: int) -> float:
 
 
 class Placed(NamedTuple):
-    """Places of reads, by their number: the first letter on the genome, -1 for none; the reverse strand; mapping quality; what it cost."""
+    """Positions of reads, by number: first base on the genome, or -1; reverse strand; mapping quality; time and memory."""
 
     start: NDArray[np.int64]
     is_reverse: NDArray[np.bool_]
@@ -88,7 +89,7 @@ class Placed(NamedTuple):
 
 
 def measured(command: list[str]) -> tuple[str, dict[str, object]]:
-    """What a process prints, and its seconds and processor seconds."""
+    """Return the output of a process, and its wall and CPU seconds."""
     began, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -96,7 +97,7 @@ def measured(command: list[str]) -> tuple[str, dict[str, object]]:
     return printed, {"seconds": round(time.perf_counter() - began, 2), "processor_seconds": round(spent, 2)}
 
 
-def placed_here(genome: Path, reads: Path, folder: Path, n: int, asked: argparse.Namespace) -> Placed:
+def placed_here(genome: Path, reads: Path, folder: Path, n: int, options: argparse.Namespace) -> Placed:
     """Places by this program, from its SAM."""
     out = folder / "places.sam"
     command = [
@@ -111,96 +112,96 @@ def placed_here(genome: Path, reads: Path, folder: Path, n: int, asked: argparse
         "--mode",
         "within",
     ]
-    _, cost = measured([*command, "--device", asked.device, "--threads", str(asked.threads), "--quiet"])
-    found = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), cost)
+    _, cost = measured([*command, "--device", options.device, "--threads", str(options.threads), "--quiet"])
+    placed = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), cost)
     with out.open() as file:
         for line in file:
             if not line.startswith("@"):
                 name, flag, _, position, quality, _ = line.split("\t", 5)
                 k = int(name)
                 if not int(flag) & 4:
-                    found.start[k], found.is_reverse[k], found.quality[k] = int(position) - 1, bool(int(flag) & 16), int(quality)
-    return found
+                    placed.start[k], placed.is_reverse[k], placed.quality[k] = int(position) - 1, bool(int(flag) & 16), int(quality)
+    return placed
 
 
-def placed_by_peer(genome: Path, reads: Path, folder: Path, n: int, asked: argparse.Namespace) -> Placed:
+def placed_by_peer(genome: Path, reads: Path, folder: Path, n: int, options: argparse.Namespace) -> Placed:
     """Places by minimap2."""
     out = folder / "places.tsv"
-    version, cost = measured([asked.mappy, str(PEER), str(genome), str(reads), str(out), str(asked.threads)])
-    found = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), {**cost, "mappy": version.strip()})
+    version, cost = measured([options.mappy, str(PEER), str(genome), str(reads), str(out), str(options.threads)])
+    placed = Placed(np.full(n, -1), np.zeros(n, np.bool_), np.zeros(n, np.int64), {**cost, "mappy": version.strip()})
     with out.open() as file:
         for line in file:
             name, _, start, strand, quality = line.split("\t")
             k = int(name)
-            found.start[k], found.is_reverse[k], found.quality[k] = int(start), strand == "-", int(quality)
+            placed.start[k], placed.is_reverse[k], placed.quality[k] = int(start), strand == "-", int(quality)
             if strand == "*":
-                found.start[k] = -1
-    return found
+                placed.start[k] = -1
+    return placed
 
 
 PROGRAMS = {"Proteoscope": placed_here, "minimap2": placed_by_peer}
 
 
-def circumstances(asked: argparse.Namespace) -> dict[str, object]:
-    """What figures depend on."""
+def circumstances(options: argparse.Namespace) -> dict[str, object]:
+    """Return the settings that figures depend on."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "machine": processor().description,
-        "threads": asked.threads,
-        "device": asked.device,
+        "threads": options.threads,
+        "device": options.device,
         "version": VERSION,
         "load": round(os.getloadavg()[0], 1),
-        **({"remark": asked.remark} if asked.remark else {}),
+        **({"remark": options.remark} if options.remark else {}),
     }
 
 
-def are_at(found: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which reads are placed there."""
-    return (found.start >= 0) & (found.is_reverse == is_reverse) & (np.abs(found.start - start) <= NEAR)
+def are_at(placed: Placed, start: NDArray[np.int64], is_reverse: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return True for each read that is mapped there."""
+    return (placed.start >= 0) & (placed.is_reverse == is_reverse) & (np.abs(placed.start - start) <= NEAR)
 
 
-def places(asked: argparse.Namespace) -> None:
+def places(options: argparse.Namespace) -> None:
     """Simulated reads that come back to their place."""
-    genome = asked.data / "dna" / GENOME
+    genome = options.data / "dna" / GENOME
     with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
         reads = Path(folder, "reads.fastq")
-        origins: Origins = write_reads(reads, genome_of(genome), asked.reads)
-        for number in range(asked.rounds):
+        origins: Origins = write_reads(reads, genome_of(genome), options.reads)
+        for number in range(options.rounds):
             for program, place in PROGRAMS.items():
-                found = place(genome, reads, Path(folder), asked.reads, asked)
-                right = are_at(found, origins.start, origins.is_reverse)
+                placed = place(genome, reads, Path(folder), options.reads, options)
+                right = are_at(placed, origins.start, origins.is_reverse)
                 by_gaps = {str(gaps): round(float(right[origins.gaps == gaps].mean()), 5) for gaps in range(3)}
-                wrong = int(((found.start >= 0) & ~right & (found.quality >= SURE)).sum())
+                wrong = int(((placed.start >= 0) & ~right & (placed.quality >= SURE)).sum())
                 emit(
-                    {"figure": "simulated reads", "program": program, **circumstances(asked)},
-                    reads=asked.reads,
+                    {"figure": "simulated reads", "program": program, **circumstances(options)},
+                    reads=options.reads,
                     round=number + 1,
-                    **found.cost,
+                    **placed.cost,
                     at_their_place=round(float(right.mean()), 5),
                     by_gaps=by_gaps,
-                    placed=int((found.start >= 0).sum()),
+                    placed=int((placed.start >= 0).sum()),
                     sure_and_wrong=wrong,
                 )
 
 
-def strains(asked: argparse.Namespace) -> None:
+def strains(options: argparse.Namespace) -> None:
     """Reads of one strain on the genome of another."""
-    genome = asked.data / "dna" / GENOME
+    genome = options.data / "dna" / GENOME
     with tempfile.TemporaryDirectory(prefix="proteoscope-reads-") as folder:
         reads = Path(folder, "reads.fastq")
-        write_reads(reads, genome_of(asked.data / "dna" / STRAIN), asked.reads, errors=0.0, maximum_gaps=0)
-        own, peer = (place(genome, reads, Path(folder), asked.reads, asked) for place in PROGRAMS.values())
+        write_reads(reads, genome_of(options.data / "dna" / STRAIN), options.reads, errors=0.0, maximum_gaps=0)
+        ours, peer = (place(genome, reads, Path(folder), options.reads, options) for place in PROGRAMS.values())
     sure = peer.quality >= SURE
-    same = are_at(own, peer.start, peer.is_reverse)
+    same = are_at(ours, peer.start, peer.is_reverse)
     emit(
-        {"figure": "reads of another strain", **circumstances(asked)},
-        reads=asked.reads,
-        placed=int((own.start >= 0).sum()),
+        {"figure": "reads of another strain", **circumstances(options)},
+        reads=options.reads,
+        placed=int((ours.start >= 0).sum()),
         placed_by_minimap2=int((peer.start >= 0).sum()),
         sure_of_minimap2=int(sure.sum()),
         the_same=round(float(same[sure].mean()), 5),
-        sure_of_both=int((sure & (own.quality >= SURE)).sum()),
-        the_same_of_both=round(float(same[sure & (own.quality >= SURE)].mean()), 6),
+        sure_of_both=int((sure & (ours.quality >= SURE)).sum()),
+        the_same_of_both=round(float(same[sure & (ours.quality >= SURE)].mean()), 6),
     )
 
 
@@ -215,24 +216,24 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="folder of the test data")
     parser.add_argument("--mappy", default=str(peers_folder() / "python" / "bin" / "python"), metavar="PYTHON")
     parser.add_argument("--remark", default="", help="what else is to be known of the figures, as that the machine was busy")
-    asked = parser.parse_args()
-    if asked.what == "cells":
-        cells(asked)
+    options = parser.parse_args()
+    if options.what == "cells":
+        cells(options)
         return
-    if asked.data is None:
+    if options.data is None:
         parser.error("--data FOLDER is needed")
-    asked.reads = asked.reads or (1_000_000 if asked.what == "places" else 100_000)
-    (places if asked.what == "places" else strains)(asked)
+    options.reads = options.reads or (1_000_000 if options.what == "places" else 100_000)
+    (places if options.what == "places" else strains)(options)
 
 
-def cells(asked: argparse.Namespace) -> None:
+def cells(options: argparse.Namespace) -> None:
     """Speed of pairs."""
-    texts, patterns = inputs(asked.pairs, asked.text, asked.pattern)
-    rules = GapRules(MATRIX, 5, 2, asked.gaps)
+    texts, patterns = inputs(options.pairs, options.text, options.pattern)
+    rules = GapRules(MATRIX, 5, 2, options.gaps)
     progress = Progress()
-    used = open_cards(resolve_device(asked.device), progress)
-    every, size = np.arange(asked.pairs), float(asked.pairs) * asked.text * asked.pattern
-    with Executor(Resources(asked.threads, used, not used, progress)).session(build_workload(texts, patterns, rules)) as session:
+    used = open_cards(resolve_device(options.device), progress)
+    every, size = np.arange(options.pairs), float(options.pairs) * options.text * options.pattern
+    with Executor(Resources(options.threads, used, not used, progress)).session(build_workload(texts, patterns, rules)) as session:
         for traces in (False, True):
             seconds = []
             for _ in range(1 + ROUNDS):  # the first one warms up
@@ -240,12 +241,12 @@ def cells(asked: argparse.Namespace) -> None:
                 align_pairs(session, every, every, traces=traces)
                 seconds.append(time.perf_counter() - began)
             median = float(np.median(seconds[1:]))
-            gcups = round(size * (asked.gaps + 1) / median / 1e9, 3)
+            gcups = round(size * (options.gaps + 1) / median / 1e9, 3)
             what = "alignments" if traces else "scores"
-            print(json.dumps({"what": what, "device": asked.device, "seconds": round(median, 3), "gcups": gcups}), flush=True)
-    n = min(asked.pairs, PAIRS_OF_PEER)
+            print(json.dumps({"what": what, "device": options.device, "seconds": round(median, 3), "gcups": gcups}), flush=True)
+    n = min(options.pairs, PAIRS_OF_PEER)
     seconds_of_peer = peer_seconds(texts, patterns, n)
-    gcups = round(n * asked.text * asked.pattern / seconds_of_peer / 1e9, 4)
+    gcups = round(n * options.text * options.pattern / seconds_of_peer / 1e9, 4)
     print(json.dumps({"what": "scores, Biopython, one thread, one layer", "seconds": round(seconds_of_peer, 3), "gcups": gcups}))
 
 

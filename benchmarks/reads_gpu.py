@@ -1,15 +1,15 @@
-"""Speed of the alignment with a bounded number of gaps on a card, of each of its plans, and how good the prediction of the fastest is.
+"""Speed of the alignment with a bounded number of gaps on a GPU, of each of its plans, and how good the prediction of the fastest is.
 
     python -m benchmarks.reads_gpu [--parts table plans laid] [--pairs 204800] [--shapes 40] [--repeats 3] [--processor-pairs 20480]
 
-`table`: pairs of a text of 250 and a pattern of 200 letters with two gaps, scores and alignments: seconds of the class on the card, with
-all transfers of the pairs (`with_opening_s`: and of the sequences), by the engine, and on all threads of the processor for some of the
+`table`: pairs of a text of 250 and a pattern of 200 bases with two gaps, scores and alignments: seconds of the class on the GPU, with
+all transfers of the pairs (`with_opening_s`: and of the sequences), by the engine, and on all threads of the CPU for some of the
 pairs in the same run; GCUPS count the cells of all layers. `kernels_ms` is the time of each kernel by the device's clock, apart.
 `laid`: of the same pairs, the kernel with every number of lanes and columns, with registers and bytes of local memory (spills) of a
-thread, and blocks that fit on a multiprocessor by them; `predicted_ms` beside.
+thread, and blocks that fit on a multiprocessor by them; also `predicted_ms`.
 `plans`: for many shapes of tasks the seconds of each plan, the one that is chosen, and how much longer it takes than the fastest; at the
 end, in how many of the shapes it is within 5 %. Times are the least of the repeats, after one that compiles (some seconds for each form).
-`same` compares with the processor's rows, of some pairs.
+`same` compares with the CPU's rows, of some pairs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _Pairs = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def minimum_seconds(work: Callable[[], Any], repeats: int) -> float:
-    """Of some runs, after one that is not counted."""
+    """Return the minimum seconds of some runs, after one that is not counted."""
     work()
     return min(seconds_of(work) for _ in range(repeats))
 
@@ -64,11 +64,11 @@ def aligned(search: Any, pairs: _Pairs, rules: GapRules, *, traces: bool, first:
     return out
 
 
-def is_same(found: Alignments, texts: Sequences, patterns: Sequences, pairs: _Pairs, rules: GapRules, *, traces: bool) -> bool:
-    """Of the first pairs."""
+def is_same(alignments: Alignments, texts: Sequences, patterns: Sequences, pairs: _Pairs, rules: GapRules, *, traces: bool) -> bool:
+    """Return True if the first pairs have the same alignments."""
     n = min(_SAME_PAIRS, len(pairs[0]))
     expected = aligned(OnProcessor(Processor(available_threads()), texts, patterns, rules), pairs, rules, traces=traces, last=n)
-    return all(np.array_equal(one[:n], other[:n]) for one, other in zip(found, expected, strict=True))
+    return all(np.array_equal(column[:n], other[:n]) for column, other in zip(alignments, expected, strict=True))
 
 
 def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
@@ -82,7 +82,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
     for traces in (False, True):
         size = about | {"part": "table", "what": "alignments" if traces else "scores", "pairs": n, "text": 250, "pattern": 200, "gaps": 2}
         opening, align, both = list[float](), list[float](), list[float]()
-        found = Alignments.none(0, 2)
+        alignments = Alignments.none(0, 2)
         out = Alignments.none(n, 2)
         for _ in range(options.repeats + 1):
             began = time.perf_counter()
@@ -94,14 +94,14 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
             opening.append(opened - began)
             align.append(done - opened)
             both.append(done - began)
-            found = out
+            alignments = out
         task = search._task(n, 250, 200, traces=traces)
         predicted = seconds(search._best_shape(task), task, search._properties)
         timed = TimedCard(0)
         aligned(ReadSearch(timed, texts, patterns, rules), pairs, rules, traces=traces)
         timed.kernel_seconds()
         aligned(ReadSearch(timed, texts, patterns, rules), pairs, rules, traces=traces)
-        kernels = {name: round(1e3 * one, 3) for name, one in timed.kernel_seconds().items()}
+        kernels = {name: round(1e3 * value, 3) for name, value in timed.kernel_seconds().items()}
         began = time.perf_counter()
         on_processor = OnProcessor(Processor(threads), texts, patterns, rules)
         for _ in range(2):  # the first one compiles
@@ -125,7 +125,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
             predicted_ms=round(1e3 * predicted, 3),
             processor_threads=threads,
             processor_gcups=round(cells * some / n / processor_s / 1e9, 2),
-            same=is_same(found, texts, patterns, pairs, rules, traces=traces),
+            same=is_same(alignments, texts, patterns, pairs, rules, traces=traces),
         )
         profile(options, about, texts, patterns, rules, pairs, traces)
 
@@ -133,7 +133,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
 def profile(
     options: argparse.Namespace, about: dict[str, Any], texts: Sequences, patterns: Sequences, rules: GapRules, pairs: _Pairs, traces: bool
 ) -> None:
-    """Where the host's time goes."""
+    """Print a profile of the host's time."""
     import cProfile
     import io
     import pstats
@@ -145,9 +145,9 @@ def profile(
     for _ in search.align(*pairs, out, traces=traces):
         pass
     watched.disable()
-    told = io.StringIO()
-    pstats.Stats(watched, stream=told).sort_stats("tottime").print_stats(12)
-    lines = [line.strip() for line in told.getvalue().splitlines() if line.strip()][6:]
+    text = io.StringIO()
+    pstats.Stats(watched, stream=text).sort_stats("tottime").print_stats(12)
+    lines = [line.strip() for line in text.getvalue().splitlines() if line.strip()][6:]
     emit(about, part="host", traces=traces, lines=lines[:12])
 
 
@@ -159,7 +159,7 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
     for traces in (False, True):
         plain = ReadSearch(card(0), texts, patterns, rules)
         task = plain._task(n, 250, 200, traces=traces, patterns_of_text=4)
-        every = [one for one in shapes(task, plain._properties) if one.width >= 64 and one.strips(250) * one.width <= 400]
+        every = [shape for shape in shapes(task, plain._properties) if shape.width >= 64 and shape.strips(250) * shape.width <= 400]
         for shape in every:
             if shape.plan == ONE_TEXT and (traces or shape.lanes > 16):
                 continue
@@ -170,8 +170,8 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
                 timed.kernel_seconds()
                 aligned(search, pairs, rules, traces=traces)
                 took.append(timed.kernel_seconds())
-            ms = {name: round(1e3 * min(one[name] for one in took[1:]), 3) for name in took[0]}
-            own = replace(task, patterns_of_text=1.0)
+            ms = {name: round(1e3 * min(times[name] for times in took[1:]), 3) for name in took[0]}
+            single_task = replace(task, patterns_of_text=1.0)
             emit(
                 about,
                 part="laid",
@@ -181,14 +181,14 @@ def laid(options: argparse.Namespace, about: dict[str, Any]) -> None:
                 columns=shape.columns,
                 kernels_ms=ms,
                 gcups=round(3.0 * n * 250 * 200 / (ms["align_reads"] / 1e3) / 1e9),
-                predicted_ms=round(1e3 * seconds(shape, own, search._properties), 3),
+                predicted_ms=round(1e3 * seconds(shape, single_task, search._properties), 3),
                 registers_predicted=registers(shape.columns, 2, PREFIX, traces=traces),
                 **attributes(timed, shape),
             )
 
 
 def attributes(device: CudaGpu, shape: GapsMisShape) -> dict[str, Any]:
-    """Of the kernel that was compiled last for a shape."""
+    """Return attributes of the kernel that was compiled last for a shape."""
     for (_, _, kernel), (function, _) in reversed(device._functions.items()):
         if kernel == "align_reads":
             used = int(function.num_regs)
@@ -203,13 +203,13 @@ def attributes(device: CudaGpu, shape: GapsMisShape) -> dict[str, Any]:
 
 
 def tasks(n: int, seed: int = 40) -> list[dict[str, Any]]:
-    """So many kinds of work: texts, patterns for each of them, their lengths, gaps, mode, letters and whether they are traced."""
-    random, found = np.random.default_rng(seed), []
+    """Return n random tasks: texts, patterns for each of them, lengths, gaps, mode, number of symbols, and whether to trace."""
+    random, alignments = np.random.default_rng(seed), []
     for k in range(n):
         text = int(random.choice([60, 100, 150, 250, 400, 700]))
         texts = int(random.choice([1, 16, 128, 2048, 20_000]))
         patterns = int(random.choice([50, 100, 400]))
-        found.append(
+        alignments.append(
             {
                 "texts": texts,
                 "patterns": max(1, min(patterns, 400_000 // texts)),
@@ -221,17 +221,17 @@ def tasks(n: int, seed: int = 40) -> list[dict[str, Any]]:
                 "traces": bool(k % 2),
             }
         )
-    return found
+    return alignments
 
 
 def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
     """Each plan of each task."""
     good = 0
     every = tasks(options.shapes)
-    for number, asked in enumerate(every):
-        columns, pairs, rules = made(asked, number)
+    for number, case in enumerate(every):
+        columns, pairs, rules = made(case, number)
         times: dict[str, Any] = {}
-        one_task(options, columns, pairs, rules, asked, times)
+        one_task(options, columns, pairs, rules, case, times)
         chosen, fastest = times.pop("chosen"), min(times.values())
         good += times[chosen] <= 1.05 * fastest
         emit(
@@ -239,23 +239,23 @@ def plans(options: argparse.Namespace, about: dict[str, Any]) -> None:
             part="plans",
             number=number,
             pairs=len(pairs[0]),
-            **asked,
-            ms={name: round(1e3 * one, 3) for name, one in times.items()},
+            **case,
+            ms={name: round(1e3 * value, 3) for name, value in times.items()},
             chosen=chosen,
             over_fastest=round(times[chosen] / fastest - 1, 3),
         )
     emit(about, part="plans", shapes=len(every), within_5_percent=good)
 
 
-def made(asked: dict[str, Any], number: int) -> tuple[tuple[Sequences, Sequences], _Pairs, GapRules]:
+def made(case: dict[str, Any], number: int) -> tuple[tuple[Sequences, Sequences], _Pairs, GapRules]:
     """Texts and patterns of a task, its pairs, and how they are aligned."""
-    random, letters = np.random.default_rng(number), asked["letters"]
-    texts = random.integers(0, letters, (asked["texts"], asked["text"])).astype(np.int8)
-    patterns = np.tile(texts, (-(-asked["patterns"] // len(texts)), 1))[: asked["patterns"], : asked["pattern"]].copy()
+    random, n_symbols = np.random.default_rng(number), case["letters"]
+    texts = random.integers(0, n_symbols, (case["texts"], case["text"])).astype(np.int8)
+    patterns = np.tile(texts, (-(-case["patterns"] // len(texts)), 1))[: case["patterns"], : case["pattern"]].copy()
     wrong = random.random(patterns.shape) < 0.02
-    patterns[wrong] = random.integers(0, letters, wrong.sum())
-    rules = GapRules(np.where(np.eye(letters, dtype=bool), 2, -3).astype(np.int32), 5, 2, asked["gaps"], asked["mode"])
-    pairs = np.tile(np.arange(asked["texts"]), asked["patterns"]), np.repeat(np.arange(asked["patterns"]), asked["texts"])
+    patterns[wrong] = random.integers(0, n_symbols, wrong.sum())
+    rules = GapRules(np.where(np.eye(n_symbols, dtype=bool), 2, -3).astype(np.int32), 5, 2, case["gaps"], case["mode"])
+    pairs = np.tile(np.arange(case["texts"]), case["patterns"]), np.repeat(np.arange(case["patterns"]), case["texts"])
     columns = (
         Sequences(texts.ravel(), np.arange(len(texts) + 1) * texts.shape[1]),
         Sequences(patterns.ravel(), np.arange(len(patterns) + 1) * patterns.shape[1]),
@@ -268,19 +268,19 @@ def one_task(
     columns: tuple[Sequences, Sequences],
     pairs: _Pairs,
     rules: GapRules,
-    asked: dict[str, Any],
+    case: dict[str, Any],
     times: dict[str, Any],
     device: CudaGpu | None = None,
 ) -> None:
     """Seconds of each plan into `times`, and the name of the chosen one."""
     device = device or card(0)
-    plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), asked["traces"]
+    plain, n, traces = ReadSearch(device, *columns, rules), len(pairs[0]), case["traces"]
     per_text = n / len(np.unique(pairs[0]))
-    task = plain._task(n, asked["text"], asked["pattern"], traces=traces, patterns_of_text=per_text)
+    task = plain._task(n, case["text"], case["pattern"], traces=traces, patterns_of_text=per_text)
 
     def of_plan(task: Task, plan: str) -> GapsMisShape | None:
-        found = [one for one in shapes(task, plain._properties) if one.plan == plan]
-        return min(found, key=lambda one: seconds(one, task, plain._properties)) if found else None
+        alignments = [shape for shape in shapes(task, plain._properties) if shape.plan == plan]
+        return min(alignments, key=lambda shape: seconds(shape, task, plain._properties)) if alignments else None
 
     on_host = traces and plain._is_traced_on_host(task)
     scores = replace(task, traces=False)
@@ -289,7 +289,7 @@ def one_task(
     for plan in (MANY_TEXTS, ONE_TEXT):
         for host in (False, True) if traces else (False,):
             shape = of_plan(scores if host else task, plan)
-            if shape is None or (host and n * asked["text"] * asked["pattern"] * (rules.maximum_gaps + 1) > options.host_cells):
+            if shape is None or (host and n * case["text"] * case["pattern"] * (rules.maximum_gaps + 1) > options.host_cells):
                 continue  # the host would take seconds
             search = tuned(ReadSearch, shape=shape, traces_on_host=host if traces else None)(device, *columns, rules)
             searches[f"{plan}{', host' if host else ', card' if traces else ''}"] = partial(aligned, search, pairs, rules, traces=traces)

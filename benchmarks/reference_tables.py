@@ -57,8 +57,11 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 class Case(NamedTuple):
-    """A search: its name, and the command lines that do it; ``OUT`` stands for the folder of its results, ``MADE`` for that of files made
-    here. `kinds`: those of the runs of its project that are exported in all formats."""
+    """A search: its name and command lines.
+
+    ``OUT`` is replaced by the folder of its results, ``MADE`` by the folder of synthetic files. Runs of the `kinds` of its project are
+    exported in all formats.
+    """
 
     name: str
     commands: tuple[tuple[str, ...], ...]
@@ -133,35 +136,35 @@ def small(data: Path) -> Iterator[Case]:
 
 
 def make_files(data: Path, folder: Path) -> None:
-    """What the small searches read besides the data."""
+    """Write the input of the small searches that is not in the data."""
     folder.mkdir()
     (folder / "globins").mkdir()
     for path in (data / "structures/globins").iterdir():
         shutil.copy(path, folder / f"globins/{path.name}.pdb")
     genome = genome_of(data / "dna/dna_lambda.fasta")
     write_reads(folder / "reads.fastq", genome, N_READS, length=READ_LENGTH)
-    letters = genome[0].tobytes().decode()
+    bases = genome[0].tobytes().decode()
     with (folder / "firsts.fastq").open("w") as firsts, (folder / "mates.fastq").open("w") as mates:
         for number in range(READS_OF_MATES):
-            begin = 237 * number % (len(letters) - FRAGMENT_LENGTH)
+            begin = 237 * number % (len(bases) - FRAGMENT_LENGTH)
             end = begin + FRAGMENT_LENGTH
-            first, second = letters[begin : begin + READ_LENGTH], letters[end - READ_LENGTH : end].translate(COMPLEMENT)[::-1]
+            first, second = bases[begin : begin + READ_LENGTH], bases[end - READ_LENGTH : end].translate(COMPLEMENT)[::-1]
             for file, read in ((firsts, first), (mates, second)):
                 file.write(f"@pair{number}\n{read}\n+\n{'F' * READ_LENGTH}\n")
     with (folder / "texts.fasta").open("w") as texts, (folder / "patterns.fasta").open("w") as patterns:
         for number in range(12):
             begin = 1000 * number
-            texts.write(f">text {number}\n{letters[begin : begin + 90]}\n")
+            texts.write(f">text {number}\n{bases[begin : begin + 90]}\n")
             # Some with a gap, some that fit nowhere.
             shift = 40 * (number % 3)
-            patterns.write(f'>=pattern{number} "quoted"\n{letters[begin : begin + 30]}{letters[begin + 33 + shift : begin + 63 + shift]}\n')
+            patterns.write(f'>=pattern{number} "quoted"\n{bases[begin : begin + 30]}{bases[begin + 33 + shift : begin + 63 + shift]}\n')
     for name, source, n in (("queries", SEQUENCES[1], 3), ("database", SEQUENCES[1], 200)):
         records = (data / source).read_text().split("\n>")[:n]
         (folder / f"{name}.fasta").write_text("\n>".join(records) + "\n")
 
 
 def searches(data: Path) -> Iterator[tuple[str, list[str]]]:
-    """Name and arguments of each search of the usual size; ``OUT`` stands for the folder of its results."""
+    """Yield name and arguments of each search of the usual size; ``OUT`` is replaced by the folder of its results."""
 
     def identify(dataset: Dataset, settings: tuple[str, ...] = ()) -> list[str]:
         spectra = [str(data / name) for name in dataset.spectra]
@@ -182,35 +185,35 @@ def searches(data: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def digests(folder: Path, place: Path) -> dict[str, str]:
-    """SHA-256 of all files below a folder but for those that tell of time: databases, locks and records; of Parquet, of each column.
+    """Return SHA-256 of files below a folder (of Parquet by column), except databases, locks and records, which contain times.
 
     What names `place`, where this version put its files, is as if it were elsewhere.
     """
     paths = [path for path in sorted(folder.rglob("*")) if path.is_file()]
-    kept = [path for path in paths if not path.name.startswith("project.") and path.name != "run.json"]
-    found: dict[str, str] = {}
-    for path in kept:
+    files = [path for path in paths if not path.name.startswith("project.") and path.name != "run.json"]
+    digests: dict[str, str] = {}
+    for path in files:
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".parquet":
-            found |= {f"{name}: {column}": digest for column, digest in of_columns(path, place).items()}
+            digests |= {f"{name}: {column}": digest for column, digest in of_columns(path, place).items()}
         else:
             content = DATE.sub(b"DATE", path.read_bytes().replace(str(place).encode(), b"PLACE"))
-            found[name] = hashlib.sha256(content).hexdigest()
-    return found
+            digests[name] = hashlib.sha256(content).hexdigest()
+    return digests
 
 
 def of_columns(path: Path, place: Path) -> dict[str, str]:
-    """SHA-256 of the values of each column of a Parquet table. A rotation is its nine numbers, however they are kept."""
+    """Return SHA-256 of the values of each column of a Parquet table. A rotation is its nine numbers, however they are stored."""
     table = pq.read_table(path)
-    found = {}
+    digests = {}
     for name in table.column_names:
         values: list[Any] = table[name].to_pylist()
         kind = str(table.schema.field(name).type)
         if name == "rotation":
             kind = "nine numbers"
             values = [[float(number) for number in (value.split(",") if isinstance(value, str) else value)] for value in values]
-        found[name] = hashlib.sha256(f"{kind} {values!r}".replace(str(place), "PLACE").encode()).hexdigest()
-    return found
+        digests[name] = hashlib.sha256(f"{kind} {values!r}".replace(str(place), "PLACE").encode()).hexdigest()
+    return digests
 
 
 def run(options: argparse.Namespace, environment: dict[str, str], arguments: list[str]) -> None:
@@ -228,13 +231,17 @@ def export(options: argparse.Namespace, environment: dict[str, str], out: Path, 
     """Write the newest run of a kind in all formats."""
     project = out if (out / "project.sqlite").exists() else out / "project"
     run_id = sorted(path.name for path in (project / "results").iterdir() if path.name.startswith(f"{kind}-"))[-1]
-    for one in search_of_kind(kind).exports:
-        if one in PLACES_ON_GENOMES:  # none of these runs translates nucleotides
+    for export in search_of_kind(kind).exports:
+        if export in PLACES_ON_GENOMES:  # none of these runs translates nucleotides
             continue
-        for safe in ((), ("--spreadsheet-safe",)) if one.name == "tsv" else ((),):
-            target = out / "exported" / f"{kind}-{one.name}{'-safe' * bool(safe)}{next(iter(one.endings), '')}"
-            query = ("--query", _query_with_hits(out / "exported" / f"{kind}-tsv.tsv")) if one.name in OF_ONE_QUERY else ()
-            run(options, environment, ["export", str(project), "--run", run_id, "--format", one.name, "--out", str(target), *safe, *query])
+        for safe in ((), ("--spreadsheet-safe",)) if export.name == "tsv" else ((),):
+            target = out / "exported" / f"{kind}-{export.name}{'-safe' * bool(safe)}{next(iter(export.endings), '')}"
+            query = ("--query", _query_with_hits(out / "exported" / f"{kind}-tsv.tsv")) if export.name in OF_ONE_QUERY else ()
+            run(
+                options,
+                environment,
+                ["export", str(project), "--run", run_id, "--format", export.name, "--out", str(target), *safe, *query],
+            )
 
 
 def _query_with_hits(table: Path) -> str:
@@ -252,7 +259,7 @@ def main() -> int:
     parser.add_argument("--small", action="store_true", help="search only what takes seconds, with every kind of search")
     parser.add_argument("--only", nargs="+", default=[], metavar="NAME")
     options = parser.parse_args()
-    found: dict[str, dict[str, str]] = {}
+    digests_of: dict[str, dict[str, str]] = {}
     with tempfile.TemporaryDirectory(prefix="proteoscope-tables-") as name:
         environment = {
             **os.environ,
@@ -267,19 +274,22 @@ def main() -> int:
             out = Path(name, f"{number}")
             out.mkdir()
             for command in case.commands:
-                given = [one.replace("OUT", str(out), 1) if one.startswith("OUT") else one.replace("MADE", str(made), 1) for one in command]
+                given = [
+                    argument.replace("OUT", str(out), 1) if argument.startswith("OUT") else argument.replace("MADE", str(made), 1)
+                    for argument in command
+                ]
                 run(options, environment, [*given, "--device", options.device, "--threads", options.threads, "--quiet"])
             for kind in case.kinds:
                 export(options, environment, out, kind)
-            found[case.name] = digests(out, Path(name))
+            digests_of[case.name] = digests(out, Path(name))
             print(case.name, file=sys.stderr)
-    print(json.dumps(found, indent=1))
+    print(json.dumps(digests_of, indent=1))
     if options.against is None:
         return 0
     expected = json.loads(options.against.read_text())
     differing = [
         f"{search}: {name}"
-        for search, files in found.items()
+        for search, files in digests_of.items()
         for name in sorted({*files, *expected.get(search, {})})
         if files.get(name) != expected.get(search, {}).get(name)
     ]

@@ -1,9 +1,9 @@
-"""One HTML page of what was measured: published figures beside ours, false shares, and every benchmark's newest rows.
+"""HTML page of measurements: published figures next to ours, false shares, and every benchmark's newest rows.
 
     python -m benchmarks.report --out FILE.html [--rows 40]
 
-Nothing is measured: the page is made from `results/*.jsonl` alone, and says of each figure its date, its card or processor, and the command
-that measured it (the first lines of its module say the same). Published figures stand in `published.toml`.
+Nothing is measured: the page is built only from `results/*.jsonl`, and shows for each figure its date, its GPU or CPU, and the command that
+measured it (as in the first lines of its module). Published figures are in `published.toml`.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _EXAMINATIONS = ("entrapment", "entrapment_paired", "entrapment_foreign", "entra
 """Whose rows are counts of thousands of searches, and are shown as the tables that are made of them."""
 _MODULE_OF = {**dict.fromkeys(_EXAMINATIONS, "entrapment"), "structures_at_scale": "structures_at_scale"}
 _FIRST = ("date", "figure", "part", "workload", "what", "device", "card", "machine", "processor")
-_MOST_LETTERS = 120
+_MOST_CHARACTERS = 120
 _TITLE = "Proteoscope: what was measured"
 
 
 @dataclass(frozen=True)
 class Published:
-    """A figure of a paper or a peer, and ours beside it; `value`: None where the paper gives none."""
+    """A figure of a paper or a peer, with ours; `value` may be None."""
 
     what: str
     source: str
@@ -53,7 +53,7 @@ class Published:
 
     @property
     def ratio(self) -> float | None:
-        """How many times better ours is."""
+        """Ratio by which ours is better."""
         if self.value is None:
             return None
         return self.ours / self.value if self.higher_is_better else self.value / self.ours
@@ -75,57 +75,57 @@ def read_rows(name: str) -> list[dict[str, Any]]:
 
 
 def published_figures() -> list[Published]:
-    """Published figures, each with the newest row of ours that stands beside it.
+    """Return published figures, each with the newest row of ours to compare.
 
     Raises
     ------
     LookupError : no row is meant by one of them.
     """
-    found = []
-    for one in tomllib.loads((HERE / "published.toml").read_text())["figure"]:
-        rows = [row for row in read_rows(one["file"]) if all(row.get(name) == value for name, value in one["where"].items())]
-        rows = [row for row in rows if isinstance(row.get(one["field"]), int | float)]
+    figures = []
+    for entry in tomllib.loads((HERE / "published.toml").read_text())["figure"]:
+        rows = [row for row in read_rows(entry["file"]) if all(row.get(name) == value for name, value in entry["where"].items())]
+        rows = [row for row in rows if isinstance(row.get(entry["field"]), int | float)]
         if not rows:
-            raise LookupError(f"{one['what']}: no row of {one['file']}.jsonl has {one['where']} and {one['field']}")
+            raise LookupError(f"{entry['what']}: no row of {entry['file']}.jsonl has {entry['where']} and {entry['field']}")
         row = rows[-1]
-        found.append(
+        figures.append(
             Published(
-                one["what"],
-                one["source"],
-                one["by"],
-                one.get("published"),
-                one["unit"],
-                one["higher_is_better"],
-                float(row[one["field"]]),
+                entry["what"],
+                entry["source"],
+                entry["by"],
+                entry.get("published"),
+                entry["unit"],
+                entry["higher_is_better"],
+                float(row[entry["field"]]),
                 str(row.get("date", "")),
                 _device(row),
-                one["file"],
+                entry["file"],
             )
         )
-    return found
+    return figures
 
 
 def benchmarks() -> list[Benchmark]:
     """Every file of results, by name, with what the module says that measured it."""
-    found = []
+    figures = []
     for path in sorted(RESULTS.glob("*.jsonl")):
         module = HERE / f"{_MODULE_OF.get(path.stem, path.stem)}.py"
         text = ast.get_docstring(ast.parse(module.read_text())) or ""
         commands = tuple(line.strip() for line in text.splitlines() if line.startswith("    ") and "python -m benchmarks" in line)
-        found.append(Benchmark(path.stem, text.split("\n", 1)[0], commands, tuple(read_rows(path.stem))))
-    return found
+        figures.append(Benchmark(path.stem, text.split("\n", 1)[0], commands, tuple(read_rows(path.stem))))
+    return figures
 
 
 def report(most_rows: int) -> str:
     """The page. `most_rows`: of each benchmark, the newest."""
     parts = [
         "<h1>Proteoscope: what was measured</h1>",
-        section("Published figures, and the best of today, beside ours", _published_table()),
+        section("Published figures, and the best of today, next to ours", _published_table()),
     ]
-    for one in benchmarks():
-        commands = "".join(f"<pre>{shown(command, 300)}</pre>" for command in one.commands)
-        content = _examined(one.rows) if one.name in _EXAMINATIONS else _rows(one.rows, most_rows)
-        parts.append(section(f"{one.name}: {one.title}", f"{commands}{content}"))
+    for entry in benchmarks():
+        commands = "".join(f"<pre>{shown(command, 300)}</pre>" for command in entry.commands)
+        content = _examined(entry.rows) if entry.name in _EXAMINATIONS else _rows(entry.rows, most_rows)
+        parts.append(section(f"{entry.name}: {entry.title}", f"{commands}{content}"))
     return html_page(_TITLE, parts)
 
 
@@ -133,23 +133,23 @@ def _published_table() -> str:
     head = ("what", "source", "on", "published", "ours", "times better", "ours on", "measured", "command of")
     rows = [
         (
-            one.what,
-            one.source,
-            one.by,
-            "" if one.value is None else f"{one.value:,.4g} {one.unit}",
-            f"{one.ours:,.4g} {one.unit}",
-            "" if one.ratio is None else f"{one.ratio:,.3g}",
-            one.device,
-            one.date,
-            one.file,
+            figure.what,
+            figure.source,
+            figure.by,
+            "" if figure.value is None else f"{figure.value:,.4g} {figure.unit}",
+            f"{figure.ours:,.4g} {figure.unit}",
+            "" if figure.ratio is None else f"{figure.ratio:,.3g}",
+            figure.device,
+            figure.date,
+            figure.file,
         )
-        for one in published_figures()
+        for figure in published_figures()
     ]
     return rows_table(head, rows)
 
 
 def _examined(rows: Sequence[Mapping[str, Any]]) -> str:
-    """What an examination prints of its rows."""
+    """Return the text that an examination prints of its rows."""
     text = io.StringIO()
     with contextlib.redirect_stdout(text):
         print_tables(list(rows))
@@ -158,23 +158,23 @@ def _examined(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _rows(rows: Sequence[Mapping[str, Any]], most: int) -> str:
     """The newest rows, those with the same columns in one table."""
-    tables, told = dict[tuple[str, ...], list[Mapping[str, Any]]](), rows[-most:]
-    for row in told:
+    tables, shown = dict[tuple[str, ...], list[Mapping[str, Any]]](), rows[-most:]
+    for row in shown:
         names = tuple(name for name in _FIRST if name in row) + tuple(name for name in row if name not in _FIRST)
         tables.setdefault(names, []).append(row)
     html = ""
     for names, some in tables.items():
         cells = [[_cell(row[name]) for name in names] for row in some]
         html += f'<div class="wide">{rows_table([name.replace("_", " ") for name in names], cells)}</div>'
-    more = f"<p>The newest {len(told)} of {len(rows):,} rows.</p>" if len(told) < len(rows) else ""
+    more = f"<p>The newest {len(shown)} of {len(rows):,} rows.</p>" if len(shown) < len(rows) else ""
     return more + html
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, Mapping):
-        return ", ".join(f"{name} {_cell(one)}" for name, one in value.items())[:_MOST_LETTERS]
+        return ", ".join(f"{name} {_cell(part)}" for name, part in value.items())[:_MOST_CHARACTERS]
     if isinstance(value, list):
-        return ", ".join(map(_cell, value))[:_MOST_LETTERS]
+        return ", ".join(map(_cell, value))[:_MOST_CHARACTERS]
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -187,9 +187,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--out", type=Path, required=True, help="the page")
     parser.add_argument("--rows", type=int, default=40, help="of each benchmark, the newest")
-    asked = parser.parse_args(words)
-    with atomic_file(asked.out) as file:
-        file.write(report(asked.rows).encode())
+    options = parser.parse_args(words)
+    with atomic_file(options.out) as file:
+        file.write(report(options.rows).encode())
     return 0
 
 

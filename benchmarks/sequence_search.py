@@ -1,4 +1,4 @@
-"""The sequence search measured: speed, memory and opening time; and sensitivity on SCOP beside peers.
+"""Speed, memory and opening time of the sequence search, and sensitivity on SCOP compared with peers.
 
     python -m benchmarks.sequence_search --data FOLDER speed [--threads 1 2] > speed.jsonl
     python -m benchmarks.sequence_search --data FOLDER beside [--threads 2] [--repeats 5] > beside.jsonl
@@ -17,12 +17,12 @@ end_to_end
     seconds and peak megabytes of the whole command, from FASTA to table, in a process of its own.
 beside
     the whole command and parasail's scoring alone (`sw_striped_profile_sat`, profiles made before), by turns: least wall and processor
-    seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a processor with AVX2.
+    seconds. With NUMBA_CPU_NAME=haswell and NUMBA_CPU_FEATURES=+avx2,+avx,+ssse3 the command runs as on a CPU with AVX2.
 devices
     the same on each device, with its steps and what each device did.
 sensitivity
-    each domain of SCOP (or every n-th) against all: share of the family's, the superfamily's and the fold's other members that stand before
-    the first domain of another fold, averaged over the queries that have such members. Ranked by E-value.
+    each domain of SCOP (or every n-th) against all: share of the family's, the superfamily's and the fold's other members that rank
+    before the first domain of another fold, averaged over the queries that have such members. Ranked by E-value.
 coverage
     the same hits of all queries in one list: share of the pairs of one family, superfamily or fold at each rate of errors per query.
 """
@@ -62,7 +62,7 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 REPEATS = 3
 LEVELS = ("family", "superfamily", "fold")
 ERRORS_PER_QUERY = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
-LARGEST_E_VALUE, MAXIMUM_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST gives up more where less is asked for
+LARGEST_E_VALUE, MAXIMUM_HITS = 200.0, 1500  # so that no list ends before many errors; BLAST discards more if less is requested
 QUERIES_TOGETHER = 1000
 SUBJECTS_TOGETHER = 500
 
@@ -187,7 +187,7 @@ def end_to_end(queries: Path, database: Path, *options: str) -> dict[str, Any]:
     }
 
 
-def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
+def compare_with_parasail(data: Path, threads: int, repeats: int) -> None:
     """Print the seconds of the command and of parasail, which take turns."""
     from proteoscope.kernels.cpu.vectors import REGISTER_BYTES
 
@@ -200,7 +200,7 @@ def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
 
     def score(first: int) -> list[int]:
         some = subjects[first : first + SUBJECTS_TOGETHER]
-        return [parasail.sw_striped_profile_sat(profile, one, opening, extending).score for profile in profiles for one in some]
+        return [parasail.sw_striped_profile_sat(profile, subject, opening, extending).score for profile in profiles for subject in some]
 
     ours, theirs = [], []
     for _ in range(repeats):
@@ -226,7 +226,7 @@ def measure_beside_parasail(data: Path, threads: int, repeats: int) -> None:
     )
 
 
-def measure_devices(data: Path, wishes: Sequence[str], repeats: int) -> None:
+def measure_devices(data: Path, requested: Sequence[str], repeats: int) -> None:
     """Print the time of the whole command on each device, for many cells and for few."""
     query_file, database_file = data / "cudasw_queries20.fasta", data / "mmseqs_DB.fasta"
     query_files = {"one query of 375": one_query(query_file, 375), "20 queries": query_file}
@@ -236,10 +236,10 @@ def measure_devices(data: Path, wishes: Sequence[str], repeats: int) -> None:
             text, repeated = database_file.read_text(), Path(folder) / "repeated.fasta"
             repeated.write_text("".join(text.replace(">", f">{k}_") for k in range(repeats)))
             databases[f"{repeats} times the 20,000 proteins"] = repeated
-        for (database_name, database), (queries_name, queries), wish in product(databases.items(), query_files.items(), wishes):
+        for (database_name, database), (queries_name, queries), device in product(databases.items(), query_files.items(), requested):
             for run in ("first", "again"):
-                figures = end_to_end(queries, database, "--device", wish)
-                emit("devices", wish=wish, queries=queries_name, database=database_name, run=run, **figures)
+                figures = end_to_end(queries, database, "--device", device)
+                emit("devices", wish=device, queries=queries_name, database=database_name, run=run, **figures)
 
 
 @dataclass(frozen=True)
@@ -268,16 +268,16 @@ class Scop:
         self.label = np.stack(levels, axis=1)
         """(domains, 3)."""
         self.others = np.stack([np.bincount(level)[level] - 1 for level in levels], axis=1)
-        """(domains, 3) members of the same group besides itself."""
+        """(domains, 3) other members of the same group."""
 
     def __len__(self) -> int:
         return len(self.label)
 
 
-def first_error(found: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
+def first_error(hits: Found, scop: Scop, queries: np.ndarray) -> dict[str, float]:
     """Mean share of the members of each level, and of no narrower one, before the first domain of another fold, by E-value."""
-    order = np.lexsort((-found.score, found.e_value, found.query))
-    query, subject = found.query[order], found.subject[order]
+    order = np.lexsort((-hits.score, hits.e_value, hits.query))
+    query, subject = hits.query[order], hits.subject[order]
     same = scop.label[query] == scop.label[subject]
     wrong = ~same[:, 2]
     # Errors of the same query up to each hit.
@@ -295,15 +295,15 @@ def first_error(found: Found, scop: Scop, queries: np.ndarray) -> dict[str, floa
     return shares
 
 
-def coverage(found: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[str, list[float]]:
-    """Share of the true pairs that stand before so many errors per query, all queries ranked together by E-value.
+def coverage(hits: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[str, list[float]]:
+    """Return the share of true pairs before each rate of errors per query, all queries ranked together by E-value.
 
     True are pairs of the same group of the level, errors pairs of different folds; other pairs (of one fold, but not of one group) count
     as neither. Without weights each pair counts the same; with linear ones each query that has relatives; with quadratic ones each group
     (Green and Brenner 2002, Proceedings of the IEEE 90:1834).
     """
-    order = np.lexsort((-found.score, found.e_value))
-    query, subject = found.query[order], found.subject[order]
+    order = np.lexsort((-hits.score, hits.e_value))
+    query, subject = hits.query[order], hits.subject[order]
     true = scop.label[query, level] == scop.label[subject, level]
     errors = np.cumsum(scop.label[query, 2] != scop.label[subject, 2])
     others = scop.others[queries, level].astype(float)
@@ -312,7 +312,7 @@ def coverage(found: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[
     weights = {"unweighted": np.ones(len(scop)), "linear": np.zeros(len(scop)), "quadratic": np.zeros(len(scop))}
     weights["linear"][queries[has_any]] = 1.0 / others[has_any]
     weights["quadratic"][queries[has_any]] = 1.0 / (others * queries_of_group[group])[has_any]
-    # Behind the last hit that fits in a number of errors.
+    # After the last hit that fits in a number of errors.
     ends = [int(np.searchsorted(errors, round(rate * len(queries)), side="right")) for rate in ERRORS_PER_QUERY]
     curves = {}
     for name, weight in weights.items():
@@ -322,18 +322,18 @@ def coverage(found: Found, scop: Scop, queries: np.ndarray, level: int) -> dict[
     return curves
 
 
-def emit_sensitivity(program: str, found: Found, scop: Scop, queries: np.ndarray, seconds: float) -> None:
+def emit_sensitivity(program: str, hits: Found, scop: Scop, queries: np.ndarray, seconds: float) -> None:
     """Print the sensitivity to the first error, and a curve for each level and weight."""
-    own = {"program": program, "queries": len(queries), "domains": len(scop)}
-    emit("sensitivity", **own, seconds=round(seconds, 1), **first_error(found, scop, queries))
+    about = {"program": program, "queries": len(queries), "domains": len(scop)}
+    emit("sensitivity", **about, seconds=round(seconds, 1), **first_error(hits, scop, queries))
     for k, level in enumerate(LEVELS):
-        emit("coverage", **own, level=level, errors_per_query=ERRORS_PER_QUERY, **coverage(found, scop, queries, k))
+        emit("coverage", **about, level=level, errors_per_query=ERRORS_PER_QUERY, **coverage(hits, scop, queries, k))
 
 
 def searched(
     database: SequenceDatabase, numbers: np.ndarray, queries: np.ndarray, threads: int, *, is_adjusted: bool
 ) -> tuple[Found, float]:
-    """What Proteoscope finds, with E-values adjusted for composition or not, and the seconds of it.
+    """Return Proteoscope's hits, with E-values adjusted for composition or not, and the seconds.
 
     `numbers`: each domain's number in the database.
     """
@@ -357,14 +357,14 @@ def searched(
 
 
 def found_by_peer(peer: str, query_file: Path, database: Path, scop: Scop, threads: int) -> tuple[Found, float]:
-    """What a peer finds, and the seconds of it."""
+    """Return a peer's hits, and the seconds."""
     hits, seconds = run_peer(peer, query_file, database, LARGEST_E_VALUE, MAXIMUM_HITS, threads)
-    kept = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
+    selected = [hit for hit in hits if hit.subject in scop.number and hit.subject != hit.query]
     return Found(
-        np.array([scop.number[hit.query] for hit in kept]),
-        np.array([scop.number[hit.subject] for hit in kept]),
-        np.array([hit.e_value for hit in kept]),
-        np.array([hit.bit_score for hit in kept]),
+        np.array([scop.number[hit.query] for hit in selected]),
+        np.array([scop.number[hit.subject] for hit in selected]),
+        np.array([hit.e_value for hit in selected]),
+        np.array([hit.bit_score for hit in selected]),
     ), seconds
 
 
@@ -375,8 +375,8 @@ def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> N
     scop = Scop(data, list(place))
     numbers, queries = np.array([place[name] for name in scop.number]), np.arange(0, len(scop), every)
     for program, is_adjusted in (("proteoscope", True), ("proteoscope, E-values not adjusted", False)):
-        found, seconds = searched(database, numbers, queries, threads, is_adjusted=is_adjusted)
-        emit_sensitivity(program, found, scop, queries, seconds)
+        hits, seconds = searched(database, numbers, queries, threads, is_adjusted=is_adjusted)
+        emit_sensitivity(program, hits, scop, queries, seconds)
     names = list(scop.number)
     with tempfile.TemporaryDirectory() as folder:
         query_file = Path(folder) / "queries.fasta"
@@ -385,33 +385,33 @@ def measure_roc(data: Path, every: int, peers: Sequence[str], threads: int) -> N
             if not installed(peer):
                 emit("sensitivity", program=peer, reason="not installed")
                 continue
-            found, seconds = found_by_peer(peer, query_file, data / "scop40.fa", scop, threads)
-            emit_sensitivity(peer, found, scop, queries, seconds)
+            hits, seconds = found_by_peer(peer, query_file, data / "scop40.fa", scop, threads)
+            emit_sensitivity(peer, hits, scop, queries, seconds)
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path, help="folder of the unpacked test data")
     commands = parser.add_subparsers(dest="command", required=True)
     speed = commands.add_parser("speed")
     speed.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    beside = commands.add_parser("beside")
-    beside.add_argument("--threads", type=int, default=2)
-    beside.add_argument("--repeats", type=int, default=5)
+    parasail = commands.add_parser("beside")
+    parasail.add_argument("--threads", type=int, default=2)
+    parasail.add_argument("--repeats", type=int, default=5)
     roc = commands.add_parser("roc")
     roc.add_argument("--every", type=int, default=10, help="search every n-th domain")
     roc.add_argument("--peers", nargs="*", choices=list(PEERS), default=list(PEERS))
     roc.add_argument("--threads", type=int, default=2)
     on_devices = commands.add_parser("devices")
     on_devices.add_argument("--wishes", nargs="+", default=["cpu", "cuda", "all"], help="what --device is given")
-    on_devices.add_argument("--repeats", type=int, default=1, help="also against the proteins so many times")
+    on_devices.add_argument("--repeats", type=int, default=1, help="also against the proteins repeated this number of times")
     options = parser.parse_args()
     data = options.data / "sequences"
     if options.command == "speed":
         measure_speed(data, options.threads)
     elif options.command == "beside":
-        measure_beside_parasail(data, options.threads, options.repeats)
+        compare_with_parasail(data, options.threads, options.repeats)
     elif options.command == "devices":
         measure_devices(data, options.wishes, options.repeats)
     else:

@@ -1,14 +1,14 @@
-"""The sequence search's scoring measured on a GPU, with the processor's beside it, in GCUPS (10^9 cells of the matrices in a second).
+"""Scoring of the sequence search on a GPU and on the CPU, in GCUPS (10^9 cells of the matrices in a second).
 
     python -m benchmarks.sequence_search_gpu --data FOLDER [--device 0] [--figures all single ...] [--cudasw4 FOLDER]
         > sequence_search_gpu.jsonl
 
 The database is the 20,000 proteins, each 60 times: 543 million residues of real composition; the queries are the 20 of the CUDASW++ papers;
-BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of `AlignmentSearch.score`: the queries go to the card, the
+BLOSUM62, a gap of k residues costs 11 + k. The time is that of a whole call of `AlignmentSearch.score`: the queries go to the GPU, the
 scores of all pairs, recomputed where they overflow, come back. One JSON line for each figure:
 
 all
-    20 queries together, database on the card: first call (kernels compiled, unless CuPy has them on disk) and the next.
+    20 queries together, database on the GPU: first call (kernels compiled, unless CuPy has them on disk) and the next.
 single
     each query alone.
 streamed
@@ -16,11 +16,11 @@ streamed
 equal
     20 queries together against 1,000,000 random sequences of 512 residues.
 numbers
-    the query of 464, and four from 464 to 729 together, with each kind of numbers that the card can compute with.
+    the query of 464, and four from 464 to 729 together, with each kind of numbers that the GPU can compute with.
 overflow
     a query of 5,000 tryptophans against 1,000 as long, whose scores of 55,000 all overflow; one pair of 40,000 residues each.
 small
-    20 queries, and one, against the 20,000 proteins; the processor's kernels on all its threads; whether all scores are the same.
+    20 queries, and one, against the 20,000 proteins; the CPU's kernels on all its threads; whether all scores are the same.
 cold
     a new process, no kernel on disk, then another: seconds from its start to the scores of the query of 464 with the 20,000 proteins.
 
@@ -29,8 +29,8 @@ or `single`, and `equal`, come with lines `peer`: CUDASW++ 4.0 on the same card,
 the flags of its own benchmark of peak speed: --uploadFull --prefetchDBFile --verbose --mat blosum62 --gop -11 --gex -1, and
 --singlePassType DPXs16 --manyPassType_small DPXs16 --manyPassType_large DPXs32 --overflowType DPXs32 (without DPX: Half2 and Float).
 `seconds` is its own "Scan time", in which it sorts the scores, of each query's second run; `first_seconds` of the first. `same_top_scores`
-compares its best 3,000 scores with ours, `different` counts those that differ. Both are calculated as it scores: -4 for every letter beyond
-the 20, and 10 + k for a gap of k residues: its gap opening includes the first residue.
+compares its best 3,000 scores with ours, `different` counts those that differ. Both are calculated as it scores: -4 for every residue
+beyond the 20, and 10 + k for a gap of k residues: its gap opening includes the first residue.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def emit(figure: str, **values: Any) -> None:
 
 
 def repeated(database: SequenceDatabase, times: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Every sequence so many times, still in order of length."""
+    """Return every sequence `times` times, still in order of length."""
     offsets = np.concatenate(([0], np.cumsum(np.repeat(database.lengths, times)))).astype(np.int64)
     return np.concatenate([np.tile(database.codes(i), times) for i in range(len(database))]), offsets
 
@@ -119,7 +119,7 @@ def write_fasta(path: Path, sequences: Iterable[NDArray[np.int8]]) -> None:
 
 
 class Peer(NamedTuple):
-    """CUDASW++ 4.0 on a card."""
+    """CUDASW++ 4.0 on a GPU."""
 
     folder: Path
     device: int
@@ -144,7 +144,7 @@ class Peer(NamedTuple):
             text = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
         first, seconds = np.array(re.findall(r"Scan time: (\S+) s", text), float).reshape(2, len(queries))
         top = np.array(re.findall(r"^Result \d+\. Score: (\d+)", text, re.MULTILINE), np.int32).reshape(2, len(queries), -1)
-        matrix, ordinary = SCHEME.matrix.scores.copy(), [ord(letter) - ord("A") for letter in "ACDEFGHIKLMNPQRSTVWY"]
+        matrix, ordinary = SCHEME.matrix.scores.copy(), [ord(residue) - ord("A") for residue in "ACDEFGHIKLMNPQRSTVWY"]
         other = np.setdiff1d(np.arange(len(matrix)), ordinary)
         matrix[other], matrix[:, other] = -4, -4
         out = np.empty((len(queries), len(offsets) - 1), np.int32)
@@ -212,7 +212,7 @@ def measure_overflow(device: CudaGpu) -> None:
 
 
 def measure_small(device: CudaGpu, database: SequenceDatabase, queries: list[NDArray[np.int8]]) -> None:
-    """Print the figures on the 20,000 proteins, with those of the processor."""
+    """Print the figures on the 20,000 proteins, with those of the CPU."""
     threads, seconds = os.cpu_count() or 1, []
     score_all(queries[:1], database.residues, database.offsets, SCHEME, threads, Progress())  # compiles
     for _ in range(2):
@@ -245,7 +245,7 @@ def measure_cold(device: int, database: SequenceDatabase, query: NDArray[np.int8
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     figures = ("all", "single", "streamed", "equal", "numbers", "overflow", "small", "cold")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", required=True, type=Path, help="folder of the unpacked test data")

@@ -4,7 +4,7 @@
     python -m benchmarks.sequence_statistics --data FOLDER [--every 8] peer [--queries 50] > peer.jsonl
 
 A shuffled protein has its composition and no relatives, so that hits up to an E-value are as many as that E-value for each query. Real
-proteins of five proteomes and of a database are put into classes by the residue of which they hold most beyond its usual share. Those of a
+proteins of five proteomes and of a database are put into classes by the residue with the largest excess over its usual share. Those of a
 class are drawn, shuffled and searched against every n-th sequence of `mmseqs_DB.fasta`. One JSON line for each figure:
 
 shuffled
@@ -61,8 +61,8 @@ def composition_classes(proteins: SequenceDatabase) -> np.ndarray:
     np.add.at(counts, (owner, proteins.residues), 1)
     counts, usual = counts[:, codes], BACKGROUND[codes]
     excess = (counts / np.maximum(lengths, 1)[:, None] - usual) / np.sqrt(usual)
-    found = np.where(excess.max(axis=1) < _MINIMUM_EXCESS, CLASSES.index(USUAL), excess.argmax(axis=1))
-    return np.where((lengths >= LENGTHS[0]) & (lengths <= LENGTHS[1]) & (counts.sum(axis=1) == lengths), found, -1)
+    result = np.where(excess.max(axis=1) < _MINIMUM_EXCESS, CLASSES.index(USUAL), excess.argmax(axis=1))
+    return np.where((lengths >= LENGTHS[0]) & (lengths <= LENGTHS[1]) & (counts.sum(axis=1) == lengths), result, -1)
 
 
 @dataclass(frozen=True)
@@ -95,15 +95,15 @@ class Calibration:
         """Return the number of hits of all queries at each of `E_VALUES`, by ``adjusted`` and by ``plain`` E-values."""
         statistics, database, progress = tabulated(scheme), self.database, Progress()
         assert statistics is not None
-        found = {name: np.zeros(len(E_VALUES), np.int64) for name in ("adjusted", "plain")}
+        result = {name: np.zeros(len(E_VALUES), np.int64) for name in ("adjusted", "plain")}
         adjustments = {"adjusted": CompositionAdjustment(database, scheme, threads, progress), "plain": None}
         for start in range(0, len(queries), QUERIES_TOGETHER):
             some = queries[start : start + QUERIES_TOGETHER]
             all_scores = score_all(some, database.residues, database.offsets, scheme, threads, progress)
-            for (query, scores), name in product(zip(some, all_scores, strict=True), found):
+            for (query, scores), name in product(zip(some, all_scores, strict=True), result):
                 hits = significant_hits(statistics, adjustments[name], database, query, scores, max(E_VALUES))
-                found[name] += [(hits.e_values <= e_value).sum() for e_value in E_VALUES]
-        return found
+                result[name] += [(hits.e_values <= e_value).sum() for e_value in E_VALUES]
+        return result
 
 
 def per_thousand(counts: np.ndarray, n: int) -> list[float]:
@@ -117,9 +117,9 @@ def measure_shuffled(calibration: Calibration, matrix: str, n: int, threads: int
     settings = {"matrix": matrix, "queries": n, "subjects": len(calibration.database), "e_values": E_VALUES}
     by_half: dict[str, list[np.ndarray]] = {"tuning": [], "verification": []}
     for name in CLASSES:
-        found = calibration.hits(calibration.shuffled(name, n), scheme, threads)
-        by_half[half(name)].append(found["adjusted"])
-        figures = {kind: per_thousand(counts, n) for kind, counts in found.items()}
+        result = calibration.hits(calibration.shuffled(name, n), scheme, threads)
+        by_half[half(name)].append(result["adjusted"])
+        figures = {kind: per_thousand(counts, n) for kind, counts in result.items()}
         n_proteins = int((calibration.classes == CLASSES.index(name)).sum())
         emit({"figure": "shuffled", "composition": name, "half": half(name), "proteins": n_proteins}, **settings, **figures)
     for name, counts in by_half.items():

@@ -1,11 +1,11 @@
-"""Whether the program can be left running: many jobs of all kinds in one process, some of them cancelled, and what it then still holds.
+"""Long-running use: many jobs of all kinds in one process, some cancelled, and the resources that the process then holds.
 
     python -m benchmarks.soak [--jobs 500] [--minutes 60] [--threads N] [--device cpu] [--cancelled 10] [--seed 1]
 
-Each job is the sample search of a kind (those that go on from an identification, on one), through the queue of jobs that the window
-has; behind each that is done comes its first export, in the queue's other lane. Every tenth, or so, is cancelled at a random moment.
-After each round of all kinds what was written is removed, and a JSON line tells what the process holds: memory (RSS, MB), open files,
-threads, processes, and files in the folder for temporary files, which is one of its own. Last comes a line with `memory_growth` (median
+Each job is the sample search of a kind (those that go on from an identification, on one), through the queue of jobs of the
+window; after each finished job its first export runs in the queue's other lane. Every tenth, or so, is cancelled at a random moment.
+After each round of all kinds the written files are removed, and a JSON line lists what the process holds: memory (RSS, MB), open files,
+threads, processes, and files in its own folder for temporary files. Last comes a line with `memory_growth` (median
 of the last quarter of rounds over that of the second quarter: the first one fills caches), and `left`: what more the last round holds
 than the second of open files, threads, processes and temporary files. It stops at the jobs or the minutes, whichever comes first. The
 exit status is 1 where a job failed.
@@ -41,7 +41,7 @@ def request_of(search: Search, project: Path, out: Path, device: str, threads: i
     """The sample search of a kind; those that go on from a project go on from this one."""
     assert search.demo is not None
     inputs = {name: [resources.path("samples", file)] for name, file in search.demo.samples.items()}
-    inputs |= {one.name: [project] for one in search.inputs if one.sort == "project"}
+    inputs |= {wanted_input.name: [project] for wanted_input in search.inputs if wanted_input.sort == "project"}
     options = {option.name: project for option in search.options if option.is_project}
     format = search.exports[0].name if search.writes == "file" else ""
     target = out / f"{search.kind}.out" if search.writes == "file" else None
@@ -49,14 +49,14 @@ def request_of(search: Search, project: Path, out: Path, device: str, threads: i
 
 
 def held(temporary: Path) -> dict[str, float]:
-    """What this process holds now."""
+    """Return the resources that this process holds."""
     gc.collect()
     status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    own = os.getpid()
+    process = os.getpid()
     children = 0
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            children += int(path.read_text().rpartition(")")[2].split()[1]) == own
+            children += int(path.read_text().rpartition(")")[2].split()[1]) == process
         except (OSError, IndexError):  # it has ended meanwhile
             continue
     return {
@@ -69,7 +69,7 @@ def held(temporary: Path) -> dict[str, float]:
 
 
 def finished(queue: JobQueue, job: Job, cancel_after: float | None) -> Job:
-    """Wait for a job, and cancel it after so many seconds where some are given."""
+    """Wait for a job, and cancel it after `cancel_after` seconds if given."""
     began = time.monotonic()
     while not job.is_over:
         if cancel_after is not None and time.monotonic() - began > cancel_after:
@@ -95,7 +95,7 @@ def main() -> None:
     temporary.mkdir()
     tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
     searches = [search for search in SEARCHES if search.demo is not None]
-    queue, states, faults, rounds, usual = JobQueue(), Counter[str](), list[str](), list[dict[str, float]](), dict[str, float]()
+    queue, states, errors, rounds, usual = JobQueue(), Counter[str](), list[str](), list[dict[str, float]](), dict[str, float]()
     began = time.monotonic()
 
     def ended() -> bool:
@@ -117,27 +117,27 @@ def main() -> None:
             if job.state == "done":
                 usual[search.kind] = job.seconds
                 export = finished(queue, queue.add("export", _export_of(search, project, folder), "writing"), None)
-                faults += [f"export of {search.kind}: {export.error}"] if export.state == "failed" else []
+                errors += [f"export of {search.kind}: {export.error}"] if export.state == "failed" else []
             elif job.state == "failed":
-                faults.append(f"{search.kind}: {job.error}")
+                errors.append(f"{search.kind}: {job.error}")
         shutil.rmtree(folder)
         rounds.append(held(temporary))
         emit({"round": len(rounds)}, jobs=sum(states.values()), seconds=round(time.monotonic() - began, 1), **rounds[-1])
     queue.shutdown()
     quarter = max(1, len(rounds) // 4)
     second, last = rounds[quarter : 2 * quarter] or rounds, rounds[-quarter:]
-    growth = median(one["memory_mb"] for one in last) / median(one["memory_mb"] for one in second)
+    growth = median(sample["memory_mb"] for sample in last) / median(sample["memory_mb"] for sample in second)
     left = {name: rounds[-1][name] - rounds[min(1, len(rounds) - 1)][name] for name in COUNTED}
     emit(
         {"what": "soak"},
         **states,
         memory_growth=round(growth, 3),
         left=left,
-        faults=faults[:10],
+        faults=errors[:10],
         seconds=round(time.monotonic() - began, 1),
     )
     shutil.rmtree(work, ignore_errors=True)
-    sys.exit(1 if faults else 0)
+    sys.exit(1 if errors else 0)
 
 
 def _export_of(search: Search, project: Path, folder: Path) -> Callable[[Progress], list[Path]]:
@@ -145,7 +145,7 @@ def _export_of(search: Search, project: Path, folder: Path) -> Callable[[Progres
 
     def export(progress: Progress) -> list[Path]:
         opened = Project.open(project)
-        run = [one for one in opened.runs() if one.kind == search.kind and one.status == "done"][-1]
+        run = [run for run in opened.runs() if run.kind == search.kind and run.status == "done"][-1]
         return search.export(opened, ExportRequest(run.id, search.exports[0].name, folder / f"{search.kind}.export"), progress)
 
     return export

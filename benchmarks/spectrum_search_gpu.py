@@ -1,4 +1,4 @@
-"""Scoring of spectra on GPUs, beside the processor of the same machine in the same run: one JSON line for each figure.
+"""Scoring of spectra on GPUs and on the CPU of the same machine in the same run: one JSON line for each figure.
 
     python -m benchmarks.spectrum_search_gpu --data FOLDER [WORKLOAD ...] [--repeats N] [--threads N]
 
@@ -8,10 +8,10 @@ narrow
     2,269 high-resolution spectra, each ten times (22,690), against five proteomes with reversed decoys; preset high-resolution.
 sparse
     the shape of Experiment 1 of Li 2014: the same spectra, each twenty times (45,380), against yeast with reversed decoys, 0.2 Da / 0.2 Da,
-    oxidation of M and phosphorylation of S, T and Y. The processor searches each spectrum once; its time is multiplied.
+    oxidation of M and phosphorylation of S, T and Y. The CPU searches each spectrum once; its time is multiplied.
 dense
     the shape of Experiment 2: the same spectra, each nineteen times (43,111) with masses shifted at random by up to 10 Da, against five
-    proteomes with reversed decoys, 3 Da / 0.5 Da, up to three of the same modifications. The processor searches one spectrum in 70 or so.
+    proteomes with reversed decoys, 3 Da / 0.5 Da, up to three of the same modifications. The CPU searches one spectrum in 70 or so.
 dense-large
     the same with each spectrum thirty-three times (74,877), for the 6.2 thousand million scorings of the published experiment.
 
@@ -20,7 +20,7 @@ what bringing it there took; `kernel_seconds` is the kernels alone, by the devic
 runs, after one that compiles.
 `device_megabytes` is what CuPy's pool held at the end, with what was freed meanwhile. The dense workloads are searched once more with a
 budget of `memory_bytes` for the pool; `same_hits` says whether every hit and histogram is the same as without it.
-`same_top` is the share of queries whose best candidate scores as the processor's does (to 1e-5), `same_peptide` the share with the same
+`same_top` is the share of queries whose best candidate scores as the CPU's does (to 1e-5), `same_peptide` the share with the same
 peptide; they differ where two candidates tie.
 """
 
@@ -116,7 +116,7 @@ def sparse(data: Path) -> tuple[Workload, Workload]:
 
 
 def dense(data: Path, times: int = 19) -> tuple[Workload, Workload]:
-    """A few of the spectra, and all so many times."""
+    """Return workloads of a few of the spectra, and of all `times` times."""
     parameters = preset(
         "high-resolution",
         precursor_tolerance="3 Da",
@@ -166,7 +166,7 @@ def main() -> int:
         expected, factor = None, 1
         if not arguments.gpu_only:
             on_processor(once, arguments.threads)
-            # The processor's share of the sparse workload would take minutes.
+            # The CPU's share of the sparse workload would take minutes.
             subject, factor = (often, 1) if name == "narrow" else (once, times)
             seconds, (expected, n_candidates) = median_seconds(lambda subject=subject: on_processor(subject, arguments.threads), 1)
             emit(
@@ -198,14 +198,14 @@ def on_one_gpu(
     on_gpu(SpectrumSearch(card, *arrays), once)
     dictionary_seconds, search = median_seconds(lambda: SpectrumSearch(card, *arrays), 3)
     on_gpu(search, often)
-    seconds, found = median_seconds(lambda: on_gpu(search, often), repeats)
+    seconds, hits = median_seconds(lambda: on_gpu(search, often), repeats)
     megabytes = round(pool.total_bytes() / 1e6)
     in_one = tuned(SpectrumSearch, candidates_of_batch=1 << 60, dense_candidates_of_batch=1 << 60)(card, *arrays)
     on_gpu(in_one, often)
     card.kernel_seconds()
     on_gpu(in_one, often)
     kernels = card.kernel_seconds()
-    scorings = int(found.n_candidates.sum())
+    scorings = int(hits.n_candidates.sum())
     emit(
         size,
         seconds=round(seconds, 5),
@@ -216,7 +216,7 @@ def on_one_gpu(
         spectra_per_second=round(often.n_spectra / seconds),
         spectra_per_second_kernels_alone=round(often.n_spectra / sum(kernels.values())),
         scorings_per_second=round(scorings / seconds),
-        **({} if expected is None else compared(same_queries(name, search, once, found), expected)),
+        **({} if expected is None else compared(same_queries(name, search, once, hits), expected)),
     )
     if not name.startswith("dense"):
         return
@@ -235,30 +235,30 @@ def on_one_gpu(
         device_megabytes=megabytes,
         scorings=int(again.n_candidates.sum()),
         scorings_per_second=round(scorings / seconds),
-        same_hits=all(np.array_equal(one, other) for one, other in zip(found[:-1], again[:-1], strict=True)),
+        same_hits=all(np.array_equal(values, other) for values, other in zip(hits[:-1], again[:-1], strict=True)),
     )
 
 
-def same_queries(name: str, search: SpectrumSearch, once: Workload, found: HitArrays) -> HitArrays:
-    """The hits of the queries that the processor searched."""
+def same_queries(name: str, search: SpectrumSearch, once: Workload, hits: HitArrays) -> HitArrays:
+    """The hits of the queries that the CPU searched."""
     if name == "sparse":
         return on_gpu(search, once)
-    step = len(found.score) // _FEW if name.startswith("dense") else 1
-    return HitArrays(*(column[::step] if isinstance(column, np.ndarray) else column for column in found))
+    step = len(hits.score) // _FEW if name.startswith("dense") else 1
+    return HitArrays(*(column[::step] if isinstance(column, np.ndarray) else column for column in hits))
 
 
-def compared(found: HitArrays, expected: HitArrays) -> dict[str, float | int]:
-    """How far two answers agree."""
+def compared(hits: HitArrays, expected: HitArrays) -> dict[str, float | int]:
+    """Return figures of the agreement of two answers."""
     there = expected.peptide >= 0
-    difference = np.abs(found.score[there] - expected.score[there]) / np.maximum(np.abs(expected.score[there]), 1e-6)
+    difference = np.abs(hits.score[there] - expected.score[there]) / np.maximum(np.abs(expected.score[there]), 1e-6)
     first = there[:, 0]
     return {
-        "same_top": float(np.mean(np.isclose(found.score[first, 0], expected.score[first, 0], rtol=1e-5))),
-        "same_peptide": float(np.mean(found.peptide[first, 0] == expected.peptide[first, 0])),
-        "same_rows": float(np.mean(found.peptide[there] == expected.peptide[there])),
+        "same_top": float(np.mean(np.isclose(hits.score[first, 0], expected.score[first, 0], rtol=1e-5))),
+        "same_peptide": float(np.mean(hits.peptide[first, 0] == expected.peptide[first, 0])),
+        "same_rows": float(np.mean(hits.peptide[there] == expected.peptide[there])),
         "largest_relative_difference": float(difference.max(initial=0.0)),
-        "queries_with_other_counts": int(np.count_nonzero(found.n_candidates != expected.n_candidates)),
-        "candidates_in_another_histogram_bin": int(np.abs(found.histogram - expected.histogram).sum()) // 2,
+        "queries_with_other_counts": int(np.count_nonzero(hits.n_candidates != expected.n_candidates)),
+        "candidates_in_another_histogram_bin": int(np.abs(hits.histogram - expected.histogram).sum()) // 2,
     }
 
 

@@ -1,9 +1,9 @@
-"""How the list of all spectra of a run bears a million of them: the longest time that the window stands still in each step.
+"""Longest stall of the window in each step of the list of all spectra of a run with a million of them.
 
     xvfb-run -a python -m benchmarks.spectrum_table [--spectra 1000000] [--where-above 40]
 
-One JSON line a step, as `benchmarks.window` has them, and `seconds` until it is done. Spectra are made up: 20 peaks at random, of
-which a thousand are identified.
+One JSON line a step, as `benchmarks.window` has them, and `seconds` until it is done. Spectra are synthetic, with 20 random
+peaks; a thousand of them are identified.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PEAKS, _IDENTIFIED = 20, 1000
 
 
 def made_project(folder: Path, n: int) -> Project:
-    """A project with an identification of so many spectra."""
+    """Create a project with an identification of n spectra."""
     rng = np.random.default_rng(1)
     names, precursor = [f"scan={i + 1}" for i in range(n)], rng.uniform(300, 1500, n)
     height, charges, offsets = rng.lognormal(10, 2, n).astype(np.float32), np.full(n, 4, np.uint32), run_offsets(np.full(n, _PEAKS))
@@ -52,11 +52,11 @@ def made_project(folder: Path, n: int) -> Project:
         mz,
         intensity,
     )
-    found = identification(n_spectra=_IDENTIFIED)
+    result = identification(n_spectra=_IDENTIFIED)
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
+            run.write_table(name, getattr(result, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
         write_spectra(run, spectra, Progress())
     return project
 

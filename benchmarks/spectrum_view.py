@@ -1,10 +1,10 @@
-"""How fast a click on a PSM becomes a drawn spectrum, and how fast single spectra are read.
+"""Time from a click on a PSM to the drawn spectrum, and to read single spectra.
 
     xvfb-run -a .venv/bin/python -m benchmarks.spectrum_view [--peaks 2000] [--spectra 100000] > figures.jsonl
 
 One JSON line for each figure, in milliseconds: `median` and `longest`. `click to drawn` is from the press of the mouse on a row of the
-table to the end of the painting of a spectrum of so many peaks, with annotation, labels and ion table, in the whole results view. `read` is
-for random rows of a file of so many spectra, with the rows of a row group as the search writes them and as smaller ones would be.
+table to the end of the painting of a spectrum with annotation, labels and ion table, in the whole results view. `read` is
+for random rows of a file of spectra, with the rows of a row group as the search writes them and as smaller ones would be.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ def settle(application: QApplication, view: IdentificationView) -> None:
 
 def measure_clicks(application: QApplication, folder: Path, n_peaks: int) -> None:
     """Click through the rows of the PSMs."""
-    found = identification(n_spectra=150)
+    result = identification(n_spectra=150)
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name))
-        run.write_table("spectra", spectra_table(found, n_noise=n_peaks - 30))
+            run.write_table(name, getattr(result, name))
+        run.write_table("spectra", spectra_table(result, n_noise=n_peaks - 30))
     view = IdentificationView()
     view.resize(1600, 1000)
     view.show()

@@ -63,7 +63,7 @@ class Pairs:
     Attributes
     ----------
     labels : of the chains. part : (n,) what each was dealt to. lengths : (n,) residues. shares : (n, 2) of helix and strand.
-    scores, backwards : (n, n) of query and chain, and of query and reversed chain; the last None where it was not asked.
+    scores, backwards : (n, n) of query and chain, and of query and reversed chain; the last may be None (not requested).
     query, target, tm_query, tm_target : (k,) of the hits that are reported, without the query itself: both chains and TM-scores.
     """
 
@@ -80,19 +80,19 @@ class Pairs:
 
     @property
     def of_class(self) -> NDArray:
-        """(n,) SCOPe class, a letter."""
-        return np.array([one[0] for one in self.labels.fold])
+        """(n,) SCOPe class, a character."""
+        return np.array([name[0] for name in self.labels.fold])
 
     def features(self, i: NDArray[np.int64], j: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Of pairs, as the search has them for E-values."""
+        """Return features of pairs for E-values, as in the search."""
         return chance_features(self.lengths[i], self.lengths[j], np.minimum(self.shares[i], self.shares[j]).sum(axis=1))
 
     def fold_features(self) -> NDArray[np.float64]:
-        """Of hits, as the search has them for the probability of the same fold."""
+        """Return features of hits for the probability of the same fold, as in the search."""
         return fold_features(self.tm_query, self.tm_target, np.minimum(self.lengths[self.query], self.lengths[self.target]))
 
     def is_same_fold(self) -> NDArray[np.bool_]:
-        """Of hits."""
+        """Return True for each hit of the query's fold."""
         return self.labels.fold[self.query] == self.labels.fold[self.target]
 
 
@@ -110,28 +110,28 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
     is_sensitive = mode == "sensitive"
     aligned = aligned_residues(chains, labels.fold, threads) if is_sensitive else None
     backwards = described(reversed_chains(chains.chains), threads=threads) if is_sensitive else None
-    scores, mirrored, found = np.zeros((n, n)), np.zeros((n, n)), list[tuple[int, int, float, float]]()
-    for one in range(_PARTS):
+    scores, mirrored, result = np.zeros((n, n)), np.zeros((n, n)), list[tuple[int, int, float, float]]()
+    for number in range(_PARTS):
         tables = None
         if aligned is not None:
-            tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(part != one, chains.chains.offsets)))
-        queries = np.flatnonzero(part == one).tolist()
+            tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(part != number, chains.chains.offsets)))
+        queries = np.flatnonzero(part == number).tolist()
         with Executor(running).session(build_workload(chains.arrays)) as session:
             comparison = Comparison(chains, chains, parameters, session, running, tables=tables)
             for i in queries:
                 (hits,) = query_hits(comparison, [i])
                 scores[i] = hits.scores
                 targets, *both = (hits.hits[name].to_pylist() for name in ("target_index", "tm_score_query", "tm_score_target"))
-                found += [(i, int(place[target]), *tm) for target, *tm in zip(targets, *both, strict=True) if place[target] != i]
+                result += [(i, int(place[target]), *tm) for target, *tm in zip(targets, *both, strict=True) if place[target] != i]
         if backwards is not None:
             with Executor(running).session(build_workload(backwards.arrays)) as session:
                 comparison = Comparison(chains, backwards, parameters, session, running, tables=tables)
                 for i in queries:
-                    own = score_chains(comparison, i)
+                    here = score_chains(comparison, i)
                     # The chains are in order of length already, and stay so.
-                    mirrored[i] = own.chains.residues / own.unit
-        print(json.dumps({"mode": mode, "part": one, "queries": len(queries)}), flush=True)
-    query, target, tm_query, tm_target = (np.array(column) for column in zip(*found, strict=True))
+                    mirrored[i] = here.chains.residues / here.unit
+        print(json.dumps({"mode": mode, "part": number, "queries": len(queries)}), flush=True)
+    query, target, tm_query, tm_target = (np.array(column) for column in zip(*result, strict=True))
     shares = ordered_shares(chains.chains, np.arange(n))
     return Pairs(
         labels, part, chains.chains.lengths, shares, scores, mirrored if is_sensitive else None, query, target, tm_query, tm_target
@@ -141,8 +141,8 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
 def fitted_chance(scores: NDArray[np.float64], features: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Location and logarithm of the scale of a Gumbel distribution, both linear in the features, by maximum likelihood.
 
-    First by all scores; then only by where the upper ones lie, of which the improbable count as no more than improbable: among unrelated
-    chains are some that are alike all the same.
+    First by all scores; then only by the upper ones, where improbable scores count only as improbable: some unrelated
+    chains are similar all the same.
     """
     constants = _gumbel(scores, features, np.full(len(scores), -np.inf), np.full(len(scores), np.inf))
     for _ in range(_ROUNDS):
@@ -155,7 +155,7 @@ def fitted_chance(scores: NDArray[np.float64], features: NDArray[np.float64]) ->
 def _gumbel(
     scores: NDArray[np.float64], features: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of scores up to `low` it is known that they are no greater, of those from `high` on that they are no less."""
+    """Fit a Gumbel distribution to scores censored below `low` and above `high`."""
     from scipy.optimize import minimize
 
     k, unit = features.shape[1], 10.0
@@ -174,8 +174,8 @@ def _gumbel(
 
     start = np.zeros(2 * k)
     start[0], start[k] = np.median(scores) / unit, np.log(0.8 * scores.std() / unit)
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 3000, "gtol": 1e-9, "ftol": 1e-14}).x
-    location, log_scale = found[:k] * unit, found[k:].copy()
+    result = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 3000, "gtol": 1e-9, "ftol": 1e-14}).x
+    location, log_scale = result[:k] * unit, result[k:].copy()
     log_scale[0] += np.log(unit)
     return location, log_scale
 
@@ -191,7 +191,7 @@ def fitted_logistic(features: NDArray[np.float64], truth: NDArray[np.bool_]) -> 
 
 
 def calibrated(pairs: Pairs, chosen: NDArray[np.bool_]) -> Calibration:
-    """Constants from pairs of which both chains are chosen."""
+    """Return constants fitted to pairs with both chains chosen."""
     i, j = np.nonzero(chosen[:, None] & chosen[None])
     location = log_scale = None
     if pairs.backwards is not None:
@@ -210,13 +210,13 @@ def calibration_error(probabilities: NDArray[np.float64], truth: NDArray[np.bool
 
 
 def e_value_figures(pairs: Pairs, calibrations: list[Calibration]) -> list[dict[str, Any]]:
-    """How many chains a query finds up to E-values, by constants of the other parts; a database is the chains that are counted."""
+    """Return the number of chains that a query finds up to E-values, by constants of the other parts, among the counted chains."""
     assert pairs.backwards is not None
     n = len(pairs.lengths)
     chances = {"real": np.ones((n, n)), "reversed": np.ones((n, n))}
     for i in range(n):
-        features, own = pairs.features(np.full(n, i), np.arange(n)), calibrations[pairs.part[i]]
-        chances["real"][i], chances["reversed"][i] = own.chances(pairs.scores[i], features), own.chances(pairs.backwards[i], features)
+        features, here = pairs.features(np.full(n, i), np.arange(n)), calibrations[pairs.part[i]]
+        chances["real"][i], chances["reversed"][i] = here.chances(pairs.scores[i], features), here.chances(pairs.backwards[i], features)
     other_fold = pairs.labels.fold[:, None] != pairs.labels.fold[None]
     other_class = pairs.of_class[:, None] != pairs.of_class[None]
     near = np.zeros((n, n), np.bool_)
@@ -250,34 +250,34 @@ def e_value_figures(pairs: Pairs, calibrations: list[Calibration]) -> list[dict[
 
 
 def same_fold_figures(pairs: Pairs, calibrations: list[Calibration], mode: str) -> dict[str, Any]:
-    """Probabilities of hits beside the share that has the query's fold, by constants of the other parts."""
+    """Compare probabilities of hits with the share that has the query's fold, by constants of the other parts."""
     truth, shorter = pairs.is_same_fold(), np.minimum(pairs.lengths[pairs.query], pairs.lengths[pairs.target])
     probabilities = np.empty(len(truth))
-    for one, calibration in enumerate(calibrations):
-        own = pairs.part[pairs.query] == one
-        probabilities[own] = calibration.same_fold_probabilities(pairs.tm_query[own], pairs.tm_target[own], shorter[own])
+    for number, calibration in enumerate(calibrations):
+        here = pairs.part[pairs.query] == number
+        probabilities[here] = calibration.same_fold_probabilities(pairs.tm_query[here], pairs.tm_target[here], shorter[here])
     near = np.zeros(len(truth), np.bool_)
     for folds in _NEAR_FOLDS:
         near |= np.isin(pairs.labels.fold[pairs.query], sorted(folds)) & np.isin(pairs.labels.fold[pairs.target], sorted(folds))
     near &= ~truth
     bins, rows = np.minimum((probabilities * _BINS).astype(np.int64), _BINS - 1), []
-    for one in range(_BINS):
-        own = bins == one
+    for number in range(_BINS):
+        here = bins == number
         rows.append(
             {
-                "hits": int(own.sum()),
-                "probability": round(float(probabilities[own].mean()), 4) if own.any() else None,
-                "share": round(float(truth[own].mean()), 4) if own.any() else None,
-                "near_folds": int(near[own].sum()),
-                "query_folds": len(set(pairs.labels.fold[pairs.query[own]])),
+                "hits": int(here.sum()),
+                "probability": round(float(probabilities[here].mean()), 4) if here.any() else None,
+                "share": round(float(truth[here].mean()), 4) if here.any() else None,
+                "near_folds": int(near[here].sum()),
+                "query_folds": len(set(pairs.labels.fold[pairs.query[here]])),
             }
         )
     likely = probabilities >= _MINIMUM_PROBABILITY
     errors = {"all": calibration_error(probabilities, truth), "5 % or more": calibration_error(probabilities[likely], truth[likely])}
     errors["5 % or more, near folds left out"] = calibration_error(probabilities[likely & ~near], truth[likely & ~near])
-    for one in range(_PARTS):
-        own = likely & (pairs.part[pairs.query] == one)
-        errors[f"5 % or more, part {one}"] = calibration_error(probabilities[own], truth[own])
+    for number in range(_PARTS):
+        here = likely & (pairs.part[pairs.query] == number)
+        errors[f"5 % or more, part {number}"] = calibration_error(probabilities[here], truth[here])
     # Hits of a fold's queries go together: they are drawn together.
     folds, of_hit = np.unique(pairs.labels.fold[pairs.query], return_inverse=True)
     rng, drawn = np.random.default_rng(0), []
@@ -294,7 +294,7 @@ def same_fold_figures(pairs: Pairs, calibrations: list[Calibration], mode: str) 
         "of_same_fold": int(truth.sum()),
         "share_of_pairs": round(float(((pairs.labels.fold[:, None] == pairs.labels.fold[None]).sum() - n) / (n * (n - 1))), 5),
         "calibration_error": {name: round(value, 4) for name, value in errors.items()},
-        "interval": [round(float(one), 4) for one in np.quantile(drawn, [0.025, 0.975])],
+        "interval": [round(float(bound), 4) for bound in np.quantile(drawn, [0.025, 0.975])],
         "bins": rows,
     }
 
@@ -325,7 +325,7 @@ def main() -> None:
 
 def figures(pairs: Pairs, mode: str) -> tuple[list[dict[str, Any]], dict[str, list[float]]]:
     """Rows of what was measured, and the constants of all parts together."""
-    calibrations = [calibrated(pairs, pairs.part != one) for one in range(_PARTS)]
+    calibrations = [calibrated(pairs, pairs.part != part) for part in range(_PARTS)]
     rows = e_value_figures(pairs, calibrations) if pairs.backwards is not None else []
     rows.append(same_fold_figures(pairs, calibrations, mode))
     every = calibrated(pairs, np.ones(len(pairs.lengths), np.bool_))

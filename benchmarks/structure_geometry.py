@@ -1,9 +1,9 @@
-"""How fast shapes of chains, their colours and their pictures without OpenGL are made.
+"""Speed of shapes of chains, their colours and their pictures without OpenGL.
 
     .venv/bin/python -m benchmarks.structure_geometry [FILE] [--residues 300] [--chains 20] [--times 30] > figures.jsonl
 
 One JSON line for each figure, in milliseconds of this thread's processor time, one core: `median` and `least`. FILE is a structure whose
-first chain is taken, as often as it must for so many residues; without one it is a made chain of helices and strands. `picture` is of
+first chain is repeated up to the number of residues; without FILE a synthetic chain of helices and strands is used. `picture` is of
 900 x 700 pixels.
 """
 
@@ -44,9 +44,9 @@ def chain(path: str | None, n: int) -> tuple[NDArray[np.floating], NDArray[np.ui
     if path is None:
         place = np.concatenate([helix(25) + np.array([9.0 * k, 0.0, 0.0]) for k in range(-(-n // 25))])
         return place[:n], np.where(np.arange(n) // 25 % 2, HELIX, STRAND).astype(np.uint8)
-    found = read_structure(path).chains
-    own = np.arange(n) % int(found.lengths[0])
-    return found.position[own], found.secondary[own]
+    chains = read_structure(path).chains
+    residues = np.arange(n) % int(chains.lengths[0])
+    return chains.position[residues], chains.secondary[residues]
 
 
 def main() -> None:
@@ -58,7 +58,7 @@ def main() -> None:
     options = parser.parse_args()
     place, states = chain(options.file, options.residues)
     n_residues = options.residues * options.chains
-    of_many = next((one for one in DETAILS if n_residues * 2 * one.steps * one.sides <= MAXIMUM_TRIANGLES), DETAILS[-1])
+    of_many = next((detail for detail in DETAILS if n_residues * 2 * detail.steps * detail.sides <= MAXIMUM_TRIANGLES), DETAILS[-1])
     for name, detail in (("one chain's", Detail(6, 8, 1)), ("of many chains", of_many)):
         steps, sides, level = detail
         shapes: dict[str, Callable[[], Mesh]] = {
@@ -72,7 +72,7 @@ def main() -> None:
     steps, sides, _ = of_many
     rng = np.random.default_rng(0)
     many = [place + 4.0 * rng.normal(size=3) for _ in range(options.chains)]
-    whole = Mesh.joined([tube(one, 0.3, steps, sides) for one in many], [len(place)] * options.chains)
+    whole = Mesh.joined([tube(backbone, 0.3, steps, sides) for backbone in many], [len(place)] * options.chains)
     colours = rng.integers(0, 255, (len(place) * options.chains, 3)).astype(np.uint8)
     camera = Projection(np.eye(3), (place.min(axis=0) + place.max(axis=0)) / 2.0, 650.0 / float(np.ptp(place, axis=0).max()))
     emit("picture", options.times, lambda: drawn(whole, colours, camera, 900, 700), chains=options.chains, triangles=len(whole.triangles))

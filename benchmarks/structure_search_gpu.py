@@ -1,10 +1,10 @@
-"""How fast a card aligns a query with a database of 105,580 chains, beside the processor, and whether their scores are the same.
+"""Speed of aligning a query with a database of 105,580 chains on a GPU and on the CPU, and whether their scores are identical.
 
     python -m benchmarks.structure_search_gpu --data FOLDER [--device 0] [--chains 105580]
 
 The chains are those of `FOLDER/structures/bench_ca` over and over. One JSON line for each mode: seconds of the first search and of the
 best of five further ones with the database resident, at a threshold of 0.2 and at 0; cells a second; and whether a sample of the scores is
-that of the processor.
+that of the CPU.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def main() -> None:
         else:
             rewards, _ = published_rewards(query, Weights(), GapCosts(1.0, 0.5, 0.5, 0.25))
         elements = query.element_type, query.element_length
-        own = int(element_score(*elements, *elements, rewards.element_gap_first, rewards.element_gap_next))
+        self_score = int(element_score(*elements, *elements, rewards.element_gap_first, rewards.element_gap_next))
         for threshold in (0.2, 0.0):
-            least = int(np.ceil(threshold * own))
+            least = int(np.ceil(threshold * self_score))
             scores, element_scores = np.empty(options.chains, np.int32), np.empty(options.chains, np.int32)
             seconds = []
             for _ in range(6):

@@ -4,7 +4,7 @@
 
 writes `resources/structures/descriptors.json` and `rewards.json` from the labelled chains of `bench_ca`. The alphabets are k-means centres
 (they know no labels). Pairs of residues come from superposed chains of the same fold; their log-odds in each alphabet are added with the
-weights of a logistic regression that tells such pairs from random ones. Gap costs and baseline are not fitted but chosen, once for all.
+weights of a logistic regression that separates such pairs from random ones. Gap costs and baseline are not fitted but chosen, once for all.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class AlignedResidues:
     weight: NDArray[np.float64]
 
     def among(self, chosen: NDArray[np.bool_], offsets: NDArray[np.int64]) -> AlignedResidues:
-        """Those of which both residues are of chosen chains."""
+        """Return the pairs whose residues are both of chosen chains."""
         of_residue = np.repeat(chosen, np.diff(offsets))
-        kept = of_residue[self.first] & of_residue[self.second]
-        return AlignedResidues(self.first[kept], self.second[kept], self.weight[kept])
+        is_selected = of_residue[self.first] & of_residue[self.second]
+        return AlignedResidues(self.first[is_selected], self.second[is_selected], self.weight[is_selected])
 
 
 def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> AlignedResidues:
@@ -67,7 +67,7 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
     near residues, are no example. A pair of chains weighs as the root of its near residues.
     """
     arrays, offsets, position = chains.arrays, chains.chains.offsets, chains.chains.position.astype(np.float64)
-    found: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
+    near_pairs: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
     for i in range(len(chains)):
         targets = np.flatnonzero(fold[:i] == fold[i])
         if not len(targets):
@@ -77,18 +77,18 @@ def aligned_residues(chains: DescribedChains, fold: NDArray, threads: int) -> Al
         starts = run_on_threads(lambda k, q=query, r=rewards: align_pair(q, arrays.chain(k), r)[1], targets.tolist(), threads, Progress())
         some, flat = chains.chains.taken(targets), np.concatenate([np.empty((0, 2), np.int32), *starts])
         counts = run_offsets(np.array([len(start) for start in starts], np.int64))
-        own = position[offsets[i] : offsets[i + 1]]
-        superposed = superpose_many(own, some.position, some.offsets, flat, counts, threads=threads)
+        chain_position = position[offsets[i] : offsets[i + 1]]
+        superposed = superpose_many(chain_position, some.position, some.offsets, flat, counts, threads=threads)
         for k, target in enumerate(targets.tolist()):
             pairs = superposed.pairs[superposed.pair_offsets[k] : superposed.pair_offsets[k + 1]].astype(np.int64)
             moved = superposed.moved(k, position[offsets[target] : offsets[target + 1]])
-            near = np.linalg.norm(own[pairs[:, 0]] - moved[pairs[:, 1]], axis=1) < _NEAR
+            near = np.linalg.norm(chain_position[pairs[:, 0]] - moved[pairs[:, 1]], axis=1) < _NEAR
             if max(superposed.tm_score_query[k], superposed.tm_score_target[k]) >= _MINIMUM_TM_SCORE and near.sum() >= _FEWEST_NEAR:
-                found.append((pairs[near, 0] + offsets[i], pairs[near, 1] + offsets[target]))
+                near_pairs.append((pairs[near, 0] + offsets[i], pairs[near, 1] + offsets[target]))
     return AlignedResidues(
-        np.concatenate([first for first, _ in found]),
-        np.concatenate([second for _, second in found]),
-        np.concatenate([np.full(len(first), len(first) ** -0.5) for first, _ in found]),
+        np.concatenate([first for first, _ in near_pairs]),
+        np.concatenate([second for _, second in near_pairs]),
+        np.concatenate([np.full(len(first), len(first) ** -0.5) for first, _ in near_pairs]),
     )
 
 

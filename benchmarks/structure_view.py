@@ -1,11 +1,11 @@
-"""How fast superposed structures are drawn and turned, how soon a click on a hit shows it, and what is left in memory of many hits.
+"""Speed of drawing and turning superposed structures, time until a click shows a hit, and memory after many hits.
 
     xvfb-run -a .venv/bin/python -m benchmarks.structure_view [--chains 20] [--residues 300] > figures.jsonl
 
-One JSON line for each figure, times in milliseconds: `median` and `longest`. `frame` is a picture of so many chains of 800 x 600 pixels,
+One JSON line for each figure, times in milliseconds: `median` and `longest`. `frame` is a picture of `--chains` chains of 800 x 600 pixels,
 turned by hand (edges as they are) and at rest (edges smoothed), in each style, by OpenGL and without. `click to drawn` is from the press of
 the mouse on a row of the table of hits to the end of the painting; the first picture of all makes the OpenGL context. `hits looked at`
-tells the buffers that OpenGL holds, and the memory of the process in MB, after the first ten and after all of a hundred hits.
+has the buffers that OpenGL holds, and the memory of the process in MB, after the first ten and after all of a hundred hits.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How well and how fast the structure search ranks labelled chains, all against all.
+"""Quality and speed of the ranking of labelled chains by the structure search, all against all.
 
     python -m benchmarks.structures --data FOLDER [--modes sensitive published] [--folds 5] [--threads N]
 
@@ -58,7 +58,7 @@ class Labels:
     @classmethod
     def of(cls, classes: Sequence[str]) -> Labels:
         """From concise classification strings, as ``a.4.5.1``."""
-        parts = [one.split(".") for one in classes]
+        parts = [class_name.split(".") for class_name in classes]
         return cls(np.array(classes), np.array([".".join(part[:3]) for part in parts]), np.array([".".join(part[:2]) for part in parts]))
 
 
@@ -75,7 +75,7 @@ def folds_of(superfamily: NDArray, n: int = _N_FOLDS) -> NDArray[np.int64]:
     """A fold for each chain: superfamilies whole, the largest first, each to the fold that has the fewest chains."""
     names, counts = np.unique(superfamily, return_counts=True)
     chosen, filled = {}, [0] * n
-    for name, count in sorted(zip(names.tolist(), counts.tolist(), strict=True), key=lambda one: (-one[1], one[0])):
+    for name, count in sorted(zip(names.tolist(), counts.tolist(), strict=True), key=lambda item: (-item[1], item[0])):
         chosen[name] = filled.index(min(filled))
         filled[chosen[name]] += count
     return np.array([chosen[name] for name in superfamily.tolist()])
@@ -89,24 +89,24 @@ def ranking_figures(rankings: dict[int, NDArray[np.int64]], labels: Labels) -> d
         is_superfamily = labels.superfamily[order] == labels.superfamily[query]
         is_family = labels.family[order] == labels.family[query]
         before = np.arange(len(order)) < (len(order) if is_fold.all() else int(is_fold.argmin()))
-        for found, partners in ((family, is_family), (superfamily, is_superfamily & ~is_family), (fold, is_fold & ~is_superfamily)):
+        for hits, partners in ((family, is_family), (superfamily, is_superfamily & ~is_family), (fold, is_fold & ~is_superfamily)):
             if partners.any():
-                found.append((partners & before).sum() / partners.sum())
+                hits.append((partners & before).sum() / partners.sum())
         if is_superfamily.any():
             first.append(float(is_superfamily[0]))
-    means = [round(float(np.mean(one)), 3) if one else float("nan") for one in (first, family, superfamily, fold)]
+    means = [round(float(np.mean(values)), 3) if values else float("nan") for values in (first, family, superfamily, fold)]
     return dict(zip(("precision_at_1", "family", "superfamily", "fold"), means, strict=True))
 
 
 def rankings_of(comparison: Comparison, queries: Sequence[int], n: int) -> dict[int, NDArray[np.int64]]:
-    """All other chains in order: the hits as they are reported, behind them the others by z-score (published: by score)."""
+    """Return all other chains in order: the reported hits, then the others by z-score (published mode: by score)."""
     place = np.empty(n, np.int64)
     place[comparison.database.file_order] = np.arange(n)
     rankings = {}
     for i in queries:
-        found = query_hits(comparison, [i])[0]
-        by = np.where(found.scores >= 0, found.z_scores if comparison.is_sensitive else found.scores, -np.inf)
-        ahead = place[found.hits["target_index"].to_numpy()].tolist()
+        hits = query_hits(comparison, [i])[0]
+        by = np.where(hits.scores >= 0, hits.z_scores if comparison.is_sensitive else hits.scores, -np.inf)
+        ahead = place[hits.hits["target_index"].to_numpy()].tolist()
         taken = set(ahead)
         order = np.array(ahead + [k for k in np.argsort(-by, kind="stable").tolist() if k not in taken])
         rankings[i] = order[order != i]
@@ -117,16 +117,16 @@ def sequence_share(comparison: Comparison, queries: Sequence[int], labels: Label
     """Part of the log-odds, before the constant is taken off, that residues have in the pairs of hits of the query's own superfamily."""
     tables = sensitive_tables()
     sums = dict.fromkeys(tables.tables, 0.0)
-    own, others = comparison.queries.arrays, comparison.database.arrays
+    query_chains, others = comparison.queries.arrays, comparison.database.arrays
     for i in queries:
-        found = query_hits(comparison, [i])[0]
-        for index, aligned in zip(found.hits["target_index"].to_pylist(), found.aligned, strict=True):
+        hits = query_hits(comparison, [i])[0]
+        for index, alignment in zip(hits.hits["target_index"].to_pylist(), hits.aligned, strict=True):
             target = int(place[index])
             if target == i or labels.superfamily[target] != labels.superfamily[i]:
                 continue
             for name, table in tables.tables.items():
-                first, second = codes_of(own.chain(i), name), codes_of(others.chain(target), name)
-                sums[name] += tables.weights[name] * table[first[aligned.pairs[:, 0]], second[aligned.pairs[:, 1]]].sum()
+                first, second = codes_of(query_chains.chain(i), name), codes_of(others.chain(target), name)
+                sums[name] += tables.weights[name] * table[first[alignment.pairs[:, 0]], second[alignment.pairs[:, 1]]].sum()
     return sums["residue"] / sum(sums.values())
 
 
@@ -144,15 +144,15 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
             tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(folds != fold, chains.chains.offsets)))
         began = time.perf_counter()
         with Executor(resources).session(build_workload(chains.arrays)) as session:
-            found = rankings_of(
+            hits = rankings_of(
                 Comparison(chains, chains, parameters, session, resources, tables=tables), np.flatnonzero(folds == fold).tolist(), n
             )
         seconds += time.perf_counter() - began
-        everyone |= found
-        rows.append({"mode": mode, "held_out": fold, "queries": len(found), **ranking_figures(found, labels)})
+        everyone |= hits
+        rows.append({"mode": mode, "held_out": fold, "queries": len(hits), **ranking_figures(hits, labels)})
         print(json.dumps(rows[-1]), flush=True)
     if mode == "sensitive":
-        # Of the tables that ship; a tenth of the queries tells.
+        # Of the bundled tables; a tenth of the queries suffices.
         with Executor(resources).session(build_workload(chains.arrays)) as session:
             every = Comparison(chains, chains, parameters, session, resources)
             share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}

@@ -1,4 +1,4 @@
-"""How long ``proteoscope structures`` takes with one query and a large structure database, from the start of its process to its end.
+"""Wall time of ``proteoscope structures`` with one query and a large structure database.
 
     python -m benchmarks.structures_at_scale --data FOLDER [--chains 105580] [--devices cpu cuda] [--repeats 5] [--keep FOLDER]
 
@@ -8,7 +8,7 @@ copies. `--keep`: where the database stays, and is taken from if it is there.
 
 structures at scale
     `seconds` of the process, the median and the least of the runs; `describing_seconds`: of the first, which describes the chains and, in a
-    fresh checkout, compiles kernels. `steps`: seconds of the best run's steps as its run.json tells them; `megabytes` of memory, at most.
+    fresh checkout, compiles kernels. `steps`: seconds of the best run's steps from its run.json; `megabytes` of memory, at most.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def run(query: Path, database: Path, device: str, cache: Path, scratch: Path) ->
     seconds = time.perf_counter() - began
     if os.waitstatus_to_exitcode(status):
         raise SystemExit(f"the search failed on {device}")
-    told = max(project.glob("**/run.json"), key=lambda path: path.stat().st_mtime)
-    return seconds, json.loads(told.read_text())["seconds"], used.ru_maxrss >> 10
+    record = max(project.glob("**/run.json"), key=lambda path: path.stat().st_mtime)
+    return seconds, json.loads(record.read_text())["seconds"], used.ru_maxrss >> 10
 
 
 def main() -> None:
@@ -119,11 +119,11 @@ def main() -> None:
                 {"figure": "structures at scale", "date": str(date.today()), "threads": available_threads(), "device": device},
                 chains=options.chains,
                 query=query.stem,
-                seconds=round(median(one[0] for one in runs), 3),
+                seconds=round(median(run[0] for run in runs), 3),
                 least_seconds=round(best[0], 3),
                 describing_seconds=round(first[0], 1),
                 steps=best[1],
-                megabytes=max(one[2] for one in runs),
+                megabytes=max(run[2] for run in runs),
             )
 
 

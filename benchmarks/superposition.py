@@ -1,11 +1,11 @@
-"""How good and how fast superpositions of candidates are, beside TM-align.
+"""Quality and speed of superpositions of candidates, compared with TM-align.
 
     python -m benchmarks.superposition --data FOLDER [--queries 60] [--pairs 10] [--machine WORDS]
 
 Chains of `FOLDER/structures/bench_ca` are searched with every so manieth of them; of the hundred candidates of each query some are drawn,
 without the query itself, and superposed anew from the alignments by descriptors, on one thread, with each effort. Printed, and added to
 `benchmarks/results/superposition.jsonl`: processor milliseconds a pair (the least of three), and, where TM-align is installed
-(`tests/peers/install.sh`), its TM-scores beside ours: means of both lengths, how many of ours are more than 0.02 below and above, and the
+(`tests/peers/install.sh`), its TM-scores and ours: means of both lengths, how many of ours are more than 0.02 below and above, and the
 farthest below; the same of the pairs to which TM-align gives more than 0.5 by the shorter chain.
 """
 
@@ -65,24 +65,24 @@ def main() -> None:
     options = parser.parse_args()
     compile_kernels(["superposition"], Progress())
     chains = read_chains(sources_of([options.data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
-    drawn, own = drawn_candidates(chains, options.queries, options.pairs), chains.chains
+    drawn, arrays = drawn_candidates(chains, options.queries, options.pairs), chains.chains
     peer = np.zeros((0, 2))
     if installed("TMalign"):
         with tempfile.TemporaryDirectory() as folder:
-            position = [own.position[own.rows(i)] for i in range(len(own))]
+            position = [arrays.position[arrays.rows(i)] for i in range(len(arrays))]
             peer = np.array([tm_align(position[i], position[k], Path(folder)) for i, targets, _ in drawn for k in targets.tolist()])
     for effort in ("quick", "thorough"):
         seconds, scores = [], np.zeros((0, 2))
         for _ in range(_REPEATS):
-            began, found = time.process_time(), []
+            began, results = time.process_time(), []
             for i, targets, starts in drawn:
-                some, begun = own.taken(targets), run_offsets(np.array([len(one) for one in starts], np.int64))
-                one = superpose_many(
-                    own.position[own.rows(i)], some.position, some.offsets, np.concatenate(starts), begun, threads=1, effort=effort
+                some, begun = arrays.taken(targets), run_offsets(np.array([len(start) for start in starts], np.int64))
+                result = superpose_many(
+                    arrays.position[arrays.rows(i)], some.position, some.offsets, np.concatenate(starts), begun, threads=1, effort=effort
                 )
-                found.append(np.stack([one.tm_score_query, one.tm_score_target], axis=1))
+                results.append(np.stack([result.tm_score_query, result.tm_score_target], axis=1))
             seconds.append(time.process_time() - began)
-            scores = np.concatenate(found)
+            scores = np.concatenate(results)
         row = {
             "date": datetime.now(UTC).date().isoformat(),
             "machine": options.machine,

@@ -1,11 +1,11 @@
-"""How fast a card superposes candidates, beside the processor, and whether it finds the same to the last bit.
+"""Speed of superposing candidates on a GPU and on the CPU, and whether results are bit-identical.
 
     python -m benchmarks.superposition_gpu --data FOLDER [--device 0] [--queries 60] [--candidates 100] [--machine WORDS]
 
 Every so manieth chain of `FOLDER/structures/bench_ca` is a query; chains drawn at random, and the query itself, are its candidates, with
-their alignments by descriptors. Printed, and added to `benchmarks/results/superposition_gpu.jsonl`: the processor's seconds with all
-threads; the card's with blocks of several sizes, of which several lie on a multiprocessor at a time, and for so many pairs in a launch: the
-best of three; whether moves, scores, RMSD and pairs are the processor's.
+their alignments by descriptors. Printed, and added to `benchmarks/results/superposition_gpu.jsonl`: the CPU's seconds with all
+threads; the GPU's by size of blocks, blocks per multiprocessor and pairs in a launch: the best of three; whether moves, scores, RMSD and
+pairs are identical to the CPU's.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _VARIANTS = ((128, 4), (128, 3), (128, 5), (64, 8), (256, 2))  # threads of a bl
 
 def drawn_pairs(chains: DescribedChains, n_queries: int, n_candidates: int) -> ChainPairs:
     """Queries, each with some chains and itself."""
-    rng, own, threads = np.random.default_rng(0), chains.chains, available_threads()
+    rng, arrays, threads = np.random.default_rng(0), chains.chains, available_threads()
     tables, every = sensitive_tables(), []
-    for i in range(0, len(own), max(1, len(own) // n_queries))[:n_queries]:
-        targets = np.concatenate([[i], rng.choice(len(own), n_candidates - 1, replace=False)])
+    for i in range(0, len(arrays), max(1, len(arrays) // n_queries))[:n_queries]:
+        targets = np.concatenate([[i], rng.choice(len(arrays), n_candidates - 1, replace=False)])
         query = chains.arrays.chain(i)
         rewards, _ = sensitive_rewards(query, tables, Weights(), GapCosts(6.7, 0.7, 0.5, 0.25))
 
@@ -51,8 +51,8 @@ def drawn_pairs(chains: DescribedChains, n_queries: int, n_candidates: int) -> C
             return align_pair(query, chains.arrays.chain(k), rewards)[1]
 
         starts = run_on_threads(start, targets.tolist(), threads, Progress())
-        some, begun = own.taken(targets), run_offsets(np.array([len(start) for start in starts], np.int64))
-        every.append(pairs_with_query(own.position[own.rows(i)], some.position, some.offsets, np.concatenate(starts), begun))
+        some, begun = arrays.taken(targets), run_offsets(np.array([len(start) for start in starts], np.int64))
+        every.append(pairs_with_query(arrays.position[arrays.rows(i)], some.position, some.offsets, np.concatenate(starts), begun))
     return ChainPairs.joined(every)
 
 
@@ -69,7 +69,7 @@ def main() -> None:
     print(json.dumps({"compiling_for_the_processor_s": round(time.perf_counter() - began, 1)}), flush=True)
     chains = read_chains(sources_of([options.data / "structures" / "bench_ca" / "pdb"]), Progress(), available_threads())
     pairs, steps = drawn_pairs(chains, options.queries, options.candidates), EFFORTS["quick"]
-    n, threads, expected = len(pairs.fixed), available_threads(), FoundSuperpositions.room(pairs)
+    n, threads, expected = len(pairs.fixed), available_threads(), FoundSuperpositions.empty(pairs)
     began = time.perf_counter()
     list(OnProcessor(Processor(threads), steps).superpose(pairs, expected))
     seconds = time.perf_counter() - began
@@ -79,17 +79,17 @@ def main() -> None:
         kind = type("Tuned", (OnCard,), {"threads": block, "resident": resident})
         search, first_s = kind(card(options.device), steps), 0.0
         for some in sorted({1, options.candidates, 4 * options.candidates, 16 * options.candidates, n}):
-            seconds, found = [], FoundSuperpositions.room(pairs)
+            seconds, superpositions = [], FoundSuperpositions.empty(pairs)
             for _ in range(_REPEATS + (first_s == 0.0)):
                 began = time.perf_counter()
-                list(search.superpose(pairs, found, 0, min(some, n)))
+                list(search.superpose(pairs, superpositions, 0, min(some, n)))
                 seconds.append(time.perf_counter() - began)
             first_s = first_s or seconds[0]
             done = min(some, n)
             columns = ("moves", "scores", "rmsd", "counts")
-            same = [np.array_equal(getattr(found, name)[:done], getattr(expected, name)[:done]) for name in columns]
-            used = [slice(place, place + count) for place, count in zip(found.places[:done], expected.counts[:done], strict=True)]
-            same.append(all(np.array_equal(found.pairs[one], expected.pairs[one]) for one in used))
+            same = [np.array_equal(getattr(superpositions, name)[:done], getattr(expected, name)[:done]) for name in columns]
+            used = [slice(place, place + count) for place, count in zip(superpositions.places[:done], expected.counts[:done], strict=True)]
+            same.append(all(np.array_equal(superpositions.pairs[rows], expected.pairs[rows]) for rows in used))
             row = {
                 "device": f"cuda:{options.device}",
                 "block": block,

@@ -1,4 +1,4 @@
-"""How fast the tables of the window are: opening, filtering, sorting and scrolling a million PSMs.
+"""Speed of the tables of the window: opening, filtering, sorting and scrolling a million PSMs.
 
     xvfb-run -a .venv/bin/python -m benchmarks.tables PROJECT [--rows 1000000] > figures.jsonl
 
@@ -56,7 +56,7 @@ def many_rows(path: Path, n_rows: int) -> pa.Table:
 
 
 class Stopwatch:
-    """Times requests, and how long the event loop stands still meanwhile."""
+    """Timer of requests, and of stalls of the event loop meanwhile."""
 
     def __init__(self, application: QApplication, view: TableView) -> None:
         self._application, self._view = application, view
@@ -67,7 +67,7 @@ class Stopwatch:
         self._timer.start()
 
     def measure(self, ask: Callable[[], None]) -> tuple[float, float]:
-        """Milliseconds until what `ask` asks for is painted, and of the longest stall."""
+        """Return milliseconds until the result of `request` is painted, and of the longest stall."""
         model = self._view.model()
         assert isinstance(model, ParquetTableModel)
         self._application.processEvents()
@@ -106,7 +106,7 @@ def measure_opening(path: Path) -> None:
 
 
 def seconds_of(ask: Callable[[], object]) -> float:
-    """How long it takes."""
+    """Return the seconds of a call."""
     started = time.perf_counter()
     ask()
     return time.perf_counter() - started
@@ -214,14 +214,14 @@ def main() -> None:
         for name, chosen in filters.items():
             conditions = filter_conditions(chosen, "psms")
             times = [watch.measure(lambda conditions=conditions: model.show(conditions)) for _ in range(REPEATS)]
-            emit("filter", [one[0] for one in times], by=name, rows=len(model.rows), held=round(max(one[1] for one in times), 1))
+            emit("filter", [time[0] for time in times], by=name, rows=len(model.rows), held=round(max(time[1] for time in times), 1))
             alone = [seconds_of(lambda conditions=conditions: source.rows(conditions)) * 1000 for _ in range(REPEATS)]
             emit("rows of a filter", alone, by=name, rows=len(model.rows), least=round(min(alone), 1))
         source.close()
         watch.measure(lambda: model.show([]))
         for name in ("score", "q_value", "precursor_mz", "peptide", "proteins"):
             times = [watch.measure(lambda name=name: model.show(order=[(name, True)])) for _ in range(REPEATS)]
-            emit("sort", [one[0] for one in times], by=name, rows=len(model.rows), held=round(max(one[1] for one in times), 1))
+            emit("sort", [time[0] for time in times], by=name, rows=len(model.rows), held=round(max(time[1] for time in times), 1))
         watch.measure(lambda: model.show(order=[("score", True)]))
         watch.stop()
         measure_scrolling(view, model)

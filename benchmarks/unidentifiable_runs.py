@@ -1,4 +1,4 @@
-"""Runs of which half of the spectra are of ions that no protein of the database has, with scores of a search and its decoys.
+"""Runs where half of the spectra are of ions that no protein of the database has, with scores of a search and its decoys.
 
 Each such spectrum is matched to another sequence of the ion's composition, a target or a decoy, which are equally likely, with the score of
 a wrong match; the ion is in all runs, so that a wrong identification is found in the others as well as a right one. Error rates of matches,
@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of
 from tests.searching import import_results
 
 __all__ = ["wrong_transfers"]
@@ -42,7 +42,7 @@ class _Sample:
 
     planted: list[Planted]
     score: list[float]
-    found: list[list[tuple[str, str]]]
+    psms: list[list[tuple[str, str]]]
 
 
 def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> Iterator[tuple[str, dict]]:
@@ -50,17 +50,17 @@ def wrong_transfers(seed: int, rules: Mapping[str, Mapping[str, float]]) -> Iter
     rng = np.random.default_rng(seed)
     every = random_peptides(_PEPTIDES + _ABSENT, seed + 5000, (10, 18))
     present, absent = every[:_PEPTIDES], every[_PEPTIDES:]
-    others = [[shuffled(rng, one) for one in absent] for _ in range(_RUNS)]
-    targets = [one for run in others for one in run if rng.random() < 0.5]
+    others = [[shuffled(rng, peptide) for peptide in absent] for _ in range(_RUNS)]
+    targets = [peptide for run in others for peptide in run if rng.random() < 0.5]
     rest = iter(targets)
     groups = [[*present[i : i + _SEEN], *islice(rest, _OF_PROTEIN - _SEEN)] for i in range(0, _PEPTIDES, _SEEN)]
     groups += iter(lambda: list(islice(rest, _OF_PROTEIN)), [])
-    protein_of = {one: f"P{i}" for i, group in enumerate(groups) for one in group}
-    planted = [Planted(one, 2, float(rng.lognormal(np.log(3e6), 0.6)), float(rng.uniform(60, 1740))) for one in every]
+    protein_of = {peptide: f"P{i}" for i, group in enumerate(groups) for peptide in group}
+    planted = [Planted(peptide, 2, float(rng.lognormal(np.log(3e6), 0.6)), float(rng.uniform(60, 1740))) for peptide in every]
     score = [*(_RIGHT + _SPREAD * rng.normal(size=_PEPTIDES)).tolist(), *[float("nan")] * _ABSENT]
-    found = [[(one, protein_of.get(one, f"rev_P{rng.integers(len(groups))}")) for one in (*present, *run)] for run in others]
+    psms = [[(peptide, protein_of.get(peptide, f"rev_P{rng.integers(len(groups))}")) for peptide in (*present, *run)] for run in others]
     with tempfile.TemporaryDirectory() as name:
-        project = _project(Path(name), rng, _Sample(planted, score, found), groups, seed)
+        project = _project(Path(name), rng, _Sample(planted, score, psms), groups, seed)
         for rule, settings in rules.items():
             yield rule, _transferred(project, set(present), settings)
 
@@ -72,18 +72,22 @@ def shuffled(rng: np.random.Generator, sequence: str) -> str:
 
 def _project(folder: Path, rng: np.random.Generator, sample: _Sample, groups: list[list[str]], seed: int) -> Path:
     """Write the runs and their matches, and import these."""
-    (folder / "proteins.fasta").write_text("".join(f">P{i}\n{''.join(one)}\n" for i, one in enumerate(groups)))
+    (folder / "proteins.fasta").write_text("".join(f">P{i}\n{''.join(group)}\n" for i, group in enumerate(groups)))
     rows = ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"]
     files = [folder / f"run{number}.mzML" for number in range(_RUNS)]
     for number, path in enumerate(files):
         planted = [
-            replace(one, amount=one.amount * float(rng.lognormal(0, 0.2)), apex=one.apex + 3 * number + float(rng.normal(0, 1)))
-            for one in sample.planted
+            replace(
+                planted_peptide,
+                amount=planted_peptide.amount * float(rng.lognormal(0, 0.2)),
+                apex=planted_peptide.apex + 3 * number + float(rng.normal(0, 1)),
+            )
+            for planted_peptide in sample.planted
         ]
         seen = np.flatnonzero(rng.random(len(planted)) < _IDENTIFIED).tolist()
         number_of = {planted[i]: i for i in seen}
-        run = MadeRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
-        for scan, one in run.write(path):
+        run = SyntheticRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
+        for scan, planted_peptide in run.write(path):
             mean, (peptide, protein) = sample.score[number_of[one]], sample.found[number][number_of[one]]
             score = rng.normal() if np.isnan(mean) else mean + _OF_SPECTRUM * rng.normal()
             rows.append(f"{path.stem}_{scan}_2_1\t{score:.5f}\t\t\t-.{peptide}.-\t{protein}")
@@ -100,10 +104,10 @@ def _transferred(project: Path, present: set[str], settings: Mapping[str, float]
         if row["source"] == "identified":
             n_files[row["peptide"]] = n_files.get(row["peptide"], 0) + 1
     moved = [row["peptide"] for row in rows if row["source"] == "transferred"]
-    single = [one for one in moved if n_files[one] == 1]
+    single = [peptide for peptide in moved if n_files[peptide] == 1]
     return {
         "reported": len(moved),
-        "false": sum(one not in present for one in moved),
+        "false": sum(peptide not in present for peptide in moved),
         "single_donor": len(single),
-        "false_single_donor": sum(one not in present for one in single),
+        "false_single_donor": sum(peptide not in present for peptide in single),
     }

@@ -1,4 +1,4 @@
-"""How fast a card clusters vectors, by size and by stage, beside the processor, and whether their clusters are the same.
+"""Speed of clustering vectors on a GPU and on the CPU, by size and by stage, and whether their clusters are identical.
 
     python -m benchmarks.vector_clustering_gpu [--spectra FILE.npz] [--copies 1 25 640] [--device 0] [--part 100000]
 
@@ -7,7 +7,7 @@ some ppm. `--spectra` holds them as columns: `pm` precursor m/z, `ch` charge, `o
 made at random. Intensities are square roots in bins of 0.05, windows 20 ppm wide.
 
 One JSON line for each size and linkage: vectors, window pairs, islands; seconds of the first run and of the second; those of a third, in
-which the card is waited for after each call, by kernel, transfer, and what the host does; seconds of the processor for about `--part`
+which the GPU is waited for after each call, by kernel, transfer, and what the host does; seconds of the CPU for about `--part`
 vectors, and whether the labels of these are the same.
 """
 
@@ -43,7 +43,7 @@ _LINKAGES = {
 
 
 class TimedCard:
-    """A card that is waited for after each call, and the seconds of each kind of call."""
+    """A GPU that is waited for after each call, and the seconds of each kind of call."""
 
     def __init__(self, card: Any) -> None:
         self._card, self.seconds = card, defaultdict[str, float](float)
@@ -94,9 +94,9 @@ def read_spectra(path: Path) -> tuple[NDArray[np.float64], VectorArrays]:
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     row = np.repeat(rank, np.diff(off))
-    is_kept = (mz >= _MINIMUM_MZ) & (mz < _MAXIMUM_MZ) & (intensity > 0)
-    keys, where = np.unique(row[is_kept] << 32 | (mz[is_kept] / _WIDTH).astype(np.int64), return_inverse=True)
-    roots = np.sqrt(np.bincount(where, intensity[is_kept]))
+    is_selected = (mz >= _MINIMUM_MZ) & (mz < _MAXIMUM_MZ) & (intensity > 0)
+    keys, where = np.unique(row[is_selected] << 32 | (mz[is_selected] / _WIDTH).astype(np.int64), return_inverse=True)
+    roots = np.sqrt(np.bincount(where, intensity[is_selected]))
     of = keys >> 32
     weights = np.floor(roots / np.sqrt(np.bincount(of, roots**2, minlength=len(order)))[of] * UNIT_LENGTH + 0.5).astype(np.int16)
     has_weight = weights > 0
@@ -106,7 +106,7 @@ def read_spectra(path: Path) -> tuple[NDArray[np.float64], VectorArrays]:
 
 @njit
 def _perturbed(rng, offsets, bins, weights, sources, new_offsets, new_bins, new_weights):
-    """Copies of vectors that have lost some elements, and others of which are stronger or weaker."""
+    """Write copies of vectors without some elements, and with other elements stronger or weaker."""
     end = 0
     for k in range(len(sources)):
         begin, spread, square = end, 0.5 * rng.random(), 0.0
@@ -124,15 +124,15 @@ def _perturbed(rng, offsets, bins, weights, sources, new_offsets, new_bins, new_
 
 
 def copied(places: NDArray[np.float64], vectors: VectorArrays, copies: int) -> tuple[VectorArrays, NDArray[np.int64]]:
-    """So many of each, in the order of their places, and how far each may be compared."""
+    """Return `copies` copies of each vector in the order of their places, and how far each may be compared."""
     rng, n = np.random.default_rng(2), len(places)
     masses = places - np.where(places > 5e4, 1e5, np.where(places < -5e4, -1e5, 0.0))
     everywhere = np.concatenate([places + masses * rng.normal(0, _JITTER_PPM * 1e-6, n) for _ in range(copies)])
     order = np.argsort(everywhere)
     everywhere, width = everywhere[order], (_PPM * 1e-6 * np.tile(masses, copies))[order]
     ends = np.maximum.accumulate(np.searchsorted(everywhere, everywhere + width, side="right"))
-    sources, room = order % n, copies * len(vectors.bins)
-    offsets, bins, weights = np.zeros(copies * n + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.int16)
+    sources, space = order % n, copies * len(vectors.bins)
+    offsets, bins, weights = np.zeros(copies * n + 1, np.int64), np.empty(space, np.int32), np.empty(space, np.int16)
     end = _perturbed(rng, *vectors, sources, offsets, bins, weights)
     return VectorArrays(offsets, bins[:end], weights[:end]), np.maximum(ends, np.arange(1, len(ends) + 1)).astype(np.int64)
 
@@ -163,7 +163,7 @@ def main() -> None:
             seconds = [seconds_of(OnCard(card(options.device), many, ends), linkage, labels) for _ in range(2)]
             timed = TimedCard(card(options.device))
             whole = seconds_of(OnCard(timed, many, ends), linkage, again)  # type: ignore[arg-type]
-            stages = {stage: round(one, 4) for stage, one in sorted(timed.seconds.items(), key=lambda one: -one[1])}
+            stages = {stage: round(seconds, 4) for stage, seconds in sorted(timed.seconds.items(), key=lambda item: -item[1])}
             on_processor = seconds_of(OnProcessor(processor, many, ends), linkage, part, last)
             sizes = np.bincount(labels)
             print(

@@ -2,7 +2,7 @@
 
     python -m benchmarks.versions --data FOLDER --old CHECKOUT [--device DEVICE] [--pairs 11] [--commands align]
 
-Each pair runs the older and this version one after the other, in changing order, with indexes and compiled kernels kept by each; one pair
+Each pair runs the older and this version one after the other, in changing order, with indexes and compiled kernels stored by each; one pair
 before is not counted. One JSON line for each command: medians of wall and of processor seconds, and the median, least and greatest ratio of
 new to old of a pair. On a machine that does other things too, look at processor time.
 """
@@ -60,10 +60,10 @@ def main() -> int:
                         taken[version].append(measured)
         row: dict[str, object] = {"figure": "versions", "command": name, "device": options.device, "pairs": options.pairs}
         for place, kind in enumerate(("wall", "processor")):
-            old, new = ([one[place] for one in taken[version]] for version in ("old", "new"))
+            old, new = ([times[place] for times in taken[version]] for version in ("old", "new"))
             ratios = [ours / theirs for ours, theirs in zip(new, old, strict=True)]
             row |= {f"old_{kind}_seconds": round(statistics.median(old), 3), f"new_{kind}_seconds": round(statistics.median(new), 3)}
-            row[f"{kind}_ratio"] = [round(one, 4) for one in (statistics.median(ratios), min(ratios), max(ratios))]
+            row[f"{kind}_ratio"] = [round(ratio, 4) for ratio in (statistics.median(ratios), min(ratios), max(ratios))]
         print(json.dumps(row), flush=True)
     return 0
 

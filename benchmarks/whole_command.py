@@ -1,4 +1,4 @@
-"""How long whole commands take as a user sees them: a process of its own, from its start to its end. One JSON line a figure.
+"""Wall time of whole commands, each a separate process from its start to its end. One JSON line a figure.
 
     python -m benchmarks.whole_command --data FOLDER [--kinds identify align structures] [--devices cpu cuda] [--repeats N]
         [--threads N] [--keep] [--remark WORDS]
@@ -7,11 +7,11 @@ FOLDER is the unpacked test data (its files may be compressed with gzip).
 
 identify
     2,269 high-resolution spectra, each ten times (22,690; one MGF of 40 MB), against five proteomes with reversed decoys; preset
-    high-resolution. `index` is built by each run, or kept in the project from the run before. `reading_seconds` is what reading the spectra
+    high-resolution. `index` is built by each run, or stored in the project by the run before. `reading_seconds` is what reading the spectra
     takes in a process that has done it before, `reading_command_seconds` what a process takes that reads them and does nothing else: no
     command that reads them can take less.
 align
-    the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is kept.
+    the 20 queries of the CUDASW++ papers against 20,000 proteins, whose packed copy is cached.
 structures
     one chain against a structure database of the 855 of ``bench_ca``: as many queries as repeats, by name (``--repeats 21`` takes every
     40th), one command each.
@@ -20,9 +20,9 @@ structure-folder
 structure-set
     60 of the chains, one command, the best 100 of each.
 
-Kernels are compiled, bytecode is written and indexes are kept by a run before, which is not counted. `seconds` of the process are the
-median of the runs, `own_seconds` and `steps` what the best run tells of itself, `processor_seconds` (the median, of all threads) and
-`peak_megabytes` what the system tells. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
+A run before, which is not counted, compiles kernels, writes bytecode and stores indexes. `seconds` of the process are the median of the
+runs, `own_seconds` and `steps` are reported by the best run, `processor_seconds` (the median, of all threads) and `peak_megabytes` by the
+system. With ``--keep`` the lines are added to `results/whole_command.jsonl`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ for _ in range(int(sys.argv[2])):
 
 
 class Used(NamedTuple):
-    """What a process printed, its seconds from start to end, the processors' seconds, and its peak memory in bytes."""
+    """Output of a process, its wall and CPU seconds, and its peak memory in bytes."""
 
     text: str
     seconds: float
@@ -78,7 +78,7 @@ class Case(NamedTuple):
 
 
 def unpacked(path: Path) -> bytes:
-    """What a file holds, which may be compressed."""
+    """Return the content of a file, decompressed if needed."""
     path = existing(path)
     return gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
 
@@ -105,7 +105,7 @@ def command(kind: str, *arguments: str | Path) -> list[str]:
 
 
 def identifications(data: Path, folder: Path, common: Sequence[str], repeats: int, threads: str) -> Iterator[Case]:
-    """`identify`, with its index built and kept."""
+    """Yield `identify` with its index built, and with its index stored."""
     spectra, database = folder / "bench_x10.mgf", folder / "combo.fasta"
     spectra.write_bytes(unpacked(data / "spectra" / "bench_hires_2269.mgf") * TIMES)
     database.write_bytes(unpacked(data / "proteomes" / "combo.fasta"))
@@ -114,9 +114,9 @@ def identifications(data: Path, folder: Path, common: Sequence[str], repeats: in
     alone = min(run("-c", READ, str(spectra), "1", threads).seconds for _ in range(repeats))
     about = {"spectra": 2269 * TIMES, "megabytes": round(spectra.stat().st_size / 1e6, 1)}
     about |= {"reading_seconds": round(reading, 2), "reading_command_seconds": round(alone, 2)}
-    one = command("identify", "--preset", "high-resolution", "--json", *common, "--database", database, spectra, "--out")
-    first = [*one, str(folder / "first")]
-    yield Case(about | {"index": "built"}, [[*one, str(folder / f"project-{number}")] for number in range(repeats)], first)
+    identify = command("identify", "--preset", "high-resolution", "--json", *common, "--database", database, spectra, "--out")
+    first = [*identify, str(folder / "first")]
+    yield Case(about | {"index": "built"}, [[*identify, str(folder / f"project-{number}")] for number in range(repeats)], first)
     yield Case(about | {"index": "kept"}, [first] * repeats)
 
 
@@ -124,8 +124,8 @@ def alignments(data: Path, folder: Path, common: Sequence[str], repeats: int) ->
     """`align`, 20 x 20,000."""
     database = folder / "proteins.fasta"
     database.write_bytes(unpacked(data / "sequences" / "mmseqs_DB.fasta"))
-    one = command("align", data / "sequences" / "cudasw_queries20.fasta", database, "--out", folder / "hits.tsv", "--json", *common)
-    yield Case({"queries": 20, "subjects": 20_000}, [one] * repeats, one)
+    align = command("align", data / "sequences" / "cudasw_queries20.fasta", database, "--out", folder / "hits.tsv", "--json", *common)
+    yield Case({"queries": 20, "subjects": 20_000}, [align] * repeats, align)
 
 
 def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repeats: int) -> Iterator[Case]:
@@ -141,12 +141,12 @@ def structures(kind: str, data: Path, folder: Path, common: Sequence[str], repea
         chosen.write_text("\n".join(map(str, files[:: len(files) // _SET][:_SET])))
         queries = [chosen] * repeats
     rest: tuple[str | Path, ...] = ("--database", database, "--out", folder / "hits.tsv", "--set", "hits_per_query=100", "--json", *common)
-    commands = [command("structures", one, *rest) for one in queries]
+    commands = [command("structures", query, *rest) for query in queries]
     yield Case({"queries": _SET if kind == "structure-set" else 1, "chains": len(files)}, commands, commands[0])
 
 
 def cases(kind: str, data: Path, folder: Path, device: str, options: argparse.Namespace) -> Iterator[Case]:
-    """What is measured of a kind on a device."""
+    """Yield the cases of a kind on a device."""
     common = ("--device", device, "--threads", str(options.threads))
     if kind == "identify":
         return identifications(data, folder, common, options.repeats, str(options.threads))
@@ -157,18 +157,18 @@ def measured(case: Case) -> dict[str, Any]:
     """The figures of a case."""
     if case.before:
         run(*case.before)
-    found = [run(*one) for one in case.commands]
-    best, seconds = json.loads(min(found, key=lambda one: one.seconds).text), [one.seconds for one in found]
+    results = [run(*command) for command in case.commands]
+    best, seconds = json.loads(min(results, key=lambda result: result.seconds).text), [result.seconds for result in results]
     return {
         **case.about,
-        "commands": len(found),
+        "commands": len(results),
         "seconds": round(median(seconds), 3),
         "least_seconds": round(min(seconds), 3),
         "most_seconds": round(max(seconds), 3),
-        "processor_seconds": round(median(one.processor_seconds for one in found), 3),
+        "processor_seconds": round(median(result.processor_seconds for result in results), 3),
         "own_seconds": best["seconds"],
         "steps": {name: round(step["seconds"], 3) for name, step in best["stages"].items()},
-        "peak_megabytes": round(max(one.peak for one in found) / 1e6),
+        "peak_megabytes": round(max(result.peak for result in results) / 1e6),
     }
 
 

@@ -1,24 +1,24 @@
-"""The window as a user feels it: how soon it can be used, how long it ever stands still, and what it still holds after fifty results.
+"""The window as a user experiences it: time until it can be used, longest stalls, and memory after fifty results.
 
     xvfb-run -a python -m benchmarks.window [start memory stalls] [--rounds 50] [--where-above 40] [--unprepared]
 
-One JSON line a figure. On a busy machine the processor's seconds are the honest ones.
+One JSON line a figure. On a busy machine the CPU's seconds are the honest ones.
 
 start
-    a process of its own, three times, from its first line to the window on the screen with all events done: seconds of the processor and
+    a process of its own, three times, from its first line to the window on the screen with all events done: seconds of the CPU and
     of the clock, and modules imported.
 memory
     megabytes after openings of results of every kind in turn, a row chosen in each table and each page looked at: after each tenth, and
-    after the eleventh, with which each of the eleven kinds was opened once; objects of Python and of Qt besides. As in the program, pages
+    after the eleventh, with which each of the eleven kinds was opened once; also objects of Python and of Qt. As in the program, pages
     are made before, in idle moments (`--unprepared`: with the first result of their kind). `own` is what the process has written
-    (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is judged; `private` has the pages of libraries' files too that no
+    (anonymous pages of ``/proc/self/smaps_rollup``), by which growth is measured; `private` has the pages of libraries' files too that no
     other process has in use, tens of megabytes that come with each function that is used first, and go when another program loads the
     same library. The last line has the growth against the tenth, and against the eleventh.
 stalls
     the longest time between two beats of a timer of 2 ms, in each step of a journey through every form and every result: the seconds that
     the window's thread computed itself (`own`), and those that passed, other threads and programs included (`clock`). `--where-above`
-    writes to stderr where the window's thread was during stalls beyond so many ms; with `--unprepared` the journey begins at once,
-    before pages are made in idle moments.
+    writes to stderr where the window's thread was during longer stalls (ms); with `--unprepared` the journey begins immediately, before
+    pages are made in idle moments.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from proteoscope.engine.execution.libraries import bound_kept_memory
+from proteoscope.engine.execution.libraries import limit_retained_memory
 
 KINDS = (
     "identify",
@@ -62,9 +62,9 @@ _START = """
 import time
 began = time.perf_counter()
 import json, sys
-from proteoscope.engine.execution.libraries import bound_kept_memory, lighten_libraries
+from proteoscope.engine.execution.libraries import limit_retained_memory, lighten_libraries
 lighten_libraries()
-bound_kept_memory()
+limit_retained_memory()
 from proteoscope.gui.launch import why_no_window
 assert not why_no_window()
 from pathlib import Path
@@ -107,7 +107,7 @@ class StallMeter:
     def __init__(self, where_above: float) -> None:
         from PySide6.QtCore import Qt, QTimer
 
-        self.own = self.clock = 0.0
+        self.computed = self.clock = 0.0
         self.places: Counter[str] = Counter()
         self._where_above = where_above
         self._thread = threading.get_ident()
@@ -123,7 +123,7 @@ class StallMeter:
 
     def reset(self) -> None:
         """Begin anew."""
-        self.own = self.clock = 0.0
+        self.computed = self.clock = 0.0
         self.places.clear()
         self._last = (time.thread_time(), time.perf_counter())
 
@@ -135,8 +135,8 @@ class StallMeter:
 
     def _beat(self) -> None:
         now = (time.thread_time(), time.perf_counter())
-        own, clock = now[0] - self._last[0], now[1] - self._last[1]
-        self.own, self.clock = max(self.own, own), max(self.clock, clock - _BEAT_MS / 1000)
+        computed, clock = now[0] - self._last[0], now[1] - self._last[1]
+        self.computed, self.clock = max(self.computed, computed), max(self.clock, clock - _BEAT_MS / 1000)
         self._last = (time.thread_time(), time.perf_counter())
 
     def _sample(self) -> None:
@@ -145,7 +145,9 @@ class StallMeter:
             if time.perf_counter() - self._last[1] > self._where_above:
                 frame = sys._current_frames().get(self._thread)
                 stack = traceback.extract_stack(frame) if frame is not None else []
-                ours = [f"{Path(one.filename).name}:{one.lineno} {one.name}" for one in stack if "site-packages" not in one.filename]
+                ours = [
+                    f"{Path(frame.filename).name}:{frame.lineno} {frame.name}" for frame in stack if "site-packages" not in frame.filename
+                ]
                 self.places[" < ".join(reversed(ours[-7:]))] += 1
 
 
@@ -181,10 +183,10 @@ class Journey:
         self.meter.reset()
         yield
         self.wait(0.3)
-        own, clock = round(1000 * self.meter.own), round(1000 * self.meter.clock)
-        emit(figure="stall", step=name, own_ms=own, clock_ms=clock)
+        computed, clock = round(1000 * self.meter.computed), round(1000 * self.meter.clock)
+        emit(figure="stall", step=name, own_ms=computed, clock_ms=clock)
         if self.meter.places:
-            print(f"{name}: own {own} ms, clock {clock} ms", file=sys.stderr, flush=True)
+            print(f"{name}: own {computed} ms, clock {clock} ms", file=sys.stderr, flush=True)
             for place, n in self.meter.places.most_common(6):
                 print(f"    {n:4d}  {place}", file=sys.stderr)
 
@@ -248,11 +250,11 @@ def qt_objects(window: Any) -> int:
 
 
 def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
-    """Print what is held after each tenth of so many results opened and closed, and once all kinds were opened."""
+    """Print the memory after each tenth of `rounds` results opened and closed, and once all kinds were opened."""
     journey = Journey(folder, 1e9)
     if is_prepared:
         journey.prepare()
-    own: dict[int, float] = {}
+    private: dict[int, float] = {}
     for n in range(1, rounds + 1):
         journey.open(KINDS[(n - 1) % len(KINDS)])
         journey.choose_rows(1)
@@ -262,21 +264,21 @@ def measure_memory(folder: Path, rounds: int, is_prepared: bool) -> None:
             journey.window.results.clear()
             journey.wait(0.5)
             gc.collect()
-            objects = Counter(type(one).__name__ for one in gc.get_objects())
-            own[n] = resident("Anonymous")
+            objects = Counter(type(tracked).__name__ for tracked in gc.get_objects())
+            private[n] = resident("Anonymous")
             emit(
                 figure="memory",
                 results=n,
                 kinds=min(n, len(KINDS)),
-                own=own[n],
+                own=private[n],
                 private=resident("Private_Dirty", "Private_Clean"),
                 python_objects=sum(objects.values()),
                 qt_objects=qt_objects(journey.window),
                 threads=threading.active_count(),
                 most=dict(objects.most_common(6)),
             )
-    last = max(own)
-    growth = {f"after_{n}": f"{own[last] / own[n] - 1:+.1%}" for n in (10, len(KINDS)) if n in own}
+    last = max(private)
+    growth = {f"after_{n}": f"{private[last] / private[n] - 1:+.1%}" for n in (10, len(KINDS)) if n in private}
     emit(figure="memory growth", results=last, is_prepared=is_prepared, **growth)
     journey.close()
 
@@ -333,7 +335,7 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
 
 
 def main() -> None:
-    """Measure what is asked for."""
+    """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figures", nargs="*", default=["start", "memory", "stalls"])
     parser.add_argument("--rounds", type=int, default=50)
@@ -359,7 +361,7 @@ def main() -> None:
             if figure in options.figures:
                 child = os.fork()
                 if child == 0:
-                    bound_kept_memory()
+                    limit_retained_memory()
                     measures[figure]()
                     sys.stdout.flush()
                     os._exit(0)

@@ -22,7 +22,7 @@ from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeErr
 from proteoscope.engine.execution.cluster.option import parse_workers
 from proteoscope.engine.execution.cost.calibration_store import stored_calibration
 from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, DeviceParameters, WorkSize
-from proteoscope.engine.execution.cost.prediction import Bound, Prediction, bound_of, predicted_work
+from proteoscope.engine.execution.cost.prediction import Bound, Prediction, find_bound, predict_workload
 from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.cost.run_history import StepHistory
 from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
@@ -220,7 +220,7 @@ def predicted_run(kind: str, expectation: Expectation, device: Device, threads: 
         split.kernel,
         split.synchronisation,
         split.host,
-        bound_of(split),
+        find_bound(split),
         _BASE_BYTES * (2 if device.numbers else 1) + expectation.memory_bytes,
         on_devices.gpu_bytes,
         dict(expectation.counts),
@@ -251,7 +251,7 @@ def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParame
         if len(measured) < len(parameters):
             missing.add(work.kind)
         gpu_bytes = max([gpu_bytes, *(work.card_bytes(size, n_gpus) for gpu, size in measured if not gpu.is_processor)])
-        alone = [predicted_work(gpu, work.kind, size) for gpu, size in measured]
+        alone = [predict_workload(gpu, work.kind, size) for gpu, size in measured]
         together = 1.0 / sum(1.0 / max(prediction.seconds, 1e-9) for prediction in alone) if alone else _WITHOUT_SECONDS
         if alone:
             fastest = min(alone, key=lambda prediction: prediction.seconds)

@@ -14,7 +14,7 @@ _MAXIMUM_MS_TO_STOP = 10_000
 
 
 class Closing(QObject):
-    """Asks for confirmation, cancels the jobs, and closes the window when they have stopped or after ten seconds.
+    """Requests confirmation, cancels the jobs, and closes the window when they have stopped or after ten seconds.
 
     Parameters
     ----------

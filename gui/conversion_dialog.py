@@ -30,7 +30,7 @@ _WHICH = ("All", "Identified", "Unidentified")
 
 
 class ConversionDialog(JobDialog):
-    """Asks which spectra to write and where, runs a `ConversionTask` as a job of the window, and shows its result.
+    """Lets the user choose spectra and a file, runs a `ConversionTask` as a job of the window, and shows its result.
 
     Parameters
     ----------

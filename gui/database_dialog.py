@@ -62,7 +62,7 @@ class SkippedChains(QAbstractTableModel):
 
 
 class DatabaseDialog(JobDialog):
-    """Asks for structures and a folder, runs a `DatabaseTask` as a job of the window, and shows its result.
+    """Lets the user choose structures and a folder, runs a `DatabaseTask` as a job of the window, and shows its result.
 
     Parameters
     ----------

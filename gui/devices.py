@@ -57,8 +57,8 @@ class DeviceDetector(QObject):
         """Ignore the result of a running detection."""
         self._worker.cancel()
 
-    def _take(self, found: tuple[Device, ...]) -> None:
-        self.devices, self.is_known, self.problem = found, True, ""
+    def _take(self, devices: tuple[Device, ...]) -> None:
+        self.devices, self.is_known, self.problem = devices, True, ""
         self.changed.emit()
 
     def _fail(self, error: Exception) -> None:

@@ -65,7 +65,7 @@ _MAXIMUM_PATH = 300  # characters shown of a path
 
 
 class CloseDialog(QMessageBox):
-    """Asks for confirmation when the window is closed while jobs run."""
+    """Confirms that the window is to be closed while jobs run."""
 
     def __init__(self, n_jobs: int, parent: QWidget) -> None:
         super().__init__(parent)
@@ -81,7 +81,7 @@ class CloseDialog(QMessageBox):
 
 
 class LostProjectDialog(QMessageBox):
-    """Asks for the location of the project of a queued search when its folder is missing."""
+    """Requests the new location of the project of a queued search whose folder is missing."""
 
     def __init__(self, folder: Path, parent: QWidget) -> None:
         super().__init__(parent)
@@ -103,7 +103,7 @@ class LostProjectDialog(QMessageBox):
 
 
 class StructuresDialog(QMessageBox):
-    """Asks whether an export may read structures outside the project, from the folders named in the project or from another folder."""
+    """Confirms that an export may read structures outside the project, from the folders named in the project or from another folder."""
 
     _SHOWN = 3
 

@@ -95,10 +95,10 @@ class DropHandler(QObject):
         self.message.emit("Inspecting files")
         self._inspector.all_within(paths, partial(self._take, n_others, target))
 
-    def _take(self, n_others: int, target: QWidget | None, found: FileInspection) -> None:
+    def _take(self, n_others: int, target: QWidget | None, inspection: FileInspection) -> None:
         self.message.emit("")
         self._bar.clear_complaint()
-        problems = [file.problem for file in found.files if file.problem]
+        problems = [file.problem for file in inspection.files if file.problem]
         if n_others:
             problems.append(
                 f"{n_others:,} of the dropped items {'is' if n_others == 1 else 'are'} not on this machine. "
@@ -106,25 +106,28 @@ class DropHandler(QObject):
             )
         searches = self._searches()
         form = searches[0].made_form
-        if found.projects and form is not None and form.isVisible() and form.given_project is not None:
-            form.given_project.files.give_project(found.projects[0])
-        elif found.projects:
-            self.project_dropped.emit(found.projects[0])
-        for preset in found.presets[:1]:
+        if inspection.projects and form is not None and form.isVisible() and form.given_project is not None:
+            form.given_project.files.give_project(inspection.projects[0])
+        elif inspection.projects:
+            self.project_dropped.emit(inspection.projects[0])
+        for preset in inspection.presets[:1]:
             search = next((search_pages for search_pages in searches if search_pages.knows_preset(preset)), searches[0])
             search.form.presets.load_file(preset)
             self.page_requested.emit(search.form)
-        takers = _takers(self._searches(), found.sorts)
+        takers = _takers(self._searches(), inspection.sorts)
         if takers:
             for taker in takers:
-                taker.form.take(found, target)
+                if not taker.form.isVisible():
+                    # Dropped files do not join content that the user does not see.
+                    taker.form.begin_anew()
+                taker.form.take(inspection, target)
             self.page_requested.emit(takers[0].form)
-        elif found.presets:
+        elif inspection.presets:
             self.page_requested.emit(self._searches()[0].form)
         if problems:
             more = f" ({len(problems) - 1} more like this)" if len(problems) > 1 else ""
             self.failed.emit(" ".join(problems[0].split()) + more)  # file names may contain line breaks
-        elif not (takers or found.presets or found.projects):
+        elif not (takers or inspection.presets or inspection.projects):
             self._bar.show_message(_NOTHING, "attention")
 
 

@@ -50,7 +50,7 @@ def without_icons(buttons: Iterable[QAbstractButton]) -> None:
 def refresh_icons() -> Iterator[None]:
     """Redraw all icons given by `set_icon` after a palette change, yielding every few milliseconds."""
     _drawn.clear()
-    users = sorted(_users.items(), key=lambda one: one[1][0])
+    users = sorted(_users.items(), key=lambda user: user[1][0])
     n_drawn = 0
     for user, (name, colour) in users:
         if n_drawn != len(_drawn) and len(_drawn) % _ICONS_AT_ONCE == 0:

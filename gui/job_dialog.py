@@ -142,7 +142,7 @@ class JobDialog(QDialog):
     def dropEvent(self, event: QDropEvent) -> None:
         event.acceptProposedAction()
         paths, _ = dropped_paths(event.mimeData())
-        self._inspector.all_within(paths, lambda found: self._files.take(found.files))
+        self._inspector.all_within(paths, lambda inspection: self._files.take(inspection.files))
 
     def page(self) -> QVBoxLayout:
         """Return the layout of the page, which scrolls on small screens while the buttons below stay visible."""

@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"proteoscope: {wrong}", file=sys.stderr)
         return 2
     execution.libraries.lighten_libraries()
-    execution.libraries.bound_kept_memory()
+    execution.libraries.limit_retained_memory()
     reason = why_no_window()
     if reason:
         print(f"proteoscope: {reason}. {_USE_COMMAND_LINE}", file=sys.stderr)

@@ -116,8 +116,8 @@ class Menus:
     ) -> None:
         self._window, self._actions, self._dialogs = window, actions, dialogs
         self.new = {
-            one.kind: self._action(f"New {one.name}", one.icon, shortcut, partial(actions.new_search, one.kind))
-            for one, shortcut in zip(searches, chain(_NEW_SHORTCUTS, repeat("")), strict=False)
+            search.kind: self._action(f"New {search.name}", search.icon, shortcut, partial(actions.new_search, search.kind))
+            for search, shortcut in zip(searches, chain(_NEW_SHORTCUTS, repeat("")), strict=False)
         }
         self.open = self._action("&Open project…", "open", QKeySequence.StandardKey.Open, actions.prompt_for_project)
         self.export = self._action("&Export results…", "save", "Ctrl+Shift+E", actions.prompt_for_export)

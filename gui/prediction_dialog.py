@@ -29,7 +29,7 @@ _PROTEINS = Input(
 
 
 class PredictionDialog(JobDialog):
-    """Asks for proteins, digestion and a file, runs a `PredictionTask` as a job of the window, and shows its result.
+    """Lets the user choose proteins, digestion and a file, runs a `PredictionTask` as a job of the window, and shows its result.
 
     Parameters
     ----------

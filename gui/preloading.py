@@ -16,21 +16,27 @@ __all__ = ["Preparation"]
 
 _INTERVAL_MS = 40
 _FIRST: tuple[Callable[[], ModuleType], ...] = (lambda: views.run_account, lambda: views.run_comparison)
-"""Modules that the first project needs that is opened."""
+"""Modules needed by the first opened project."""
 _ALSO: tuple[Callable[[], ModuleType], ...] = (lambda: results.run_page, lambda: results.comparison_view)
-"""Those of pages that are made when they are asked for."""
+"""Modules of pages that are created on first use."""
 
 
 class Preparation(QObject):
-    """Imports what pages are made of in a thread, then makes them in the window's thread, a piece at a time.
+    """Imports the modules of pages in a thread, then creates the pages part by part in the window's thread.
 
     Parameters
     ----------
-    searches : whose pages are made, in their order. may_work : whether nothing else is under way. parent : owns it.
+    searches : iterable of SearchPages
+        Searches whose pages are created, in this order.
+    may_work : callable
+        Returns True if the window is idle.
+    parent : QObject
+        Owner of this object.
 
     Signals
     -------
-    done : all pages are made.
+    done
+        All pages have been created.
     """
 
     done = Signal()
@@ -47,12 +53,12 @@ class Preparation(QObject):
         self._timer.timeout.connect(self.step)
 
     def begin(self) -> None:
-        """Begin; what is imported for searches comes after what is imported for pages."""
+        """Start importing modules, those of pages before those of searches."""
         self._thread.start()
         self._timer.start()
 
     def end(self) -> None:
-        """Leave off, and wait for the module that is being imported: one must not be half loaded when the program ends."""
+        """Stop, after waiting for the module that is being imported, which must not be incomplete when the program ends."""
         self._is_wanted = False
         self._timer.stop()
         if self._thread.is_alive():

@@ -107,8 +107,8 @@ class Settings(BaseModel):
         self.recent_projects = (str(folder), *(recent_project for recent_project in self.recent_projects if recent_project != str(folder)))[
             :_N_RECENT
         ]
-        known = self.recent_runs if runs is None else {**self.recent_runs, str(folder): runs}
-        self.recent_runs = {name: of_project for name, of_project in known.items() if name in self.recent_projects}
+        projects = self.recent_runs if runs is None else {**self.recent_runs, str(folder): runs}
+        self.recent_runs = {name: of_project for name, of_project in projects.items() if name in self.recent_projects}
 
     def forget_project(self, folder: str) -> None:
         """Remove a project from the recent ones."""

@@ -28,7 +28,7 @@ class StageTimes:
         self._began = 0.0
 
     def begin(self, stage: str, now: float) -> None:
-        """Start a stage and end the previous one, at a time in seconds of any clock."""
+        """Start a stage and end the previous one; `now` is in seconds of any clock."""
         if self._stage:
             self._done[self._stage] = self._done.get(self._stage, 0.0) + now - self._began
         self._stage, self._began = stage, now

@@ -1,4 +1,4 @@
-"""Opens or creates the project of a search, and asks for its location if its folder is missing."""
+"""Opens or creates the project of a search, and requests its new location if its folder is missing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class TaskProjects(QObject):
     -------
     opened
         A `SearchTask` and its `Project`.
-    asking
+    prompting
         A dialog is about to open.
     moved
         Previous and new folder of a project, as located by the user.
@@ -56,7 +56,7 @@ class TaskProjects(QObject):
         super().__init__(window)
         self._is_known, self._window = is_known, window
         self.question: LostProjectDialog | None = None
-        """The dialog that asks for the location of a project, while it is open."""
+        """The open dialog for the location of a project, or None."""
 
     def open_for(self, task: SearchTask) -> None:
         """Open the project of a task, or ask for its location."""

@@ -136,12 +136,12 @@ class MainWindow(WindowFrame):
         """Show the form of a search that uses the results of a run of the open project."""
         if self.project_pane.project is not None:
             self.searches[kind].form.go_on_from(self.project_pane.project.folder, run_id, prefill)
-            self.new_search(kind)
+            self.show_search_form(kind)
 
     def search_library(self, prefill: FormPrefill) -> None:
         """Show the form of the library search with a new library."""
         self.searches["library"].form.begin_with(prefill)
-        self.new_search("library")
+        self.show_search_form("library")
 
     def show_peptide(self, run_id: str, peptide: str) -> None:
         """Show another run of the open project and select a peptide in it."""
@@ -374,7 +374,7 @@ class MainWindow(WindowFrame):
         self.run_actions.page_shown.connect(lambda: self.show_page(self.run_actions.page))
         self.run_actions.results_requested.connect(self.show_run)
         self.run_actions.comparison_requested.connect(self.compare_runs)
-        self.run_actions.form_shown.connect(self.new_search)
+        self.run_actions.form_shown.connect(self.show_search_form)
         self.run_actions.deleted.connect(self._let_go)
         self.run_actions.failed.connect(self.show_error)
         self.run_actions.message.connect(self.show_briefly)

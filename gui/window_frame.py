@@ -117,7 +117,12 @@ class WindowFrame(QMainWindow):
         return [self.search, *(search for search in self.searches.values() if search is not self.search)]
 
     def new_search(self, kind: str) -> None:
-        """Show the form of a search."""
+        """Show the form of a search, empty."""
+        self.searches[kind].form.begin_anew()
+        self.show_search_form(kind)
+
+    def show_search_form(self, kind: str) -> None:
+        """Show the form of a search as it is."""
         self.deferred.finish()
         self.show_page(self.searches[kind].form)
 

@@ -1,7 +1,7 @@
-"""The problems on which the ATGPU model is shown, what they cost in its terms, and the inner operations whose rates are measured.
+"""Problems that illustrate the ATGPU model, their cost in its terms, and the inner operations whose rates are measured.
 
-The problems are those of Carroll's thesis (2018), section 4.4. What they cost is counted for the kernels of kernels/cuda/analyses.cu; tests
-hold it against what is counted while these run.
+The problems are those of Carroll's thesis (2018), section 4.4. Their cost is computed for the kernels of kernels/cuda/analyses.cu; tests
+compare it with counts of the running kernels.
 """
 
 from __future__ import annotations

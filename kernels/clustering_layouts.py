@@ -27,7 +27,7 @@ class Linkage(NamedTuple):
     least
         Least similarity (cosine) of vectors that belong together, above 0 and at most 1.
     minimum_neighbours
-        SINGLE alone; vectors that a core point has as similar as that, itself included. 2: connected components.
+        SINGLE only; vectors that a core point has as similar as that, itself included. 2: connected components.
     maximum_members
         COMPLETE and AVERAGE; connected components of more are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
     """

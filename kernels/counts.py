@@ -3,7 +3,7 @@
 `OperationCounts` are the operations of a GPU in the terms of ATGPU (Carroll & Wong 2017, "An improved abstract GPU model with data
 transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread, by which the engine
 chooses between scoring every candidate and a fragment-ion index, and partitions queries. The choice changes the last digits of results:
-the constants, of which only ratios matter, were calibrated once and are defined only here.
+the constants were calibrated once and are defined only here; only their ratios matter.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from proteoscope.kernels.layouts import PEPTIDOFORMS_OF_CHUNK
 
 __all__ = [
-    "CANDIDATES_OF_PIECE",
+    "CANDIDATES_OF_PARTITION",
     "COST_OF_QUERY",
     "CROWDING",
-    "NANOSECONDS_OF_PIECE",
+    "NANOSECONDS_OF_PARTITION",
     "TIMES_LONGER",
     "OperationCounts",
     "covered_share",
@@ -37,9 +37,9 @@ __all__ = [
 
 COST_OF_QUERY = 50
 """Cost of a query in candidates, for the bit table of its peaks."""
-CANDIDATES_OF_PIECE = 300_000
+CANDIDATES_OF_PARTITION = 300_000
 """About a tenth of a second of one thread, the interval of progress."""
-NANOSECONDS_OF_PIECE = 1e8
+NANOSECONDS_OF_PARTITION = 1e8
 TIMES_LONGER = 2.0
 """Minimum ratio of exhaustive scoring to index search times for building an index.
 
@@ -50,7 +50,7 @@ CROWDING = 20.0
 
 # Nanoseconds of one thread, measured on one core of an EPYC 9005 with benchmarks/open_search.py. Only their ratios matter.
 _PER_ION = 6.0  # scoring every candidate: an ion of a form is looked for in the bit table of peaks
-_PER_LISTED = 220.0  # building: a peptide with a combination of modifications is counted, and listed, whether it has forms or not
+_PER_LISTED = 220.0  # building: each peptide with a combination of modifications is counted and listed, with or without forms
 _PER_POSTING = 35.0  # building
 _PER_FORM = 100.0  # building
 _PER_PAIR = 4000.0  # a query and a chunk: looking up the ends of segments, clearing counters
@@ -63,7 +63,7 @@ _WORD, _BLOCK = 4, 32  # bytes
 _POINTERS = 25  # of the struct Inputs of search.cuh
 
 
-# ------------------------------------------------------------------------------------------------------------ of a processor's threads
+# ------------------------------------------------------------------------------------------------------------ of a CPU's threads
 
 
 def exhaustive_search(candidates: NDArray[np.integer], charges: NDArray[np.integer], ions: float) -> float:
@@ -105,7 +105,7 @@ def scoring_costs(candidates: NDArray[np.integer], mass: NDArray[np.float64], *,
     return (candidates + COST_OF_QUERY) * (1.0 + (mass / _MASS_OF_A_LOOK) ** (2 if is_modified else 1))
 
 
-# ----------------------------------------------------------------------------------------------------------------------- of a card
+# ----------------------------------------------------------------------------------------------------------------------- of a GPU
 
 
 class OperationCounts(NamedTuple):
@@ -149,7 +149,7 @@ def spectrum_search(
     items: int,
     candidates: int,
     ions: int,
-    kept: int,
+    hits: int,
     slots: int,
     bins: int,
     windows: int,
@@ -167,7 +167,7 @@ def spectrum_search(
         In all windows.
     ions
         Ions of all forms of the candidates, (length - 1) x series x charges each: a look-up in the bit table is an operation.
-    kept, slots, bins
+    hits, slots, bins
         Of the hits.
     windows
         Combinations of modifications and isotope errors.
@@ -176,7 +176,7 @@ def spectrum_search(
     rounds
         Batches.
     """
-    out = queries * (kept * (13 + 2 * slots) + 8 + 4 * bins)
+    out = queries * (hits * (13 + 2 * slots) + 8 + 4 * bins)
     return OperationCounts(
         rounds,
         ions,
@@ -189,11 +189,11 @@ def spectrum_search(
 
 
 def spectrum_search_bytes(
-    peaks: NDArray[np.int64], items: NDArray[np.int64], *, kept: int, slots: int, bins: int, candidate_bytes: int, with_heights: bool
+    peaks: NDArray[np.int64], items: NDArray[np.int64], *, hits: int, slots: int, bins: int, candidate_bytes: int, with_heights: bool
 ) -> NDArray[np.int64]:
-    """Device memory that each query takes in a batch, (q,): what goes in, what comes out, and the best of each block."""
-    of_query = 40 + 4 * bins + kept * (13 + 2 * slots)
-    return peaks * (16 if with_heights else 12) + items * (8 + kept * candidate_bytes) + of_query
+    """Return the device memory of each query in a batch, (q,): input, output, and the best of each block."""
+    of_query = 40 + 4 * bins + hits * (13 + 2 * slots)
+    return peaks * (16 if with_heights else 12) + items * (8 + hits * candidate_bytes) + of_query
 
 
 def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> OperationCounts:
@@ -210,7 +210,7 @@ def index_search(
     pairs: int,
     forms_of_chunk: int,
     visits: int,
-    kept: int,
+    hits: int,
     bins: int,
     scores: int,
     shared_bytes: int,
@@ -229,10 +229,10 @@ def index_search(
     visits
         Postings in the ranges.
     scores
-        Entries of the two tables. A posting that is visited, and a counter that is looked at, is an operation.
+        Entries of the two tables. Each visit of a posting, and each read of a counter, is an operation.
     """
-    in_bytes = 4 * (queries + 1) + 10 * segments + 8 * windows * queries + 4 * scores + 12 * kept * queries + 16 * pairs
-    out_words = queries * (3 * kept + bins)
+    in_bytes = 4 * (queries + 1) + 10 * segments + 8 * windows * queries + 4 * scores + 12 * hits * queries + 16 * pairs
+    out_words = queries * (3 * hits + bins)
     blocks = visits * _WORD // _BLOCK + 2 * segments + pairs * bins
     return OperationCounts(rounds, visits + pairs * forms_of_chunk, blocks, -(-in_bytes // _WORD), out_words, shared_bytes, 9 + rounds + 3)
 

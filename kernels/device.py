@@ -18,7 +18,7 @@ from proteoscope import kernels
 __all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "backend_module", "stop_flag"]
 
 StopFlag: TypeAlias = NDArray[np.uint8]
-"""(1,) uint8 that kernels read while they work: 0, and 1 when they are to leave off at once."""
+"""(1,) uint8 that kernels read while they work: 0, or 1 to stop immediately."""
 
 
 class DeviceError(RuntimeError):
@@ -30,7 +30,7 @@ class DeviceMemoryError(DeviceError):
 
 
 class UnsupportedSearchError(DeviceError):
-    """The search is beyond the fixed sizes of the device's kernels (the message says which); the processor has none."""
+    """The search is beyond the fixed sizes of the device's kernels (the message names it); the CPU has no limits."""
 
 
 class Device(Protocol):

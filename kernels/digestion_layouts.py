@@ -37,7 +37,7 @@ class DigestionRules(NamedTuple):
     Attributes
     ----------
     cleaves : (26, 26) bool
-        Whether the enzyme cuts between a residue and the next.
+        True if the enzyme cuts between a residue and the next.
     residue_mass : (26,) int64
         With fixed modifications, negative for symbols without a mass.
     terminal_mass
@@ -145,9 +145,9 @@ class KnownSites(NamedTuple):
         Of each modification as in `proteoscope.kernels.layouts.ModificationArrays`: peptides that begin (1, 3) or end (2, 4) with its
         residue may carry it, or all (0).
     is_on_residue : (m,) bool
-        Whether it sits on the residue there and not on the end.
+        True if it is on the residue and not on the end.
     mass : (m,) float64
-        Dalton, what a peptide is heavier by.
+        Dalton, mass added to a peptide.
     """
 
     position: NDArray[np.uint32]

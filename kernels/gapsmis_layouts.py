@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
-    "LETTERS",
     "LOCAL",
     "MAXIMUM_GAPS",
     "NO_ALIGNMENT",
+    "N_SYMBOLS",
     "PREFIX",
     "SINGLE_PASS",
     "WITHIN",
@@ -38,7 +38,7 @@ with any part of the reference.
 """
 SINGLE_PASS = 2, 64
 """References of up to twice the read and 64 bases are traced in one pass."""
-LETTERS = 31
+N_SYMBOLS = 31
 """Codes are below this."""
 MAXIMUM_GAPS = 30
 NO_ALIGNMENT = -(1 << 31)
@@ -57,20 +57,20 @@ class GapRules(NamedTuple):
 
     Attributes
     ----------
-    matrix : (letters, letters) int32
-        By the codes of the pattern's and of the text's letter.
+    matrix : (symbols, symbols) int32
+        By the codes of the pattern's and of the text's symbol.
     gap_open, gap_extend
-        At least 0; a gap of k letters costs ``gap_open + k * gap_extend``.
+        At least 0; a gap of k symbols costs ``gap_open + k * gap_extend``.
     maximum_gaps
         At most `MAXIMUM_GAPS`.
     mode
         PREFIX, WITHIN or LOCAL.
     seed_length
-        So many letters at the beginning of the pattern are paired with the same letters, without a gap. In mode LOCAL the alignment then
-        begins where the pattern does.
+        Number of symbols at the beginning of the pattern that are paired with the same symbols, without a gap. In mode LOCAL the alignment
+        then begins where the pattern does.
     is_published
-        The recurrence as Carroll prints it, mode PREFIX alone: a gap may only lead away from the main diagonal, so that an alignment that
-        has once more letters of the text than of the pattern has so to its end, and the other way round.
+        True for the recurrence as published by Carroll, in mode PREFIX only: a gap may only lead away from the main diagonal. So an
+        alignment that has more symbols of the text than of the pattern at some point has more to its end, and vice versa.
     """
 
     matrix: NDArray[np.int32]
@@ -123,8 +123,9 @@ class Alignments(NamedTuple):
         """Return `n` pairs without alignments."""
         import numpy as np  # here: parameters, bounded by `MAXIMUM_GAPS`, are listed without it
 
-        one, two, three, four, five = (np.full(n, -1, np.int32) for _ in range(5))
-        return cls(np.full(n, NO_ALIGNMENT, np.int32), one, two, three, four, five, np.zeros((n, 2 * maximum_gaps + 1), np.int32))
+        places = np.full((5, n), -1, np.int32)
+        runs = np.zeros((n, 2 * maximum_gaps + 1), np.int32)
+        return cls(np.full(n, NO_ALIGNMENT, np.int32), places[0], places[1], places[2], places[3], places[4], runs)
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:

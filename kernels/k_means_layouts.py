@@ -1,7 +1,7 @@
 """k-means: the layouts and the arithmetic that both backends share.
 
-Points and weights are whole numbers, so that sums over clusters are exact in any order; what is compared are expressions of float64 that
-are fixed to the last bit. So labels, sums and centroids are the same on every device, however the items were divided.
+Points and weights are whole numbers, so that sums over clusters are exact in any order; comparisons use expressions of float64 that are
+fixed to the last bit. So labels, sums and centroids are the same on every device, however the items were divided.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = [
     "AT_THE_END",
-    "IN_PIECES",
+    "IN_PARTS",
     "LOW_BITS",
     "NEVER",
     "POINTS_OF_RUN",
@@ -36,7 +36,7 @@ __all__ = [
     "total_sums",
 ]
 
-NEVER, AT_THE_END, IN_PIECES = range(3)
+NEVER, AT_THE_END, IN_PARTS = range(3)
 """When an assignment reports sums: never, for all items at its end, or as often as its end advances."""
 POINTS_OF_RUN = 256
 """Points per run; reports end with a run."""
@@ -144,7 +144,7 @@ class Assigner(Protocol):
     """Points or vectors on a device, as `PointMeans` and `VectorMeans` of both backends are."""
 
     def assign(
-        self, centroids: Any, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int, told: int
+        self, centroids: Any, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int, reporting: int
     ) -> Generator[Assigned, None, None]:
         """See there."""
 
@@ -178,21 +178,21 @@ def movement(old: Any, new: Any) -> float:
     """Return the total movement of centroids: the sum of squared distances."""
     if isinstance(old, VectorSums):
         k = len(old.counts)
-        one, other = (part.sums / part.counts[part.keys % k] for part in (old, new))
+        before, after = (part.sums / part.counts[part.keys % k] for part in (old, new))
         keys = np.union1d(old.keys, new.keys)
         difference = np.zeros(len(keys))
-        difference[np.searchsorted(keys, old.keys)] = one
-        difference[np.searchsorted(keys, new.keys)] -= other
+        difference[np.searchsorted(keys, old.keys)] = before
+        difference[np.searchsorted(keys, new.keys)] -= after
         return float(np.sum(difference * difference))
     moved = np.zeros(len(old))
-    for column in range(old.shape[1]):  # one after the other, as a card adds them up
+    for column in range(old.shape[1]):  # one after the other, as a GPU adds them up
         difference = new[:, column] - old[:, column]
         moved += difference * difference
     return float(moved.sum())
 
 
 def moved_centroids(old: VectorSums, new: VectorSums) -> NDArray[np.bool_]:
-    """(k,): those of the new that are not to the last unit what they were."""
+    """(k,): True for each new centroid that differs from the old one."""
     k = len(new.counts)
     is_moved = old.counts != new.counts
     is_moved |= np.bincount(old.keys % k, minlength=k) != np.bincount(new.keys % k, minlength=k)
@@ -212,8 +212,10 @@ def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: i
     weights = keys & ((1 << _WEIGHT_BITS) - 1)
     keys >>= _WEIGHT_BITS
     firsts = np.flatnonzero(np.diff(keys, prepend=-1))
-    own = labels[first:last]
-    return VectorSums(keys[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights, np.bincount(own[own >= 0], minlength=k))
+    chosen = labels[first:last]
+    return VectorSums(
+        keys[firsts], np.add.reduceat(weights, firsts) if len(firsts) else weights, np.bincount(chosen[chosen >= 0], minlength=k)
+    )
 
 
 def tally_through_host(
@@ -228,11 +230,11 @@ def tally_through_host(
     labels : (n,) int32
         To fill.
     is_labelled
-        True if `labels` are those of the round before; they are made again where they are not.
+        True if `labels` are from the round before; otherwise they are computed again.
 
     Yields
     ------
-    Several times, so that one may look at a cancel.
+    Yields several times, so that callers can check for a cancel.
     """
     nowhere, parts = np.empty(0), list[Any]()
     if previous is not None and not is_labelled:

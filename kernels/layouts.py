@@ -1,4 +1,4 @@
-"""The arrays that the spectrum kernels take, bundled by what they describe. The same for the processor and for CUDA.
+"""Arrays of the spectrum kernels, grouped by content, for CPU and CUDA.
 
 A tolerance is a pair (`*_absolute` in dalton or thomson, `*_relative` as a fraction): the half width at m is absolute + relative * m, so
 that ppm and Da need no branch in the kernels.
@@ -130,7 +130,7 @@ class ScoringSettings(NamedTuple):
     """Tolerances, ion series and the score.
 
     `isotope_errors` come largest first; each is tried from its `isotope_minimum_mass` (dalton) on.
-    `n_term_series` and `c_term_series`: float64, what is added to the sum of residue masses from that end to give the singly charged m/z.
+    `n_term_series` and `c_term_series`: float64, added to the sum of residue masses from that end for the singly charged m/z.
     `fragment_relative` is below 1. `maximum_mz`: thomson, at least the smaller one of the largest peak's and the largest ion's.
     `bin_width`: thomson, of the bit table of peaks. `correlation_bin_width`, `correlation_bin_offset`: of XCorr.
     """
@@ -265,7 +265,7 @@ class ScoreTables(NamedTuple):
     """Conversion of a form's counter `dot << 16 | c << 8 | n` to its float32 score `(of_count[n] + of_count[c]) + of_dot[dot]`.
 
     n and c are the matched N- and C-terminal ions, dot the sum of segment weights, `weight_scale` units to 1. `of_count` (256,) float32
-    (zeros for the dot product alone), `of_dot` (d,) float32 for every possible dot product.
+    (zeros for the dot product only), `of_dot` (d,) float32 for every possible dot product.
     """
 
     of_count: NDArray[np.float32]

@@ -54,7 +54,7 @@ class MassLists(NamedTuple):
 
 
 class MassRows(NamedTuple):
-    """The masses that occur, in order: serial numbers instead of masses, so that what no candidate has takes no memory.
+    """The masses that occur, in order: serial numbers instead of masses, so that masses of no candidate take no memory.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ def score_type(most: int) -> type[np.unsignedinteger]:
 
 def candidate_ranges(candidates: MassLists, queries: MassLists, window: tuple[int, int]) -> NDArray[np.int64]:
     """(q, 2): the candidates `low:high` of each query, with window[0] <= query's precursor - candidate's <= window[1]."""
-    masses, own = candidates.precursors.astype(np.int64), queries.precursors.astype(np.int64)
-    low = np.searchsorted(masses, own - window[1], side="left")
-    high = np.searchsorted(masses, own - window[0], side="right")
+    masses, query_masses = candidates.precursors.astype(np.int64), queries.precursors.astype(np.int64)
+    low = np.searchsorted(masses, query_masses - window[1], side="left")
+    high = np.searchsorted(masses, query_masses - window[0], side="right")
     return np.stack((low, np.maximum(low, high)), axis=1).astype(np.int64)

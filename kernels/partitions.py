@@ -1,7 +1,7 @@
 """Plan of equal partitions: work is counted before it is done, and cut where the counts say.
 
 The pre-calculation of Li (BMC Bioinformatics 2014, 15:121): prefix sums of the cost of each item give cuts of nearly equal cost. More
-partitions than workers, the largest first, even out what the estimate missed.
+partitions than workers, the largest first, compensate errors of the estimate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Partition", "equal_partitions", "falling_partitions"]
 
-_ROUNDS = 0.75, 0.1875, 0.046875  # three quarters of what is left
+_ROUNDS = 0.75, 0.1875, 0.046875  # three quarters of the rest
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
 def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[float] = _ROUNDS) -> list[Partition]:
     """Cut n items into ever smaller runs, largest first: few, so that little is lost between them, and small ones to even out the end.
 
-    In each round every worker gets an equal share of the larger part of what is left (factoring: Hummel, Schonberg & Flynn 1992). One
+    In each round every worker gets an equal share of the larger part of the rest (factoring: Hummel, Schonberg & Flynn 1992). One
     worker gets all in one. Parameters and answer are those of `equal_partitions`.
 
     Parameters

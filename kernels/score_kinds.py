@@ -1,8 +1,8 @@
 """Descriptions of the scores of spectra against peptides, one for each, from which all else that distinguishes scores is made.
 
-A description has the score's compiled function and its GPU kernel, what it needs of a spectrum besides the matched peaks, what fits its
-counts by chance, and how parameters, tables, files of other formats and the methods paragraph report it. docs/developers/extending.md
-explains how to add a score.
+A description has the score's compiled function and its GPU kernel, the properties of a spectrum that it needs in addition to the matched
+peaks, what fits its counts by chance, and how parameters, tables, files of other formats and the methods paragraph report it.
+docs/developers/extending.md explains how to add a score.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class IndexTerms(NamedTuple):
-    """A score that a fragment-ion index can add up: what the matches from either end are worth, and what the dot product is.
+    """A score that a fragment-ion index can sum: contributions of the matches from either end, and of the dot product.
 
     `of_count`: of 0, 1, 2, … matches. `of_dot`: of dot products.
     """
@@ -71,14 +71,14 @@ class ScoreKind(NamedTuple):
     on_processor, on_card : str
         Its function in `proteoscope.kernels.cpu.scores`, of `Matched` and the settings, and its kernel in ``sparse_search.cu``.
     histogram_width : float
-        Width of a bin of the candidates' scores, for the count by chance: the histogram spans what a good match reaches.
+        Width of a bin of the candidates' scores, for the count by chance: the histogram spans the scores of good matches.
     method, citation : str
         The score as the methods paragraph calls it, and its publication.
     tail_root : str
         Setting whose root of the score has a straight tail, where the score itself has a long one; see
         `proteoscope.engine.matches.scoring`.
     needs_roots, needs_correlation : bool
-        What it needs of the peaks, besides which of them match: the roots of their weights, or the spectrum less its surroundings.
+        Properties of the peaks that it needs in addition to the matches: roots of their weights, or the spectrum minus its surroundings.
     dense_on_card : str
         Its kernel in ``dense_search.cu``, or ''.
     in_index : IndexTerms or None
@@ -235,4 +235,4 @@ def score_kind(name: str) -> tuple[int, ScoreKind]:
     KeyError
         There is none.
     """
-    return {one.name: (code, one) for code, one in enumerate(SCORE_KINDS)}[name]
+    return {kind.name: (code, kind) for code, kind in enumerate(SCORE_KINDS)}[name]

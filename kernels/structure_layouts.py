@@ -1,4 +1,4 @@
-"""The arrays that the structure kernels take, the same for the processor and for CUDA.
+"""The arrays that the structure kernels take, the same for the CPU and for CUDA.
 
 A residue's code is a word of 32 bits, in which each alphabet of descriptors has five:
 
@@ -181,7 +181,7 @@ class FoundSuperpositions(NamedTuple):
     places: NDArray[np.int64]
 
     @classmethod
-    def room(cls, pairs: ChainPairs) -> FoundSuperpositions:
+    def empty(cls, pairs: ChainPairs) -> FoundSuperpositions:
         """Return space for all pairs."""
         n, places = len(pairs.fixed), pairs.places
         return cls(

@@ -11,19 +11,19 @@ __all__ = ["SamSequences", "TextArrays"]
 
 
 class TextArrays(NamedTuple):
-    """n texts: `letters` uint8, concatenated; `offsets` (n + 1,) int64."""
+    """n texts: `characters` uint8, concatenated; `offsets` (n + 1,) int64."""
 
-    letters: NDArray[np.uint8]
+    characters: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
 
 class SamSequences(NamedTuple):
-    """Aligned sequences: `letters` and `qualities` (may be empty), uint8, flat; `offsets`, (n + 1,) int64, into both.
+    """Aligned sequences: `characters` and `qualities` (may be empty), uint8, flat; `offsets`, (n + 1,) int64, into both.
 
     `complement` (256,) uint8 maps symbols to the other strand; `quality_shift` is subtracted from qualities.
     """
 
-    letters: NDArray[np.uint8]
+    characters: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     complement: NDArray[np.uint8]

@@ -11,7 +11,7 @@ __all__ = ["SurveyPeaks", "TraceWindows"]
 
 
 class SurveyPeaks(NamedTuple):
-    """n peaks of some survey spectra, in order of m/z.
+    """n peaks of some MS1 spectra, in order of m/z.
 
     Attributes
     ----------
@@ -29,16 +29,16 @@ class SurveyPeaks(NamedTuple):
 
 
 class TraceWindows(NamedTuple):
-    """w windows of m/z and time, each with a row of cells, one for each of its survey spectra.
+    """w windows of m/z and time, each with a row of cells, one for each of its MS1 spectra.
 
     Attributes
     ----------
     low, high : (w,) float64
         Thomson, both within.
     first, last : (w,) int32
-        Survey spectra, the last one not within.
+        MS1 spectra, the last one not within.
     cell : (w,) int64
-        The cell of its first survey spectrum.
+        The cell of its first MS1 spectrum.
     """
 
     low: NDArray[np.float64]

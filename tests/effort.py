@@ -1,6 +1,6 @@
-"""What work costs, counted and not timed: a machine that has other things to do changes nothing of it.
+"""The cost of work as counts, not times, so that other load on the machine changes nothing.
 
-How many seconds the same takes is measured by `benchmarks/moments.py`.
+`benchmarks/moments.py` measures the seconds.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__ = ["LookingProgress", "lines_run"]
 
 
 class LookingProgress(Progress):
-    """Counts how often it is asked whether the user wants to stop; at the look `cancel_at`, from 1, the user does.
+    """Counts the checks for a cancel request; at check number `cancel_at`, from 1, the user cancels.
 
-    Who is told then asks no more. Work that several threads do is asked once more by each at most.
+    The work then checks no more; work in several threads checks once more in each at most.
     """
 
     def __init__(self, cancel_at: int = 0, **options: Any) -> None:
@@ -29,11 +29,11 @@ class LookingProgress(Progress):
 
     @property
     def n_looks_after(self) -> int:
-        """Looks after the one at which the user wanted to stop."""
+        """Number of checks after the user cancelled."""
         return self.n_looks - self._cancel_at
 
     def check(self) -> None:
-        """See `Progress.check`; `stage` and `advance` come by here too."""
+        """Check for a cancel as `Progress.check` does; `stage` and `advance` call this too."""
         with self._one_by_one:
             self.n_looks += 1
             if self.n_looks == self._cancel_at:
@@ -42,7 +42,7 @@ class LookingProgress(Progress):
 
 
 def lines_run(work: Callable[[], object]) -> int:
-    """Lines of Python that some work goes through in this thread: each time that a loop comes by counts."""
+    """Count the lines of Python that run in this thread, each pass of a loop included."""
     n = 0
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
@@ -52,7 +52,7 @@ def lines_run(work: Callable[[], object]) -> int:
 
     before, was_collecting = sys.gettrace(), gc.isenabled()
     gc.collect()
-    gc.disable()  # what is told of a collection, by whichever library, is not of this work
+    gc.disable()  # garbage collection callbacks of any library do not belong to this work
     sys.settrace(trace)
     try:
         work()

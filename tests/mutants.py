@@ -132,7 +132,10 @@ def tests_of(path: str) -> list[list[str]]:
 
 def run(tests: list[str], copy: Path, limit: int, kernel_cache: str | None = None) -> tuple[int, str]:
     """Run tests in the copy until one fails; return pytest's exit code, or 124 after the time limit, and the test that failed."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(copy), *sys.path[1:]]), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(copy), os.environ.get("PYTHONPATH")))),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
     if kernel_cache is not None:  # Numba does not compile callers again when what they call changes
         environment["NUMBA_CACHE_DIR"] = kernel_cache
     options = ["-q", "-x", "--no-header", "--tb=no", "-p", "no:cacheprovider"]
@@ -143,7 +146,7 @@ def run(tests: list[str], copy: Path, limit: int, kernel_cache: str | None = Non
 
 
 def outcome(mutant: Mutant, copy: Path, limit: int) -> str:
-    """Return what becomes of a mutant, and the test that noticed it."""
+    """Return the outcome of a mutant, and the test that noticed it."""
     file, groups, code, failed = copy / mutant.path, tests_of(mutant.path), 0, ""
     sound = file.read_bytes()
     file.write_bytes(sound[: mutant.start] + mutant.new.encode() + sound[mutant.stop :])

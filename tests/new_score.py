@@ -10,7 +10,7 @@ __all__ = ["CHANGES", "with_new_score"]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-# That of Morpheus (Wenger & Coon 2013, J Proteome Res 12:1377): how many ions match, and which share of the spectrum they are.
+# Score of Morpheus (Wenger & Coon 2013, J Proteome Res 12:1377): number of matched ions plus their share of the spectrum.
 CHANGES = {
     "kernels/score_kinds.py": (
         ')\n"""All scores,',
@@ -48,14 +48,14 @@ CHANGES = {
         "}\n",
     ),
 }
-"""For each file that changes: the text before which the addition is put ('' for the end), and the addition."""
+"""For each changed file: the text before which the addition is inserted ('' for the end), and the addition."""
 
 _COMPILED_ANEW = ("candidates", "matches", "scores")
-"""Modules whose compiled functions hold the scores; Numba notices changes of a function's own file only."""
+"""Modules whose compiled functions contain the scores; Numba notices only changes of a function's own file."""
 
 
 def with_new_score(folder: Path) -> dict[str, str]:
-    """Make a copy of the program with the score in a folder, all of it links but the kernels.
+    """Copy the program with the score to a folder; the copy is links except for the kernels.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def with_new_score(folder: Path) -> dict[str, str]:
         if path.name not in ("__pycache__", "kernels"):
             (folder / "proteoscope" / path.name).symlink_to(path.resolve())
     (folder / "proteoscope" / "kernels").symlink_to(folder / "kernels")
-    # A checkout, whose compiled kernels lie among the sources: those of other modules need not be compiled again.
+    # A checkout has its compiled kernels among the sources: those of other modules need not be compiled again.
     (folder / "pyproject.toml").symlink_to(REPOSITORY / "pyproject.toml")
     # Other tests may compile meanwhile, and rename files that they have written.
     left_out = shutil.ignore_patterns("*.tmp*", "*.sums?*", "*.lock", *(f"{name}.*.nb?" for name in _COMPILED_ANEW))

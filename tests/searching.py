@@ -1,4 +1,4 @@
-"""The searches as tests call them: files and settings by position and name, made into the request that the engine takes."""
+"""The searches with files and settings by position and name, from which the engine's requests are made."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Where = str | Path | None
 
 
 def few_proteins(folder: Path, n: int = N_PROTEINS) -> Path:
-    """The last n proteins of the sample database, those of the sample among them, for what does not depend on how many there are."""
+    """Write the last n proteins of the sample database, including those of the sample, for tests that are independent of the number."""
     path = folder / "proteins.fasta"
     path.write_text("".join(_few_proteins()[-n:]), encoding="utf-8")
     return path
@@ -40,7 +40,7 @@ def _few_proteins() -> list[str]:
         return [f">{entry.rstrip()}\n" for entry in file.read().split("\n>")[-N_PROTEINS:]]
 
 
-def _asked(
+def _request(
     inputs: dict[str, Files],
     parameters: SearchParameters,
     project: Where,
@@ -59,16 +59,16 @@ def identify(
     """Identify, with `device`, `threads` and options by name."""
     from proteoscope.engine.identification import search
 
-    return search.identify(_asked({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
+    return search.identify(_request({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
 
 
 def find_modified(
     spectra: Files, databases: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
 ) -> ModifiedSearchSummary:
-    """Find modified peptides, likewise."""
+    """Find modified peptides, with options by name."""
     from proteoscope.engine.modified_search import search
 
-    return search.find_modified(_asked({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
+    return search.find_modified(_request({"spectra": spectra, "database": databases}, parameters, project, **settings), progress)
 
 
 def import_results(
@@ -81,30 +81,30 @@ def import_results(
     progress: Progress | None = None,
     **settings: Any,
 ) -> ImportSummary:
-    """Import results of another search engine, likewise; with the usual parameters where none are given."""
+    """Import results of another search engine, by default with the usual parameters."""
     from proteoscope.engine.imported import search
     from proteoscope.engine.imported.parameters import ImportParameters
 
     inputs = {"results": results, "spectra": spectra, "database": databases}
-    return search.import_results(_asked(inputs, parameters or ImportParameters(), project, **settings), progress)
+    return search.import_results(_request(inputs, parameters or ImportParameters(), project, **settings), progress)
 
 
 def cluster(
     spectra: Files, project: Where, parameters: SearchParameters, *, progress: Progress | None = None, **settings: Any
 ) -> ClusteringSummary:
-    """Group spectra, likewise."""
+    """Cluster spectra, with options by name."""
     from proteoscope.engine.clustering import search
 
-    return search.cluster(_asked({"spectra": spectra}, parameters, project, **settings), progress)
+    return search.cluster(_request({"spectra": spectra}, parameters, project, **settings), progress)
 
 
 def explain(
     project: str | Path, parameters: SearchParameters, *, out: Where = None, progress: Progress | None = None, **settings: Any
 ) -> ExplanationSummary:
-    """Explain spectra of a project, likewise."""
+    """Explain spectra of a project, with options by name."""
     from proteoscope.engine.clustering import explanation_search
 
-    return explanation_search.explain(_asked({"project": [project]}, parameters, None, out, **settings), progress)
+    return explanation_search.explain(_request({"project": [project]}, parameters, None, out, **settings), progress)
 
 
 def find_structures(
@@ -117,10 +117,10 @@ def find_structures(
     progress: Progress | None = None,
     **settings: Any,
 ) -> StructureSearchSummary:
-    """Find structures, likewise."""
+    """Find structures, with options by name."""
     from proteoscope.engine.structure_search import search
 
-    request = _asked({"queries": queries, "database": database}, parameters, project_folder, out, **settings)
+    request = _request({"queries": queries, "database": database}, parameters, project_folder, out, **settings)
     return search.find_structures(request, progress)
 
 
@@ -135,10 +135,12 @@ def align(
     progress: Progress | None = None,
     **settings: Any,
 ) -> SequenceSearchSummary:
-    """Search sequences, likewise."""
+    """Search sequences, with options by name."""
     from proteoscope.engine.sequence_search import search
 
-    return search.align(_asked({"queries": queries, "database": databases}, parameters, project_folder, out, format, **settings), progress)
+    return search.align(
+        _request({"queries": queries, "database": databases}, parameters, project_folder, out, format, **settings), progress
+    )
 
 
 def align_reads(
@@ -153,8 +155,8 @@ def align_reads(
     progress: Progress | None = None,
     **settings: Any,
 ) -> ReadAlignmentSummary:
-    """Align reads, likewise."""
+    """Align reads, with options by name."""
     from proteoscope.engine.read_alignment import search
 
-    request = _asked({"texts": [texts], "patterns": [patterns]}, parameters, project_folder, out, format, sorted=is_sorted, **settings)
+    request = _request({"texts": [texts], "patterns": [patterns]}, parameters, project_folder, out, format, sorted=is_sorted, **settings)
     return search.align_reads(request, progress)

@@ -1,4 +1,4 @@
-"""Runs that a user stopped when they had computed all, and not yet written it: what tests resume."""
+"""Runs that a user stopped after the computation and before the results were written, for tests of resuming."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TABLES = ("queries", "hits")
 
 
 class ProgressUntil(Progress):
-    """A user who stops when a stage begins."""
+    """A user who cancels when a stage begins."""
 
     def __init__(self, title: str) -> None:
         super().__init__()
@@ -30,20 +30,20 @@ class ProgressUntil(Progress):
 
 
 def keep_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let runs keep what they compute from their first moment on."""
+    """Let runs store checkpoints from the start."""
     monkeypatch.setattr(checkpoints, "BEGIN_SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "SHARE", 1e9)
     monkeypatch.setattr(checkpoints, "FLUSH_SECONDS", 0.01)
 
 
 def inputs_of(folder: Path) -> dict[str, list[Path]]:
-    """The files of the searches here."""
+    """Return the files of the searches here."""
     queries, database = search_files(folder / "files", n_queries=2, n_relatives=4, n_strangers=40)
     return {"queries": [queries], "database": [database]}
 
 
 def stop_a_search(project: Path, folder: Path, **changes: Any) -> str:
-    """Begin a sequence search and stop it before its hits are written; the id of its run, which can be resumed."""
+    """Start a sequence search, stop it before its hits are written, and return the id of its run, which can be resumed."""
     with pytest.raises(Cancelled) as stopped:
         run_search(
             "align", inputs_of(folder), project=project, device="cpu", threads=2, progress=ProgressUntil("Aligning and writing"), **changes
@@ -55,6 +55,6 @@ def stop_a_search(project: Path, folder: Path, **changes: Any) -> str:
 
 
 def tables(project: Path, run: str) -> dict[str, bytes]:
-    """The tables of a run, byte by byte."""
+    """Return the tables of a run, byte by byte."""
     opened = Project.open(project)
-    return {one.name: one.path.read_bytes() for one in opened.results(run) if one.rows is not None}
+    return {result.name: result.path.read_bytes() for result in opened.results(run) if result.rows is not None}

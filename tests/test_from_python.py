@@ -1,4 +1,4 @@
-"""The page of the manual "From Python": all of its examples run, in order, as one script without Qt, and print what the page says."""
+"""The page of the manual "From Python": all of its examples run in order as one script without Qt, and print its output."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _END = (
 
 
 def script_of(page: str) -> str:
-    """The blocks of Python one after the other, each on the lines where it stands in the page."""
+    """Return the blocks of Python as one script, each on its lines of the page."""
     is_code, lines = False, []
     for line in page.splitlines():
         if line.startswith("```"):
@@ -27,7 +27,7 @@ def script_of(page: str) -> str:
     return "\n".join(lines) + _END
 
 
-def test_every_example_runs_and_prints_what_the_page_says(tmp_path: Path) -> None:
+def test_every_example_prints_the_output_on_the_page(tmp_path: Path) -> None:
     page = PAGE.read_text(encoding="utf-8")
     (tmp_path / "from_python.py").write_text(script_of(page), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY), "PYTHONIOENCODING": "utf-8"}
@@ -38,8 +38,8 @@ def test_every_example_runs_and_prints_what_the_page_says(tmp_path: Path) -> Non
     assert done.stdout.splitlines() == expected
 
 
-def test_every_kind_of_search_is_on_the_page() -> None:
+def test_page_uses_every_kind_of_search() -> None:
     from proteoscope.engine.searches import SEARCHES
 
     page = PAGE.read_text(encoding="utf-8")
-    assert set(re.findall(r'run_search\("([a-z]+)"', page)) == {one.kind for one in SEARCHES}
+    assert set(re.findall(r'run_search\("([a-z]+)"', page)) == {search.kind for search in SEARCHES}

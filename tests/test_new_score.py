@@ -122,9 +122,9 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Searched:
     return made
 
 
-def assert_values(found: Sequence[str], searched: Searched) -> None:
+def assert_values(actual: Sequence[str], searched: Searched) -> None:
     """Assert that an export has the scores of all PSMs, in any order."""
-    assert sorted(map(float, found)) == pytest.approx(sorted(row["morpheus"] for row in searched.psms()), rel=1e-6)
+    assert sorted(map(float, actual)) == pytest.approx(sorted(row["morpheus"] for row in searched.psms()), rel=1e-6)
 
 
 def test_new_score_changes_at_most_three_files() -> None:
@@ -186,7 +186,7 @@ def test_new_score_is_a_column_of_the_windows_table(searched: Searched) -> None:
     assert shown["texts"] == [f"{row['morpheus']:.4f}" for row in searched.psms()]
 
 
-def test_tables_of_before_a_new_score_are_exported(searched: Searched) -> None:
+def test_tables_from_before_a_new_score_are_exported(searched: Searched) -> None:
     older = searched.folder / "older"
     older.mkdir()
     searched.run("-c", OLDER_TABLES, older)

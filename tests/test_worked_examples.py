@@ -1,4 +1,4 @@
-"""The page of the manual "Worked examples": its commands run as they stand, one after the other, and print what the page says."""
+"""The page of the manual "Worked examples": its commands run in order and print the output on the page."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ PROMPT = "$ proteoscope "
 
 
 def examples(page: str) -> list[tuple[str, list[str]]]:
-    """Each command of the page without the program's name, with the lines that stand below it."""
-    found: list[tuple[str, list[str]]] = []
+    """Return each command of the page without the program's name, with the lines below it."""
+    examples: list[tuple[str, list[str]]] = []
     for block in re.findall(r"^```console\n(.*?)^```$", page, re.MULTILINE | re.DOTALL):
         for line in block.splitlines():
             if line.startswith(PROMPT):
-                found.append((line.removeprefix(PROMPT), []))
+                examples.append((line.removeprefix(PROMPT), []))
             else:
-                found[-1][1].append(line)
-    return found
+                examples[-1][1].append(line)
+    return examples
 
 
 def run_examples(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    """Run all commands in a folder, and compare what they print with the page: its lines stand there, in this order."""
+    """Run all commands in a folder and check that their output has the lines of the page, in this order."""
     monkeypatch.chdir(folder)
     for command, expected in examples(PAGE.read_text(encoding="utf-8")):
         assert main(shlex.split(command)) == 0, capsys.readouterr().err
@@ -43,12 +43,12 @@ def run_examples(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
             place = printed.index(line, place) + 1
 
 
-def test_every_command_of_the_page_prints_what_stands_below_it(
+def test_every_command_prints_the_output_on_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     leave_advice_out(monkeypatch)  # which is printed on the other stream
     run_examples(tmp_path, monkeypatch, capsys)
-    # What the words between the commands say of the files that were written.
+    # The text between the commands describes the written files.
     hits = _table(tmp_path / "hits.tsv")[0]
     assert hits["subject"] == "P02769|ALBU_BOVIN" and round(100 * float(hits["identity"])) == 76 and hits["alignment_length"] == "578"
     folds = {row["target"][-1]: row for row in _table(tmp_path / "folds.tsv")}
@@ -64,7 +64,7 @@ def test_every_kind_of_search_has_an_example() -> None:
     assert kinds >= {search.kind for search in SEARCHES}
 
 
-def test_a_line_that_is_not_printed_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_output_line_is_detected(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.md"
     page.write_text("```console\n$ proteoscope samples copied\nno file in copied\n```\n", encoding="utf-8")
     monkeypatch.setattr("tests.test_worked_examples.PAGE", page)

@@ -1,4 +1,4 @@
-"""A format of spectra that nobody uses, to prove that a reader and a line of the registry are all that the program needs."""
+"""A format of spectra only for tests: a reader and a line of the registry are all that the program needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPECTRUM = b"BEGIN IONS\nTITLE=%d\nPEPMASS=500.5\nCHARGE=2+\n100.5 %d\n200.25 7\
 
 
 class ToyParser(MgfParser):
-    """MGF behind a line of its own: the reader of a toy format."""
+    """Read MGF after a first line of the toy format."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
         text = block.text.removeprefix(HEAD)

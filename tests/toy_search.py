@@ -1,4 +1,4 @@
-"""A search that does as little as one can, to prove that an entry is all that the program needs: counts residues of proteins."""
+"""A minimal search, which counts residues of proteins: an entry is all that the program needs."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from proteoscope.engine.summary import Summary
 
 
 class CompositionParameters(SearchParameters):
-    """All that decides a composition."""
+    """Parameters of a composition."""
 
     minimum_length: int = parameter(
         1, ge=1, le=1000, title="Shortest protein", unit="residues", group="Proteins", help="Shorter ones are left."
     )
-    order: Literal["residue", "count"] = parameter("residue", title="Order", group="Table", help="What the rows are sorted by.")
+    order: Literal["residue", "count"] = parameter("residue", title="Order", group="Table", help="Order of the rows.")
 
 
 TABLES = (
@@ -36,7 +36,7 @@ TABLES = (
         "composition",
         "Residues",
         (
-            Column("residue", "Residue", "Its letter", width=8),
+            Column("residue", "Residue", "One-character code", width=8),
             Column("count", "Count", "How often it occurs", "integer"),
             Column("share", "Share", "Part of all residues", "percent", unit="%"),
         ),
@@ -46,7 +46,7 @@ TABLES = (
 
 @dataclass(frozen=True, kw_only=True)
 class CompositionSummary(Summary):
-    """What was counted."""
+    """Counts of the search."""
 
     n_proteins: int
     n_residues: int
@@ -61,28 +61,28 @@ def compose(request: SearchRequest, progress: Progress) -> CompositionSummary:
     spec = RunSpec("composition", request, {"proteins": "PROTEINS.fasta"})
     with search_run(spec, lambda progress, threads: read_proteins(paths, progress=progress), progress=progress) as run:
         proteins = run.read()
-        kept = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.minimum_length]
+        retained = [text for text in map(proteins.sequence, range(len(proteins))) if len(text) >= parameters.minimum_length]
         with run.step("score"):
-            run.progress.stage("Counting", len(kept))
-            found = Counter("".join(kept))
+            run.progress.stage("Counting", len(retained))
+            composition = Counter("".join(retained))
         with run.step("report"):
             assert run.run is not None
-            run.run.write_table("composition", _table(found, parameters.order))
-        if len(kept) < len(proteins):
-            run.progress.message(f"Too short: {len(proteins) - len(kept)}")
+            run.run.write_table("composition", _table(composition, parameters.order))
+        if len(retained) < len(proteins):
+            run.progress.message(f"Too short: {len(proteins) - len(retained)}")
         if request.flag("is_thorough"):
             run.progress.message("Looked at everything twice")
         run.device = "cpu"
-        counts = {"proteins": len(kept), "residues": found.total()}
-        run.record(counts, f"{found.total():,} residues")
+        counts = {"proteins": len(retained), "residues": composition.total()}
+        run.record(counts, f"{composition.total():,} residues")
         return CompositionSummary(**run.summary_fields(counts))
 
 
-def _table(found: Counter[str], order: str) -> Any:
+def _table(counts: Counter[str], order: str) -> Any:
     import pyarrow as pa
 
-    rows = sorted(found.items(), key=lambda row: (-row[1], row[0]) if order == "count" else row[0])
-    shares = [count / max(1, found.total()) for _, count in rows]
+    rows = sorted(counts.items(), key=lambda row: (-row[1], row[0]) if order == "count" else row[0])
+    shares = [count / max(1, counts.total()) for _, count in rows]
     return pa.table({"residue": [residue for residue, _ in rows], "count": [count for _, count in rows], "share": shares})
 
 
@@ -92,7 +92,7 @@ def export_composition(project: Project, request: ExportRequest, progress: Progr
 
     rows = pq.read_table(project.table("composition", request.run_id)).to_pylist()
     parts = [(request.target / f"{row['residue']}.json", row) for row in rows] if request.format == "folder" else [(request.target, rows)]
-    check_outputs([path for path, _ in parts], [one.path for one in project.inputs(request.run_id)], project.folder)
+    check_outputs([path for path, _ in parts], [path.path for path in project.inputs(request.run_id)], project.folder)
     for path, content in parts:
         progress.check()
         with atomic_file(path) as file:
@@ -101,9 +101,9 @@ def export_composition(project: Project, request: ExportRequest, progress: Progr
 
 
 def _list_residues(options: argparse.Namespace, progress: Progress) -> None:
-    """A sub-command of the search's own."""
+    """Run a sub-command of the search."""
     proteins = read_proteins([options.proteins], progress=progress)
-    print("".join(sorted({letter for i in range(len(proteins)) for letter in proteins.sequence(i)})))
+    print("".join(sorted({residue for i in range(len(proteins)) for residue in proteins.sequence(i)})))
 
 
 COMPOSITION = Search(

@@ -20,7 +20,7 @@ from proteoscope.engine.execution.executor import Session
 from proteoscope.engine.execution.workload import CardShape, Columns, PartialResult, Rows, Sample, Workload
 from proteoscope.kernels.device import Device, backend_module
 from proteoscope.kernels.k_means_layouts import (
-    IN_PIECES,
+    IN_PARTS,
     NEVER,
     POINTS_OF_RUN,
     Assigned,
@@ -32,7 +32,17 @@ from proteoscope.kernels.k_means_layouts import (
 )
 from proteoscope.kernels.vector_layouts import VectorArrays
 
-__all__ = ["POINTS", "VECTORS", "Assignment", "PointsToCentroids", "VectorsToCentroids", "assign", "measure", "point_work", "vector_work"]
+__all__ = [
+    "POINTS",
+    "VECTORS",
+    "Assignment",
+    "PointsToCentroids",
+    "VectorsToCentroids",
+    "assign",
+    "measure",
+    "point_workload",
+    "vector_workload",
+]
 
 POINTS, VECTORS = "points", "vectors"
 ROUNDS, SUMS, LABELS, DISTANCES = "rounds", "sums", "labels", "distances"
@@ -67,12 +77,12 @@ class Assignment(NamedTuple):
     changed: int
 
 
-def point_work(points: NDArray[np.int32]) -> Workload:
+def point_workload(points: NDArray[np.int32]) -> Workload:
     """Points (n, d), whole numbers."""
     return Workload(POINTS, {"points": {"points": points}}, {})
 
 
-def vector_work(
+def vector_workload(
     vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
 ) -> Workload:
     """Return the workload of vectors, optionally with ranges of allowed centroids (n,)."""
@@ -82,7 +92,7 @@ def vector_work(
 
 def assign(
     session: Session,
-    work: Workload,
+    workload: Workload,
     centroids: NDArray[np.float64] | VectorSums,
     *,
     before: NDArray[np.int32] | None = None,
@@ -109,10 +119,10 @@ def assign(
         The user cancelled.
     """
     goes_on = len(session.devices) == 1 and before is not None
-    state = _state(work, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
+    state = _state(workload, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
     state |= {"tolerance": tolerance, "before": before if goes_on else None, "previous": _columns(previous)}
     # Rounds that do not finish say nothing about the speed of a device.
-    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_kept=False, in_step=True)
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_stored=False, in_step=True)
     is_sparse, used = isinstance(centroids, VectorSums), centroids
     if rows["rounds"][0]:
         used = VectorSums(*(rows[f"of_{name}"] for name in VectorSums._fields)) if is_sparse else rows["of_centroids"]
@@ -120,7 +130,7 @@ def assign(
     return Assignment(rows["labels"], rows["distances"], sums, used, max(1, int(rows["rounds"][0])), int(rows["changed"][0]))
 
 
-def measure(session: Session, work: Workload, centroids: NDArray[np.float64] | VectorSums, *, distances: bool) -> Assignment:
+def measure(session: Session, workload: Workload, centroids: NDArray[np.float64] | VectorSums, *, distances: bool) -> Assignment:
     """Return the labels of all items, optionally with distances, without sums.
 
     Raises
@@ -128,16 +138,16 @@ def measure(session: Session, work: Workload, centroids: NDArray[np.float64] | V
     Cancelled
         The user cancelled.
     """
-    state = _state(work, centroids, DISTANCES if distances else LABELS, 1)
-    rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_kept=False)
+    state = _state(workload, centroids, DISTANCES if distances else LABELS, 1)
+    rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_stored=False)
     return Assignment(rows["labels"], rows["distances"], _sums(isinstance(centroids, VectorSums), rows), centroids, 1, 0)
 
 
-def _state(work: Workload, centroids: NDArray[np.float64] | VectorSums, tells: str, rounds: int) -> dict[str, Any]:
+def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, tells: str, rounds: int) -> dict[str, Any]:
     """Return the state of a round as plain data; a round is a step of the progress."""
     state: dict[str, Any] = {"centroids": _columns(centroids), "tells": tells, "rounds": rounds}
-    kind: _Kind = VectorsToCentroids() if work.kind == VECTORS else PointsToCentroids()
-    return state | {"round_cost": kind.round_cost(work, state)}
+    kind: _Kind = VectorsToCentroids() if workload.kind == VECTORS else PointsToCentroids()
+    return state | {"round_cost": kind.round_cost(workload, state)}
 
 
 def _columns(centroids: NDArray[np.float64] | VectorSums | None) -> dict[str, NDArray] | None:
@@ -160,45 +170,45 @@ class _Kind:
     def __init__(self) -> None:
         self._costs: tuple[float, NDArray[np.float64]] | None = None
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Return maximum operations of all rounds, cached since a round may take a millisecond."""
         factor = state["rounds"] * self._factor(state)
         if self._costs is None or self._costs[0] != factor:
-            self._costs = factor, self._operations(work) * factor
+            self._costs = factor, self._operations(workload) * factor
         return self._costs[1]
 
-    def round_cost(self, work: Workload, state: Any) -> float:
+    def round_cost(self, workload: Workload, state: Any) -> float:
         """Operations of a round."""
-        return self._total(work) * self._factor(state)
+        return self._total(workload) * self._factor(state)
 
     def _factor(self, state: Any) -> float:
         k, d = self._shape(state)
         return float(k * max(1, d))
 
-    def _total(self, work: Workload) -> float:
+    def _total(self, workload: Workload) -> float:
         raise NotImplementedError
 
-    def _operations(self, work: Workload) -> NDArray[np.float64]:
+    def _operations(self, workload: Workload) -> NDArray[np.float64]:
         raise NotImplementedError
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
         """See `PredictableWorkloadType`: dimensions of distances, or what the elements of vectors meet."""
-        return float(self.costs(work, state).sum())
+        return float(self.costs(workload, state).sum())
 
     @contextmanager
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the items on the device."""
-        yield _Computation(self._means(work, device), self.is_sparse, self._length(work), self.of_item)
+        yield _Computation(self._means(workload, device), self.is_sparse, self._length(workload), self.of_item)
 
-    def _length(self, work: Workload) -> int:
+    def _length(self, workload: Workload) -> int:
         raise NotImplementedError
 
-    def _means(self, work: Workload, device: Device) -> Any:
+    def _means(self, workload: Workload, device: Device) -> Any:
         raise NotImplementedError
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
-        (k, d), n, tells = self._shape(state), self._length(work), state["tells"]
+        (k, d), n, tells = self._shape(state), self._length(workload), state["tells"]
         none = np.empty(0, np.int64)
         sums = (
             VectorSums(none, none, np.zeros(k, np.int64))
@@ -240,17 +250,17 @@ class PointsToCentroids(_Kind):
         """Return a made-up work of about this size."""
         return clustering.synthetic_workload.sample_points(size, seed)
 
-    def _operations(self, work: Workload) -> NDArray[np.float64]:
-        return np.full(-(-self._length(work) // POINTS_OF_RUN), float(POINTS_OF_RUN))
+    def _operations(self, workload: Workload) -> NDArray[np.float64]:
+        return np.full(-(-self._length(workload) // POINTS_OF_RUN), float(POINTS_OF_RUN))
 
-    def _total(self, work: Workload) -> float:
-        return float(-(-self._length(work) // POINTS_OF_RUN) * POINTS_OF_RUN)
+    def _total(self, workload: Workload) -> float:
+        return float(-(-self._length(workload) // POINTS_OF_RUN) * POINTS_OF_RUN)
 
-    def _length(self, work: Workload) -> int:
-        return len(work.sources["points"]["points"])
+    def _length(self, workload: Workload) -> int:
+        return len(workload.sources["points"]["points"])
 
-    def _means(self, work: Workload, device: Device) -> Any:
-        return backend_module(device, "k_means").PointMeans(device, work.sources["points"]["points"])
+    def _means(self, workload: Workload, device: Device) -> Any:
+        return backend_module(device, "k_means").PointMeans(device, workload.sources["points"]["points"])
 
 
 class VectorsToCentroids(_Kind):
@@ -263,18 +273,18 @@ class VectorsToCentroids(_Kind):
         """Return a made-up work of about this size."""
         return clustering.synthetic_workload.sample_vectors(size, seed)
 
-    def _length(self, work: Workload) -> int:
-        return len(work.sources["vectors"]["offsets"]) - 1
+    def _length(self, workload: Workload) -> int:
+        return len(workload.sources["vectors"]["offsets"]) - 1
 
-    def _operations(self, work: Workload) -> NDArray[np.float64]:
-        return 1.0 + _COST_OF_ELEMENT * np.diff(work.sources["vectors"]["offsets"])
+    def _operations(self, workload: Workload) -> NDArray[np.float64]:
+        return 1.0 + _COST_OF_ELEMENT * np.diff(workload.sources["vectors"]["offsets"])
 
-    def _total(self, work: Workload) -> float:
-        return self._length(work) + _COST_OF_ELEMENT * len(work.sources["vectors"]["bins"])
+    def _total(self, workload: Workload) -> float:
+        return self._length(workload) + _COST_OF_ELEMENT * len(workload.sources["vectors"]["bins"])
 
-    def _means(self, work: Workload, device: Device) -> Any:
-        vectors = VectorArrays(**work.sources["vectors"])
-        return backend_module(device, "k_means").VectorMeans(device, vectors, work.settings["n_bins"], **work.sources["ranges"])
+    def _means(self, workload: Workload, device: Device) -> Any:
+        vectors = VectorArrays(**workload.sources["vectors"])
+        return backend_module(device, "k_means").VectorMeans(device, vectors, workload.settings["n_bins"], **workload.sources["ranges"])
 
 
 class _Computation:
@@ -312,7 +322,7 @@ class _Computation:
         if tells == SUMS:
             yield from self._tally(first, last, begun, until)
             return
-        reporting = IN_PIECES if tells == ROUNDS else NEVER  # a part of what a device alone was to do
+        reporting = IN_PARTS if tells == ROUNDS else NEVER  # a part of what a device alone was to do
         parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, reporting)
         with closing(parts):
             for end, sums in parts:

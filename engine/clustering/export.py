@@ -50,7 +50,7 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
     """Write a library of the identified spectra and of those explained as a peptide of the same mass at the run's false discovery rate."""
     source_run = project.record(request.run_id).get("source_run")
     source, spectra, members = members_of_run(project, str(source_run), progress)
-    run = next(one for one in project.runs() if one.id == request.run_id)
+    run = next(run for run in project.runs() if run.id == request.run_id)
     result = read_stored(project, request.run_id, EXPLAINED, ("spectrum", "peptide", "charge", "q_value", "similarity", "kind"))
     same = result.filter(
         pc.fill_null(pc.and_(pc.equal(result["kind"], "same"), pc.less_equal(result["q_value"], float(run.parameters["fdr"]))), False)
@@ -86,6 +86,6 @@ def _export_table(project: Project, request: ExportRequest, progress: Progress, 
     progress.stage("Exporting the table", len(result))
     write_separated(request.target, result, table.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
     if "q_value" in result.column_names:
-        run = next(one for one in project.runs() if one.id == request.run_id)
+        run = next(run for run in project.runs() if run.id == request.run_id)
         report_rated(progress, request.target, result["q_value"], float(run.parameters["fdr"]))
     return [request.target]

@@ -1,4 +1,4 @@
-"""Group: clusters of similar vectors, on any devices, as a kind of work."""
+"""Group: clusters of similar vectors, on any devices, as a workload type."""
 
 from __future__ import annotations
 
@@ -53,28 +53,28 @@ class VectorGroups:
         """Return a made-up work of about this size."""
         return clustering_package.synthetic_workload.sample_groups(size, seed)
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Products of elements."""
-        ends, starts = work.sources["windows"]["ends"], work.sources["windows"]["starts"]
+        ends, starts = workload.sources["windows"]["ends"], workload.sources["windows"]["starts"]
         if not len(ends):
             return np.zeros(0)
-        elements = max(1.0, len(work.sources["vectors"]["bins"]) / len(ends))
+        elements = max(1.0, len(workload.sources["vectors"]["bins"]) / len(ends))
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
         """See `PredictableWorkloadType`: products of elements."""
-        return float(self.costs(work, state).sum())
+        return float(self.costs(workload, state).sum())
 
     @contextmanager
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the vectors on the device."""
-        vectors, windows = VectorArrays(**work.sources["vectors"]), work.sources["windows"]
+        vectors, windows = VectorArrays(**workload.sources["vectors"]), workload.sources["windows"]
         clustering = backend_module(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
         yield _Computation(clustering, windows["starts"])
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return singletons, and the starts of islands, which `merge` uses."""
-        windows = work.sources["windows"]
+        windows = workload.sources["windows"]
         return {"labels": np.arange(len(windows["ends"])), "starts": windows["starts"]}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_work, vector_work
+from proteoscope.engine.clustering.assignment import Assignment, assign, measure, point_workload, vector_workload
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution.checkpoints import IterationCheckpoint
 from proteoscope.engine.execution.executor import Executor, Session
@@ -74,7 +74,7 @@ class KMeansCheckpoint:
             state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
             for name, one in (("previous", previous), ("centroids", centroids)):
                 state |= {f"{name}_{number}": column for number, column in enumerate(one if isinstance(one, VectorSums) else (one,))}
-            self._checkpoint.keep(state)
+            self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
         """Items that were chosen, and of each item the distance from the nearest of them but the last; those given where none was."""
@@ -84,7 +84,7 @@ class KMeansCheckpoint:
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
         """Store the chosen centroids."""
         if self._checkpoint is not None and self._checkpoint.is_due:
-            self._checkpoint.keep({"chosen": np.array(chosen), "nearest": nearest})
+            self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
 
 
 def _columns(kept: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:
@@ -200,7 +200,7 @@ class Points:
 
     def work(self) -> Workload:
         """See `_Data`."""
-        return point_work(self.points)
+        return point_workload(self.points)
 
     def centroids_at(self, items: NDArray[np.int64]) -> NDArray[np.float64]:
         """See `_Data`."""
@@ -258,7 +258,7 @@ class Vectors:
 
     def work(self) -> Workload:
         """See `_Data`."""
-        return vector_work(self.vectors, self.n_bins, self.low, self.high)
+        return vector_workload(self.vectors, self.n_bins, self.low, self.high)
 
     def centroids_at(self, items: NDArray[np.int64]) -> VectorSums:
         """See `_Data`."""
@@ -331,14 +331,14 @@ def k_means(
         The user cancelled.
     """
     source: _Data = data
-    work = source.work()
+    workload = source.work()
     if rounds < 1 or not tolerance >= 0.0:
         raise ParameterError(f"k-means: rounds = {rounds}, tolerance = {tolerance}: expected at least 1, and not less than 0")
-    with executor.session(work, one_card=source.goes_to_one_card) as session:
+    with executor.session(workload, one_card=source.goes_to_one_card) as session:
         if isinstance(start, Seeds):
             if not source.can_move:
                 raise ParameterError("vectors that may not have every centroid: centroids must be given")
-            centroids = source.centroids_at(seed_items(session, work, source, start, progress))
+            centroids = source.centroids_at(seed_items(session, workload, source, start, progress))
         else:
             centroids = source.given(start)
         if progress is not None:
@@ -352,9 +352,9 @@ def k_means(
             progress.advance(done)
         while True:
             at_once = standing.rounds_at_once(rounds - done)
-            result = assign(session, work, centroids, before=labels, previous=previous, rounds=at_once, tolerance=most)
+            result = assign(session, workload, centroids, before=labels, previous=previous, rounds=at_once, tolerance=most)
             done += result.rounds
-            sums = _filled(session, work, source, result)
+            sums = _filled(session, workload, source, result)
             labels, previous, centroids = (
                 result.labels if len(result.labels) else None,
                 result.centroids,
@@ -364,17 +364,17 @@ def k_means(
             if is_settled or done >= rounds:
                 break
             standing.keep_rounds(labels, previous, centroids, done)
-        last = measure(session, work, centroids, distances=False)
+        last = measure(session, workload, centroids, distances=False)
         moved = movement(result.centroids, centroids) * source.unit**2
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
 
-def _filled(session: Session, work: Workload, data: _Data, found: Assignment) -> Any:
+def _filled(session: Session, workload: Workload, data: _Data, found: Assignment) -> Any:
     """Return the sums of a round after giving each empty cluster the item farthest from its centroid."""
     empty = np.flatnonzero(found.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return found.sums
-    measured = measure(session, work, found.centroids, distances=True)
+    measured = measure(session, workload, found.centroids, distances=True)
     labels, distances = measured.labels, measured.distances
     left, chosen = found.sums.counts.copy(), list[int]()
     for item in np.argsort(-distances, kind="stable").tolist():
@@ -388,7 +388,7 @@ def _filled(session: Session, work: Workload, data: _Data, found: Assignment) ->
 
 
 def seed_items(
-    session: Session, work: Workload, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None
+    session: Session, workload: Workload, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None
 ) -> NDArray[np.int64]:
     """Return the (k,) items chosen as first centroids, in order of choice.
 
@@ -411,12 +411,12 @@ def seed_items(
         case "random":
             return random.choice(n, k, replace=False)
         case "k-means++":
-            return _spread(session, work, data, k, random, progress)
+            return _spread(session, workload, data, k, random, progress)
     raise ParameterError(f"seeds = '{seeds.method:.40}': expected first, random or k-means++")
 
 
 def _spread(
-    session: Session, work: Workload, data: _Data, k: int, random: np.random.Generator, progress: Progress | None
+    session: Session, workload: Workload, data: _Data, k: int, random: np.random.Generator, progress: Progress | None
 ) -> NDArray[np.int64]:
     """k-means++."""
     n = len(data)
@@ -432,7 +432,7 @@ def _spread(
         is_chosen[chosen[-1]] = True
         if len(chosen) == k:
             return np.array(chosen)
-        result = measure(session, work, data.centroids_at(np.array(chosen[-1:])), distances=True)
+        result = measure(session, workload, data.centroids_at(np.array(chosen[-1:])), distances=True)
         nearest = np.where(is_chosen, 0.0, np.minimum(nearest, result.distances))
         before = np.cumsum(nearest)
         if before[-1] > 0.0:

@@ -59,7 +59,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     except UnicodeDecodeError:
         raise InputError(path, "is no text in UTF-8", remedy=remedy) from None
     header = lines[0].split("\t") if lines else []
-    key = next((one for one in _KEYS if one in header), None)
+    key = next((key for key in _KEYS if key in header), None)
     if "label" not in header or key is None:
         raise InputError(path, "has no such header", remedy=remedy)
     at, of = header.index(key), header.index("label")

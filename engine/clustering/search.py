@@ -62,7 +62,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
         spectra = run.read()
         known = None if labels is None else read_labels(labels, spectra)
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
-        resources = opening().telling(run.progress)
+        resources = opening().reporting_to(run.progress)
         with run.step("index"):
             vectors = spectrum_vectors(spectra, parameters, resources)
         with run.step("plan"):

@@ -36,7 +36,7 @@ _SPECTRA_OF_CLUSTER = 10
 class LinkagePlan(NamedTuple):
     """Comparisons of all vectors within windows of precursor m/z: their workload, steps of the progress, and the linkage."""
 
-    work: Workload
+    workload: Workload
     n_steps: int
     linkage: Linkage
 
@@ -89,7 +89,7 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
     """
     if isinstance(plan, LinkagePlan):
         resources.progress.stage("Comparing spectra", plan.n_steps)
-        with Executor(resources).session(plan.work) as session:
+        with Executor(resources).session(plan.workload) as session:
             return grouped(session, plan.linkage)
     labels = np.arange(plan.n)
     if plan.vectors is None or plan.centroids is None:
@@ -121,8 +121,8 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
     weights, _ = take_runs(vectors.arrays.weights, vectors.arrays.offsets, places)
     arrays = VectorArrays(offsets, bins, weights)
     anywhere = Vectors(arrays, vectors.n_bins)
-    with Executor(resources).session(work := anywhere.work()) as session:
-        chosen = seed_items(session, work, anywhere, Seeds(k, parameters.seeding, parameters.seed), resources.progress)
+    with Executor(resources).session(workload := anywhere.work()) as session:
+        chosen = seed_items(session, workload, anywhere, Seeds(k, parameters.seeding, parameters.seed), resources.progress)
     if parameters.seeding == "first":  # in the order of the files
         chosen = np.argsort(vectors.order[places], kind="stable")[:k]
     chosen = np.sort(chosen)

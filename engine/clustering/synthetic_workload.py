@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from proteoscope.engine.arrays import run_offsets
-from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_work, vector_work
+from proteoscope.engine.clustering.assignment import ROUNDS, SUMS, point_workload, vector_workload
 from proteoscope.engine.clustering.grouping import work_of
 from proteoscope.engine.execution.workload import Sample
 from proteoscope.kernels.clustering_layouts import COMPLETE, Linkage
@@ -59,8 +59,8 @@ def sample_points(size: float, seed: int) -> Sample:
     rng = np.random.default_rng(seed)
     n = max(2000, round(_POINTS * size))
     points = rng.integers(-(1 << 28), 1 << 28, (n, _DIMENSIONS), np.int32)
-    work = point_work(points)
-    return Sample(work, [_state({"centroids": points[:_CLUSTERS].astype(np.float64)}, n, _ROUNDS)])
+    workload = point_workload(points)
+    return Sample(workload, [_state({"centroids": points[:_CLUSTERS].astype(np.float64)}, n, _ROUNDS)])
 
 
 def sample_vectors(size: float, seed: int) -> Sample:
@@ -70,8 +70,8 @@ def sample_vectors(size: float, seed: int) -> Sample:
     vectors = _vectors(n, rng)
     labels = np.full(n, -1)
     labels[rng.choice(n, _CLUSTERS_OF_VECTORS, replace=False)] = np.arange(_CLUSTERS_OF_VECTORS)
-    work = vector_work(vectors, _BINS)
-    return Sample(work, [_state(sums_of(vectors, labels, _CLUSTERS_OF_VECTORS, 0, n)._asdict(), n, 1)])
+    workload = vector_workload(vectors, _BINS)
+    return Sample(workload, [_state(sums_of(vectors, labels, _CLUSTERS_OF_VECTORS, 0, n)._asdict(), n, 1)])
 
 
 def sample_groups(size: float, seed: int) -> Sample:

@@ -74,7 +74,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
             structures, remote = _opened(source, parameters, run)
             homologues = packed_database(run, "homologues") if run.paths("homologues") else None
         with run.step("plan"):
-            resources = opening().telling(run.progress)
+            resources = opening().reporting_to(run.progress)
             run.load_writers()
         # Both measure their own steps of scoring and reporting, batch by batch.
         near, run.device = near_chains(proteins, structures.chains, remote, parameters, resources)

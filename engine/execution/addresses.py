@@ -1,4 +1,4 @@
-"""Addresses of objects, by which another process of the same program finds them: the module, a colon, and the name in it."""
+"""Addresses of objects as ``module:name``, with which another process of the same program imports them."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 __all__ = ["address_of_class", "object_at"]
 
 
-def address_of_class(one: type) -> str:
+def address_of_class(class_: type) -> str:
     """Return the address of a class.
 
     Parameters
     ----------
-    one : type
+    class_ : type
         Class at the top of its module.
 
     Returns
@@ -21,7 +21,7 @@ def address_of_class(one: type) -> str:
     str
         As ``module:name``.
     """
-    return f"{one.__module__}:{one.__qualname__}"
+    return f"{class_.__module__}:{class_.__qualname__}"
 
 
 def object_at(address: str) -> Any:
@@ -35,7 +35,7 @@ def object_at(address: str) -> Any:
     Returns
     -------
     object
-        What has this name in the module.
+        Object with this name in the module.
     """
     module, _, name = address.partition(":")
     return getattr(import_module(module), name)

@@ -1,4 +1,4 @@
-"""Open the cards that a user chose."""
+"""Opening of the GPUs of the selected device."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["open_cards"]
 def _rates(number: int) -> CardRates:
     """Return the rates measured on this machine, else the usual ones."""
     result = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
-    known = None if result is None else stored_calibration(result, 0)
-    if known is None or not {"integer", "float", "lookup"} <= set(known.rates):
+    calibration = None if result is None else stored_calibration(result, 0)
+    if calibration is None or not {"integer", "float", "lookup"} <= set(calibration.rates):
         return USUAL_RATES
-    rates = known.rates
-    return CardRates(rates["integer"], rates["float"], rates["lookup"], known.memory_bandwidth, known.launch)
+    rates = calibration.rates
+    return CardRates(rates["integer"], rates["float"], rates["lookup"], calibration.memory_bandwidth, calibration.launch)
 
 
 def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
@@ -32,10 +32,10 @@ def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> 
     opened: list[Card] = []
     for number in device.numbers:
         try:
-            one = card(number)
-            one.limit_memory(memory_bytes)
-            one.rates = _rates(number)
-            opened.append(one)
+            opened_card = card(number)
+            opened_card.limit_memory(memory_bytes)
+            opened_card.rates = _rates(number)
+            opened.append(opened_card)
         except DeviceError as error:
             forget_gpus()
             progress.message(f"{one_line(error)}; it is not used")

@@ -1,15 +1,15 @@
-"""Keep what a run has computed, so that it goes on where it was stopped: finished partitions of rounds, and states of iterations.
+"""Checkpoint of a run, from which it can be resumed: finished partitions of rounds, and states of iterations.
 
-A partition is pure: its rows depend on the work, the state of the round and its items alone. So they are kept under a digest of these, and
-a run that goes on, on whatever devices, asks for the same digests and computes what is not there.
+The rows of a partition depend only on the workload, the state of the round and the items. They are stored under a digest of these three.
+A resumed run computes the same digests, on any devices, reads the stored rows and computes the others.
 
 ::
 
-    kept.of(work).round(state, items)     which items of a round are done, with their rows; takes new ones
-    kept.of(work).checkpoint(asked)       where an iteration stands; takes how far it has come
+    checkpoint.of(workload).round(state, items)          stored rows of a round; stores new ones
+    checkpoint.of(workload).checkpoint(identification)   stored state of an iteration; stores its new states
 
-All is written by a thread behind the devices, after some seconds, and with no more than a hundredth of the processor's time: what is beyond
-that is not kept, and is computed again.
+A background thread writes everything, from some seconds after the start of the run. It uses at most 1 % of the CPU time of the run; rows
+for which the time does not suffice are not stored and are computed again when the run is resumed.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ from proteoscope.engine.project.checkpoint_file import CheckpointFile, Partition
 __all__ = ["IterationCheckpoint", "RoundCheckpoint", "RunCheckpoint", "WorkloadCheckpoint", "plain_digest"]
 
 BEGIN_SECONDS = 5.0
-"""A shorter run keeps nothing."""
+"""Seconds after which a run starts to store results."""
 SHARE = 0.01
 """Maximum fraction of CPU time for storing."""
 FLUSH_SECONDS = 0.5
-STATE_SECONDS = 5.0  # between two states of an iteration
+STATE_SECONDS = 5.0  # between two stored states of an iteration
 _MAXIMUM_WAITING = 64 << 20  # bytes of rows that wait to be written
-_DIGEST_SPEED = 1e9  # bytes that are digested in a second, about
+_DIGEST_SPEED = 1e9  # approximate bytes hashed per second
 
 
 def plain_digest(value: Any) -> str:
-    """SHA-256 of plain data, in hexadecimal: numbers, texts, arrays, and sequences and mappings of them.
+    """Return the SHA-256 of plain data, in hexadecimal: numbers, strings, arrays, and sequences and mappings of them.
 
     Raises
     ------
     TypeError
-        It is something else.
+        The value is not plain data.
     """
     digest = hashlib.sha256()
     _feed(digest, value)
@@ -76,23 +76,23 @@ def _feed(digest: Any, value: Any) -> None:
                 _feed(digest, value[name])
         case list() | tuple():
             digest.update(b"s%d " % len(value))
-            for one in value:
-                _feed(digest, one)
+            for element in value:
+                _feed(digest, element)
         case _:
             raise TypeError(f"{type(value).__name__} is not plain data")
 
 
-def _bytes_of(value: Any) -> int:
-    """Return the bytes of arrays in plain data."""
+def _count_bytes(value: Any) -> int:
+    """Count the bytes of the arrays in plain data."""
     match value:
         case np.ndarray():
             return value.nbytes
         case _Name():
             return value.n_bytes
         case Mapping():
-            return sum(map(_bytes_of, value.values()))
+            return sum(map(_count_bytes, value.values()))
         case list() | tuple():
-            return sum(map(_bytes_of, value))
+            return sum(map(_count_bytes, value))
     return 0
 
 
@@ -106,7 +106,7 @@ class _Name:
     @property
     def n_bytes(self) -> int:
         """Bytes that are not hashed yet."""
-        return 0 if self._parts is None else _bytes_of(self._parts)
+        return 0 if self._parts is None else _count_bytes(self._parts)
 
     def __str__(self) -> str:
         parts = self._parts
@@ -117,7 +117,7 @@ class _Name:
 
 
 class _Waiting(NamedTuple):
-    """Rows that wait to be written; `end` -1: a state of an iteration."""
+    """Rows that wait to be written, or the state of an iteration if `end` is -1."""
 
     name: _Name
     first: int
@@ -127,7 +127,7 @@ class _Waiting(NamedTuple):
 
 
 class RunCheckpoint:
-    """Stored results of a running search; a block during which it runs.
+    """Stored results of a running search, as a context manager during which the search runs.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class RunCheckpoint:
         self._reading = threading.Lock()  # readers start at the beginning of the file; new records are appended
         self._waiting: deque[_Waiting] = deque()
         self._n_waiting, self._is_closed, self._is_over = 0, False, False
-        # What goes on keeps at once: one that is stopped again and again comes to its end too.
+        # A resumed run stores results from the start: it makes progress even if it is stopped again and again.
         ahead = 0.0 if resumed is None else BEGIN_SECONDS
         self._began, self._began_using, self._spent = time.monotonic() - ahead, time.process_time() - ahead, 0.0
         self._found: dict[str, list[Partition]] = defaultdict(list)
@@ -164,7 +164,7 @@ class RunCheckpoint:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Write what waits, unless the run is at its end, and close the file."""
+        """Write the waiting rows, unless the run is complete, and close the file."""
         with self._changed:
             self._is_closed = True
             if kind is None:
@@ -179,11 +179,11 @@ class RunCheckpoint:
         """True if current results are stored."""
         return not self._is_over and not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
 
-    def of(self, work: Workload) -> WorkloadCheckpoint:
+    def of(self, workload: Workload) -> WorkloadCheckpoint:
         """Return the stored results of a workload."""
-        return WorkloadCheckpoint(self, work)
+        return WorkloadCheckpoint(self, workload)
 
-    def rows_of(self, name: _Name, n: int) -> list[tuple[int, int, Rows]]:
+    def read_rows(self, name: _Name, n: int) -> list[tuple[int, int, Rows]]:
         """Return the stored partitions of a round of `n` items by position, without overlaps."""
         if not self._found:
             return []
@@ -200,7 +200,7 @@ class RunCheckpoint:
         self.n_found -= len(partitions)
         return result
 
-    def state_of(self, name: _Name) -> dict[str, NDArray] | None:
+    def read_state(self, name: _Name) -> dict[str, NDArray] | None:
         """Return the stored state of an iteration."""
         if not self.is_resumed or self._file is None:
             return None
@@ -208,7 +208,16 @@ class RunCheckpoint:
             return self._file.state(str(name))
 
     def add(self, name: _Name, first: int, end: int, rows: Rows) -> None:
-        """Store rows if time and space allow; they may be changed afterwards. `end` -1: the state of an iteration."""
+        """Store a copy of rows if time and space allow.
+
+        Parameters
+        ----------
+        name : _Name
+            Digest of the inputs of the rows.
+        first, end : int
+            First item of the rows, and the item after the last; `end` is -1 for the state of an iteration.
+        rows : mapping of str to ndarray
+        """
         if not self.is_keeping:
             return
         n_bytes = sum(column.nbytes for column in rows.values())
@@ -216,9 +225,9 @@ class RunCheckpoint:
             if self._n_waiting + n_bytes > _MAXIMUM_WAITING and self._n_waiting:
                 return
             self._n_waiting += n_bytes
-        one = _Waiting(name, first, end, {column: np.array(values) for column, values in rows.items()}, n_bytes)
+        waiting = _Waiting(name, first, end, {column: np.array(values) for column, values in rows.items()}, n_bytes)
         with self._changed:
-            self._waiting.append(one)
+            self._waiting.append(waiting)
 
     def _write_all(self) -> None:
         """Write in a thread."""
@@ -247,20 +256,20 @@ class RunCheckpoint:
             with self._changed:
                 if not self._waiting:
                     break
-                one = self._waiting.popleft()
-                self._n_waiting -= one.n_bytes
-            # In processor time, since the run's threads and this one have the same processors.
-            if self._spent + one.name.n_bytes / _DIGEST_SPEED > SHARE * (time.process_time() - self._began_using):
+                waiting = self._waiting.popleft()
+                self._n_waiting -= waiting.n_bytes
+            # CPU time, since the threads of the run and this one share the CPUs.
+            if self._spent + waiting.name.n_bytes / _DIGEST_SPEED > SHARE * (time.process_time() - self._began_using):
                 continue
-            if not self._file.has_space(one.n_bytes):
+            if not self._file.has_space(waiting.n_bytes):
                 self._stop("it has reached its maximum size")
                 break
             began = time.thread_time()
             with self._reading, contextlib.suppress(TypeError):  # values that are not plain data are not stored
-                if one.end < 0:
-                    self._file.store_state(str(one.name), one.columns)
+                if waiting.end < 0:
+                    self._file.store_state(str(waiting.name), waiting.columns)
                 else:
-                    self._file.append(str(one.name), one.first, one.end, one.columns)
+                    self._file.append(str(waiting.name), waiting.first, waiting.end, waiting.columns)
             self._spent += time.thread_time() - began
             has_written = True
         if has_written:
@@ -268,7 +277,7 @@ class RunCheckpoint:
                 self._file.flush()
 
     def _stop(self, reason: str) -> None:
-        """Keep nothing more."""
+        """Stop storing results and warn with the reason."""
         with self._changed:
             self._is_over = True
             self._waiting.clear()
@@ -276,51 +285,51 @@ class RunCheckpoint:
 
 
 class WorkloadCheckpoint:
-    """Stored results of a workload; made by `RunCheckpoint.of`."""
+    """Stored results of a workload; created by `RunCheckpoint.of`."""
 
-    def __init__(self, kept: RunCheckpoint, work: Workload) -> None:
-        self._kept, self._name = kept, _Name("work", work.kind, work.sources, work.settings)
+    def __init__(self, run: RunCheckpoint, workload: Workload) -> None:
+        self._run, self._name = run, _Name("work", workload.kind, workload.sources, workload.settings)
 
     def round(self, state: Any, items: NDArray[np.int64] | None) -> RoundCheckpoint:
         """Return the stored results of a round with this state and these items (all when None)."""
-        return RoundCheckpoint(self._kept, _Name("round", self._name, state, items))
+        return RoundCheckpoint(self._run, _Name("round", self._name, state, items))
 
-    def checkpoint(self, asked: Any) -> IterationCheckpoint:
-        """Return the state of an iteration identified by plain data equal on every device."""
-        return IterationCheckpoint(self._kept, _Name("checkpoint", self._name, asked))
+    def checkpoint(self, identification: Any) -> IterationCheckpoint:
+        """Return the checkpoint of an iteration that plain data identify, which are equal on every device."""
+        return IterationCheckpoint(self._run, _Name("checkpoint", self._name, identification))
 
 
 class RoundCheckpoint:
-    """Stored results of a round; made by `WorkloadCheckpoint.round`."""
+    """Stored results of a round; created by `WorkloadCheckpoint.round`."""
 
-    def __init__(self, kept: RunCheckpoint, name: _Name) -> None:
-        self._kept, self._name = kept, name
+    def __init__(self, run: RunCheckpoint, name: _Name) -> None:
+        self._run, self._name = run, name
 
     def done(self, n: int) -> list[tuple[int, int, Rows]]:
-        """Return the stored results of the `n` items: ``(first, end, rows)``, ascending, without overlaps."""
-        return self._kept.rows_of(self._name, n)
+        """Return the stored results of a round of `n` items as ``(first, end, rows)``, ascending, without overlaps."""
+        return self._run.read_rows(self._name, n)
 
     def add(self, first: int, end: int, rows: Rows) -> None:
-        """Rows of the items `first:end` came."""
-        self._kept.add(self._name, first, end, rows)
+        """Store the rows of the items `first:end`."""
+        self._run.add(self._name, first, end, rows)
 
 
 class IterationCheckpoint:
-    """State of an iteration; made by `WorkloadCheckpoint.checkpoint`."""
+    """State of an iteration; created by `WorkloadCheckpoint.checkpoint`."""
 
-    def __init__(self, kept: RunCheckpoint, name: _Name) -> None:
-        self._kept, self._name, self._told = kept, name, 0.0
+    def __init__(self, run: RunCheckpoint, name: _Name) -> None:
+        self._run, self._name, self._stored_at = run, name, 0.0
 
     def state(self) -> dict[str, NDArray] | None:
         """Return the stored state, or None at the start."""
-        return self._kept.state_of(self._name)
+        return self._run.read_state(self._name)
 
     @property
     def is_due(self) -> bool:
         """True if the iteration should store its state."""
-        return self._kept.is_keeping and time.monotonic() - self._told >= STATE_SECONDS
+        return self._run.is_keeping and time.monotonic() - self._stored_at >= STATE_SECONDS
 
-    def keep(self, columns: Mapping[str, NDArray]) -> None:
+    def store(self, columns: Mapping[str, NDArray]) -> None:
         """Store the state."""
-        self._told = time.monotonic()
-        self._kept.add(self._name, 0, -1, columns)
+        self._stored_at = time.monotonic()
+        self._run.add(self._name, 0, -1, columns)

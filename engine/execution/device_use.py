@@ -23,9 +23,9 @@ class DeviceUse:
     Attributes
     ----------
     used_bytes
-        Of its memory; of the processor what this program holds, 0 where the system does not tell it.
+        Used memory of a GPU, by all programs; resident memory of this program on the CPU, 0 if the system does not report it.
     busy_share
-        Of its time; of the processor what this program took of all threads that it may use, None where that is not known.
+        Share of the time in which a GPU is busy; share of the available CPU threads that this program uses. None if unknown.
     """
 
     used_bytes: int
@@ -33,7 +33,7 @@ class DeviceUse:
 
 
 class UseMeter:
-    """Tells the use of devices, that of the processor since it was asked last."""
+    """Meter of the use of devices; CPU use is measured since the last call."""
 
     def __init__(self) -> None:
         self._when, self._spent = time.monotonic(), _processor_seconds()

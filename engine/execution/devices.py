@@ -27,22 +27,26 @@ from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Device", "begin_contexts", "devices", "gpus", "processor", "resolve_device"]
 
-_SILENT_SECONDS = 30.0  # a driver that takes so long for one step hangs: importing CuPy and compiling took 10 s on a cold, slow machine
-_MAXIMUM_SECONDS = 60.0  # of looking, after which it is not begun again without the GPU at which it ended
-_LOOK_SECONDS = 0.05  # between two looks at a cancel
+_SILENT_SECONDS = 30.0  # for one step, after which the driver hangs; importing CuPy and compiling took 10 s on a cold, slow machine
+_MAXIMUM_SECONDS = 60.0  # of the test, after which it is not started again without the GPU at which it ended
+_CHECK_SECONDS = 0.05  # between two checks for cancellation
 _KILLED_SECONDS = 0.2
-_MAXIMUM_LETTERS = 300  # of what is passed on of a complaint
+_MAXIMUM_CHARACTERS = 300  # of an error message of the test
 _REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 
 
 @dataclass(frozen=True)
 class Device:
-    """A device. `name` is a value of ``--device``, `reason` says why it is not usable.
+    """A device.
 
     Attributes
     ----------
+    name
+        Value of ``--device``.
+    reason
+        Reason why the device is not usable, or ''.
     driver, compute_capability
-        Of a GPU: the NVIDIA driver's version, and such as 9.0, '' if the driver cannot open it.
+        Version of the NVIDIA driver, and compute capability such as 9.0; '' for the CPU, or if the driver cannot open the GPU.
     numbers
         CUDA devices of a selection; empty for the CPU.
     with_processor
@@ -96,7 +100,7 @@ class _Gpus:
         if result is None:
             progress = progress or Progress()
             progress.stage("Looking for GPUs")
-            while not self._looking.acquire(timeout=_LOOK_SECONDS):
+            while not self._looking.acquire(timeout=_CHECK_SECONDS):
                 progress.check()
             try:
                 result = self._found or _listed(remembered_gpus() or _probed(progress))
@@ -114,21 +118,21 @@ class _Gpus:
 gpus = _Gpus()
 
 
-def _listed(found: dict[str, Any]) -> tuple[Device, ...]:
+def _listed(probe: dict[str, Any]) -> tuple[Device, ...]:
     listed = tuple(
         Device(
             f"cuda:{gpu['number']}",
-            f"{gpu['name']}, compute capability {gpu['compute_capability'] or 'unknown'}, driver {found['driver']} (CUDA {found['cuda']})",
+            f"{gpu['name']}, compute capability {gpu['compute_capability'] or 'unknown'}, driver {probe['driver']} (CUDA {probe['cuda']})",
             gpu["memory_bytes"],
             gpu["usable"],
             gpu["reason"],
-            found["driver"],
+            probe["driver"],
             gpu["compute_capability"],
             (gpu["number"],),
         )
-        for gpu in found["devices"]
+        for gpu in probe["devices"]
     )
-    return listed or (Device("cuda", "no GPU", 0, False, found["reason"] or "the NVIDIA driver shows no GPU", found["driver"]),)
+    return listed or (Device("cuda", "no GPU", 0, False, probe["reason"] or "the NVIDIA driver shows no GPU", probe["driver"]),)
 
 
 def resolve_device(requested: str, progress: Progress | None = None) -> Device:
@@ -161,25 +165,25 @@ def resolve_device(requested: str, progress: Progress | None = None) -> Device:
             raise ParameterError(f"device = '{requested}': {named[0].description} is not usable: {named[0].reason}")
     if not usable:
         reasons = "; ".join(dict.fromkeys(gpu.reason for gpu in every))
-        raise ParameterError(f"device = '{requested}': no GPU is usable: {reasons}; auto or cpu takes the processor")
+        raise ParameterError(f"device = '{requested}': no GPU is usable: {reasons}. Use auto or cpu")
     if number is not None:
-        raise ParameterError(f"device = '{requested}': there is no such GPU; there are {', '.join(gpu.name for gpu in every)}")
+        raise ParameterError(f"device = '{requested}': not found; available GPUs: {', '.join(gpu.name for gpu in every)}")
     if requested == "cuda" or (requested == "auto" and len(usable) == 1):
         return usable[0]
     together = [*usable, processor()] if requested == "all" else usable
     return Device(
-        "+".join(one.name for one in together),
-        "; ".join(one.description for one in together),
+        "+".join(device.name for device in together),
+        "; ".join(device.description for device in together),
         sum(gpu.memory_bytes for gpu in usable),
         True,
         driver=usable[0].driver,
-        numbers=tuple(one for gpu in usable for one in gpu.numbers),
+        numbers=tuple(number for gpu in usable for number in gpu.numbers),
         with_processor=requested == "all",
     )
 
 
 def begin_contexts(device: Device) -> None:
-    """Let the driver begin with the cards of a device on threads of its own, one for each: they are opened later, when all is imported."""
+    """Start the driver contexts of the GPUs of a device, each in a thread, so that opening them after the imports is fast."""
     for number in device.numbers:
         threading.Thread(target=kernels.cuda.driver.begin_context, args=(number,), name=f"proteoscope-driver-{number}", daemon=True).start()
 
@@ -232,14 +236,14 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
                     if isinstance(answer, dict) and "step" in answer:
                         result = answer
             if problem.startswith("ended"):
-                problem = f"{problem} {''.join(_lines(complaint)[-1:])[:_MAXIMUM_LETTERS]}".strip()
+                problem = f"{problem} {''.join(_lines(complaint)[-1:])[:_MAXIMUM_CHARACTERS]}".strip()
     except OSError as error:
         problem = f"could not be started: {error}"
     step = result["step"]
     if isinstance(step, int):
         result["devices"][step]["reason"] = f"a test kernel {problem}"
     elif step != "done":
-        result["reason"] = f"{'CuPy' if step == 'CuPy' else 'the program that looks at the NVIDIA driver'} {problem}"
+        result["reason"] = f"{'CuPy' if step == 'CuPy' else 'the program that tests the NVIDIA driver'} {problem}"
     return result
 
 
@@ -256,7 +260,7 @@ def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progr
     try:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                code = process.wait(_LOOK_SECONDS)
+                code = process.wait(_CHECK_SECONDS)
                 progress.check()
                 return f"ended with signal {-code}" if code < 0 else f"ended with code {code}"
             progress.check()

@@ -1,12 +1,12 @@
-"""Compute a work on the devices of a run: all cards, the processor, or both, with what is opened kept between rounds.
+"""Computation of a workload on the devices of a run: all GPUs, the CPU, or both. Opened workloads stay on their devices between rounds.
 
 ::
 
-    with Executor(resources).session(work) as session:
+    with Executor(resources).session(workload) as session:
         rows = session.run()
 
-A card that fails is struck from those of the run; what it had not finished the others do, and the processor where no other is left. Where
-the run has workers elsewhere, these are its devices, those that join while it computes among them; the processor here does what they leave.
+A GPU that fails is removed from the devices of the run. The other GPUs compute its unfinished items; without another GPU the CPU does. The
+devices of a run with remote workers are these workers, including those that join later; the local CPU computes what they leave.
 """
 
 from __future__ import annotations
@@ -36,16 +36,25 @@ from proteoscope.kernels.partitions import Partition
 __all__ = ["PROCESSOR", "Executor", "Session", "Share"]
 
 PROCESSOR = Processor.name
-"""Name of the CPU next to those of GPUs."""
-_MINIMUM_SECONDS_TO_TELL = 0.05  # a speed measured in less says little
-_PARTS_ELSEWHERE = 6  # partitions for each worker elsewhere, where beginning one is cheap
+"""Name of the CPU among the device names."""
+_MINIMUM_SECONDS_TO_STORE = 0.05  # a speed measured in less time is inaccurate
+_PARTS_ELSEWHERE = 6  # partitions of each remote worker if a partition is cheap to start
 
 
 @dataclass(frozen=True)
 class Share:
-    """A device's share of a work: its share of the cost, and cost in a second while it worked.
+    """A device's share of a workload.
 
-    `with_start`: too little was done to leave out what a device does once, such as compiling.
+    Attributes
+    ----------
+    device : str
+        Name of the device.
+    share : float
+        Share of the cost, 0 to 1.
+    speed : float
+        Cost per second while the device worked.
+    with_start : bool
+        True if the seconds include one-time work such as compiling, because the device did too little to separate it.
     """
 
     device: str
@@ -64,15 +73,30 @@ class Executor:
         self._resources = resources
 
     @contextmanager
-    def session(self, work: Workload, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False) -> Iterator[Session]:
+    def session(
+        self, workload: Workload, *, with_cards: bool = True, with_processor: bool = True, one_card: bool = False
+    ) -> Iterator[Session]:
         """Open a workload on each participating device until the block ends.
 
-        Without GPUs for workloads they cannot do; without the CPU unless there is no GPU; on one GPU if several are not faster, and on the
-        next if it fails.
+        Parameters
+        ----------
+        workload : Workload
+        with_cards : bool
+            False for a workload that GPUs cannot compute.
+        with_processor : bool
+            False to use the CPU only if there is no GPU.
+        one_card : bool
+            True to use only the first GPU, because several are not faster, and the next one if it fails.
         """
         with ExitStack() as stack:
             session = Session(
-                work, workload_type(work), self._resources, stack, with_cards=with_cards, with_processor=with_processor, one_card=one_card
+                workload,
+                workload_type(workload),
+                self._resources,
+                stack,
+                with_cards=with_cards,
+                with_processor=with_processor,
+                one_card=one_card,
             )
             yield session
             session.remember()
@@ -80,11 +104,11 @@ class Executor:
 
 
 class Session:
-    """A workload on its devices; made by `Executor.session`."""
+    """A workload on its devices; created by `Executor.session`."""
 
     def __init__(
         self,
-        work: Workload,
+        workload: Workload,
         kind: WorkloadType,
         resources: Resources,
         stack: ExitStack,
@@ -93,8 +117,8 @@ class Session:
         with_processor: bool,
         one_card: bool = False,
     ) -> None:
-        self._work, self._kind, self._resources, self._stack, self._with_cards = work, kind, resources, stack, with_cards
-        self._kept = None if resources.kept is None else resources.kept.of(work)
+        self._workload, self._kind, self._resources, self._stack, self._with_cards = workload, kind, resources, stack, with_cards
+        self._checkpoint = None if resources.checkpoint is None else resources.checkpoint.of(workload)
         self._elsewhere = resources.elsewhere
         self._devices: list[Device] = [*resources.cards] if with_cards else []
         self._one_card = one_card and not resources.with_processor
@@ -104,7 +128,7 @@ class Session:
             self._elsewhere.wait(resources.progress)
             self._devices = self._elsewhere.devices()
         with_processor = not self._devices or (with_processor and resources.with_processor)
-        # A thread drives each card.
+        # Each GPU needs a thread.
         self._processor = Processor(resources.threads - len(self._devices) if with_processor else resources.threads)
         if with_processor:
             self._devices.append(self._processor)
@@ -113,19 +137,25 @@ class Session:
         self._rounds: dict[int, int] = {}
         self._opening, self._struck = Lock(), set[str]()
         self._pool: ThreadPoolExecutor | None = None
-        # Of the last round of all items; a kind gives the same array where they cost the same.
+        # Costs of the last round of all items; a workload type returns the same array if they have not changed.
         self._each: NDArray[np.float64] | None = None
         self._known_costs = Costs(np.zeros(0))
-        self._round, self._homes, self._n_items, self._has_told = 0, dict[str, list[tuple[int, int]]](), 0, False
+        self._round, self._homes, self._n_items, self._has_shown_plan = 0, dict[str, list[tuple[int, int]]](), 0, False
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Names of what computes, as long as nothing fails."""
+        """Names of the devices that compute, without failed ones."""
         return tuple(device.name for device in self._devices)
 
-    def checkpoint(self, asked: Any) -> IterationCheckpoint | None:
-        """Return the checkpoint of an iteration, in a resumable run; `asked` identifies it as plain data, equal on every device."""
-        return None if self._kept is None else self._kept.checkpoint(asked)
+    def checkpoint(self, identification: Any) -> IterationCheckpoint | None:
+        """Return the checkpoint of an iteration, or None if the run is not resumable.
+
+        Parameters
+        ----------
+        identification
+            Plain data that identify the iteration, equal on every device.
+        """
+        return None if self._checkpoint is None else self._checkpoint.checkpoint(identification)
 
     def run(
         self,
@@ -134,7 +164,7 @@ class Session:
         *,
         step_cost: float = 0.0,
         is_measured: bool = True,
-        is_kept: bool = True,
+        is_stored: bool = True,
         in_step: bool = False,
     ) -> Rows:
         """Compute a round.
@@ -142,45 +172,46 @@ class Session:
         Parameters
         ----------
         state
-            Plain data that the round depends on, in addition to the work; each device gets it once.
-        items
-            Of the work, ascending; all when None.
-        step_cost
-            Cost in a step of the progress; where it is 0, an item is a step.
-        is_measured
-            True if its costs are in the unit in which the speeds of devices are remembered.
-        is_kept
-            True if what is done of it is kept for a resumption; not of a round of an iteration that tells how far it has come.
-        in_step
-            It is one of many short rounds, all alike: one thread drives several cards, each with what it had in the last; a computation
-            yields when its card has all to do, before it waits for it.
+            Plain data that the round depends on, in addition to the workload; each device receives it once.
+        items : ndarray of int64 or None
+            Items of the workload, ascending; all when None.
+        step_cost : float
+            Cost of a step of the progress; 0 if each item is a step.
+        is_measured : bool
+            True if the costs are in the unit of the stored device speeds.
+        is_stored : bool
+            True if finished partitions are stored in the checkpoint; False for the rounds of an iteration that stores its own state.
+        in_step : bool
+            True for one of many short, similar rounds. One thread then drives several GPUs, each with its items of the last round; a
+            computation yields once its GPU has received all work, before waiting for it.
 
         Returns
         -------
-        Rows of the items, in their order.
+        mapping of str to ndarray
+            Rows of the items, in their order.
 
         Raises
         ------
         Cancelled
             The user cancelled.
         """
-        each = self._kind.costs(self._work, state)
+        each = self._kind.costs(self._workload, state)
         costs = self._known_costs if items is None and each is self._each else Costs(each if items is None else each[items])
         self._each, self._known_costs = (each, costs) if items is None else (None, costs)
-        rows = self._kind.empty(self._work, state, len(costs))
+        rows = self._kind.empty(self._workload, state, len(costs))
         self._round += 1
         advance = _Advance(self._resources, costs, step_cost)
-        retained = self._kept.round(state, items) if self._kept is not None and is_kept else None
+        stored = self._checkpoint.round(state, items) if self._checkpoint is not None and is_stored else None
 
-        def take(first: int, end: int, found: Rows) -> None:
-            self._kind.merge(rows, first, end, found)
-            if retained is not None:
-                retained.add(first, end, found)  # before progress is reported, which does not return after a cancel
+        def take(first: int, end: int, computed: Rows) -> None:
+            self._kind.merge(rows, first, end, computed)
+            if stored is not None:
+                stored.add(first, end, computed)  # before progress is reported, which raises after a cancel
             advance.count(end - first)
 
-        done = [] if retained is None else retained.done(len(costs))
-        for first, end, found in done:
-            self._kind.merge(rows, first, end, found)
+        done = [] if stored is None else stored.done(len(costs))
+        for first, end, computed in done:
+            self._kind.merge(rows, first, end, computed)
             advance.count(end - first)
             advance(costs.before(end) - costs.before(first))
 
@@ -190,22 +221,22 @@ class Session:
             return [self._worker(device, state, items, accounts, knows_speed=is_measured and not is_alone) for device in devices]
 
         if in_step and items is None and not done and len(costs) == self._n_items and self._can_go_in_step():
-            in_pieces = self._in_step(state, costs, advance)
-            if in_pieces is not None:
-                for chunk in in_pieces:
-                    take(*chunk)
+            results = self._in_step(state, costs, advance)
+            if results is not None:
+                for result in results:
+                    take(*result)
                 return rows
-            self._round += 1  # begun anew by those that are left
+            self._round += 1  # the remaining devices start the round again
         self._arrived()
         chosen = workers(self._devices)
         if is_measured:
-            self._tell_plan(chosen, float(costs.each.sum()))
+            self._show_plan(chosen, float(costs.each.sum()))
 
         def arrivals() -> list[Worker]:
             return workers(self._arrived())
 
         parts_of_worker = self._kind.parts_of_worker or (0 if self._elsewhere is None else _PARTS_ELSEWHERE)
-        # A round of another number of items has nothing to stick to, nor have processors elsewhere, where nothing stays but files.
+        # Items stay with their workers if their number is the same; remote CPUs keep only files, so that it does not matter to them.
         sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_cards)
         progress, homes = self._resources.progress, self._homes if sticks else {}
         if self._pool is None and self._elsewhere is None and len(chosen) > 1:
@@ -219,7 +250,7 @@ class Session:
             advance,
             parts_of_worker=parts_of_worker,
             homes=homes,
-            parts=unfinished([one[:2] for one in done], costs, len(chosen)) if done else None,
+            parts=unfinished([(first, end) for first, end, _ in done], costs, len(chosen)) if done else None,
             arrivals=None if self._elsewhere is None else arrivals,
             pool=self._pool,
         )
@@ -238,7 +269,7 @@ class Session:
             left = again.run()
             self._homes = {}
         if left:
-            progress.message("The processor does what is left")
+            progress.message("The CPU computes the remaining items")
             self._devices = [self._processor]
             Scheduler(workers(self._devices), costs, take, progress, advance, parts=left).run()
         self._homes, self._n_items = scheduler.homes if items is None and not left and not done else {}, len(costs)
@@ -248,7 +279,7 @@ class Session:
         """Return True if other devices can take what failed ones left: remote workers, which are awaited, or the next GPU."""
         if self._elsewhere is None:
             return bool(self._devices)
-        # A worker that was struck may still be thought to be there.
+        # A removed worker may still be listed.
         self._elsewhere.wait(self._resources.progress, self._struck)
         return bool(self._arrived())
 
@@ -259,7 +290,7 @@ class Session:
         return self._processor not in self._devices and set(self._homes) == {device.name for device in self._devices}
 
     def _in_step(self, state: Any, costs: Costs, advance: _Advance) -> list[tuple[int, int, Rows]] | None:
-        """Return the rows of a round with each GPU computing its items of the last, or None if a GPU failed.
+        """Return the rows of a round in which each GPU computes its items of the last round, or None if a GPU failed.
 
         Raises
         ------
@@ -268,17 +299,17 @@ class Session:
         """
         began, result = time.perf_counter(), list[tuple[int, int, Rows]]()
         with ExitStack() as searches:
-            going = [(device, searches.enter_context(closing(self._parts_of(device, state, result)))) for device in self._devices]
-            while going:
-                for one in [*going]:
+            running = [(device, searches.enter_context(closing(self._compute_parts(device, state, result)))) for device in self._devices]
+            while running:
+                for device, search in [*running]:
                     self._resources.progress.check()
                     try:
-                        next(one[1])
+                        next(search)
                     except StopIteration:
-                        going.remove(one)
+                        running.remove((device, search))
                     except DeviceError as error:
-                        self._strike(one[0])
-                        self._resources.progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
+                        self._strike(device)
+                        self._resources.progress.message(f"{one_line(error)}; its unfinished items are repeated elsewhere")
                         return None
         seconds = time.perf_counter() - began
         for device in self._devices:
@@ -287,23 +318,23 @@ class Session:
         advance(costs.before(len(costs)))
         return result
 
-    def _parts_of(self, device: Device, state: Any, found: list[tuple[int, int, Rows]]) -> Generator[None, None, None]:
-        """Compute what a GPU had in the last round, part by part."""
+    def _compute_parts(self, device: Device, state: Any, results: list[tuple[int, int, Rows]]) -> Generator[None, None, None]:
+        """Compute a GPU's items of the last round and append their rows to `results`."""
         opened = self._begun(device, state, None)
         for first, last in self._homes[device.name]:
             with closing(opened.search(first, last)) as chunks:
                 for chunk in chunks:
                     if chunk.rows is not None and chunk.end > first:
-                        found.append((first, chunk.end, chunk.rows))
+                        results.append((first, chunk.end, chunk.rows))
                         first = chunk.end
                     yield
 
     def no_rows(self, state: Any, n: int) -> Rows:
         """Return the rows of `n` items without results."""
-        return self._kind.empty(self._work, state, n)
+        return self._kind.empty(self._workload, state, n)
 
     def shares(self) -> tuple[Share, ...]:
-        """Return what each device has done."""
+        """Return the share of each device."""
         total = sum(account.cost for account in self._accounts.values())
         return tuple(
             Share(name, account.cost / total, account.speed, account.warm_cost == 0)
@@ -313,17 +344,17 @@ class Session:
 
     def remember(self) -> None:
         """Store the speeds of devices with enough work to measure, for later searches."""
-        if self._elsewhere is not None:  # whose names say nothing in another run
+        if self._elsewhere is not None:  # names of remote workers differ in each run
             return
-        accounts = {name: one for name, one in self._accounts.items() if one.warm_seconds >= _MINIMUM_SECONDS_TO_TELL}
-        speeds = {name: one.speed for name, one in accounts.items() if one.speed is not None}
-        store_speeds(self._work.kind, speeds, self._processor.threads)
+        accounts = {name: account for name, account in self._accounts.items() if account.warm_seconds >= _MINIMUM_SECONDS_TO_STORE}
+        speeds = {name: account.speed for name, account in accounts.items() if account.speed is not None}
+        store_speeds(self._workload.kind, speeds, self._processor.threads)
 
     def note(self) -> None:
-        """Report to the clock how long each device was busy."""
+        """Report the busy seconds of each device to the clock."""
         for name, account in self._accounts.items():
             if account.seconds > 0.0:
-                self._resources.clock.add_work(self._work.kind, name, account.seconds)
+                self._resources.clock.add_work(self._workload.kind, name, account.seconds)
 
     def _worker(
         self, device: Device, state: Any, items: NDArray[np.int64] | None, accounts: dict[str, Account], *, knows_speed: bool
@@ -341,28 +372,28 @@ class Session:
 
         speed = account.speed if knows_speed else None
         if knows_speed and not speed and self._elsewhere is None:
-            speed = measured_speed(self._work.kind, device.name, self._processor.threads)
+            speed = measured_speed(self._workload.kind, device.name, self._processor.threads)
         return Worker(device.name, search, account, device.is_processor, speed)
 
     def _arrived(self) -> list[Device]:
-        """Workers elsewhere that have come since somebody looked, now devices of this session; those that have gone are none any more."""
+        """Update the devices to the current remote workers and return the new ones."""
         if self._elsewhere is None or self._processor in self._devices:
             return []
         there = [device for device in self._elsewhere.devices() if device.name not in self._struck]
-        new = [device for device in there if all(device is not one for one in self._devices)]
+        new = [device for device in there if all(device is not other for other in self._devices)]
         self._devices = there
         return new
 
     def _begun(self, device: Device, state: Any, items: NDArray[np.int64] | None) -> Computation:
-        """Return the workload on a device, opened once, in this round."""
+        """Return the workload on a device, opened in the session and begun in the round."""
         key = id(device)
         if key not in self._opened:
             if self._elsewhere is None or device is self._processor:
-                opening = self._kind.open(self._work, device, is_shared=len(self._devices) > 1)
+                opening = self._kind.open(self._workload, device, is_shared=len(self._devices) > 1)
             else:
-                opening = self._elsewhere.open(self._work, device, self._resources.progress, with_card=self._with_cards)
+                opening = self._elsewhere.open(self._workload, device, self._resources.progress, with_card=self._with_cards)
             opened = opening.__enter__()
-            with self._opening:  # the stack is shared, what a card takes long for is not
+            with self._opening:  # only the stack is shared between threads; opening itself may take long
                 self._stack.push(opening)
                 self._opened[key] = opened
         if self._rounds.get(key) != self._round:
@@ -371,42 +402,45 @@ class Session:
         return self._opened[key]
 
     def _strike(self, device: Device) -> None:
-        """Exclude a failed GPU from this run, and retest it before the next; a remote worker from this session."""
+        """Exclude a failed GPU from this run and retest it before the next one; exclude a remote worker from this session."""
         if self._elsewhere is None:
             forget_gpus()
         self._struck.add(device.name)
-        self._devices = [one for one in self._devices if one is not device]
+        self._devices = [other for other in self._devices if other is not device]
         self._resources.cards[:] = [card for card in self._resources.cards if card is not device]
         if not self._devices and self._one_card and self._with_cards:
             self._devices = [*self._resources.cards[:1]]
         self._homes = {}
 
-    def _tell_plan(self, workers: list[Worker], cost: float) -> None:
-        if self._has_told or len(workers) < 2 or cost == 0.0:
+    def _show_plan(self, workers: list[Worker], cost: float) -> None:
+        if self._has_shown_plan or len(workers) < 2 or cost == 0.0:
             return
-        self._has_told = True
+        self._has_shown_plan = True
         speeds = [worker.speed for worker in workers]
-        known = [speed for speed in speeds if speed is not None]
-        how = "speeds measured before" if len(known) == len(speeds) else "found out while they work"
-        share = [f"{one.name} {(one.speed or 0.0) / sum(known) * 100:.1f} %" if len(known) == len(speeds) else one.name for one in workers]
-        self._resources.progress.message(f"Planned shares of the work: {', '.join(share)} ({how})")
+        measured = [speed for speed in speeds if speed is not None]
+        how = "speeds measured before" if len(measured) == len(speeds) else "measured while they work"
+        share = [
+            f"{worker.name} {(worker.speed or 0.0) / sum(measured) * 100:.1f} %" if len(measured) == len(speeds) else worker.name
+            for worker in workers
+        ]
+        self._resources.progress.message(f"Planned shares: {', '.join(share)} ({how})")
 
 
 class _Advance:
-    """Turns cost, or items, into whole steps of the progress."""
+    """Converter of cost or items into whole progress steps."""
 
     def __init__(self, resources: Resources, costs: Costs, step_cost: float) -> None:
         self._progress, self._step_cost = resources.progress, step_cost
         self._lock = Lock()
-        self._cost, self._told = 0.0, 0
+        self._cost, self._steps = 0.0, 0
 
     def __call__(self, cost: float) -> None:
         """Report additional cost as done."""
         if self._step_cost:
             with self._lock:
                 self._cost += cost
-                steps = int(self._cost // self._step_cost) - self._told
-                self._told += steps
+                steps = int(self._cost // self._step_cost) - self._steps
+                self._steps += steps
             if steps:
                 self._progress.advance(steps)
 

@@ -1,4 +1,4 @@
-"""The kinds of work that are known: the entries of searches add theirs. Light, so that an entry is."""
+"""Registry of workload types, to which the entries of searches add theirs. Imports nothing heavy, so that entries load fast."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "RegisteredWorkload", "register_kinds", "workload_type"]
 
 RegisteredWorkload: TypeAlias = "tuple[str, Callable[[], type[WorkloadType]]]"
-"""The name of a kind of work, and a callable that imports its `proteoscope.engine.execution.workload.WorkloadType` and returns it."""
+"""Name of a workload type, and a callable that imports and returns its `proteoscope.engine.execution.workload.WorkloadType`."""
 
 KINDS: dict[str, Callable[[], type[WorkloadType]]] = {}
-"""The callable of each kind, by its name."""
+"""Callable of each workload type, by name."""
 
 
 def register_kinds(kinds: Iterable[RegisteredWorkload]) -> None:
-    """Register kinds of work; the same kind may be registered again.
+    """Register workload types; the same type may be registered again.
 
-    Searches that share a kind register the same callable: none is called here, since that would import what computes.
+    Searches that share a type register the same callable. The callables are not called here, since they import the computing modules.
 
     Parameters
     ----------
     kinds : iterable of RegisteredWorkload
-        Name and callable of each kind.
+        Name and callable of each workload type.
 
     Raises
     ------
@@ -34,18 +34,18 @@ def register_kinds(kinds: Iterable[RegisteredWorkload]) -> None:
     """
     for name, load in kinds:
         if KINDS.setdefault(name, load) is not load:
-            raise ValueError(f"the kind of work '{name}' is registered already, by {KINDS[name].__module__}")
+            raise ValueError(f"workload type '{name}' is already registered by {KINDS[name].__module__}")
 
 
-def workload_type(work: Workload) -> WorkloadType:
+def workload_type(workload: Workload) -> WorkloadType:
     """Return the type of a workload.
 
     Raises
     ------
     ValueError
-        There is no such type.
+        The type is not registered.
     """
-    load = KINDS.get(work.kind)
+    load = KINDS.get(workload.kind)
     if load is None:
-        raise ValueError(f"there is no kind of work '{work.kind:.60}'")
+        raise ValueError(f"workload type '{workload.kind:.60}' is not registered")
     return load()()

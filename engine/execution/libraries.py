@@ -9,18 +9,18 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-__all__ = ["bound_kept_memory", "find_linear_algebra", "lighten_libraries", "one_algebra_thread"]
+__all__ = ["find_linear_algebra", "lighten_libraries", "limit_retained_memory", "one_algebra_thread"]
 
 _ARENA_MAX = -8
 """``M_ARENA_MAX`` of glibc's ``malloc.h``."""
 
 
 def lighten_libraries() -> None:
-    """Let libraries that are loaded after this leave out what is not needed, unless the user has set it otherwise.
+    """Set environment variables so that libraries loaded later skip unneeded work, unless the user has set them.
 
-    For programs, not for scripts. NumPy's linear algebra would make a thread for each core, which look for work in a loop at first: loading
-    NumPy takes twice as long. The matrices here are small, and threads of ours divide what is large. pydantic would read what each package
-    offers that is installed, to find plugins.
+    For programs, not for scripts. NumPy's linear algebra would create a busy-waiting thread per core, which doubles the time to load NumPy;
+    the matrices here are small, and large computations are divided among the program's threads. pydantic would search all installed
+    packages for plugins.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -28,16 +28,16 @@ def lighten_libraries() -> None:
 
 @cache
 def find_linear_algebra() -> Any:
-    """Find NumPy's linear algebra among the loaded libraries, once in a process; call it before threads begin that import modules.
+    """Find NumPy's linear algebra among the loaded libraries, once per process, before threads that import modules start.
 
-    threadpoolctl holds the lock of the loader of libraries while it waits for Python's lock. An import of an extension module in another
-    thread holds them the other way round, and both wait forever.
+    threadpoolctl holds the lock of the library loader while it waits for Python's lock. Another thread that imports an extension module
+    holds them in the opposite order: a deadlock.
 
     Returns
     -------
     threadpoolctl.ThreadpoolController
     """
-    import numpy as np  # noqa: F401 - the library that is looked for
+    import numpy as np  # noqa: F401 - the library to find
     from threadpoolctl import ThreadpoolController  # not needed by programs that only list or export
 
     return ThreadpoolController()
@@ -45,17 +45,17 @@ def find_linear_algebra() -> Any:
 
 @contextmanager
 def one_algebra_thread() -> Iterator[None]:
-    """Let NumPy's linear algebra work on one thread: of small matrices, several only wait for each other."""
+    """Limit NumPy's linear algebra to one thread in the block, since more threads are slower for small matrices."""
     with find_linear_algebra().limit(limits=1, user_api="blas"):
         yield
 
 
-def bound_kept_memory() -> None:
-    """Let threads share as many heaps as there are processors, unless the user has set it otherwise; before any thread is begun.
+def limit_retained_memory() -> None:
+    """Limit the heaps of glibc to the number of CPUs, unless the user has set a limit; call it before any thread starts.
 
-    For a program that stays, and begins a thread for each thing that is read. glibc gives new threads heaps in turn, of which it has eight
-    for each processor, and each keeps free what the largest work took that any of its threads has done: the window grew until all had had
-    their turn. Elsewhere (musl, Windows, macOS) there is no such bound to set.
+    For programs that run long and start many threads, such as the window. By default glibc has eight heaps per CPU and assigns them to new
+    threads in turn. Each heap retains the memory of its largest computation, so that the program grows until every heap was used. Other C
+    libraries (musl, Windows, macOS) have no such setting.
     """
     if not sys.platform.startswith("linux") or "MALLOC_ARENA_MAX" in os.environ:
         return

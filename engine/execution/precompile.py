@@ -53,16 +53,16 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     if not missing:
         return []
     plan = _Plan(signatures.needed_kernels(missing))
-    progress.stage("Compiling for this processor", len(plan.waiting))
-    progress.message("Compiling kernels for this processor; this happens once", PASSING)
+    progress.stage("Compiling for this CPU", len(plan.waiting))
+    progress.message("Compiling kernels for this CPU, once", PASSING)
     failures = _compile(plan, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
     for failure in failures:
         progress.message(failure, "warning")
     if not failures:
-        with suppress(OSError):  # a disk that is full: they are looked up again
+        with suppress(OSError):  # full disk: the next program checks the kernels again
             signatures.mark_compiled(missing)
-    if reason := kernels_package.cpu.caching.why_not_kept():
-        progress.message(f"What was compiled may have to be compiled again: {reason}", "warning")
+    if reason := kernels_package.cpu.caching.why_not_cached():
+        progress.message(f"Compiled kernels cannot be stored and may have to be compiled again: {reason}", "warning")
     return failures
 
 

@@ -62,11 +62,11 @@ def remembered_gpus() -> dict[str, Any] | None:
     return None if result is None or not _are_numbered(result) else result.model_dump()
 
 
-def remember_gpus(found: dict[str, Any]) -> None:
+def remember_gpus(probed: dict[str, Any]) -> None:
     """Store the output of the probe, if it has no errors."""
     state = _state()
     with suppress(ValidationError):
-        probe = _Probe.model_validate(found)
+        probe = _Probe.model_validate(probed)
         if state is not None and _are_numbered(probe):
             _PROBES.store({state: probe})
 

@@ -62,7 +62,7 @@ class RemoteWorkers(Protocol):
             No worker can come any more.
         """
 
-    def open(self, work: Workload, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
+    def open(self, workload: Workload, device: Device, progress: Progress, *, with_card: bool) -> AbstractContextManager[Computation]:
         """Open a workload on a worker until the block ends; see `proteoscope.engine.execution.workload.WorkloadType.open`.
 
         Raises

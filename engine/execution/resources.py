@@ -16,24 +16,24 @@ __all__ = ["Resources"]
 
 @dataclass(frozen=True)
 class Resources:
-    """Threads, cards, progress and clock of a run.
+    """Threads, GPUs, progress, clock, checkpoint and remote workers of a run.
 
     Attributes
     ----------
     threads
-        Of the processor.
+        Number of CPU threads.
     cards
-        GPUs; one that fails is struck from the list, and what comes after does without it.
+        GPUs. A failed one is removed from the list, so that later steps do not use it.
     with_processor
-        True if the processor computes beside them.
+        True if the CPU computes together with the GPUs.
     progress
-        Told of stages, and asked whether the user wants to stop.
+        Receives stages and messages, and reports cancellation.
     clock
-        Measures the five steps.
-    kept
-        What the run keeps so that it can be resumed; None of one that keeps nothing.
+        Measures the seconds of the stages.
+    checkpoint
+        Stored results of the run; None if it cannot be resumed.
     elsewhere
-        Workers in other processes, which compute in place of these cards and threads; None without.
+        Workers in other processes, which compute in place of these GPUs and threads; None if there are none.
     """
 
     threads: int = field(default_factory=available_threads)
@@ -41,10 +41,10 @@ class Resources:
     with_processor: bool = False
     progress: Progress = field(default_factory=Progress)
     clock: StageClock = field(default_factory=StageClock)
-    kept: RunCheckpoint | None = None
+    checkpoint: RunCheckpoint | None = None
     elsewhere: RemoteWorkers | None = None
 
-    def telling(self, progress: Progress) -> Resources:
+    def reporting_to(self, progress: Progress) -> Resources:
         """Return the resources with another progress, for background work."""
         return replace(self, progress=progress)
 

@@ -1,13 +1,15 @@
-"""Share the items of a work among devices: cards, and the processor with all its threads.
+"""Distribution of the items of a workload among workers: GPUs, and the CPU with all its threads.
 
-Each worker takes the next partition when it is done with the last: cards from the large end, the processor from the small end. How fast
-each is, is measured while it works, and corrects the split: a worker that finds nothing left gets a share of what another has still to do,
-in proportion to their speeds, and one that would only begin what faster ones end sooner, or is no help beside them, takes nothing. What a
-worker that fails leaves goes to the others.
+Each worker takes the next partition when it has finished the last: a GPU the largest, the CPU the smallest. The speed of each worker is
+measured during the round and corrects the distribution:
 
-Where all speeds are known, from earlier searches, the split is calculated before the work begins, as in CUDASW++ 3.0 (Liu, Wirawan and
-Schmidt 2013, BMC Bioinformatics 14:117, whose R is the share of the database that goes to the GPU). Where they are not, workers take ever
-smaller partitions. In later rounds of the same items everybody begins with what was its own in the last.
+- An idle worker receives a share of another's remaining items, in proportion to their speeds.
+- A worker takes no partition that the faster ones would finish sooner. The CPU takes none if it adds too little to the speed of the GPUs.
+- The other workers compute what a failed worker has not finished.
+
+If all speeds are known from earlier searches, the distribution is calculated before the round, as in CUDASW++ 3.0 (Liu, Wirawan and Schmidt
+2013, BMC Bioinformatics 14:117; R is the share of the database on the GPU). Otherwise workers take smaller and smaller partitions. In later
+rounds of the same items each worker starts with its items of the last round.
 """
 
 from __future__ import annotations
@@ -32,29 +34,29 @@ from proteoscope.kernels.partitions import Partition, equal_partitions, falling_
 
 __all__ = ["Account", "Costs", "Losses", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 
-_LOOK_SECONDS = 0.1  # between two looks at a cancel by a worker that waits
-_KEPT_OF_MEASURED = 0.8  # weight of earlier measurements in each new one
-_PIECES_UNDER_WAY = 2  # which a card throws away when it gives up a partition
-_FIRST_PARTS = 512  # the processor takes so small a part of a partition while nothing is known of its speed,
-_FIRST_SECONDS = 0.3  # and what it does in so short a time while nothing is known of the cards'
-_MINIMUM_SHARE = 0.05  # of the cards' speed: a slower processor takes more from the threads that feed them than it brings
+_CHECK_SECONDS = 0.1  # between the checks of an idle worker for cancellation
+_HISTORY_WEIGHT = 0.8  # weight of earlier measurements in each new one
+_DISCARDED_RESULTS = 2  # partial results under way that a GPU discards when it gives up a partition
+_FIRST_PARTS = 512  # the CPU takes this fraction of a partition while its speed is unknown,
+_FIRST_SECONDS = 0.3  # and items of this time while the speed of a GPU is unknown
+_MINIMUM_SHARE = 0.05  # of the GPUs' speed: a slower CPU costs the threads that feed them more than it adds
 _PARTS_OF_CARD = 4  # of a planned share, so that a wrong plan can be corrected
-_LAST_PARTS = 0.5, 0.25, 0.25  # of the last of many equal ones: who is first at the end waits for half of one
-_MAXIMUM_LETTERS = 300  # characters of an error message
-_MAXIMUM_LOSSES = 3  # of workers over the same items, which are then tried no more,
-_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and where workers end over other items too, so that it may be chance
-_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # with no row between, apart from one of each worker
-_PARTS_AFTER_LOSS = 8  # of what a lost worker was at, so that what it was lost over is found
+_LAST_PARTS = 0.5, 0.25, 0.25  # of the last of many equal partitions, to shorten the wait at the end
+_MAXIMUM_CHARACTERS = 300  # of an error message
+_MAXIMUM_LOSSES = 3  # of workers on the same items, which are then excluded,
+_MAXIMUM_LOSSES_AMONG_OTHERS = 6  # and if workers are lost on other items too, so that the cause may be external
+_MAXIMUM_LOSSES_IN_A_ROW = 2 * _MAXIMUM_LOSSES_AMONG_OTHERS  # without a row between them, in addition to one of each worker
+_PARTS_AFTER_LOSS = 8  # of the rest of a lost worker's partition, to find the items that cause the loss
 _MAXIMUM_WORKERS = 4096
 
 
 class Costs:
-    """Sums of what items cost, so that any run of them is a difference.
+    """Cumulative costs of items, for the cost of any run of items.
 
     Parameters
     ----------
-    costs : (n,)
-        Of each item, not negative.
+    costs : ndarray, shape (n,)
+        Cost of each item, not negative.
     """
 
     def __init__(self, costs: NDArray[np.number]) -> None:
@@ -65,7 +67,7 @@ class Costs:
         return len(self.each)
 
     def before(self, item: int) -> float:
-        """Cost of all items before this one."""
+        """Return the cost of all items before this one."""
         return float(self._before[item])
 
     def part(self, first: int, last: int) -> Partition:
@@ -73,7 +75,7 @@ class Costs:
         return Partition(first, last, self.before(last) - self.before(first))
 
     def at(self, part: Partition, share: float) -> int:
-        """Return the item of a partition before which about this share of its cost lies."""
+        """Return the item that divides a partition so that about this share of its cost precedes it."""
         mark = self.before(part.first) + share * part.cost
         return min(part.last, max(part.first, int(np.searchsorted(self._before, mark, side="left"))))
 
@@ -85,7 +87,7 @@ class Account:
         self.cost = self.seconds = self.warm_cost = self.warm_seconds = 0.0
 
     def add(self, cost: float, seconds: float, *, is_warm: bool) -> None:
-        """Count a part."""
+        """Add the cost and seconds of a result."""
         self.cost += cost
         self.seconds += seconds
         if is_warm:
@@ -94,7 +96,7 @@ class Account:
 
     @property
     def speed(self) -> float | None:
-        """Cost in a second; None where nothing was done."""
+        """Cost per second, or None without results."""
         if self.warm_cost > 0:
             return self.warm_cost / max(self.warm_seconds, 1e-9)
         return self.cost / max(self.seconds, 1e-9) if self.cost > 0 else None
@@ -109,10 +111,10 @@ class Worker:
     name
         Display name: "cuda:0", "cpu".
     search
-        Computes a partition; yields results a few times a second; raises DeviceError if the device fails. It may be closed after any
-        result; the rest is computed by another.
+        Computes a partition; yields results several times a second; raises DeviceError if the device fails. It may be closed after any
+        result; another worker then computes the rest.
     account
-        What it has done.
+        Cost and seconds of its results.
     is_processor
         True if it takes parts of the smallest partitions; others take the largest whole ones.
     speed
@@ -133,11 +135,11 @@ class Losses:
     Attributes
     ----------
     items
-        That they were at, ``(first, last)`` of each.
+        Items that each lost worker was computing, as ``(first, last)``.
     in_a_row
-        How many since rows came last.
+        Number of lost workers since the last rows.
     n_workers
-        The most that it had at a time when it, or a part of it, began.
+        Maximum number of workers at the start of the round, or of its continuations.
     """
 
     items: list[tuple[int, int]] = field(default_factory=list)
@@ -150,31 +152,31 @@ class _Pace:
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
-        self.own: list[Partition] = []
+        self.assigned: list[Partition] = []
         self.part: Partition | None = None
         self.done = 0
         self.did: list[tuple[int, int]] = []
         self.is_idle = self.has_failed = False
-        self._cost = self._seconds = self._pieces = 0.0
+        self._cost = self._seconds = self._results = 0.0
 
     @property
     def speed(self) -> float | None:
-        """Cost per second; None while nothing is known."""
+        """Cost per second, or None while it is unknown."""
         return self._cost / self._seconds if self._cost > 0.0 and self._seconds > 0.0 else self.worker.speed
 
     @property
-    def piece_seconds(self) -> float:
+    def result_seconds(self) -> float:
         """Seconds between results; 0 if unknown."""
-        return self._seconds / self._pieces if self._pieces else 0.0
+        return self._seconds / self._results if self._results else 0.0
 
     def advanced(self, end: int, cost: float, seconds: float) -> None:
         """Record a result up to `end`. A GPU's first is excluded, since it includes one-time work such as compiling."""
         is_warm = self.worker.is_processor or self.worker.account.cost > 0.0
         self.done = end
         if is_warm:
-            self._cost = self._cost * _KEPT_OF_MEASURED + cost
-            self._seconds = self._seconds * _KEPT_OF_MEASURED + seconds
-            self._pieces = self._pieces * _KEPT_OF_MEASURED + 1.0
+            self._cost = self._cost * _HISTORY_WEIGHT + cost
+            self._seconds = self._seconds * _HISTORY_WEIGHT + seconds
+            self._results = self._results * _HISTORY_WEIGHT + 1.0
         self.worker.account.add(cost, seconds, is_warm=is_warm)
 
 
@@ -237,7 +239,7 @@ class Scheduler:
         has_homes = parts is None and homes and set(homes) <= {worker.name for worker in workers}
         if has_homes and homes:
             for pace in self._paces:
-                pace.own = [costs.part(*one) for one in homes.get(pace.worker.name, [])]
+                pace.assigned = [costs.part(*items) for items in homes.get(pace.worker.name, [])]
         self._waiting = [] if has_homes else planned(workers, costs, parts_of_worker) if parts is None else list(parts)
         self.homes: dict[str, list[tuple[int, int]]] = {}
 
@@ -246,50 +248,52 @@ class Scheduler:
 
         Returns
         -------
-        What no worker could do, because all failed; the user was told of each.
+        list of Partition
+            Items that are not computed because all workers failed. Each failure was reported.
 
         Raises
         ------
         Cancelled
             The user cancelled.
         WorkersError
-            Some items ended three workers; all others are done. Whatever else a worker raises is raised again when all have stopped.
+            Several workers were lost on the same items, or many in a row. Any other exception of a worker is raised again when all have
+            stopped.
         """
         if len(self._paces) == 1 and self._arrivals is None:
             self._serve(0)
         elif self._paces:
-            # Each card begins with one of the largest, however late its thread begins.
+            # Each GPU starts with one of the largest partitions, even if its thread starts late.
             for pace in self._paces:
-                if self._waiting and not pace.own and not pace.worker.is_processor:
-                    pace.own.append(self._waiting.pop(0))
+                if self._waiting and not pace.assigned and not pace.worker.is_processor:
+                    pace.assigned.append(self._waiting.pop(0))
             most = len(self._paces) if self._arrivals is None else _MAXIMUM_WORKERS
-            own = ThreadPoolExecutor(most, thread_name_prefix="proteoscope-worker") if self._pool is None else nullcontext(self._pool)
-            with own as pool:
+            threads = ThreadPoolExecutor(most, thread_name_prefix="proteoscope-worker") if self._pool is None else nullcontext(self._pool)
+            with threads as pool:
                 serving = [pool.submit(self._serve, number) for number in range(len(self._paces))]
                 self._welcome(pool, serving)
                 wait(serving)
                 for finished in serving:
                     finished.result()
-        left = [*self._waiting, *(part for pace in self._paces for part in pace.own)]
+        left = [*self._waiting, *(part for pace in self._paces for part in pace.assigned)]
         if self._deadly:
             raise WorkersError(self._complaint(are_others_done=not left))
         self.homes = {pace.worker.name: _joined(pace.did) for pace in self._paces}
         return sorted(left, key=lambda part: -part.cost)
 
     def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
-        """Let workers that come take part, as long as others work."""
+        """Add arriving workers as long as others work."""
         while self._arrivals is not None and not self._is_broken:
-            working = [one for one in serving if not one.done()]
+            working = [served for served in serving if not served.done()]
             if not working:
                 return
-            wait(working, _LOOK_SECONDS, FIRST_COMPLETED)
+            wait(working, _CHECK_SECONDS, FIRST_COMPLETED)
             for worker in self._arrivals():
                 with self._changed:
                     self._paces.append(_Pace(worker))
                 serving.append(pool.submit(self._serve, len(self._paces) - 1))
 
     def _serve(self, number: int) -> None:
-        """Let one worker work until nothing is left to do."""
+        """Run a worker until all items are computed."""
         pace = self._paces[number]
         try:
             while (part := self._next(pace)) is not None:
@@ -299,29 +303,27 @@ class Scheduler:
                 pace.has_failed = True
                 rest = [] if pace.part is None else [self._rest(pace)]
                 if isinstance(error, WorkerLostError):
-                    if any(one.last > one.first for one in rest):
+                    if any(part.last > part.first for part in rest):
                         self._count_loss()
                     if not isinstance(error, WorkerLostBeforeError):
-                        rest = [part for one in rest for part in self._after_loss(one)]
-                self._leave(pace, rest, gives_own=True)
-            self._progress.message(f"{one_line(error)}; what it had not finished is repeated elsewhere")
+                        rest = [smaller for part in rest for smaller in self._after_loss(part)]
+                self._leave(pace, rest, gives_assigned=True)
+            self._progress.message(f"{one_line(error)}; its unfinished items are repeated elsewhere")
         except BaseException:
             self._is_broken = True
             raise
 
     def _count_loss(self) -> None:
-        """End a work over which one worker after the other is lost, wherever in it they are, or before they have begun."""
+        """Count a lost worker, and end the round if too many are lost in a row, on any items or before they started."""
         self.losses.in_a_row += 1
         if self.losses.in_a_row > self.losses.n_workers + _MAXIMUM_LOSSES_IN_A_ROW:
             self._is_broken = True
-            raise WorkersError(
-                f"{self.losses.in_a_row} workers ended one after the other, and none computed anything; look at their memory"
-            )
+            raise WorkersError(f"{self.losses.in_a_row} workers were lost in a row without a result. Check their memory")
 
     def _after_loss(self, rest: Partition) -> list[Partition]:
-        """Return smaller partitions of what a lost worker was computing; what three were lost over is set aside.
+        """Return the unfinished items of a lost worker in smaller partitions; items on which three workers were lost are set aside.
 
-        If workers are lost over other items as well, the cause may be external: then as many more may be lost over the same.
+        If workers are lost on other items as well, the cause may be external; then six may be lost on the same items.
         """
         if rest.last <= rest.first:
             return []
@@ -334,29 +336,29 @@ class Scheduler:
         return _shares(self._costs, rest, [1.0] * _PARTS_AFTER_LOSS)
 
     def _complaint(self, *, are_others_done: bool) -> str:
-        items = ", ".join(f"{part.first} to {part.last - 1}" for part, _ in sorted(self._deadly, key=lambda one: one[0].first))
+        items = ", ".join(f"{part.first} to {part.last - 1}" for part, _ in sorted(self._deadly, key=lambda entry: entry[0].first))
         n = min(n_losses for _, n_losses in self._deadly)
-        others = "all others are done" if are_others_done else "others are not done, since no worker is left"
-        return f"{n} workers ended over the items {items} of the work; {others}. Look at the memory of the workers."
+        others = "all others are computed" if are_others_done else "others are not computed, since no worker is left"
+        return f"{n} workers were lost on items {items}; {others}. Check the memory of the workers."
 
     def _next(self, pace: _Pace) -> Partition | None:
-        """Return the next partition for a worker, waiting for others that may fail or give a share away; None if all is done."""
+        """Return the next partition for a worker, or None if all is done; wait while others may fail or give away a share."""
         with self._changed:
             while not self._is_broken:
                 self._progress.check()
-                if pace.own or (self._waiting and self._is_in_time(pace)):
-                    pace.part = pace.own.pop() if pace.own else self._taken(pace)
+                if pace.assigned or (self._waiting and self._is_in_time(pace)):
+                    pace.part = pace.assigned.pop() if pace.assigned else self._taken(pace)
                     pace.done, pace.is_idle = pace.part.first, False
                     return pace.part
-                if not self._waiting and all(other.part is None and not other.own for other in self._paces):
+                if not self._waiting and all(other.part is None and not other.assigned for other in self._paces):
                     break
                 pace.is_idle = True
-                self._changed.wait(_LOOK_SECONDS)
+                self._changed.wait(_CHECK_SECONDS)
             pace.is_idle = False
         return None
 
     def _taken(self, pace: _Pace) -> Partition:
-        """Return the largest partition for a GPU; for the slow CPU half of its fair share, from the smallest."""
+        """Take the largest partition for a GPU; for the slower CPU, half of its fair share from the smallest."""
         if not pace.worker.is_processor or len(self._paces) == 1:
             return self._waiting.pop(0)
         smallest, speed = self._waiting.pop(), pace.speed
@@ -367,7 +369,7 @@ class Scheduler:
             most = speed * _FIRST_SECONDS
         else:
             rest = smallest.cost + sum(part.cost for part in self._waiting)
-            most = speed * max(pace.piece_seconds, rest / (speed + sum(other for other in others if other)) / 2)
+            most = speed * max(pace.result_seconds, rest / (speed + sum(other for other in others if other)) / 2)
         cut = max(smallest.first + 1, self._costs.at(smallest, min(1.0, most / max(smallest.cost, 1e-9))))
         self._give_back([self._costs.part(cut, smallest.last)])
         return self._costs.part(smallest.first, cut)
@@ -387,7 +389,7 @@ class Scheduler:
                         pace.advanced(chunk.end, cost, now - began)
                         began = now
                         shares = self._shares_to_give(pace)
-                        if shares:  # rows arrive in parts: those of a cancelled part are not written
+                        if shares:  # the rest is given back; rows are taken with each result, so none is lost
                             self._leave(pace, shares)
                 beyond = min(chunk.beyond, self._costs.before(part.last) - self._costs.before(chunk.end))
                 self._advance(max(0.0, cost + beyond - reported))
@@ -400,7 +402,7 @@ class Scheduler:
                 self._leave(pace, [])
 
     def _is_in_time(self, pace: _Pace) -> bool:
-        """Return True if a worker would finish a result before the faster ones have done all that waits."""
+        """Return True if a worker would finish a result before the faster ones have finished everything."""
         speed = pace.speed
         if speed is None:
             return True
@@ -410,37 +412,37 @@ class Scheduler:
         if pace.worker.is_processor and speed < _MINIMUM_SHARE * sum(other.speed or 0.0 for other in faster):
             return False
         part = self._waiting[-1 if pace.worker.is_processor else 0]
-        seconds = min(part.cost / speed, pace.piece_seconds)
-        cost = sum(one.cost for one in self._waiting) + sum(self._left(other) for other in faster)
+        seconds = min(part.cost / speed, pace.result_seconds)
+        cost = sum(waiting.cost for waiting in self._waiting) + sum(self._left(other) for other in faster)
         return seconds < cost / sum(other.speed or 0.0 for other in faster)
 
     def _shares_to_give(self, pace: _Pace) -> list[Partition]:
-        """Return the remaining work of a worker divided among it and idle ones, or nothing if that is not faster."""
+        """Divide the remaining items of a worker among it and idle ones; return nothing if that is not faster."""
         speed, rest = pace.speed, self._left(pace)
         idle = [other for other in self._paces if other.is_idle]
         if self._waiting or not idle or speed is None or rest == 0.0 or pace.part is None:
             return []
         # A GPU without measurements is assumed to be as fast; a CPU is not.
         speeds = [speed, *(other.speed or (0.0 if other.worker.is_processor else speed) for other in idle)]
-        if rest / speed - rest / sum(speeds) <= _PIECES_UNDER_WAY * pace.piece_seconds:
+        if rest / speed - rest / sum(speeds) <= _DISCARDED_RESULTS * pace.result_seconds:
             return []
         return _shares(self._costs, self._rest(pace), speeds)
 
     def _left(self, pace: _Pace) -> float:
-        """Cost of what a worker has still to do."""
-        own = sum(part.cost for part in pace.own)
-        return own if pace.part is None else own + self._rest(pace).cost
+        """Return the remaining cost of a worker."""
+        assigned = sum(part.cost for part in pace.assigned)
+        return assigned if pace.part is None else assigned + self._rest(pace).cost
 
     def _rest(self, pace: _Pace) -> Partition:
-        """Return what a worker has not done of its partition."""
+        """Return the items of its partition that a worker has not computed."""
         assert pace.part is not None
         return self._costs.part(pace.done, pace.part.last)
 
-    def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_own: bool = False) -> None:
-        """Finish a worker's partition except for what is left, optionally giving away its other items if others are idle."""
+    def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
+        """End a worker's partition and give back what is left, with its other assigned partitions if anything is left or if requested."""
         pace.part = None
-        given = pace.own if gives_own or left else []
-        pace.own = [] if given else pace.own
+        given = pace.assigned if gives_assigned or left else []
+        pace.assigned = [] if given else pace.assigned
         self._give_back([*left, *given])
 
     def _give_back(self, parts: Sequence[Partition]) -> None:
@@ -451,8 +453,9 @@ class Scheduler:
 def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -> list[Partition]:
     """Return the items partitioned for workers, largest partition first.
 
-    In proportion to known speeds, the last items for GPUs, the first for the CPU; else in decreasing partitions, or in `parts_of_worker`
-    equal ones per worker, the last of which are split if numerous.
+    If all speeds are known, shares are in proportion to them, with the last items for GPUs and the first for the CPU. Otherwise partitions
+    decrease in size; with `parts_of_worker` each worker has this number of equal partitions, and if that is large, the last ones are
+    divided.
     """
     if len(costs) == 0:
         return []
@@ -466,7 +469,7 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
         if parts_of_worker:
             return equal_partitions(costs.each, len(workers), per_worker=parts_of_worker)
         return falling_partitions(costs.each, len(workers))
-    # The CPU's share is one partition, which it computes in parts; the rest of it goes to the GPUs.
+    # The CPU's share is one partition, which it computes in parts; what it does not reach goes to the GPUs.
     parts: list[Partition] = []
     for worker, share in zip(workers, _shares(costs, whole, [float(speed or 0.0) for speed in speeds], keep_empty=True), strict=True):
         parts += [share] if worker.is_processor else _shares(costs, share, [1.0] * (parts_of_worker or _PARTS_OF_CARD))
@@ -504,4 +507,4 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 def one_line(error: Exception) -> str:
     """Return an error as one readable line."""
     text = " ".join(str(error).split())
-    return text if len(text) <= _MAXIMUM_LETTERS else f"{text[:_MAXIMUM_LETTERS]}..."
+    return text if len(text) <= _MAXIMUM_CHARACTERS else f"{text[:_MAXIMUM_CHARACTERS]}..."

@@ -1,4 +1,4 @@
-"""Measured speeds of devices in earlier searches, in cost per second of each kind of work."""
+"""Measured speeds of devices in earlier searches, in cost per second of each workload type."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SPEEDS: Facts[float] = Facts("speeds", Annotated[float, Field(gt=0, allow_inf_n
 
 
 def measured_speed(kind: str, device: str, threads: int) -> float | None:
-    """Return the speed of a device at a kind of work, or None if it has done none.
+    """Return the speed of a device for a workload type, or None if it has done none.
 
     Parameters
     ----------
@@ -31,13 +31,13 @@ def measured_speed(kind: str, device: str, threads: int) -> float | None:
 
 
 def speeds_by_kind(device: str, threads: int) -> dict[str, float]:
-    """Return the speeds of a device, by kind of work."""
+    """Return the speeds of a device, by workload type."""
     parts = {key.partition(": ")[::2]: speed for key, speed in _SPEEDS.all().items()}
     return {kind: speed for (kind, title), speed in parts.items() if title == _title(device, threads)}
 
 
 def store_speeds(kind: str, speeds: Mapping[str, float], threads: int) -> None:
-    """Store the speeds of devices, by name, at a kind of work."""
+    """Store the speeds of devices, by name, for a workload type."""
     _SPEEDS.store({f"{kind}: {_title(device, threads)}": speed for device, speed in speeds.items()})
 
 

@@ -1,6 +1,6 @@
-"""Run partitions on the threads of this machine. The kernels release the interpreter's lock, so threads are workers in full.
+"""Running partitions on the threads of this machine. The kernels release the interpreter's lock, so that threads run in parallel.
 
-A cancel is heard between two partitions; kernels that may take long for a single item read a flag besides.
+A cancel takes effect between two partitions; kernels that may take long for a single item also read a stop flag.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from proteoscope.kernels.device import StopFlag
 
 __all__ = ["available_threads", "run_on_threads"]
 
-_LOOK_SECONDS = 0.1  # between two looks at a cancel
+_CHECK_SECONDS = 0.1  # between two checks for cancellation
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def available_threads() -> int:
-    """Processors that this process may use."""
+    """Return the number of CPUs that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -35,10 +35,22 @@ def run_on_threads(
     steps: Callable[[Item], int] = lambda item: 1,
     stop: StopFlag | None = None,
 ) -> list[Result]:
-    """Call `work` on each item, on `threads` threads, in the order given; return the results in that order.
+    """Call a function on each item, on several threads, and return the results in the order of the items.
 
-    `progress` advances by `steps(item)` after each. A cancel or an error stops the items that have not begun and waits for those that have;
-    it sets `stop`, for work that reads it to leave off. Without that flag, one thread is the caller's own.
+    A cancel or an error drops the items that have not started, sets `stop`, and waits for the running ones.
+
+    Parameters
+    ----------
+    work : callable
+        Called with an item.
+    items : sequence
+    threads : int
+        Maximum number of threads. With one thread and no `stop`, the calling thread is used.
+    progress : Progress
+        Advances by `steps(item)` after each item.
+    steps : callable
+    stop : ndarray, optional
+        Flag that running calls read to end early.
     """
     if (threads <= 1 or len(items) <= 1) and stop is None:
         results = []
@@ -53,7 +65,7 @@ def run_on_threads(
         pending = set(futures)
         try:
             while pending:
-                done, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                done, pending = wait(pending, timeout=_CHECK_SECONDS, return_when=FIRST_COMPLETED)
                 progress.check()
                 for future in done:
                     future.result()

@@ -6,7 +6,7 @@ resulting rows. An opened workload stays on its device between the rounds of an 
 
 ::
 
-    session.run(centroids)                   a round of k-means: the state goes once to each device, items stick to devices
+    session.run(centroids)       a round of k-means: each device receives the state once and computes the items of its last round
     session.run("phase 1"), filter, session.run("phase 2", items=passed)
 """
 
@@ -35,21 +35,21 @@ __all__ = [
 ]
 
 Columns: TypeAlias = Mapping[str, Any]
-"""Arrays, and numbers, by name. An array may be a memory map of a file."""
+"""Arrays and numbers by name. An array may be a memory map of a file."""
 
 Rows: TypeAlias = Mapping[str, NDArray]
 """Columns of results; all refer to the same items."""
 
 
 class Workload(NamedTuple):
-    """A workload. Plain data that can be sent to another process.
+    """A workload, as plain data that can be sent to another process.
 
     Attributes
     ----------
     kind
         Name in `proteoscope.engine.execution.kinds.KINDS`.
     settings
-        Texts and numbers.
+        Strings and numbers.
     sources
         Input such as a database or queries; large columns from files are memory-mapped.
     """
@@ -60,9 +60,16 @@ class Workload(NamedTuple):
 
 
 class PartialResult(NamedTuple):
-    """Results of a device since the last: the items up to `end`, and their rows.
+    """Results of a device since its last partial result.
 
-    Without rows it only shows that work continues. `beyond` is the cost done of the items from `end`, for progress.
+    Attributes
+    ----------
+    end : int
+        Item up to which the partition is computed.
+    rows : mapping of str to ndarray or None
+        Rows of the items from the last end up to this one. None if only progress is reported.
+    beyond : float
+        Cost already computed of the items from `end`.
     """
 
     end: int
@@ -71,16 +78,21 @@ class PartialResult(NamedTuple):
 
 
 class Computation(Protocol):
-    """A work on a device."""
+    """A workload opened on a device."""
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin a round with a state and these items (all when None). Called once before the first part of the round."""
+        """Begin a round with a state and some items (all when None); called once, before the first partition of the round."""
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Compute the items `first:last` of the round.
 
-        Yields a piece every tenth of a second or two; ends never fall, and rows are those between the last end and this. It may be closed
-        after any piece: what is behind that is done by another. Rows depend on their items, the work and the state alone.
+        The caller may close the generator after any partial result; another device then computes the items from its end. Rows depend only
+        on their items, the workload and the state.
+
+        Yields
+        ------
+        PartialResult
+            Results, every 0.1 to 0.2 seconds; their ends never decrease.
 
         Raises
         ------
@@ -97,26 +109,26 @@ class WorkloadType(Protocol):
 
     parts_of_worker: int
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Return the relative cost of each item, (items,), in operations."""
 
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> AbstractContextManager[Computation]:
         """Open the workload on a device during the block.
 
-        `is_shared` is True if others may take over what is left, so that results must come a few times a second. A single device may do all
-        at once if it reports that it continues.
+        `is_shared` is True if other devices may take over the remaining items, so that results must come several times a second. A single
+        device may compute everything in one step if it reports progress.
 
         Raises
         ------
         DeviceError
-            The device failed, or cannot do this.
+            The device failed, or cannot compute this workload.
         """
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return the rows of `n` items without results."""
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Put the rows of the items `first:end` where they belong. Each item comes once, in no order."""
+        """Copy the rows of the items `first:end` into `into`. Each item comes once, in any order."""
 
 
 class CardShape(NamedTuple):
@@ -128,21 +140,21 @@ class CardShape(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """A made-up work with the states of its rounds, by which the speed of a device is measured."""
+    """A synthetic workload with the states of its rounds, to measure the speed of a device."""
 
-    work: Workload
+    workload: Workload
     states: list[Any]
 
 
 @runtime_checkable
 class PredictableWorkloadType(WorkloadType, Protocol):
-    """A kind whose seconds can be predicted, once they were measured on samples of it."""
+    """A workload type whose run time can be predicted from measurements on samples."""
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about `size` times what keeps a fast card busy for some hundredths of a second."""
+        """Return a synthetic workload, at size 1 of some hundredths of a second on a fast GPU."""
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """Operations of a round, in a unit of the kind's own, as the launcher's analysis counts them: of a card, or of the processor."""
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
+        """Count the operations of a round on a GPU, or on the CPU when None, in the unit of the workload type."""
 
 
 def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:

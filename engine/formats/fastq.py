@@ -226,7 +226,7 @@ def _error(path: Path, data: bytes, issue: int, place: int, line: int, begun: by
             return InputError(path, f"a record begins with {shown}, not with @", place=where, remedy="Is a line missing before it?")
         case kernels.cpu.fastq_text.NO_NAME:
             return InputError(path, "the record has no name", place=where, remedy="Put a name right after the @")
-        case kernels.cpu.fastq_text.BAD_LETTER:
+        case kernels.cpu.fastq_text.BAD_SYMBOL:
             remedy = "Bases are A to Z, in capitals or not; check for a missing line with +"
             if begun.startswith(_SAM_HEADERS):
                 reason, remedy = "is SAM, not FASTQ: it begins with a header line", "Convert it with samtools fastq"

@@ -76,7 +76,7 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
     progress = resources.progress
     limit = LimitedProgress(progress, None if level == "full" else _SHARE * seconds_of_run)
     # A trial run is not stored to resume the run, and its seconds count for the advice.
-    quiet = replace(resources, progress=limit, kept=None, clock=StageClock())
+    quiet = replace(resources, progress=limit, checkpoint=None, clock=StageClock())
     is_complete = True
 
     def found_by(probe: Callable[[LowYieldRun, Resources, LimitedProgress], str]) -> str:
@@ -156,14 +156,14 @@ def _read_again(
     quiet = LimitedProgress(progress)
     quiet.stage("Reading the files of the run")
     digests: dict[str, list[str]] = {"spectra": [], "database": [], "contaminants": []}
-    for one in project.inputs(run_id):
-        if file_digest(one.path, quiet) != one.sha256:
-            raise InputError(one.path, f"has changed since {run_id}", remedy="Restore it, or search again")
-        digests.setdefault(one.kind, []).append(one.sha256)
+    for source in project.inputs(run_id):
+        if file_digest(source.path, quiet) != source.sha256:
+            raise InputError(source.path, f"has changed since {run_id}", remedy="Restore it, or search again")
+        digests.setdefault(source.kind, []).append(source.sha256)
     threads = request.threads or available_threads()
     resources = Resources(threads, progress=quiet)
     files = {kind: request.files(kind) for kind in ("spectra", "database")}
-    contaminants = [Path(one) for one in parameters.contaminants]
+    contaminants = [Path(contaminant) for contaminant in parameters.contaminants]
     indexes = open_search_indexes(files["database"], contaminants, digests, folder, parameters, resources)
     spectra = read_spectra(
         files["spectra"],

@@ -107,7 +107,7 @@ def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationPa
         run.progress.message("Known modifications are not searched: a peptide may carry none (maximum_modifications=0)", "warning")
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     indexes = open_search_indexes(run.paths("database"), run.paths("contaminants"), digests, folder, parameters, resources)
-    return resources.telling(run.progress), indexes
+    return resources.reporting_to(run.progress), indexes
 
 
 def _records(run: SearchRun[Spectra], plans: list[PassPlan], errors: PrecursorErrors) -> tuple[PassRecord, ...]:

@@ -194,7 +194,7 @@ class _Reader:
 
     def _take_item(self, item: Any, spectrum: dict[str, Any], fault: UnreadableValueError | None) -> None:
         references = [part.get("peptideEvidence_ref", part.get("PeptideEvidence_Ref", "")) for part in item.iter("{*}PeptideEvidenceRef")]
-        peptide_id = item.get("peptide_ref", "") or next((self.peptide_of_evidence.get(one, "") for one in references), "")
+        peptide_id = item.get("peptide_ref", "") or next((self.peptide_of_evidence.get(reference, "") for reference in references), "")
         if peptide_id not in self.peptides:
             reason = "it refers to a peptide that the file does not describe"
             self.found.leave(reason, place=self.n, value=shortened(peptide_id, 60), **spectrum)

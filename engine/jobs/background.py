@@ -1,7 +1,7 @@
 """Background work in a thread next to the step shown to the user.
 
 Reading spectra and building the peptide index are independent, as are scoring and storing the spectra. The user still sees one step after
-the other: reports and errors of background work appear when the step in front is done.
+the other: the reports and errors of background work appear when the shown step is done.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from proteoscope.engine.jobs.progress import Progress
 
 __all__ = ["Background"]
 
-_LOOK_SECONDS = 0.05  # between two looks at a cancel by who waits
+_CHECK_SECONDS = 0.05  # between two checks for cancellation while waiting
 
 Result = TypeVar("Result")
 
@@ -29,7 +29,7 @@ class Background:
 
     def __init__(self, progress: Progress, threads: int) -> None:
         self._progress, self._is_deferred = progress, threads <= 1
-        self._pool = ThreadPoolExecutor(thread_name_prefix="proteoscope-behind")
+        self._pool = ThreadPoolExecutor(thread_name_prefix="proteoscope-background")
         self._hidden: list[_HiddenProgress] = []
 
     def begin(self, work: Callable[[Progress], Result]) -> Callable[[], Result]:
@@ -48,7 +48,7 @@ class Background:
 
         def outcome() -> Result:
             hidden.show()
-            while not wait([future], timeout=_LOOK_SECONDS).done:
+            while not wait([future], timeout=_CHECK_SECONDS).done:
                 self._progress.check()
             return future.result()
 
@@ -70,7 +70,7 @@ class _HiddenProgress(Progress):
     def __init__(self, progress: Progress) -> None:
         super().__init__()
         self._shown_on, self._is_shown, self._turn = progress, False, threading.Lock()
-        self._kept: list[Callable[[Progress], None]] = []
+        self._reports: list[Callable[[Progress], None]] = []
 
     @property
     def is_cancelled(self) -> bool:
@@ -86,27 +86,27 @@ class _HiddenProgress(Progress):
         """Show all stored reports on the other progress, and later ones immediately."""
         with self._turn:
             self._is_shown = True
-            for tell in self._kept:
-                tell(self._shown_on)
-            self._kept.clear()
+            for report in self._reports:
+                report(self._shown_on)
+            self._reports.clear()
 
-    def _tell(self, tell: Callable[[Progress], None]) -> None:
+    def _report(self, report: Callable[[Progress], None]) -> None:
         with self._turn:
             if self._is_shown:
-                tell(self._shown_on)
+                report(self._shown_on)
             else:
-                self._kept.append(tell)
+                self._reports.append(report)
 
     def stage(self, title: str, total: int = 0) -> None:
         """See `Progress.stage`."""
         self.check()
-        self._tell(lambda progress: progress.stage(title, total))
+        self._report(lambda progress: progress.stage(title, total))
 
     def advance(self, n: int = 1) -> None:
         """See `Progress.advance`."""
         self.check()
-        self._tell(lambda progress: progress.advance(n))
+        self._report(lambda progress: progress.advance(n))
 
     def message(self, text: str, level: str = "info") -> None:
         """See `Progress.message`."""
-        self._tell(lambda progress: progress.message(text, level))
+        self._report(lambda progress: progress.message(text, level))

@@ -43,8 +43,8 @@ class ProgressEvent:
 class Progress:
     """Progress reports and cancellation of an engine function.
 
-    `stage` and `advance` raise `Cancelled` after `cancel`. Handlers run in the reporting thread and get at most one event per stage in
-    `interval` seconds, besides the first and last, and every message.
+    `stage` and `advance` raise `Cancelled` after `cancel`. Handlers run in the reporting thread. They receive the first and the
+    last event of a stage, at most one event per `interval` seconds between them, and every message.
     """
 
     def __init__(self, *handlers: Callable[[ProgressEvent], None], interval: float = 0.08) -> None:

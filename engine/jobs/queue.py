@@ -161,7 +161,7 @@ class JobQueue:
             self._n_added += 1
             job = Job(self._n_added, title, work, self._report, lane)
             # Announced before the worker can see it, so that its start is never announced first.
-            self._tell(JobEvent("added", job))
+            self._emit(JobEvent("added", job))
             self._waiting[lane].append(job)
             self._changed.notify_all()
         return job
@@ -225,7 +225,7 @@ class JobQueue:
                 job = self._running[lane] = waiting.popleft()
                 job.started = time.monotonic()
                 job.state = "running"
-            self._tell(JobEvent("started", job))
+            self._emit(JobEvent("started", job))
             state = self._do(job)
             with self._changed:
                 # Set to idle before the announcement, so that handlers read the right state.
@@ -254,13 +254,13 @@ class JobQueue:
         job.finished = time.monotonic()
         job._work = None
         job.state = state
-        self._tell(JobEvent("finished", job))
+        self._emit(JobEvent("finished", job))
 
     def _report(self, job: Job, event: ProgressEvent) -> None:
         job.progress = event
-        self._tell(JobEvent("message" if event.message else "progress", job, event))
+        self._emit(JobEvent("message" if event.message else "progress", job, event))
 
-    def _tell(self, event: JobEvent) -> None:
+    def _emit(self, event: JobEvent) -> None:
         for handler in self._handlers:
             try:
                 handler(event)

@@ -97,7 +97,7 @@ def shuffled_references(
     of = peptides.peptide[rows]
     rows = rows[(of >= 0) & (length[np.maximum(of, 0)] >= _SHORTEST) & (library.charge[rows] > 0)] if len(length) else rows[:0]
     numbers: dict[str, int] = {}
-    sequence = np.array([numbers.setdefault(one, len(numbers)) for one in listed.sequences] or [0], np.int64)
+    sequence = np.array([numbers.setdefault(sequence, len(numbers)) for sequence in listed.sequences] or [0], np.int64)
     for first in range(0, len(rows), _ENTRIES_AT_ONCE):
         some = rows[first : first + _ENTRIES_AT_ONCE]
         form, own = np.unique(peptides.peptide[some], return_inverse=True)

@@ -22,6 +22,6 @@ def export_library_tables(project: Project, request: ExportRequest, progress: Pr
     out = request.target / f"{MATCHES.name}.tsv"
     result = read_stored(project, request.run_id, MATCHES, MATCHES.saved)
     write_separated(out, result, MATCHES.saved_columns, progress, ROUNDED, spreadsheet_safe=request.spreadsheet_safe)
-    run = next(one for one in project.runs() if one.id == request.run_id)
+    run = next(run for run in project.runs() if run.id == request.run_id)
     report_rated(progress, out, result["q_value"], float(run.parameters["fdr"]))
     return [*written, out]

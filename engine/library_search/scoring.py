@@ -121,22 +121,22 @@ class SpectraAgainstReferences:
         }
         return Sample(Workload(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Return the number of references compared with each query."""
-        return search_costs(Pools(**work.sources["pools"]))
+        return search_costs(Pools(**workload.sources["pools"]))
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
         """See `PredictableWorkloadType`: peaks of the references of all pairs."""
-        references = work.sources["references"]
+        references = workload.sources["references"]
         each = len(references["mz"]) / max(1, len(references["mass"]))
-        return float(self.costs(work, state).sum()) * each * (2.0 if work.settings["is_shifted"] else 1.0)
+        return float(self.costs(workload, state).sum()) * each * (2.0 if workload.settings["is_shifted"] else 1.0)
 
     @contextmanager
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the references on the device."""
-        yield _Computation(work, device)
+        yield _Computation(workload, device)
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
         return {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
@@ -148,11 +148,11 @@ class SpectraAgainstReferences:
 class _Computation:
     """References on a device."""
 
-    def __init__(self, work: Workload, device: Device) -> None:
-        queries, references = dict(work.sources["queries"]), dict(work.sources["references"])
+    def __init__(self, workload: Workload, device: Device) -> None:
+        queries, references = dict(workload.sources["queries"]), dict(workload.sources["references"])
         self._mass, mass = queries.pop("mass"), references.pop("mass")
         self._queries = PeakLists(**queries)
-        self._pools, self._matching = Pools(**work.sources["pools"]), Matching(**work.settings)
+        self._pools, self._matching = Pools(**workload.sources["pools"]), Matching(**workload.settings)
         self._search = backend_module(device, "library_search").LibrarySearch(device, PeakLists(**references), mass)
         n = len(self._mass)
         self._rows: dict[str, NDArray] = {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}

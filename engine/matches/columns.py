@@ -341,7 +341,7 @@ _OF_ENDS = (
     Rule(("proteins",), "holds peptides of no protein", _have_some),
 )
 
-_SAVED_PSMS = " ".join(one.name for one in PSM_COLUMNS[: [one.name for one in PSM_COLUMNS].index("is_decoy") + 1])
+_SAVED_PSMS = " ".join(column.name for column in PSM_COLUMNS[: [column.name for column in PSM_COLUMNS].index("is_decoy") + 1])
 
 PSMS = Table.of(
     "psms",
@@ -419,7 +419,7 @@ IMPORTED_PSMS = Table.of(
         *SCORE_COLUMNS,
     ),
     shown="scan peptide charge score q_value mass_error_ppm precursor_mz matched_ions retention_time proteins spectrum_file spectrum_id "
-    f"posterior_error_probability {' '.join(one.name for one in SCORE_COLUMNS)} observed_mass calculated_mass isotope_error "
+    f"posterior_error_probability {' '.join(column.name for column in SCORE_COLUMNS)} observed_mass calculated_mass isotope_error "
     "missed_cleavages total_ions rank is_decoy",
     links="psm_id peptide proteins is_decoy",
     saved=_SAVED_PSMS,

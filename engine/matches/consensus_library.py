@@ -257,7 +257,7 @@ def _annotated(
     rules = _HIGHEST_ION_CHARGE, *absolute_and_relative(tolerance)
 
     entries = EntryMasses(offsets, masses, own.n_terminal[peptide], own.charge[rows])
-    has_series = np.column_stack([series.have(frozenset(one))[own.spectrum[rows]] for one in SERIES_OF_ENTRIES])
+    has_series = np.column_stack([series.have(frozenset(series_of_entry))[own.spectrum[rows]] for series_of_entry in SERIES_OF_ENTRIES])
     residues = np.frombuffer("".join(own.sequences[one] for one in own.sequence[peptide].tolist()).encode(), np.uint8)
     is_closed = np.append(residues[1:] == ord("P"), False)
 

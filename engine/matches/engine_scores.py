@@ -215,25 +215,25 @@ ENGINE_SCORES = (
 )
 """Known scores; among those that rank, the first in a file is used."""
 
-_BY_NAME = {called: one for one in ENGINE_SCORES for called in one.called}
-_BY_COLUMN = {one.column: one for one in ENGINE_SCORES}
+_BY_NAME = {called: engine_score for engine_score in ENGINE_SCORES for called in engine_score.called}
+_BY_COLUMN = {engine_score.column: engine_score for engine_score in ENGINE_SCORES}
 _NO_LETTERS = re.compile("[^a-z0-9]+")
 _MAXIMUM_NAME = 80
 
 SCORE_COLUMNS = tuple(
     Column(
-        one.column,
-        one.title,
-        one.meaning,
-        "e_value" if one.is_logarithmic else "number",
+        engine_score.column,
+        engine_score.title,
+        engine_score.meaning,
+        "e_value" if engine_score.is_logarithmic else "number",
         9,
         3,
         is_nullable=True,
         is_optional=True,
         is_of_some=True,
-        is_shown=one.sense != 0,
+        is_shown=engine_score.sense != 0,
     )
-    for one in ENGINE_SCORES
+    for engine_score in ENGINE_SCORES
 )
 """Columns of known scores; a run has those in its file."""
 

@@ -141,7 +141,7 @@ class FragmentIndexSearch:
         """Return the hits so far, updated by the forms in a range of buckets."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list(low, high, f"Indexing fragments{part}")
-        work = work_of(
+        workload = work_of(
             self._index,
             self._peptides,
             self._modifications,
@@ -158,7 +158,7 @@ class FragmentIndexSearch:
         cost = np.where(forms > 0, self._nanoseconds(forms, ions, queries), 0.0)
         del windows
         self._progress.stage(f"Scoring spectra{part}", len(queries.mass))
-        with Executor(self._resources).session(work, with_processor=False) as session:
+        with Executor(self._resources).session(workload, with_processor=False) as session:
             return dict(session.run({**found, "cost": cost}))
 
     def _count(self) -> _Peptidoforms:

@@ -1,4 +1,4 @@
-"""Score: spectra against an index of the fragment ions of peptide forms, as a kind of work."""
+"""Score: spectra against an index of the fragment ions of peptide forms, as a workload type."""
 
 from __future__ import annotations
 
@@ -89,22 +89,22 @@ class SpectraAgainstFragments:
         """Return a made-up work of about this size."""
         return matches.synthetic_workload.sample_fragments(size, seed)
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Return the costs in the state."""
         return np.asarray(state["cost"], np.float64)
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
         """See `PredictableWorkloadType`: nanoseconds of a thread, for building the index and for searching in it."""
-        lengths, forms = work.sources["peptides"]["length"], len(work.sources["forms"]["mass"])
+        lengths, forms = workload.sources["peptides"]["length"], len(workload.sources["forms"]["mass"])
         ions = 2.0 * (float(lengths.mean()) - 1.0) if len(lengths) else 0.0
-        return float(self.costs(work, state).sum()) + fragment_index_building(0.0, forms, forms * ions)
+        return float(self.costs(workload, state).sum()) + fragment_index_building(0.0, forms, forms * ions)
 
     @contextmanager
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the input of the index, which a GPU builds for the forms within reach of its queries."""
-        yield _Computation(work, device)
+        yield _Computation(workload, device)
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Earlier hits."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
@@ -116,9 +116,9 @@ class SpectraAgainstFragments:
 class _Computation:
     """Forms, and the index built so far."""
 
-    def __init__(self, work: Workload, device: Device) -> None:
-        sources = work.sources
-        self._device, self._threads, self._width = device, Processor(work.settings["threads"]), work.settings["histogram_width"]
+    def __init__(self, workload: Workload, device: Device) -> None:
+        sources = workload.sources
+        self._device, self._threads, self._width = device, Processor(workload.settings["threads"]), workload.settings["histogram_width"]
         self._spectra, self._queries = SpectrumArrays(**sources["spectra"]), QueryArrays(**sources["queries"])
         self._settings = ScoringSettings(**sources["settings"])
         self._of_index = (
@@ -128,7 +128,7 @@ class _Computation:
         )
         self._mass: NDArray[np.float64] = sources["forms"]["mass"]
         self._number: NDArray[np.int64] = sources["forms"]["number"]
-        self._forms_at_once = work.settings["forms_at_once"] if device.is_processor else len(self._mass)
+        self._forms_at_once = workload.settings["forms_at_once"] if device.is_processor else len(self._mass)
         self._tables: ScoreTables = score_tables(self._spectra, self._settings)
         self._state: dict[str, NDArray] = {}
 

@@ -72,7 +72,7 @@ __all__ = [
 if TYPE_CHECKING:
     ScoreName: TypeAlias = str
 else:
-    ScoreName = Literal[tuple(one.name for one in SCORE_KINDS)]
+    ScoreName = Literal[tuple(score_kind.name for score_kind in SCORE_KINDS)]
 """The name of a score of `proteoscope.kernels.score_kinds`."""
 
 DIGESTION, MODIFICATIONS, PRECURSOR, FRAGMENTS = "Digestion", "Modifications", "Precursor", "Fragments"

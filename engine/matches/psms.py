@@ -218,9 +218,9 @@ def taken_places(
     length : ndarray of int64
         Residues of each peptide.
     """
-    replaces = np.array([not one.comes_on_top for one in modifications], np.bool_)
+    replaces = np.array([not modification.comes_on_top for modification in modifications], np.bool_)
     takes_residue = np.array([k >= n_variable or one.takes_residue for k, one in enumerate(modifications)], np.bool_)
-    place = np.array([one.place for one in modifications], np.int64)
+    place = np.array([modification.place for modification in modifications], np.int64)
     if not len(number):
         return number
     taking = replaces[number]

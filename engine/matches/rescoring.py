@@ -225,7 +225,7 @@ def rescore(
 
     with one_algebra_thread():  # on several threads ten times slower on a busy machine
         weights = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
-        of_all = [_scores(learnt_from, one) for one in weights]
+        of_all = [_scores(learnt_from, weight) for weight in weights]
         models, shape = np.stack(weights), (divisions, folds)
         centre, width = np.array([one.mean() for one in of_all]), np.array([max(float(one.std()), 1e-12) for one in of_all])
         unscaled = LearntScore(

@@ -27,6 +27,6 @@ def export_matches(write: MatchesWriter, project: Project, request: ExportReques
         project.table(READING_FRAMES.name, run_id)  # raises unless the file is the one that the run wrote
     tables = replace(IdentificationTables.of_folder(paths[0].parent), marks=project.row_marks(run_id, "psms"))
     run = next(run for run in project.runs() if run.id == run_id)
-    spectra, databases = (tuple(str(one.path) for one in inputs if one.kind == kind) for kind in ("spectra", "database"))
+    spectra, databases = (tuple(str(source.path) for source in inputs if source.kind == kind) for kind in ("spectra", "database"))
     search = SearchDescription(run.parameters, spectra, databases, VERSION, passes_of_run(project, run_id), engine_of_run(project, run_id))
     return write(MatchesSource(tables, search, request.spreadsheet_safe, request.accepted_only), request.target, progress)

@@ -115,7 +115,7 @@ class ScoringPass:
         Candidates, and how they are scored.
     resources : Resources
         What scores them.
-    work : Workload
+    workload : Workload
         The queries and the candidates, as the executor takes them.
     n_candidates : ndarray of int64, shape (q,)
         Candidates of each query, in the order of the queries.
@@ -133,7 +133,7 @@ class ScoringPass:
     parameters: MatchSettings
     settings: ScoringSettings
     resources: Resources
-    work: Workload
+    workload: Workload
     n_candidates: NDArray[np.int64]
     session: Session | None
     opened: ExitStack
@@ -147,7 +147,7 @@ class ScoringPass:
         with self._open() as session:
             if not fragments.is_worthwhile(self.n_candidates, self.compile_index):
                 return self._scored_one_by_one(session)
-        hits = hits_of(session.no_rows({"phase": "search"}, len(self.n_candidates)), self.work.settings["histogram_width"])
+        hits = hits_of(session.no_rows({"phase": "search"}, len(self.n_candidates)), self.workload.settings["histogram_width"])
         fragments.run(hits)
         return hits
 
@@ -160,7 +160,7 @@ class ScoringPass:
     def _open(self) -> Iterator[Session]:
         """Open the session of the plan, or a new one."""
         with self.opened as stack:
-            yield self.session or stack.enter_context(Executor(self.resources).session(self.work))
+            yield self.session or stack.enter_context(Executor(self.resources).session(self.workload))
 
     def _scored_one_by_one(self, session: Session) -> HitArrays:
         index, queries = self.index, self.index.queries
@@ -170,14 +170,14 @@ class ScoringPass:
         peaks = np.diff(index.arrays.offsets)[queries.spectrum]
         too_full = peaks > MAXIMUM_PEAKS[self.settings.score] if self.resources.has_cards else np.zeros(len(peaks), bool)
         if not too_full.any():
-            return hits_of(session.run(state), self.work.settings["histogram_width"])
+            return hits_of(session.run(state), self.workload.settings["histogram_width"])
         rows = session.no_rows(state, len(cost))
-        with Executor(self.resources).session(self.work, with_cards=False) as on_threads:
+        with Executor(self.resources).session(self.workload, with_cards=False) as on_threads:
             for part, chosen in ((session, ~too_full), (on_threads, too_full)):
                 items = np.flatnonzero(chosen)
                 for name, column in part.run(state, items).items():
                     rows[name][items] = column
-        return hits_of(rows, self.work.settings["histogram_width"])
+        return hits_of(rows, self.workload.settings["histogram_width"])
 
     def run(self, *, with_bonds: bool = False) -> Matches:
         """Return the best candidates of each spectrum with all scores; `with_bonds` adds the peaks of each bond (series b and y)."""
@@ -232,7 +232,7 @@ def plan_scoring(
     # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
     maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), heaviest_ion(peptides, modifications))
     settings = scoring_settings(parameters, index.series, maximum_mz)
-    work = work_of(
+    workload = work_of(
         index,
         peptides,
         modifications,
@@ -243,10 +243,10 @@ def plan_scoring(
     )
     resources.progress.stage("Planning", len(index.queries.mass))
     with ExitStack() as stack:
-        session = stack.enter_context(Executor(resources).session(work))
+        session = stack.enter_context(Executor(resources).session(workload))
         n_candidates = session.run({"phase": "count"}, is_measured=False)["candidates"]
         held, opened = (session, stack.pop_all()) if stays_open else (None, ExitStack())
-    return ScoringPass(index, peptides, modifications, parameters, settings, resources, work, n_candidates, held, opened, compile_index)
+    return ScoringPass(index, peptides, modifications, parameters, settings, resources, workload, n_candidates, held, opened, compile_index)
 
 
 @dataclass(frozen=True)

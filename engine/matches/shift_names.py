@@ -288,8 +288,8 @@ def _fits_of_entries(
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
     standing = 2 * _STANDING[np.array([entry.tier for entry in entries])[which]] - (lost_by == loss[rows])
     modifications = [
-        SearchModification(one.name, one.unimod_id, one.mass, "" if one.letter == _ANY else chr(one.letter + 65), one.place)
-        for one in entries
+        SearchModification(entry.name, entry.unimod_id, entry.mass, "" if entry.letter == _ANY else chr(entry.letter + 65), entry.place)
+        for entry in entries
     ]
     for row, number, one, far, place in zip(*(column.tolist() for column in (rows, which, standing, error, places)), strict=True):
         entry = entries[number]

@@ -70,8 +70,8 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     """
     project = Project.open(folder)
     kinds = identifying_kinds()
-    done = [one for one in project.runs() if one.kind in kinds and one.status == "done"]
-    more = [one for one in project.runs() if one.kind in also and one.kind not in kinds and one.status == "done"]
+    done = [run for run in project.runs() if run.kind in kinds and run.status == "done"]
+    more = [run for run in project.runs() if run.kind in also and run.kind not in kinds and run.status == "done"]
     chosen = next((one for one in (*reversed(done), *reversed(more)) if one.id == run or not run), None)
     if chosen is None:
         if run and any(one.id == run for one in project.runs()):
@@ -88,8 +88,8 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
     spectra, psms = (project.table(name, chosen.id) for name in ("spectra", "psms"))
     proteins = project.table("proteins", chosen.id) if "proteins" in names else None
     inputs: dict[str, tuple[str, ...]] = {}
-    for one in project.inputs(chosen.id):
-        inputs[one.kind] = (*inputs.get(one.kind, ()), str(one.path))
+    for source in project.inputs(chosen.id):
+        inputs[source.kind] = (*inputs.get(source.kind, ()), str(source.path))
     return SourceRun(chosen.id, spectra, psms, proteins, parameters, tolerance, inputs)
 
 
@@ -161,7 +161,7 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
         The run is not an identification.
     """
     result = identified_run(folder, run)
-    inputs = [one for one in Project.open(folder).inputs(result.run) if one.kind == "spectra"]
+    inputs = [source for source in Project.open(folder).inputs(result.run) if source.kind == "spectra"]
     places = ("spectrum_file", "spectrum_index")
     with TableFile(result.spectra, SPECTRA, places, remedy=_REMEDY) as source:
         table = source.read(places)

@@ -1,4 +1,4 @@
-"""Score: spectra against the peptide dictionary, every candidate of each, as a kind of work."""
+"""Score: spectra against the peptide dictionary, every candidate of each, as a workload type."""
 
 from __future__ import annotations
 
@@ -67,31 +67,31 @@ class SpectraAgainstPeptides:
         """Return a made-up work of about this size."""
         return matches.synthetic_workload.sample_spectra(size, seed)
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Return equal costs for counting, and those of the state for scoring."""
-        n = len(work.sources["queries"]["mass"])
+        n = len(workload.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
         """See `PredictableWorkloadType`: candidates, of scoring, each with its forms."""
-        return float(self.costs(work, state).sum())
+        return float(self.costs(workload, state).sum())
 
     @contextmanager
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the dictionary on the device."""
-        yield _Computation(work, device)
+        yield _Computation(workload, device)
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return empty counts or hits."""
-        return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(work, n)
+        return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(workload, n)
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         """Merge results by query."""
         by_item(into, first, end, rows)
 
 
-def _no_hits(work: Workload, n: int) -> dict[str, NDArray]:
-    retained, slots = work.settings["kept"], work.settings["slots"]
+def _no_hits(workload: Workload, n: int) -> dict[str, NDArray]:
+    retained, slots = workload.settings["kept"], workload.settings["slots"]
     return {
         "score": np.full((n, retained), -np.inf, np.float32),
         "peptide": np.full((n, retained), -1, np.int64),
@@ -110,9 +110,9 @@ def _some(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
 class _Computation:
     """A dictionary on a device."""
 
-    def __init__(self, work: Workload, device: Device) -> None:
-        sources = work.sources
-        self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])
+    def __init__(self, workload: Workload, device: Device) -> None:
+        sources = workload.sources
+        self._workload, self._spectra = workload, SpectrumArrays(**sources["spectra"])
         self._all_queries = self._queries = QueryArrays(**sources["queries"])
         parts = (PeptideArrays, "peptides"), (ModificationArrays, "modifications"), (ScoringSettings, "settings")
         self._search: SpectrumSearch = backend_module(device, "scoring").SpectrumSearch(
@@ -135,8 +135,8 @@ class _Computation:
                 yield PartialResult(end, {"candidates": out[begin:end]})
             return
         of_part = _some(self._queries, slice(first, last))
-        rows, done = _no_hits(self._work, last - first), 0
-        hits = hits_of(rows, self._work.settings["histogram_width"])
+        rows, done = _no_hits(self._workload, last - first), 0
+        hits = hits_of(rows, self._workload.settings["histogram_width"])
         with closing(self._search.search_queries(self._spectra, of_part, hits, 0, last - first)) as ends:
             for end in ends:
                 yield PartialResult(first + end, {name: column[done:end] for name, column in rows.items()})

@@ -151,11 +151,11 @@ def sample_spectra(size: float, seed: int) -> Sample:
     """Return queries with windows of 0.1 dalton: counted, then scored."""
     n = max(20, round(_QUERIES * size**0.75))
     made = made_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
-    work = spectrum_scoring.work_of(
+    workload = spectrum_scoring.work_of(
         made.index, made.peptides, made.modifications, made.settings, kept=_KEPT, slots=_SLOTS, histogram_width=0.5
     )
     cost = counts.scoring_costs(made.candidates, made.queries.mass, is_modified=True)
-    return Sample(work, [{"phase": "count"}, {"phase": "search", "cost": cost}])
+    return Sample(workload, [{"phase": "count"}, {"phase": "search", "cost": cost}])
 
 
 def sample_fragments(size: float, seed: int) -> Sample:
@@ -163,7 +163,7 @@ def sample_fragments(size: float, seed: int) -> Sample:
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)
-    work = fragment_scoring.work_of(
+    workload = fragment_scoring.work_of(
         made.index,
         made.peptides,
         made.modifications,
@@ -187,4 +187,4 @@ def sample_fragments(size: float, seed: int) -> Sample:
         "n_candidates": np.zeros(n, np.int64),
         "cost": counts.fragment_index_search(forms, ions, charges, covered),
     }
-    return Sample(work, [state])
+    return Sample(workload, [state])

@@ -565,9 +565,9 @@ def modification_columns(
     which = pa.array(modification)
     items = {
         "modification_positions": pa.array(site, pa.int16()),
-        "modification_names": pa.array([one.name for one in modifications], pa.string()).take(which),
-        "modification_masses": pa.array([one.mass for one in modifications], pa.float64()).take(which),
-        "modification_unimod": pa.array([one.unimod_id for one in modifications], pa.int32()).take(which),
+        "modification_names": pa.array([modification.name for modification in modifications], pa.string()).take(which),
+        "modification_masses": pa.array([modification.mass for modification in modifications], pa.float64()).take(which),
+        "modification_unimod": pa.array([modification.unimod_id for modification in modifications], pa.int32()).take(which),
     }
     return {name: pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), values) for name, values in items.items()}
 

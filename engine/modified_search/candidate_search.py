@@ -1,4 +1,4 @@
-"""Score: the peptides whose mass lists share most with a spectrum's, whatever they are lighter or heavier by, as a kind of work.
+"""Score: the peptides whose mass lists share most with a spectrum's, whatever they are lighter or heavier by, as a workload type.
 
 Match score identification (Carroll's thesis, chapter 6) with theoretical spectra as candidates. The peptide index is searched in parts
 that fit the memory; a query's best of all parts are its candidates.
@@ -115,7 +115,7 @@ def find_candidates(
     for number, (first, last) in enumerate(pairwise(cuts), 1):
         of_part = f" (part {number} of {len(cuts) - 1})" if len(cuts) > 2 else ""
         resources.progress.stage(f"Listing masses{of_part}")
-        work = Workload(
+        workload = Workload(
             KIND,
             {
                 "spectra": index.arrays._asdict(),
@@ -126,7 +126,7 @@ def find_candidates(
             {"kept": kept, **lists._asdict()},
         )
         resources.progress.stage(f"Counting matches{of_part}", n)
-        with Executor(resources).session(work) as session:
+        with Executor(resources).session(workload) as session:
             rows = session.run()
         if len(cuts) == 2:
             return Candidates(rows["candidate"], rows["score"])
@@ -159,48 +159,48 @@ class SpectraAgainstMassLists:
         """Return a made-up work of about this size."""
         return modified_search.synthetic_workload.sample_lists(size, seed)
 
-    def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
+    def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
         """Candidates in the window of each query."""
-        masses, per_dalton = work.sources["queries"]["mass"], work.settings["per_dalton"]
-        precursors = work.sources["candidates"]["precursors"]
-        ends = [np.searchsorted(precursors, (masses - work.settings[name]) * per_dalton) for name in ("high", "low")]
+        masses, per_dalton = workload.sources["queries"]["mass"], workload.settings["per_dalton"]
+        precursors = workload.sources["candidates"]["precursors"]
+        ends = [np.searchsorted(precursors, (masses - workload.settings[name]) * per_dalton) for name in ("high", "low")]
         return 1.0 + (ends[1] - ends[0])
 
-    def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
+    def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
         """Estimate the pairs of query and candidate masses within the windows, at random, and those that are listed."""
-        candidates, spectra = work.sources["candidates"], work.sources["spectra"]
-        n, n_queries = max(1, len(candidates["precursors"])), max(1, len(work.sources["queries"]["mass"]))
+        candidates, spectra = workload.sources["candidates"], workload.sources["spectra"]
+        n, n_queries = max(1, len(candidates["precursors"])), max(1, len(workload.sources["queries"]["mass"]))
         units = max(1.0, float(np.max(candidates["precursors"], initial=1)))
-        met = float(self.costs(work, state).sum()) * len(candidates["masses"]) / n * 4.0 * len(spectra["mz"]) / n_queries / units
+        met = float(self.costs(workload, state).sum()) * len(candidates["masses"]) / n * 4.0 * len(spectra["mz"]) / n_queries / units
         return met + len(candidates["masses"])
 
     @contextmanager
-    def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
+    def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
         """Open the candidates' lists on the device."""
-        yield _Computation(work, device)
+        yield _Computation(workload, device)
 
-    def empty(self, work: Workload, state: Any, n: int) -> Rows:
+    def empty(self, workload: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
-        return _no_rows(work, n)
+        return _no_rows(workload, n)
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         """Merge results by query."""
         by_item(into, first, end, rows)
 
 
-def _no_rows(work: Workload, n: int) -> dict[str, NDArray]:
-    retained = work.settings["kept"]
+def _no_rows(workload: Workload, n: int) -> dict[str, NDArray]:
+    retained = workload.settings["kept"]
     return {"candidate": np.full((n, retained), -1, np.int64), "score": np.zeros((n, retained), np.int32)}
 
 
 class _Computation:
     """Mass lists on a device."""
 
-    def __init__(self, work: Workload, device: Device) -> None:
-        sources = work.sources
-        self._work, self._spectra = work, SpectrumArrays(**sources["spectra"])
+    def __init__(self, workload: Workload, device: Device) -> None:
+        sources = workload.sources
+        self._workload, self._spectra = workload, SpectrumArrays(**sources["spectra"])
         self._queries, self._settings = QueryArrays(**sources["queries"]), ScoringSettings(**sources["settings"])
-        self._lists = ListSettings(**{name: work.settings[name] for name in ListSettings._fields})
+        self._lists = ListSettings(**{name: workload.settings[name] for name in ListSettings._fields})
         self._scores = backend_module(device, "match_scores").MatchScores(device, MassLists(**sources["candidates"]))
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
@@ -210,12 +210,12 @@ class _Computation:
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Search the queries `first:last`."""
-        retained = self._work.settings["kept"]
+        retained = self._workload.settings["kept"]
         for begun in range(first, last, _QUERIES_AT_ONCE):
             stop = min(last, begun + _QUERIES_AT_ONCE)
             some = QueryArrays(self._queries.spectrum[begun:stop], self._queries.charge[begun:stop], self._queries.mass[begun:stop])
             lists = query_lists(self._spectra, some, self._settings, self._lists)
-            rows, done = _no_rows(self._work, stop - begun), 0
+            rows, done = _no_rows(self._workload, stop - begun), 0
             with closing(self._scores.search(lists, self._lists.window, retained, rows["candidate"], rows["score"])) as ends:
                 for end in ends:
                     yield PartialResult(begun + end, {name: column[done:end] for name, column in rows.items()})

@@ -108,8 +108,8 @@ def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinInd
         "carried_mass": pa.array(shifts.carried),
     }
     table = tables.psms
-    for one in SHIFT_COLUMNS:
-        table = table.append_column(one.name, columns[one.name])
+    for column in SHIFT_COLUMNS:
+        table = table.append_column(column.name, columns[column.name])
     return replace(tables, psms=table)
 
 
@@ -118,7 +118,7 @@ def rated_groups(rated: RankedMatches) -> tuple[tuple[str, ...], ...]:
     group, kind = rated.scored.group, rated.shifts.group
     if group is None or not (group.any() or not kind.any()):
         return ()
-    return tuple((one,) for one in KINDS)
+    return tuple((kind,) for kind in KINDS)
 
 
 def _site_text(site: int, length: int, sequence: str) -> str:

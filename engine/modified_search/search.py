@@ -154,7 +154,7 @@ def _indexes(
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     databases = Databases(run.paths("database"), run.paths("contaminants"), digests, create_translation(parameters))
     if source is None or databases.proteins:
-        return resources.telling(run.progress), open_indexes(databases, folder, parameters, resources)
+        return resources.reporting_to(run.progress), open_indexes(databases, folder, parameters, resources)
     fasta, rate = folder / "identified.fasta", float(source.parameters.get("fdr", parameters.fdr))
     if source.proteins is None or not write_identified_proteins(source.proteins, rate, fasta):
         raise InputError(
@@ -163,7 +163,7 @@ def _indexes(
             remedy="Name a database with --database, or identify something first",
         )
     of_found = databases._replace(proteins=[fasta], translation=None)
-    return resources.telling(run.progress), build_indexes(of_found, folder, parameters, resources)
+    return resources.reporting_to(run.progress), build_indexes(of_found, folder, parameters, resources)
 
 
 def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameters) -> bool:

@@ -287,12 +287,12 @@ def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
 
 def changes_table(changes: Sequence[Changes], proteins: Proteins) -> pa.Table:
     """Return the comparisons as a table, one after the other, those with the lowest p-values first."""
-    orders = [np.lexsort((-np.abs(np.nan_to_num(one.t)), np.where(np.isnan(one.p_value), 2.0, one.p_value))) for one in changes]
+    orders = [np.lexsort((-np.abs(np.nan_to_num(change.t)), np.where(np.isnan(change.p_value), 2.0, change.p_value))) for change in changes]
     if not changes:
         return CHANGES.schema().empty_table()
     row = np.concatenate(orders)
     columns: dict[str, Any] = {
-        "comparison": np.repeat([one.name for one in changes], len(proteins)).tolist(),
+        "comparison": np.repeat([change.name for change in changes], len(proteins)).tolist(),
         "accession": taken(proteins.accession, row),
         "description": taken(proteins.description, row),
     }

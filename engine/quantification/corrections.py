@@ -81,9 +81,9 @@ def corrected_tables(
         for name, column in ((PEPTIDOFORMS.name, "sequence"), (PEPTIDES.name, "sequence"), (PROTEINS.name, "accession"))
     }
     row_of = {name: {key: row for row, key in enumerate(own)} for name, own in keys.items()}
-    of_form = np.array([row_of[PEPTIDES.name][one] for one in keys[PEPTIDOFORMS.name]], np.int64)
+    of_form = np.array([row_of[PEPTIDES.name][key] for key in keys[PEPTIDOFORMS.name]], np.int64)
     owners = _first(tables[PEPTIDES.name], "accession", len(names))
-    protein = np.array([-1 if one is None else row_of[PROTEINS.name][one] for one in owners], np.int64)
+    protein = np.array([-1 if owner is None else row_of[PROTEINS.name][owner] for owner in owners], np.int64)
     form, ions = _amounts_of_ions(tables, traces)
     model = _model(samples, parameters)
     result = normalised_levels(ions, Grouping(form, of_form, protein, len(keys[PROTEINS.name])), model, parameters)
@@ -153,7 +153,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
     form_of = {peptide: row for row, peptide in enumerate(_first(long, "peptide", n_samples))}
     ions: dict[tuple[str, int, float | None], int] = {}
     names = zip(*(traces[name].to_pylist() for name in ("peptide", "charge", "voltage")), strict=True)
-    ion = np.array([ions.setdefault(one, len(ions)) for one in names], np.int64)
+    ion = np.array([ions.setdefault(name, len(ions)) for name in names], np.int64)
     form = np.array([form_of[peptide] for peptide, *_ in ions], np.int64)
     sample = np.array([of_file[one] for one in traces["file"].to_pylist()], np.int64)
     area = traces["area"].to_numpy().astype(np.float64)

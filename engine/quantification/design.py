@@ -250,9 +250,9 @@ def _with_plexes(path: Path, design: Design) -> Design:
         The column puts samples of one plex apart, or those of several together.
     """
     plexes = design.plexes
-    if plexes.max(initial=0) == 0 and not any(one.plex for one in design.samples):
+    if plexes.max(initial=0) == 0 and not any(sample.plex for sample in design.samples):
         return design
-    if any(one.plex for one in design.samples):
+    if any(sample.plex for sample in design.samples):
         pairs = {(one.plex, int(number)) for one, number in zip(design.samples, plexes, strict=True)}
         if len(pairs) != len({name for name, _ in pairs}) or len(pairs) != len({number for _, number in pairs}):
             raise InputError(
@@ -337,13 +337,13 @@ def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Samp
     """Files that share a sample are fractions of one plex: the same samples in the same channels."""
     own: dict[int, dict[int, int]] = {}
     first: dict[int, int] = {}
-    for one in parts:
-        mine = own.setdefault(one.file, {})
-        if one.sample in mine.values():
-            name = shortened(samples[one.sample].name)
+    for part in parts:
+        mine = own.setdefault(part.file, {})
+        if part.sample in mine.values():
+            name = shortened(samples[part.sample].name)
             raise InputError(path, f"gives sample {name} two channels of one file", remedy="Give each channel a sample of its own")
-        mine[one.channel] = one.sample
-        first.setdefault(one.sample, one.file)
+        mine[part.channel] = part.sample
+        first.setdefault(part.sample, part.file)
     for file, mine in own.items():
         for sample in mine.values():
             if own[first[sample]] != mine:

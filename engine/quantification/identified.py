@@ -277,14 +277,16 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
     """Return the files of spectra of a run, or of the run of the same project that it went on from; none where neither tells any."""
-    left = {one.id for one in project.runs()}
+    left = {run.id for run in project.runs()}
     # What an explanation has read is the table of the identification's spectra.
     before: object = explained_run(project, run)[0]
     files: tuple[SourceFile, ...] = ()
     # Forged records may lead back to a run that was looked at.
     while not files and isinstance(before, str) and before in left:
         left.remove(before)
-        files = tuple(SourceFile(str(one.path), one.sha256, one.size) for one in project.inputs(before) if one.kind == "spectra")
+        files = tuple(
+            SourceFile(str(source.path), source.sha256, source.size) for source in project.inputs(before) if source.kind == "spectra"
+        )
         before = project.record(before).get("source_run")
     return files
 
@@ -306,7 +308,7 @@ def identified(found: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor
     numbers = {one.content: number for number, one in enumerate(found.files)}
     tables, decoys, matched = [], [], list[set[str]]()
     for number, (run, files, explained) in enumerate(zip(found.runs, found.files_of_run, found.explained, strict=True)):
-        file_of_row = _file_of_rows(run, [numbers[one.content] for one in files])
+        file_of_row = _file_of_rows(run, [numbers[file.content] for file in files])
         with TableFile(run.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(file_of_row)}, remedy=_REMEDY) as source:
             table = source.read(_PSMS)
         wanted = pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.less_equal(table["q_value"], psm_fdr))
@@ -502,7 +504,7 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
     known: Mapping[str, NDArray[np.float64]] = {
         one: element_counts(unimod().by_name(one).composition) for one in text.dictionary.to_pylist() if one in unimod()
     }
-    average = np.array([AVERAGINE.get(one, 0.0) for one in ELEMENTS]) / _AVERAGINE_MASS
+    average = np.array([AVERAGINE.get(element, 0.0) for element in ELEMENTS]) / _AVERAGINE_MASS
     of_name = np.array([known.get(one, np.full(len(ELEMENTS), np.nan)) for one in text.dictionary.to_pylist()]).reshape(-1, len(ELEMENTS))
     added = of_name[text.indices.to_numpy()] if len(mass) else np.zeros((0, len(ELEMENTS)))
     added = np.where(np.isnan(added), mass[:, None] * average, added)

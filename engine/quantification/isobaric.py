@@ -448,11 +448,11 @@ def _table(identified: Identified, design: Design, label: Label, found: _Reporte
         {
             "peptide": taken(identified.forms.peptide, matches.form[spectrum]),
             "charge": matches.charge[spectrum],
-            "file": taken([PurePath(one.path).name for one in identified.files], matches.file[spectrum]),
+            "file": taken([PurePath(file.path).name for file in identified.files], matches.file[spectrum]),
             "spectrum_id": taken(matches.spectrum_id, spectrum),
             "level": found.level[spectrum].astype(np.int64),
             "channel": taken(label.channels, channel),
-            "sample": taken([one.name for one in design.samples], sample[matches.file[spectrum], channel]),
+            "sample": taken([sample.name for sample in design.samples], sample[matches.file[spectrum], channel]),
             "measured": or_null(found.measured[spectrum, channel]),
             "intensity": or_null(found.corrected[spectrum, channel]),
             "signal_to_noise": or_null(found.signal_to_noise[spectrum, channel]),

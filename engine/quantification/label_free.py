@@ -169,8 +169,8 @@ def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, 
 
     Values (files, n, N_VALUES), reasons, -1 if the file did not identify it, and seconds from the spectra, (files, n).
     """
-    voltages = np.unique([one.voltage for one in traces])  # NaN last
-    column = [int(np.searchsorted(voltages, one.voltage)) for one in traces]
+    voltages = np.unique([trace.voltage for trace in traces])  # NaN last
+    column = [int(np.searchsorted(voltages, trace.voltage)) for trace in traces]
     is_identified = np.zeros((len(ions), len(voltages)), np.bool_)
     for one, k in zip(traces, column, strict=True):
         is_identified[np.concatenate([one.without, one.identified]), k] = True

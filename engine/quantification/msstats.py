@@ -118,9 +118,9 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
     name = in_one(ions["sample"]).dictionary_encode()
     number_of = {one["sample"]: number for number, one in enumerate(samples)}
     row = np.array([number_of[one] for one in name.dictionary.to_pylist()], np.int64)[name.indices.to_numpy()]
-    mixtures = {parts: f"Mixture{number}" for number, parts in enumerate(dict.fromkeys(tuple(one["parts"]) for one in samples), 1)}
-    mixture = taken([mixtures[tuple(one["parts"])] for one in samples], row)
-    fraction_of = {file: number for one in samples for number, file in enumerate(one["parts"], 1)}
+    mixtures = {parts: f"Mixture{number}" for number, parts in enumerate(dict.fromkeys(tuple(sample["parts"]) for sample in samples), 1)}
+    mixture = taken([mixtures[tuple(sample["parts"])] for sample in samples], row)
+    fraction_of = {file: number for sample in samples for number, file in enumerate(sample["parts"], 1)}
     file = in_one(ions["file"]).dictionary_encode()
     fraction = pa.array([fraction_of[one] for one in file.dictionary.to_pylist()], pa.int64()).take(file.indices)
     charge = pa.compute.cast(ions["charge"], pa.string())

@@ -48,7 +48,7 @@ _BRACKET = re.compile(r"\[([^\]]*)\]")
 def export_mztab(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Write proteins and peptidoforms as mzTab 1.0; see `proteoscope.engine.entry.Search.export`."""
     progress.stage("Exporting mzTab")
-    files = [one.path for one in project.inputs(request.run_id) if one.kind == "spectra"]
+    files = [source.path for source in project.inputs(request.run_id) if source.kind == "spectra"]
     tables = read_quantities(project, request.run_id)
     write_mztab(request.target, tables, files, _fixed_modifications(project, request.run_id), progress)
     return [request.target]
@@ -120,7 +120,7 @@ def _metadata(
 ) -> list[tuple[str, str]]:
     # Spectra are numbered without opening the files, whose folders the run does not store.
     places = {path.name: quote(name) for path, name in zip(files, distinct_names(files), strict=True)}
-    names = dict.fromkeys(name for one in samples for name in one["parts"])
+    names = dict.fromkeys(name for sample in samples for name in sample["parts"])
     numbers = {name: number for number, name in enumerate(names, 1)}
     result = [
         ("mzTab-version", "1.0.0"),

@@ -230,14 +230,14 @@ def normalised_levels(
         unchanged_centre(estimate, np.sqrt(fitted.variance * part))
         for estimate, part in zip(fitted.estimate.T, fitted.factor.T, strict=True)
     )
-    shift = np.array([0.0, *(one.shift for one in centres)])
+    shift = np.array([0.0, *(centre.shift for centre in centres)])
     if not shift.any():
         return Normalised(levels, factor, centres)
     moved = factor.copy()
     moved[model.columns] *= np.exp2(-shift[model.condition])
     moved /= np.exp(np.log(moved).mean() - np.log(factor).mean())
     # Ratios of scaled samples are those of scaled ions.
-    return Normalised(Levels(*(one.scaled(moved / factor) for one in levels)), moved, centres)
+    return Normalised(Levels(*(level.scaled(moved / factor) for level in levels)), moved, centres)
 
 
 def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str) -> RawQuantities:

@@ -66,7 +66,7 @@ def quantity_tables(found: Quantities, changes: Sequence[Changes], measured: Map
         for (table, key, more), amounts, n_psms in zip(keys, levels, found.psms, strict=True)
     }
     made = {**measured, **by_sample, SAMPLES.name: _samples(found), CHANGES.name: changes_table(changes, proteins)}
-    return {one.name: made.get(one.name, one.schema().empty_table()) for one in TABLES}
+    return {table.name: made.get(table.name, table.schema().empty_table()) for table in TABLES}
 
 
 def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
@@ -115,7 +115,7 @@ def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_prote
 
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
     """Return what each sample has a quantity of, and its factor."""
-    has = [~np.isnan(one.value) for one in levels]
+    has = [~np.isnan(level.value) for level in levels]
     counts = {name: one.sum(axis=0) for name, one in zip(("n_peptidoforms", "n_peptides", "n_proteins"), has, strict=True)}
     is_transferred = (levels.forms.state == State.TRANSFERRED) & has[0]
     return {**counts, "n_transferred": is_transferred.sum(axis=0), "factor": factor}

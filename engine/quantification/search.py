@@ -132,7 +132,7 @@ def _recorded(
     exports: Sequence[str],
 ) -> QuantificationSummary:
     """Record the run and return its summary."""
-    n_forms, n_sequences, n_proteins = (int((~np.isnan(one.value)).any(axis=1).sum()) for one in quantities.normalised.levels)
+    n_forms, n_sequences, n_proteins = (int((~np.isnan(level.value)).any(axis=1).sum()) for level in quantities.normalised.levels)
     counts = {
         "samples": len(quantities.design.samples),
         "peptidoforms": n_forms,
@@ -142,11 +142,11 @@ def _recorded(
         "transferred": 0,
         "refused": 0,
         **measured.counts,
-        "tested": sum(one.n_tested for one in changes),
-        "changed": sum(one.n_changed for one in changes),
-        "imputed": sum(int(one.n_imputed.sum()) for one in changes),
+        "tested": sum(change.n_tested for change in changes),
+        "changed": sum(change.n_changed for change in changes),
+        "imputed": sum(int(change.n_imputed.sum()) for change in changes),
     }
-    runs, centres = tuple(one.run for one in found.runs), quantities.normalised.centres
+    runs, centres = tuple(run.run for run in found.runs), quantities.normalised.centres
     shifts = {one.name: round(centre.shift, 4) for one, centre in zip(changes, centres, strict=bool(centres))}
     message = f"{n_proteins:,} proteins in {counts['samples']:,} samples"
     blocks = [] if model is None else list(model.blocks)

@@ -311,7 +311,7 @@ TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORT
 """Tables from proteins to measurements."""
 STORED = (REPORTER_IONS,)
 """Tables not shown in lists of results."""
-RESULT_TABLES = tuple(one for one in TABLES if one not in STORED)
+RESULT_TABLES = tuple(table for table in TABLES if table not in STORED)
 BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
 """Tables also written with a column per sample."""
 

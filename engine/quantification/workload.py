@@ -30,8 +30,8 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0
     with suppress(InputError, ParameterError):  # the search itself says what is wrong
         result = sources(folder, parameters.run)
-        spectra = sum(read_counts(project.record(one.run)).get("psms", _USUAL_SPECTRA) for one in result.runs)
-        paths = [Path(one.path) for one in result.files] if parameters.method != "counts" else []
+        spectra = sum(read_counts(project.record(run.run)).get("psms", _USUAL_SPECTRA) for run in result.runs)
+        paths = [Path(file.path) for file in result.files] if parameters.method != "counts" else []
         size = sum(path.stat().st_size for path in paths if path.exists())
     host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE, "report": 0.1 + spectra * _PSM}
     return Expectation((), host, {"spectra": spectra}, 1e8 + size / 4)

@@ -92,7 +92,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         with run.step("index"):
             index = index_texts(sequences.texts, parameters, run.threads, run.progress) if sequences.has_places else None
         with run.step("plan"):
-            resources = opening().telling(run.progress)
+            resources = opening().reporting_to(run.progress)
             run.load_writers()
             plan, resources = _plan(sequences, parameters, resources, index, are_pairs=pairs)
         totals = AlignmentTotals(np.full(len(sequences.patterns), -1.0, np.float32))
@@ -121,7 +121,7 @@ def _plan(
     if index is None:
         return plan_pairs(texts, patterns, rules, are_pairs=are_pairs, both_strands=parameters.strands == "both"), resources
     resources.progress.message("Each read is mapped by minimisers; places=every aligns it with every reference")
-    plan, quiet = MappingPlan(texts, patterns, index, rules, parameters), resources.telling(QuietProgress(resources.progress))
+    plan, quiet = MappingPlan(texts, patterns, index, rules, parameters), resources.reporting_to(QuietProgress(resources.progress))
     return with_inserts(plan, quiet) if patterns.are_mates else plan, quiet
 
 

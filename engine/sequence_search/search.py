@@ -59,7 +59,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
             database = packed_database(run, "database", create_translation(parameters))
         warn_of_unusual_input(queries, database, scheme, run.progress, is_adjusted=parameters.composition)
         with run.step("plan"):
-            resources = opening().telling(run.progress)
+            resources = opening().reporting_to(run.progress)
             batches = query_batches(queries, database, scheme)
             run.load_writers()
         totals, statistics = HitTotals(), None

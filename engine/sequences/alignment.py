@@ -409,7 +409,7 @@ def _ends(
     targets[:] = np.iinfo(number).max
     targets[: len(group)] = pairs.scores[group]
     sizes = kernels.cpu.lanes.BLOCK_COLUMNS * len(query), len(query), kernels.cpu.lanes.BLOCK_COLUMNS * len(residue_codes), 1
-    workspace = kernels.cpu.traceback.EndRoom(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
+    workspace = kernels.cpu.traceback.EndWorkspace(*(kernels.cpu.vectors.aligned(size * lanes, number) for size in sizes))
     ends = np.empty((lanes, 4), np.int64)
     kernels.cpu.traceback.find_ends(
         query.astype(np.int64),

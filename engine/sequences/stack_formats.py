@@ -156,7 +156,7 @@ def plain_name(name: str) -> str:
 
 def _lines(subjects: AlignedSubjects, which: str) -> Iterator[bytes]:
     texts = getattr(subjects, which)
-    whole = texts.own.tobytes().replace(b"*", b"X")
+    whole = texts.used.tobytes().replace(b"*", b"X")
     places = (texts.offsets - texts.offsets[0]).tolist()
     return (whole[first:last] for first, last in pairwise(places))
 

@@ -75,7 +75,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             chains = _database(run, database, parameters)
         _warn_of_input(queries, chains, parameters, run.progress)
         with run.step("plan"):
-            resources = opening().telling(run.progress)
+            resources = opening().reporting_to(run.progress)
             batches = query_batches(queries, parameters, resources)
             run.load_writers()
         totals, output = HitTotals(), None if request.out is None else Path(request.out)

@@ -65,7 +65,7 @@ class ChainsOnChains:
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
         """Return an empty result."""
-        return FoundSuperpositions.room(ChainPairs(**state))._asdict()
+        return FoundSuperpositions.empty(ChainPairs(**state))._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
         """Merge results by pair of chains, and pairs of residues at their reserved positions."""
@@ -85,7 +85,7 @@ class _Computation:
         if items is not None:
             raise ValueError("all pairs of a round are superposed")
         pairs = ChainPairs(**state)
-        self._pairs = [(pairs, FoundSuperpositions.room(pairs))]
+        self._pairs = [(pairs, FoundSuperpositions.empty(pairs))]
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Superpose the pairs `first:last`."""

@@ -159,7 +159,7 @@ def superpose_many(
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
     """Superpose pairs of chains on the CPU. See `superpose_many`."""
-    result, done = FoundSuperpositions.room(pairs), 0
+    result, done = FoundSuperpositions.empty(pairs), 0
     with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
         for end in ends:
             progress.advance(end - done)

@@ -126,7 +126,7 @@ def extracted(surveys: Ms1Spectra, mz: float, tolerance: Tolerance) -> Chromatog
     Examples
     --------
     >>> two = Ms1Spectra(np.array([60.0, 120.0]), np.array([1, 2]), np.array([0, 2, 3]), np.array([500.0, 500.2, 500.001]),
-    ...                  np.array([3, 5, 7], np.float32))
+    ...               np.array([3, 5, 7], np.float32))
     >>> extracted(two, 500.0, Tolerance(10, "ppm")).intensity.tolist()
     [3.0, 7.0]
     """

@@ -78,22 +78,22 @@ class StackView(QWidget):
         """Description of the shown hits."""
         return self._title.full_text
 
-    def show_hits(self, found: StackedHits | None, text: str = "") -> None:
+    def show_hits(self, stack: StackedHits | None, text: str = "") -> None:
         """Show a stack or a text."""
-        self.found = found
+        self.found = stack
         self.plot.mark(-1)
         locale = QLocale()
-        if found is None:
+        if stack is None:
             self._title.set_text("")
         else:
-            n = len(found.rows)
-            of = f" of {locale.toString(found.total)}, the best" if found.total > n else ""
-            opened = int(found.stack.is_opened.sum())
+            n = len(stack.rows)
+            of = f" of {locale.toString(stack.total)}, the best" if stack.total > n else ""
+            opened = int(stack.stack.is_opened.sum())
             columns = f"insertions open {locale.toString(opened)} columns" if opened else "no insertions"
-            self._title.set_text(f"{locale.toString(n)} hits{of} below {found.stack.query_name}, {columns}")
+            self._title.set_text(f"{locale.toString(n)} hits{of} below {stack.stack.query_name}, {columns}")
         for button in (self.save_button, self.export_button):
-            button.setEnabled(found is not None)
-        if found is None:
+            button.setEnabled(stack is not None)
+        if stack is None:
             self._worker.cancel()
             self.plot.show_stack(None, text)
         else:

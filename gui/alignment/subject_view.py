@@ -24,7 +24,7 @@ class SubjectView(QWidget):
 
     Signals
     -------
-    searchAsked
+    searchRequested
         FASTA of the subject, which is to be the next query.
     """
 

@@ -165,7 +165,7 @@ class DesignEditor(QWidget):
         self._files: list[str] = []
         self._runs_key: tuple[Path, tuple[str, ...]] | None = None
         self._label: LabelName | None = None
-        self._wanted: tuple[Path | None] | None = None
+        self._wanted: tuple[Path | DesignTable | None] | None = None
         self._parameters: tuple[tuple[str, ...], str] = ((), "")
         """Compared conditions and reference, as set in the form."""
         self._validated: Design | DesignIssue | None = None
@@ -278,19 +278,24 @@ class DesignEditor(QWidget):
         self.is_used.setChecked(True)
         self.model.replace_table(table)
 
-    def restore(self, path: Path | None) -> None:
-        """Restore the design of a run once its files are known; None restores that no design was used."""
-        self._wanted = (path,)
+    def table(self) -> DesignTable | None:
+        """Return the table, or None if it is not used."""
+        return self.model.table if self.is_used.isChecked() else None
+
+    def restore(self, design: Path | DesignTable | None) -> None:
+        """Restore a design, given by its file or table, once the files are known; None restores that no design was used."""
+        self._wanted = (design,)
         if not self.is_busy:
             self._take_wanted()
 
     def _take_wanted(self) -> None:
         if self._wanted is not None and self._files:
-            (path,), self._wanted = self._wanted, None
-            if path is None:
-                self.is_used.setChecked(False)
-            else:
-                self.load(path)
+            (design,), self._wanted = self._wanted, None
+            self.is_used.setChecked(design is not None)
+            if isinstance(design, DesignTable):
+                self.model.replace_table(design)
+            elif design is not None:
+                self.load(design)
 
     def save(self, path: Path) -> None:
         """Write the table to a file."""

@@ -109,8 +109,8 @@ class EstimateLine(QWidget):
             make = partial(_estimate, task.search, task.request, dict(task.pasted))
             self._worker.submit("estimate", make, self._take, lambda error: self._fail(_words(error)))
 
-    def _take(self, found: Estimate | None) -> None:
-        self.estimate, self.problem = found, ""
+    def _take(self, estimate: Estimate | None) -> None:
+        self.estimate, self.problem = estimate, ""
         self._show()
 
     def _fail(self, reason: str) -> None:

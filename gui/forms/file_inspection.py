@@ -241,13 +241,13 @@ class FileInspector(QObject):
         if self._is_open:
             self._counter.submit(lambda: self._emit(deliver, count_sequences(path, is_wanted=lambda: self._is_open)))
 
-    def count_structures(self, found: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
-        """Inspect structures, up to a maximum. The result is None if their reader must be compiled first, which a search will do."""
+    def count_structures(self, file: FileKind, deliver: Callable[[StructureCount | None], None]) -> None:
+        """Inspect structures, up to a maximum, and deliver None if their reader has not been compiled by a search yet."""
         if self._is_open:
-            self._counter.submit(lambda: self._emit(deliver, _structure_count(found, lambda: self._is_open)))
+            self._counter.submit(lambda: self._emit(deliver, _structure_count(file, lambda: self._is_open)))
 
     def inspect_spectra(self, path: Path, deliver: Callable[[SpectraContent | None], None]) -> None:
-        """Inspect a spectrum file. The result is None if its reader must be compiled first, which a search will do."""
+        """Inspect a spectrum file and deliver None if its reader has not been compiled by a search yet."""
         if self._is_open:
             self._counter.submit(lambda: self._emit(deliver, _spectra_content(path)))
 
@@ -262,15 +262,15 @@ class FileInspector(QObject):
         if self._is_open:
             self._pool.submit(lambda: self._emit(deliver, work()))
 
-    def _emit(self, deliver: Callable[[Any], None], found: Any) -> None:
+    def _emit(self, deliver: Callable[[Any], None], result: Any) -> None:
         # Not after closing, when the receiver may no longer exist.
         with self._delivery_lock:
             if self._is_open:
-                self._found.emit(deliver, found)
+                self._found.emit(deliver, result)
 
-    def _deliver(self, deliver: Callable[[Any], None], found: Any) -> None:
+    def _deliver(self, deliver: Callable[[Any], None], result: Any) -> None:
         if self._is_open:
-            deliver(found)
+            deliver(result)
 
 
 def _is_there(folder: Path) -> bool:
@@ -300,14 +300,14 @@ def _spectra_content(path: Path) -> SpectraContent | None:
     return formats.spectra_content.spectra_content(path) if kernels.cpu.signatures.is_compiled("identify") else None
 
 
-def _structure_count(found: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
-    if found.sort == "structure database":
-        return structures_package.counting.count_database(found.path)
+def _structure_count(file: FileKind, is_wanted: Callable[[], bool]) -> StructureCount | None:
+    if file.sort == "structure database":
+        return structures_package.counting.count_database(file.path)
     if not kernels.cpu.signatures.is_compiled("superposition"):
         return None
 
     try:
-        files = [(structure.path, structure.chain) for structure in structure_search.structures.sources_of([found.path])]
+        files = [(structure.path, structure.chain) for structure in structure_search.structures.sources_of([file.path])]
     except InputError:
         return None
     return structures_package.counting.count_structures(files, most=_MAXIMUM_INSPECTED, is_wanted=is_wanted)
@@ -390,8 +390,8 @@ def _files_below(folder: Path) -> list[Path]:
             # This also covers the structures in the folders below.
             result.append(covered := here)
         # Lists name structures, which their folder already covers.
-        stood_for = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
-        result += [here / name for name, ending in bare if not ending.endswith(stood_for) and not name.startswith(".")]
+        covered_endings = (*structures, *LISTS) if covered and here.is_relative_to(covered) else structures
+        result += [here / name for name, ending in bare if not ending.endswith(covered_endings) and not name.startswith(".")]
         if len(result) > _MAXIMUM_FILES:
             break
     return result

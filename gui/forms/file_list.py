@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLocale, QSize, Qt, QTimer, Signal
@@ -110,6 +111,7 @@ class FileList(QWidget):
         """Start folder of the file dialog."""
         self._takes_project = spec.content == "project"
         self._open_project: Path | None = None
+        self._last_files: tuple[Path, ...] = ()
         how = "choose it" if self._takes_project else "add them"
         self.lines = _Lines(f"Drop {spec.hint or self._sort.hint} here, or {how} below", self.remove_selected)
         self.lines.setAccessibleName(spec.title)
@@ -128,13 +130,22 @@ class FileList(QWidget):
         self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.prompt_for_folder)
         self.project_button = _button("The open project", "open", self._take_open_project)
         self.project_button.setHidden(not self._takes_project)
+        self.last_button = _button("", "reset", self._take_last)
+        """Button that adds the files of the last search."""
         self.remove_button = _button("Remove", "remove", self.remove_selected)
         self.database_button = _button("New database…", "database", self.database_requested.emit)
         self.database_button.setToolTip("Build a structure database from files, which makes repeated searches much faster")
         self.database_button.setVisible(spec.also == "structure database")
         self.lines.itemSelectionChanged.connect(self._enable)
         buttons = QHBoxLayout()
-        for button in (self.add_button, self.folder_button, self.project_button, self.database_button, self.remove_button):
+        for button in (
+            self.add_button,
+            self.folder_button,
+            self.project_button,
+            self.last_button,
+            self.database_button,
+            self.remove_button,
+        ):
             buttons.addWidget(button)
         buttons.addStretch(1)
         page = QVBoxLayout(self)
@@ -159,14 +170,14 @@ class FileList(QWidget):
     def problem(self) -> str:
         """Return why a search cannot use these files, or '' (also while they are being inspected)."""
         for path in self.paths:
-            known = self._known.get(path)
-            if known is not None and self._problem_of(known):
-                return self._problem_of(known)
+            file = self._known.get(path)
+            if file is not None and self._problem_of(file):
+                return self._problem_of(file)
             counted = self.structure_counts.get(path)
             if counted is not None and counted.problem and not self._takes_broken:
                 return counted.problem
-            if known is not None and known.sort == self._spec.also is not None and self.lines.count() > 1:
-                return f"{path.name} is a {known.format}, which cannot be combined with other files; remove it or the others"
+            if file is not None and file.sort == self._spec.also is not None and self.lines.count() > 1:
+                return f"{path.name} is a {file.format}, which cannot be combined with other files; remove it or the others"
         counted_all = [self.counts.get(path) for path in self.paths if self._known.get(path, _UNKNOWN).sort in _COUNTED]
         if counted_all and all(count is not None and count.is_whole and not count.n_residues for count in counted_all):
             return f"{self.paths[0].name} contains names without sequences; choose a file with sequences"
@@ -194,9 +205,9 @@ class FileList(QWidget):
         """True if the types of all files are known."""
         return all(path in self._known for path in self.paths)
 
-    def take(self, found: Iterable[FileKind]) -> None:
+    def take(self, files: Iterable[FileKind]) -> None:
         """Add the inspected files that fit this input."""
-        self.add(file.path for file in found if file.sorts & self._sorts)
+        self.add(file.path for file in files if file.sorts & self._sorts)
 
     def add(self, paths: Iterable[Path]) -> None:
         """Add files that are not present yet."""
@@ -207,7 +218,7 @@ class FileList(QWidget):
             item = QListWidgetItem(f"{path.name}    {path.parent}")
             item.setData(Qt.ItemDataRole.UserRole, path)
             self.lines.addItem(item)
-        self._known = {path: known for path, known in self._known.items() if path in present}
+        self._known = {path: file for path, file in self._known.items() if path in present}
         self._inspector.files(new, self._learn)
         self._show_state()
 
@@ -223,6 +234,21 @@ class FileList(QWidget):
         if self.is_empty:
             self.give_project(folder)
         self._enable()
+
+    def offer_last(self, paths: Iterable[Path]) -> None:
+        """Offer the files of the last search while the list is empty."""
+        self._last_files = tuple(paths)
+        self.last_button.setText(
+            f"Use {shorten(', '.join(path.name for path in self._last_files), 40, placeholder=' …')}".replace("&", "&&")
+        )
+        self.last_button.setToolTip(tip_text("Used by the last search:\n" + "\n".join(map(str, self._last_files))))
+        self._enable()
+
+    def begin_anew(self) -> None:
+        """Remove all files and use the open project if the input takes one."""
+        self.clear()
+        if self._open_project is not None:
+            self.give_project(self._open_project)
 
     def remove_selected(self) -> None:
         """Remove the selected files."""
@@ -290,11 +316,11 @@ class FileList(QWidget):
         self.start_folder = names[0]
         self._inspector.all_within([Path(names[0])], partial(self._take_found, Path(names[0])))
 
-    def _take_found(self, folder: Path, found: FileInspection) -> None:
+    def _take_found(self, folder: Path, inspection: FileInspection) -> None:
         """Add the matching files of a folder and report the others."""
-        self.take(found.files)
-        others = [file for file in (*found.files, *found.left_out) if not file.sorts & self._sorts]
-        taken = len(found.files) + len(found.left_out) - len(others)
+        self.take(inspection.files)
+        others = [file for file in (*inspection.files, *inspection.left_out) if not file.sorts & self._sorts]
+        taken = len(inspection.files) + len(inspection.left_out) - len(others)
         names = ", ".join(file.path.name for file in others[:_MAXIMUM_NAMED])
         more = f" and {len(others) - _MAXIMUM_NAMED} more" if len(others) > _MAXIMUM_NAMED else ""
         held = self._sort.held
@@ -310,18 +336,21 @@ class FileList(QWidget):
         if self._open_project is not None:
             self.give_project(self._open_project)
 
-    def _learn(self, found: FileKind) -> None:
-        if self._known.get(found.path) == found:
+    def _take_last(self) -> None:
+        self.add(self._last_files)
+
+    def _learn(self, file: FileKind) -> None:
+        if self._known.get(file.path) == file:
             return
-        self._known[found.path] = found
-        if found.sort in _COUNTED and found.sort in self._spec.contents and found.path not in self.counts:
-            self._being_counted.add(found.path)
-            self._inspector.count(found.path, lambda count: self._learn_count(found.path, count))
-        if found.sort in self._spec.contents and self._spec.content == "structures" and found.path not in self.structure_counts:
-            self._inspector.count_structures(found, lambda count: self._learn_structures(found.path, count))
-        elif found.sort == "spectra" and found.sort in self._sorts and found.path.is_file() and found.path not in self._pending_spectra:
-            self._pending_spectra.add(found.path)
-            self._inspector.inspect_spectra(found.path, lambda content: self._learn_spectra(found.path, content))
+        self._known[file.path] = file
+        if file.sort in _COUNTED and file.sort in self._spec.contents and file.path not in self.counts:
+            self._being_counted.add(file.path)
+            self._inspector.count(file.path, lambda count: self._learn_count(file.path, count))
+        if file.sort in self._spec.contents and self._spec.content == "structures" and file.path not in self.structure_counts:
+            self._inspector.count_structures(file, lambda count: self._learn_structures(file.path, count))
+        elif file.sort == "spectra" and file.sort in self._sorts and file.path.is_file() and file.path not in self._pending_spectra:
+            self._pending_spectra.add(file.path)
+            self._inspector.inspect_spectra(file.path, lambda content: self._learn_spectra(file.path, content))
         self._showing.start()
 
     def _learn_spectra(self, path: Path, content: SpectraContent | None) -> None:
@@ -355,22 +384,22 @@ class FileList(QWidget):
                 self._showing.start()
         self.counted.emit()
 
-    def _problem_of(self, known: FileKind) -> str:
-        if self._takes_project and known.sort != "project":
-            return f"{known.path} is not a project; choose a project folder"
-        if known.unknown:
-            return f"{known.path.name} {known.unknown.replace('is in no', 'is text in no', 1)}; choose {self._spec.hint or self._sort.hint}"
-        if known.problem or known.sorts & self._sorts:
-            return known.problem
-        if known.sort is None or known.sort in ("structure database", "project"):
-            return f"{known.path.name} is a {known.format}; choose files here"
-        if (known.sort, self._spec.content) == ("proteins", "spectra"):
-            return f"{known.path.name} is a {known.format} file of sequences; add it to the protein databases"
-        if known.sort == "spectra" and self._spec.content == "libraries" and known.path.name.lower().endswith(library_suffixes()):
-            return f"{known.path.name} is not a spectral library: its spectra ({known.format}) have no identities (SEQ=, NAME=)"
-        place = next((title for title, sorts in self._elsewhere.items() if known.sort in sorts), "")
+    def _problem_of(self, file: FileKind) -> str:
+        if self._takes_project and file.sort != "project":
+            return f"{file.path} is not a project; choose a project folder"
+        if file.unknown:
+            return f"{file.path.name} {file.unknown.replace('is in no', 'is text in no', 1)}; choose {self._spec.hint or self._sort.hint}"
+        if file.problem or file.sorts & self._sorts:
+            return file.problem
+        if file.sort is None or file.sort in ("structure database", "project"):
+            return f"{file.path.name} is a {file.format}; choose files here"
+        if (file.sort, self._spec.content) == ("proteins", "spectra"):
+            return f"{file.path.name} is a {file.format} file of sequences; add it to the protein databases"
+        if file.sort == "spectra" and self._spec.content == "libraries" and file.path.name.lower().endswith(library_suffixes()):
+            return f"{file.path.name} is not a spectral library: its spectra ({file.format}) have no identities (SEQ=, NAME=)"
+        place = next((title for title, sorts in self._elsewhere.items() if file.sort in sorts), "")
         belongs = f". Add it to {place}" if place else ""
-        return f"{known.path.name} contains {SORTS[known.sort].held} ({known.format}), not {self._sort.held}{belongs}"
+        return f"{file.path.name} contains {SORTS[file.sort].held} ({file.format}), not {self._sort.held}{belongs}"
 
     def _show_state(self) -> None:
         for i in range(self.lines.count()):
@@ -400,29 +429,30 @@ class FileList(QWidget):
 
     def _show_item(self, item: QListWidgetItem) -> None:
         path: Path = item.data(Qt.ItemDataRole.UserRole)
-        known = self._known.get(path)
-        shown = (known, self.structure_counts.get(path), self.spectra.get(path))
+        file = self._known.get(path)
+        shown = (file, self.structure_counts.get(path), self.spectra.get(path))
         if item.data(_SHOWN) == shown:
             return
         item.setData(_SHOWN, shown)
-        if known is None:
+        if file is None:
             item.setIcon(icon("queued", QColor(colours().faint_text)))
-        elif self._problem_of(known):
+        elif self._problem_of(file):
             item.setIcon(icon("failed", QColor(colours().wrong)))
-            item.setToolTip(tip_text(self._problem_of(known)))
+            item.setToolTip(tip_text(self._problem_of(file)))
         else:
-            item.setIcon(icon(SORTS[known.sort or self._spec.content].icon, QColor(colours().good)))
-            size = f", {_size(known.size, self.locale().decimalPoint())}" if known.size else ""
+            item.setIcon(icon(SORTS[file.sort or self._spec.content].icon, QColor(colours().good)))
+            size = f", {_size(file.size, self.locale().decimalPoint())}" if file.size else ""
             counted = self.structure_counts.get(path)
             held = [] if counted is None else [counted.problem or structure_text([counted]), *counted.left_out]
             held += [self.spectra[path].text] if path in self.spectra else []
-            item.setToolTip(tip_text("\n".join([str(path), f"{known.format}{size}", *held])))
+            item.setToolTip(tip_text("\n".join([str(path), f"{file.format}{size}", *held])))
             if counted is not None and counted.problem and not self._takes_broken:
                 item.setIcon(icon("failed", QColor(colours().wrong)))
 
     def _enable(self) -> None:
         self.remove_button.setEnabled(bool(self.lines.selectedItems()))
         self.project_button.setEnabled(self._open_project is not None and self.paths != [self._open_project])
+        self.last_button.setVisible(self.is_empty and bool(self._last_files))
 
 
 class _Lines(QListWidget):

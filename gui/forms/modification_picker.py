@@ -159,22 +159,22 @@ class ModificationPicker(QDialog):
         return float(value) if is_number else float(text)
 
     def _selected(self) -> list[str]:
-        own = self.own.text().strip()
-        if own:
-            return [str(parse_modification(own))]
+        text = self.own.text().strip()
+        if text:
+            return [str(parse_modification(text))]
         return [self.found.rows[index.row()].text for index in self.table.selectionModel().selectedRows()]
 
     def _enable(self, problem: str = "") -> None:
-        own = self.own.text().strip()
-        if own:
+        text = self.own.text().strip()
+        if text:
             try:
-                parse_modification(own)
+                parse_modification(text)
             except ParameterError as error:
                 problem = str(error)
-        self.table.setEnabled(not own)
+        self.table.setEnabled(not text)
         self.message.setText(problem)
         self.message.setVisible(bool(problem))
-        self.add_button.setEnabled(not problem and bool(own or self.table.selectionModel().hasSelection()))
+        self.add_button.setEnabled(not problem and bool(text or self.table.selectionModel().hasSelection()))
 
     def _connect(self) -> None:
         # One search for simultaneous changes, such as pasting over a field.
@@ -215,14 +215,14 @@ class ModificationPicker(QDialog):
             self.table.setColumnWidth(column, self.fontMetrics().horizontalAdvance("n") * n_characters)
         own_label = QLabel("C&ustom modification")
         own_label.setBuddy(self.own)
-        own = QGridLayout()
-        own.addWidget(own_label, 0, 0)
-        own.addWidget(self.own, 0, 1)
+        custom = QGridLayout()
+        custom.addWidget(own_label, 0, 0)
+        custom.addWidget(self.own, 0, 1)
         page = QVBoxLayout(self)
         page.addLayout(criteria)
         page.addWidget(self.table, 1)
         page.addWidget(self._count)
-        page.addLayout(own)
+        page.addLayout(custom)
         page.addWidget(self.message)
         page.addWidget(self.buttons)
 

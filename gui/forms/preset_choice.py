@@ -136,14 +136,19 @@ class PresetChoice(QWidget):
         )
         self.suited_text.setVisible(differs)
 
-    def restore(self, name: str, start_folder: str) -> None:
-        """Restore a preset from the settings, and the start folder of dialogs."""
-        self.start_folder = start_folder
+    def restore(self, name: str) -> None:
+        """Choose the preset of an earlier search again."""
         self.is_chosen = name not in ("", self._search.preset)
         if name.endswith(".toml") and Path(name).is_file():
             self.load_file(Path(name))
         else:
             self.choose(name)
+
+    def reset(self) -> None:
+        """Choose the preset of the search again and clear the undo history."""
+        self.is_chosen = False
+        self.choose(self._search.preset)
+        self.forget_replaced()
 
     def undo(self) -> None:
         """Restore the values before the last preset or reset. Later edits can be restored by a further undo."""

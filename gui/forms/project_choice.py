@@ -84,6 +84,17 @@ class ProjectChoice(QWidget):
         self._mark_as_typed()
         self.line.setText(str(folder))
 
+    @property
+    def chosen(self) -> Path | None:
+        """The folder if the user entered it, or None."""
+        return self.folder() if self._was_typed and not self.is_empty else None
+
+    def reset(self) -> None:
+        """Forget the user's folder, and choose the open project if there is one."""
+        self._was_typed = self._was_suggested = False
+        self.line.setText("" if self._open_project is None else str(self._open_project))
+        self.show_state()
+
     def offer(self, folder: Path, is_begun: bool) -> None:
         """Offer the open project, and choose it if the user has entered nothing.
 

@@ -108,7 +108,7 @@ class SearchForm(QWidget):
         self.runs = {option.name: RunEditor() for option in search.options if option.title and option.is_run}
         """Optional runs of such a project, by option name."""
         self.given_project = next((field for field in self.inputs.values() if self._is_given(field)), None)
-        """The input that is also the project for the results, or None if the form asks for a project."""
+        """The input that is also the project for the results, or None if the form has a field for the project."""
         self._runs_of: Path | None = None
         self.project = ProjectChoice(lambda: next(iter(self.file_lists.values())).start_folder)
         """Hidden if the project is an input."""
@@ -125,6 +125,9 @@ class SearchForm(QWidget):
         self.reason = QPushButton()
         self.reason.setFlat(True)
         self.scroll_area = QScrollArea()
+        self.last_button = QPushButton("Use last settings")
+        """Button that fills in the files and settings of the last search."""
+        self._last: FormPrefill | None = None
         self._suited: dict[str, dict[str, Any]] = {}
         """Values that suit the value of a parameter, by its name."""
         # One check for simultaneous changes, as when a preset fills in every field.
@@ -175,18 +178,18 @@ class SearchForm(QWidget):
             return self.given_project.first_file
         return next((line.path for line in self.projects.values() if line.path is not None and not line.problem()), None)
 
-    def take(self, found: FileInspection, target: QWidget | None) -> None:
+    def take(self, inspection: FileInspection, target: QWidget | None) -> None:
         """Add dropped files to the input under the pointer, otherwise to the first empty input of their type, or the last.
 
         Parameters
         ----------
-        found : Survey
+        inspection : FileInspection
             The dropped files.
         target : QWidget or None
             Widget on which they were dropped.
         """
-        for sort in found.sorts & self.search.contents:
-            files = found.of_type(sort)
+        for sort in inspection.sorts & self.search.contents:
+            files = inspection.of_type(sort)
             parts = [field for field in self.inputs.values() if sort in field.spec.contents]
             # Files that fit two inputs go to the one on which they were dropped.
             fitting = [field for field in self.inputs.values() if all(file.sorts.intersection(field.spec.contents) for file in files)]
@@ -221,27 +224,89 @@ class SearchForm(QWidget):
                 return field.first_file
         return None
 
+    @property
+    def is_touched(self) -> bool:
+        """True if the form has files, pasted text, a chosen preset, or edited values."""
+        has_files = any(not field.is_empty for field in self.inputs.values() if field.spec.content != "project")
+        has_text = any(field.box is not None and field.box.text.toPlainText() for field in self.inputs.values())
+        has_options = any(box.isChecked() for box in self.options.values()) or any(line.line.text() for line in self._paths.values())
+        has_preset = self.presets.is_chosen or (not self.search.fitting and self.presets.name != self.search.preset)
+        return has_files or has_text or has_options or has_preset or bool(self.parameters.changed_names)
+
+    def content(self) -> FormPrefill:
+        """Return the content of the form, to be filled in again."""
+        return FormPrefill(
+            inputs={name: tuple(field.files.paths) for name, field in self.inputs.items()},
+            parameters=self.parameters.values(),
+            pasted={name: field.box.text.toPlainText() for name, field in self.inputs.items() if field.box is not None},
+            tables={name: editor.table() for name, editor in self.designs.items()},
+            options={name: box.isChecked() for name, box in self.options.items()},
+            paths={name: line.line.text() for name, line in self._paths.items()},
+            runs={name: editor.value() for name, editor in self.runs.items()},
+            preset=self.presets.name if self.presets.is_chosen or not self.search.fitting else "",
+            project=self.project.chosen,
+        )
+
+    def begin_anew(self) -> None:
+        """Empty the form, and offer its previous content."""
+        if self.is_touched:
+            self._offer_last(self.content())
+        for field in self.inputs.values():
+            field.files.begin_anew()
+            field.paste("")
+        for box in self.options.values():
+            box.setChecked(False)
+        for line in self._paths.values():
+            line.line.clear()
+        self.presets.reset()
+        self.parameters.reset_all()
+        self.presets.forget_replaced()
+        self._choose_run("")
+        if self.given_project is None:
+            self.project.reset()
+        for design in self.designs.values():
+            design.restore(None)
+        self.scroll_area.verticalScrollBar().setValue(0)
+
+    def use_last(self) -> None:
+        """Fill in the content that the form had last."""
+        if self._last is not None:
+            last, self._last = self._last, None
+            self.last_button.hide()
+            self._fill(last)
+
+    def _offer_last(self, content: FormPrefill) -> None:
+        """Offer files and settings to be used again."""
+        self._last = content
+        self.last_button.show()
+        for name, field in self.inputs.items():
+            if field.spec.is_kept:
+                field.files.offer_last(content.inputs.get(name, ()))
+
     def remember(self, values: SearchSettings) -> None:
         """Store the choices that persist between program starts."""
-        values.preset = self.presets.name if self.presets.is_chosen or not self.search.fitting else ""
+        last = self._last if self._last is not None and not self.is_touched else self.content()
+        values.preset = last.preset
         values.preset_folder = self.presets.start_folder
         values.device = self.device.value()
         values.workers, values.certificates = self.device.workers.requested, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
-        values.files = {name: tuple(str(path) for path in field.files.paths) for name, field in self.inputs.items() if field.spec.is_cached}
+        retained = (name for name, field in self.inputs.items() if field.spec.is_cached)
+        values.files = {name: tuple(map(str, last.inputs.get(name, ()))) for name in retained}
 
     def restore(self, values: SearchSettings) -> None:
-        """Restore the choices stored by `remember`."""
+        """Restore the device and the start folders stored by `remember`, and offer its preset and files."""
         for name, folder in values.folders.items():
             if name in self.file_lists:
                 self.file_lists[name].start_folder = folder
         self.device.choose(values.device)
         if self.search.takes_workers:
             self.device.workers.choose(values.workers, values.certificates)
-        self.presets.restore(values.preset, values.preset_folder)
-        for name, files in values.files.items():
-            if name in self.inputs and self.inputs[name].spec.is_cached:
-                self.file_lists[name].add(Path(file) for file in files if Path(file).exists())
+        self.presets.start_folder = values.preset_folder
+        files = {name: tuple(Path(file) for file in names if Path(file).exists()) for name, names in values.files.items()}
+        inputs = {name: paths for name, paths in files.items() if paths and name in self.inputs and self.inputs[name].spec.is_cached}
+        if inputs or values.preset not in ("", self.search.preset):
+            self._offer_last(FormPrefill(inputs=inputs, preset=values.preset))
 
     def project_folder(self) -> Path:
         """Return the project folder as entered, or as given by an input."""
@@ -286,8 +351,8 @@ class SearchForm(QWidget):
             self.go_on_from(folder, run if isinstance(run, str) else "", prefill)
             if not isinstance(run, str):
                 self.parameters.set_values({"run": run})
-            for name, editor in self.designs.items():
-                editor.restore(prefill.tables.get(name))
+            for name in self.designs.keys() - prefill.tables.keys():
+                self.designs[name].restore(None)
             return
         self.set_project_folder(folder)
         for line in self.projects.values():
@@ -295,15 +360,28 @@ class SearchForm(QWidget):
         self._fill(prefill)
 
     def _fill(self, prefill: FormPrefill) -> None:
+        if prefill.preset:
+            self.presets.restore(prefill.preset)
+        if prefill.project is not None and self.given_project is None:
+            self.project.set_folder(prefill.project)
+        for name, checked in prefill.options.items():
+            self.options[name].setChecked(checked)
+        for name, text in prefill.paths.items():
+            self._paths[name].line.setText(text)
+        for name, design in prefill.tables.items():
+            self.designs[name].restore(design)
         for name, paths in prefill.inputs.items():
             self.file_lists[name].clear()
             self.file_lists[name].add(paths)
         for name, text in prefill.pasted.items():
-            self.file_lists[name].clear()
+            if name not in prefill.inputs:
+                self.file_lists[name].clear()
             self.inputs[name].paste(text)
         values = {name: value for name, value in prefill.parameters.items() if name in self._model.model_fields}
         refused = find_problems(self._model, {**self.parameters.values(), **values})[1]
         self.parameters.set_values({name: value for name, value in values.items() if name not in refused})
+        for name, run in prefill.runs.items():
+            self.runs[name].set_value(run)
 
     def validation_error(self) -> str:
         """Return why the search cannot run, or ''."""
@@ -433,14 +511,15 @@ class SearchForm(QWidget):
         self.presets.chosen.connect(self.check)
         self.presets.failed.connect(self.failed)
         self.run_button.clicked.connect(self.run)
+        self.last_button.clicked.connect(self.use_last)
         self.reason.clicked.connect(self.show_problem)
         self.advice.taken.connect(self._take_advice)
         undo = QShortcut(QKeySequence(QKeySequence.StandardKey.Undo), self)
         undo.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         undo.activated.connect(self.presets.undo)
 
-    def _is_given(self, one: InputFiles) -> bool:
-        return self.search.writes == "given project" and one.spec.content == "project"
+    def _is_given(self, field: InputFiles) -> bool:
+        return self.search.writes == "given project" and field.spec.content == "project"
 
     @property
     def _run_editors(self) -> dict[str, RunEditor]:
@@ -533,12 +612,19 @@ class SearchForm(QWidget):
         page = QVBoxLayout(content)
         page.setContentsMargins(18, 14, 18, 14)
         page.setSpacing(14)
-        page.addWidget(heading(f"New {self.search.name}", 1.5))
+        title = QHBoxLayout()
+        title.addWidget(heading(f"New {self.search.name}", 1.5))
+        title.addStretch(1)
+        title.addWidget(self.last_button)
+        page.addLayout(title)
         page.addWidget(cards)
         page.addWidget(self.parameters, 1)
         self.scroll_area.setWidget(content)
         self.scroll_area.setWidgetResizable(True)
         self.scroll_area.setFrameShape(QFrame.Shape.NoFrame)
+        self.last_button.setToolTip("Fill in the files and settings of the last search")
+        set_icon(self.last_button, "reset")
+        self.last_button.hide()
         self.reason.setToolTip("Show the field")
         set_icon(self.reason, "information")
         self.run_button.setMinimumWidth(120)

@@ -25,7 +25,7 @@ _BY_THE_USER = frozenset(
         Qt.FocusReason.ShortcutFocusReason,
     }
 )
-_BACK_BY_ITSELF = frozenset({Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason, Qt.FocusReason.MenuBarFocusReason})
+_AUTOMATIC_RETURN = frozenset({Qt.FocusReason.ActiveWindowFocusReason, Qt.FocusReason.PopupFocusReason, Qt.FocusReason.MenuBarFocusReason})
 """Focus returning from another window, the box's own list or a menu."""
 
 
@@ -44,7 +44,7 @@ class WheelAfterFocus(_Widget):
             event.ignore()
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        if event.reason() not in _BACK_BY_ITSELF:
+        if event.reason() not in _AUTOMATIC_RETURN:
             self._is_meant = event.reason() in _BY_THE_USER
         super().focusInEvent(event)
 

@@ -64,7 +64,7 @@ class Workers(NamedTuple):
 
 
 class WorkersDialog(QDialog):
-    """Asks for workers and checks the choice before anything is started. `choice` is the result after acceptance.
+    """Lets the user choose workers and checks the choice before anything is started. `choice` is the result after acceptance.
 
     Parameters
     ----------

@@ -137,7 +137,7 @@ class HelpWindow(QDialog):
 
     def _fill_contents(self) -> None:
         names = sorted(path.stem for path in manual_folder().glob("*.md"))
-        for name in sorted(names, key=lambda one: one != BEGINNING):
+        for name in sorted(names, key=lambda name: name != BEGINNING):
             title = manual_page(name).partition("\n")[0].lstrip("# ")
             item = QListWidgetItem(title)
             item.setToolTip(tip_text(title))

@@ -58,7 +58,7 @@ class Samples(QObject):
 
     def _fill(self, kind: str) -> None:
         self._window.searches[kind].form.take_sample()
-        self._window.new_search(kind)
+        self._window.show_search_form(kind)
 
     def _runs(self, search: Search) -> list[str]:
         """Return the finished runs of the sample project that the sample can use."""
@@ -78,7 +78,7 @@ class Samples(QObject):
         form = self._window.searches[search.kind].form
         form.take_sample()
         form.go_on_from(folder, self._runs(search)[-1])
-        self._window.new_search(search.kind)
+        self._window.show_search_form(search.kind)
 
     def _folder(self) -> Path:
         """Return the project in which the sample was run, otherwise the default sample project."""

@@ -33,13 +33,13 @@ def shortcuts_of(window: QWidget) -> list[Shortcut]:
     for shortcut in window.findChildren(QShortcut):
         _note(result, shortcut.key(), shortcut.whatsThis(), _where(shortcut.parent(), window))
     listed = [Shortcut(keys, does, ", ".join(sorted(where))) for (keys, does), where in result.items()]
-    return sorted(listed, key=lambda one: (one.where != _WINDOW, one.where, one.keys))
+    return sorted(listed, key=lambda shortcut: (shortcut.where != _WINDOW, shortcut.where, shortcut.keys))
 
 
-def _note(found: dict[tuple[str, str], dict[str, None]], keys: QKeySequence, does: str, where: str) -> None:
+def _note(places: dict[tuple[str, str], dict[str, None]], keys: QKeySequence, does: str, where: str) -> None:
     text = does.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…")
     if not keys.isEmpty() and text:
-        found.setdefault((keys.toString(QKeySequence.SequenceFormat.NativeText), text), {})[where] = None
+        places.setdefault((keys.toString(QKeySequence.SequenceFormat.NativeText), text), {})[where] = None
 
 
 def _where(owner: object, window: QWidget) -> str:

@@ -83,7 +83,7 @@ class CoverageMap(ScrolledDrawing):
         if bar is not None or self._sheet is None or (place := self._sheet.residue_at(x, y)) is None:
             return bar
         over = [peptide for peptide in self._sheet.peptides[place // self._sheet.per_row] if peptide.start <= place < peptide.end]
-        return min(over, key=lambda one: one.end - one.start, default=None)
+        return min(over, key=lambda peptide: peptide.end - peptide.start, default=None)
 
     def _features_at(self, x: float, y: float) -> list[ProteinFeature]:
         """Return the features whose spans are at a position, or those of the residue there."""
@@ -105,7 +105,7 @@ class CoverageMap(ScrolledDrawing):
         about = [peptide.peptide, f"residues {peptide.start + 1} to {peptide.end}, PSMs: {peptide.n_psms}, q-value: {q_value}"]
         if self.quantities is not None:
             value = self.quantities.value(self.coverage, peptide)
-            about.append(f"{self.quantities.title}: {'no quantity' if value is None else f'{value:.2f}'}")
+            about.append(f"{self.quantities.title}: {f'{value:.2f}' if value is not None else 'no quantity'}")
         about += [f"{self.coverage.sequence[place]}{place + 1}: {name}" for place, name in peptide.modifications]
         return "\n".join([*about, *lines])
 

@@ -122,15 +122,15 @@ class ClusterView(RunView):
         self.header.show_facts((*files_facts(run), _method(run.parameters), *time_facts(run)))
         self._statistician.submit("summary", lambda: cluster_summary(source), self._show_summary, self._fail_softly)
 
-    def _show_summary(self, found: ClusterSummary) -> None:
-        alone, share = found.n_spectra - found.n_clustered, found.n_clustered / found.n_spectra if found.n_spectra else 0.0
+    def _show_summary(self, summary: ClusterSummary) -> None:
+        alone, share = summary.n_spectra - summary.n_clustered, summary.n_clustered / summary.n_spectra if summary.n_spectra else 0.0
         locale = QLocale()
         self.header.show_counts(
-            [SummaryNumber(found.n_clusters, "cluster", "clusters")],
-            f"with {locale.toString(found.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), "
+            [SummaryNumber(summary.n_clusters, "cluster", "clusters")],
+            f"with {locale.toString(summary.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), "
             f"{locale.toString(alone)} unclustered",
         )
-        if found.has_labels and self.clusters.hidden_columns() is None:
+        if summary.has_labels and self.clusters.hidden_columns() is None:
             hidden = [column.name for column in self.clusters.model.columns if not column.is_shown]
             self.clusters.view.hide_columns([name for name in hidden if name not in ("label", "label_share")])
 
@@ -169,8 +169,8 @@ class ClusterView(RunView):
         if run is not None:
             self._reader.submit("spectra", lambda: self._compared(run, row), self._show_compared, self._fail_spectra)
 
-    def _show_compared(self, found: tuple[MirroredSpectra, int | None]) -> None:
-        spectra, cluster_row = found
+    def _show_compared(self, compared: tuple[MirroredSpectra, int | None]) -> None:
+        spectra, cluster_row = compared
         self.mirror.show_spectra(spectra)
         if self.members.scope_text == "" and cluster_row is not None and cluster_row != self.clusters.view.chosen:
             # Spectra of all clusters are shown: select the cluster of this spectrum without narrowing them.

@@ -379,8 +379,8 @@ class ComparisonView(QWidget):
 
         self._reader.submit("spectrum", read, self._show_mirrored, self._fail_spectrum)
 
-    def _show_mirrored(self, found: tuple[int, MirroredSpectra]) -> None:
-        spectrum, mirrored = found
+    def _show_mirrored(self, compared: tuple[int, MirroredSpectra]) -> None:
+        spectrum, mirrored = compared
         self.scores.mark(spectrum)
         self.mirror.show_spectra(mirrored)
 

@@ -146,7 +146,7 @@ class EvidenceView(RunView):
         self.filter_bar.reset()
         self._show_no_protein()
         names = (("proteins", "protein", "proteins"), ("sites", "modification of a residue", "modifications of residues"))
-        self.header.show_counts([SummaryNumber(self.panels[name].total, one, several) for name, one, several in names], "")
+        self.header.show_counts([SummaryNumber(self.panels[name].total, singular, plural) for name, singular, plural in names], "")
         self.header.show_facts((*files_facts(run, "peptides of {}"), *time_facts(run)))
         if self.structures_action.isChecked():
             # Creating the 3D panel takes time: the tables are shown before, and its content after.
@@ -194,17 +194,17 @@ class EvidenceView(RunView):
         def find() -> tuple[ProteinRow, int] | None:
             return find_peptide_position(source, peptide)
 
-        def go(found: tuple[ProteinRow, int] | None) -> None:
-            if found is None:
+        def go(place: tuple[ProteinRow, int] | None) -> None:
+            if place is None:
                 self.message.emit(f"{peptide} is in no protein of this run.")
                 self.proteins.show_rows(takes_first=self.proteins.view.chosen is None)
                 return
-            self._wanted_peptide = found[1]
-            if self._protein is not None and self._protein.row == found[0]:
-                self._choose_peptide(found[1])
+            self._wanted_peptide = place[1]
+            if self._protein is not None and self._protein.row == place[0]:
+                self._choose_peptide(place[1])
             else:
                 self.filter_bar.reset()
-                self.proteins.show_rows(wanted=found[0])
+                self.proteins.show_rows(wanted=place[0])
 
         self._statistician.submit("place", find, go, self._fail_softly)
 
@@ -235,8 +235,8 @@ class EvidenceView(RunView):
         self._reader.cancel("chain")
         self._reader.submit("protein", read, self._take_protein, self._fail_protein)
 
-    def _take_protein(self, found: tuple[ProteinEvidence, ShownStructure | None]) -> None:
-        self._protein, fold = found
+    def _take_protein(self, evidence: tuple[ProteinEvidence, ShownStructure | None]) -> None:
+        self._protein, fold = evidence
         for name in _OF_PROTEIN:
             self.panels[name].clear_choice()
             self._scope(name)
@@ -449,8 +449,8 @@ class EvidenceView(RunView):
         if run is not None and protein is not None and fold is not None:
             self._reader.submit("chains", lambda: superpose_other_chains(run, protein, fold), self._take_other_chains, self._fail_softly)
 
-    def _take_other_chains(self, found: tuple[list[Trace], list[str]]) -> None:
-        traces, notes = found
+    def _take_other_chains(self, chains_and_notes: tuple[list[Trace], list[str]]) -> None:
+        traces, notes = chains_and_notes
         if self.structures is not None:
             self.structures.add_hits(traces)
         if notes:

@@ -37,7 +37,7 @@ class _Choice(NamedTuple):
 
 
 class ExportDialog(QFileDialog):
-    """Asks for the format and the file of an export, or for a new folder if the format has several files.
+    """Lets the user choose the format and the file of an export, or a new folder if the format has several files.
 
     Parameters
     ----------

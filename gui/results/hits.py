@@ -20,15 +20,15 @@ __all__ = ["beyond_text", "facts", "with_facts"]
 _E_VALUE = Column("e_value", "", "", "e_value")
 
 
-def facts(run: FinishedRun, found: HitSummary, locale: QLocale) -> tuple[str, ...]:
+def facts(run: FinishedRun, summary: HitSummary, locale: QLocale) -> tuple[str, ...]:
     """Return files, scoring, statistics, duration and device for the header."""
     files = [", ".join(path.name for kind, path in run.inputs if kind == wanted) for wanted in ("queries", "database")]
     values = run.parameters
     scoring = f"{values['matrix']}, gaps {values['gap_open']}/{values['gap_extend']}"
     parts = [" against ".join(files), scoring]
-    if found.statistics and found.statistics != "none":
-        numbers = (locale.toString(number, "g", 3) for number in (found.lambda_, found.K))
-        parts.append("lambda {}, K {} ".format(*numbers) + f"({found.statistics})")
+    if summary.statistics and summary.statistics != "none":
+        numbers = (locale.toString(number, "g", 3) for number in (summary.lambda_, summary.K))
+        parts.append("lambda {}, K {} ".format(*numbers) + f"({summary.statistics})")
     if run.run.finished is not None:
         seconds = (run.run.finished - run.run.started).total_seconds()
         parts.append(f"{locale.toString(seconds, 'f', 1)} s on {run.run.device or 'cpu'}")
@@ -62,8 +62,8 @@ def _gap_text(values: Mapping[str, Any], locale: QLocale) -> str:
     return f"{parts[0]} ({parts[1]})"
 
 
-def beyond_text(found: Histogram, locale: QLocale) -> str:
+def beyond_text(histogram: Histogram, locale: QLocale) -> str:
     """Return the number of sequences that score beyond the bins of a histogram, or ''."""
-    if not found.n_beyond or found.highest is None:
+    if not histogram.n_beyond or histogram.highest is None:
         return ""
-    return f"{locale.toString(found.n_beyond)} score higher, up to {locale.toString(int(found.highest))} →"
+    return f"{locale.toString(histogram.n_beyond)} score higher, up to {locale.toString(int(histogram.highest))} →"

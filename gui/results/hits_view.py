@@ -97,11 +97,11 @@ class HitsView(QueryHitsView):
         self._begin_with_queries()
         self._statistician.submit("summary", lambda: summary(source), partial(self._show_summary, run), self._fail_softly)
 
-    def _show_summary(self, run: FinishedRun, found: HitSummary) -> None:
+    def _show_summary(self, run: FinishedRun, summary: HitSummary) -> None:
         locale = QLocale()
-        against = f" against {locale.toString(found.n_subjects)} sequences"
-        self._show_hit_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, against)
-        self.header.show_facts(facts(run, found, locale))
+        against = f" against {locale.toString(summary.n_subjects)} sequences"
+        self._show_hit_counts(summary.n_hits, summary.n_queries, summary.n_with_hits, summary.query, against)
+        self.header.show_facts(facts(run, summary, locale))
 
     def _conditions(self) -> list[Condition]:
         return hit_conditions(self.filters.chosen)
@@ -143,9 +143,9 @@ class HitsView(QueryHitsView):
             lambda error: self.stack.show_hits(None, str(error)),
         )
 
-    def _show_stack(self, found: StackedHits) -> None:
-        if len(found.rows):
-            self.stack.show_hits(found)
+    def _show_stack(self, stack: StackedHits) -> None:
+        if len(stack.rows):
+            self.stack.show_hits(stack)
             self.stack.mark(self.hits.view.chosen)
         else:
             self.stack.show_hits(None, "No hits pass the filter.")
@@ -202,8 +202,8 @@ class HitsView(QueryHitsView):
         if source is None or query is None:
             return
 
-        def show(found: Histogram) -> None:
-            self.scores.show_histogram(found, is_log=is_log, note=beyond_text(found, QLocale()))
+        def show(histogram: Histogram) -> None:
+            self.scores.show_histogram(histogram, is_log=is_log, note=beyond_text(histogram, QLocale()))
 
         self._statistician.submit(
             "scores", lambda: score_histogram(source, query.number), show, lambda error: self.scores.show_histogram(None, str(error))

@@ -202,8 +202,8 @@ class IdentificationView(SpectraRunView):
         self.scores.show_histogram(overview.scores)
         self.mass_errors.show_histogram(overview.mass_errors)
 
-    def _show_summary(self, found: IdentificationOverview, fdr: float) -> None:
-        self.header.show_counts(figures_of(found.counts), summary_ending(found, fdr), certainty_help(found.counts))
+    def _show_summary(self, overview: IdentificationOverview, fdr: float) -> None:
+        self.header.show_counts(figures_of(overview.counts), summary_ending(overview, fdr), certainty_help(overview.counts))
 
     def _fail_overview(self, error: Exception) -> None:
         self.header.show_run(self._run.run.id if self._run is not None else "", (str(error),))
@@ -225,8 +225,8 @@ class IdentificationView(SpectraRunView):
     def _show_psms_of_protein(self) -> None:
         """Show the PSMs of the selected protein, or all, after the peptide selection is lost."""
         self.coverage.mark(None)
-        is_none = self.psms.view.chosen is None
-        self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=is_none)
+        takes_first = self.psms.view.chosen is None
+        self.psms.show_rows(scope=self.peptides.scope, scope_text=self.peptides.scope_text, takes_first=takes_first)
 
     def _show_plain(self, spectrum: MirroredSpectra) -> None:
         self.pane.show_plain(spectrum)
@@ -304,8 +304,8 @@ class IdentificationView(SpectraRunView):
 
         self._statistician.submit("coverage", read, self._show_coverage, lambda error: self.coverage.show_coverage(None, str(error)))
 
-    def _show_coverage(self, found: tuple[Coverage, PeptideQuantities | None]) -> None:
-        coverage, quantities = found
+    def _show_coverage(self, coverage_and_quantities: tuple[Coverage, PeptideQuantities | None]) -> None:
+        coverage, quantities = coverage_and_quantities
         self.coverage.show_coverage(coverage, quantities=quantities)
         self.coverage.mark(self.peptides.view.chosen)
 

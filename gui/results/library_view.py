@@ -96,12 +96,12 @@ class LibraryView(MirroredRunView):
         self.header.show_facts((*files_facts(run), *_facts(run.parameters), *time_facts(run)))
         self._statistician.submit("overview", lambda: library_overview(source, run.fdr), self._show_overview, self._fail_overview)
 
-    def _show_overview(self, found: LibraryOverview) -> None:
+    def _show_overview(self, overview: LibraryOverview) -> None:
         run = self._run
         assert run is not None
-        counts, locale = found.counts, QLocale()
+        counts, locale = overview.counts, QLocale()
         shifted = f"{locale.toString(counts['shifted'])} of another mass" if counts["shifted"] else ""
-        if found.has_error_rates and not counts["matches"] and counts["at_5_percent"]:
+        if overview.has_error_rates and not counts["matches"] and counts["at_5_percent"]:
             shifted = nothing_text(counts["at_5_percent"], run.fdr, locale)
         figures = [
             SummaryNumber(counts["matches"], "spectrum matched", "spectra matched", shifted),
@@ -109,13 +109,13 @@ class LibraryView(MirroredRunView):
         ]
         ending = (
             f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR"
-            if found.has_error_rates
+            if overview.has_error_rates
             else "without error rates: the library has no decoys"
         )
-        if found.counts["unrated"]:
-            ending += f"; {locale.toString(found.counts['unrated'])} more of entries without decoys, shown with q-value ≤ 1"
+        if overview.counts["unrated"]:
+            ending += f"; {locale.toString(overview.counts['unrated'])} more of entries without decoys, shown with q-value ≤ 1"
         self.header.show_counts(figures, ending)
-        self.differences.show_histogram(None if found.differences.is_empty else found.differences, _NO_SHIFTS)
+        self.differences.show_histogram(None if overview.differences.is_empty else overview.differences, _NO_SHIFTS)
 
     def _fail_overview(self, error: Exception) -> None:
         self.differences.show_histogram(None, str(error))

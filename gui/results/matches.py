@@ -27,14 +27,14 @@ def figures_of(counts: Counts) -> list[SummaryNumber]:
     return [SummaryNumber(count.number, count.singular, count.plural, _note(count, locale)) for count in every]
 
 
-def summary_ending(found: IdentificationOverview, fdr: float) -> str:
+def summary_ending(overview: IdentificationOverview, fdr: float) -> str:
     """Return the error rate of the counts, and the share of matched spectra."""
     locale = QLocale()
-    if not found.counts.has_error_rates:
+    if not overview.counts.has_error_rates:
         return "without q-values and decoys, so the error rate is unknown"
     ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
-    if found.rate is not None and found.n_spectra is not None:
-        ending += f", {locale.toString(found.rate * 100, 'f', 1)} % of {locale.toString(found.n_spectra)} spectra"
+    if overview.rate is not None and overview.n_spectra is not None:
+        ending += f", {locale.toString(overview.rate * 100, 'f', 1)} % of {locale.toString(overview.n_spectra)} spectra"
     return ending
 
 
@@ -68,5 +68,7 @@ def spectrum_title(values: Mapping[str, Any]) -> str:
 
 
 def _note(count: Count, locale: QLocale) -> str:
-    known = count.certainty
-    return certainty_text(known, locale) if known is not None and (count.number + known.decoys or known.nothing_accepted) else ""
+    interval = count.certainty
+    return (
+        certainty_text(interval, locale) if interval is not None and (count.number + interval.decoys or interval.nothing_accepted) else ""
+    )

@@ -64,8 +64,8 @@ class MirroredRunView(SpectraRunView):
         if run is not None:
             self._reader.submit("spectrum", lambda: self._compared(run, row), self._show_compared, self._fail_spectrum)
 
-    def _show_compared(self, found: tuple[MirroredSpectra, Mapping[str, Any]]) -> None:
-        compared, place = found
+    def _show_compared(self, match: tuple[MirroredSpectra, Mapping[str, Any]]) -> None:
+        compared, place = match
         self.mirror.show_spectra(compared)
         self.spectra.mark(SpectrumRow(int(place["spectrum"])), place)
 

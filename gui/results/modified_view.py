@@ -206,11 +206,11 @@ class ModifiedView(SpectraRunView):
     def _facts(run: FinishedRun) -> tuple[str, ...]:
         return (*files_facts(run), *passes_facts(run), *time_facts(run))
 
-    def _show_overview(self, found: _Found) -> None:
+    def _show_overview(self, results: _Found) -> None:
         run = self._run
         assert run is not None
-        self._rows = found.overview.modifications
-        counts, locale = found.overview.counts, QLocale()
+        self._rows = results.overview.modifications
+        counts, locale = results.overview.counts, QLocale()
         kinds = ", ".join(
             f"{locale.toString(counts[name])} {text}"
             for name, text in (
@@ -221,15 +221,15 @@ class ModifiedView(SpectraRunView):
             )
         )
         self.header.show_counts(
-            figures_of(found.summary.counts), summary_ending(found.summary, run.fdr), certainty_help(found.summary.counts)
+            figures_of(results.summary.counts), summary_ending(results.summary, run.fdr), certainty_help(results.summary.counts)
         )
         self.header.show_facts((kinds, *self._facts(run)))
         low, high = _bounds(run)
-        shift = found.overview.shifts.shift
+        shift = results.overview.shifts.shift
         if len(shift):
             low, high = min(low, float(shift[0])), max(high, float(shift[-1]))
         margin = 0.01 * (high - low) + 0.005
-        self.histogram.show_shifts(found.overview.shifts, (low - margin, high + margin), "No PSM is accepted.")
+        self.histogram.show_shifts(results.overview.shifts, (low - margin, high + margin), "No PSM is accepted.")
         self.range_label.set_text(f"of {locale.toString(len(shift))} accepted PSMs; click a bar to show its spectra")
         self._show_marks()
 
@@ -305,13 +305,13 @@ class ModifiedView(SpectraRunView):
         """True while data are being read or a mark is being written."""
         return super().is_busy or self.marker.is_busy
 
-    def _show_compared(self, row: int, found: ComparedMatch) -> None:
+    def _show_compared(self, row: int, match: ComparedMatch) -> None:
         run = self._run
         assert run is not None
         self.marks.show_mark(row, self.marker.mark_of(row))
-        self.mirror.show_spectra(replace(found.spectra, title=_title(found.match)))
-        self.spectrum.show_match(found.match, found.peaks, ions_to_show(run.parameters), spectrum_title(found.match))
-        self.spectra.mark(SpectrumRow(int(found.match["spectrum"])), found.match)
+        self.mirror.show_spectra(replace(match.spectra, title=_title(match.match)))
+        self.spectrum.show_match(match.match, match.peaks, ions_to_show(run.parameters), spectrum_title(match.match))
+        self.spectra.mark(SpectrumRow(int(match.match["spectrum"])), match.match)
 
     def _match(self, run: FinishedRun, row: int) -> ComparedMatch:
         """Return the compared match; runs in the only thread that uses this source."""

@@ -318,8 +318,8 @@ class QuantityView(RunView):
 
         self._reader.submit("correction", change, self._show_corrected, self._fail_correction)
 
-    def _show_corrected(self, found: tuple[QuantityOverview, IonTraces]) -> None:
-        self._overview, ion = found
+    def _show_corrected(self, corrected: tuple[QuantityOverview, IonTraces]) -> None:
+        self._overview, ion = corrected
         accession, comparison = self._protein, self.filters.chosen.comparison or ""
         for name, panel in self.panels.items():
             wanted = self._overview.changes.get((comparison, accession)) if panel is self.changes and accession else None

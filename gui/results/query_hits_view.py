@@ -74,7 +74,7 @@ class QueryHitsView(RunView):
         """Draw other data of the selected query."""
 
     def _scoped(self, query: int | None) -> None:
-        """Update the view after the table shows hits of another query, or of all queries if it is None."""
+        """Update the view after the table shows hits of another query, or of all queries (None)."""
 
     def _mark(self, row: int | None) -> None:
         """Mark the selected hit in the figures."""

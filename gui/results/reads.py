@@ -18,16 +18,16 @@ __all__ = ["read_facts", "with_facts", "with_missing_count"]
 _MODES = {"prefix": "with a prefix of the reference", "within": "with any part of the reference", "local": "parts of both"}
 
 
-def with_missing_count(found: Histogram, locale: QLocale) -> Histogram:
+def with_missing_count(histogram: Histogram, locale: QLocale) -> Histogram:
     """Return a histogram whose axis title includes the number of rows without an alignment."""
-    if not found.n_missing:
-        return found
-    return replace(found, x_title=f"{found.x_title}; {locale.toString(found.n_missing)} without an alignment")
+    if not histogram.n_missing:
+        return histogram
+    return replace(histogram, x_title=f"{histogram.x_title}; {locale.toString(histogram.n_missing)} without an alignment")
 
 
-def with_facts(found: ReadRow) -> ReadRow:
+def with_facts(row: ReadRow) -> ReadRow:
     """Return a row whose alignment has its quality in words."""
-    return found if found.pair is None else replace(found, pair=replace(found.pair, facts=_facts_of(found.pair.hit, QLocale())))
+    return row if row.pair is None else replace(row, pair=replace(row.pair, facts=_facts_of(row.pair.hit, QLocale())))
 
 
 def _facts_of(values: Mapping[str, Any], locale: QLocale) -> tuple[str, ...]:

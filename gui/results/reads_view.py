@@ -152,23 +152,23 @@ class ReadsView(RunView):
         self._statistician.submit("summary", lambda: read_summary(source), self._show_summary, self._fail_softly)
         self._count()
 
-    def _show_summary(self, found: ReadSummary) -> None:
+    def _show_summary(self, summary: ReadSummary) -> None:
         locale = QLocale()
-        patterns = f"{locale.toString(found.n_patterns)} read{'' if found.n_patterns == 1 else 's'}"
-        texts = f"{locale.toString(found.n_texts)} reference{'' if found.n_texts == 1 else 's'}"
-        n_without = found.n_rows - found.n_aligned
+        patterns = f"{locale.toString(summary.n_patterns)} read{'' if summary.n_patterns == 1 else 's'}"
+        texts = f"{locale.toString(summary.n_texts)} reference{'' if summary.n_texts == 1 else 's'}"
+        n_without = summary.n_rows - summary.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
-        self.header.show_counts([SummaryNumber(found.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
-        if found.filled and self.alignments.hidden_columns() is None:
+        self.header.show_counts([SummaryNumber(summary.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
+        if summary.filled and self.alignments.hidden_columns() is None:
             hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
-            self.alignments.view.hide_columns([name for name in hidden if name not in found.filled])
+            self.alignments.view.hide_columns([name for name in hidden if name not in summary.filled])
         with QSignalBlocker(self.texts):
-            for text in found.texts:
+            for text in summary.texts:
                 self._offer(text)
         if self._drawn is not None:
             self._choose_text(self._drawn)
-        elif found.texts:
-            self._choose_text(found.texts[0])
+        elif summary.texts:
+            self._choose_text(summary.texts[0])
         else:
             self.coverage.show_depth(None, "No read has an alignment.")
 
@@ -227,13 +227,13 @@ class ReadsView(RunView):
             self._source = run.tables.source("alignments")
         return with_facts(read_row(self._source, row, read_run_matrix(run)))
 
-    def _show_read(self, row: int, found: ReadRow) -> None:
-        self._row = found
-        if found.text is not None and found.interval is not None:
-            self.pileup.show_row(row, found.text, found.interval)
-        self.alignment.show_pair(found.pair, found.said)
-        if found.text is not None:
-            self._choose_text(found.text)
+    def _show_read(self, row: int, read: ReadRow) -> None:
+        self._row = read
+        if read.text is not None and read.interval is not None:
+            self.pileup.show_row(row, read.text, read.interval)
+        self.alignment.show_pair(read.pair, read.said)
+        if read.text is not None:
+            self._choose_text(read.text)
         self._mark_depth()
 
     def _fail_row(self, error: Exception) -> None:
@@ -282,8 +282,8 @@ class ReadsView(RunView):
             self.alignments.view.choose(0)
 
 
-def _show_counted(plot: HistogramPlot, is_log: bool, found: Histogram) -> None:
-    plot.show_histogram(with_missing_count(found, QLocale()), is_log=is_log)
+def _show_counted(plot: HistogramPlot, is_log: bool, histogram: Histogram) -> None:
+    plot.show_histogram(with_missing_count(histogram, QLocale()), is_log=is_log)
 
 
 def _show_error(plot: HistogramPlot, error: Exception) -> None:

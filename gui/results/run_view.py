@@ -140,7 +140,7 @@ class RunView(QWidget):
         return None if self._finished is None else self._finished.run
 
     def show_run(self, project: Project, run_id: str | None) -> None:
-        """Show a finished run, or the last one if `run_id` is None, replacing the previous run."""
+        """Show a finished run, or the last one without a `run_id`, replacing the previous run."""
         if self.is_used:
             self.clear()
         self._project = project

@@ -33,15 +33,15 @@ def structure_facts(run: FinishedRun, locale: QLocale) -> tuple[str, ...]:
     return (*parts, *time_facts(run))
 
 
-def chance_fact(found: StructureSummary, locale: QLocale) -> tuple[str, ...]:
+def chance_fact(summary: StructureSummary, locale: QLocale) -> tuple[str, ...]:
     """Return a warning if all hits are as expected by chance."""
-    if not found.is_all_chance:
+    if not summary.is_all_chance:
         return ()
     best = []
-    if found.best_e_value is not None:
-        best.append(f"the best E-value is {shown_text(_E_VALUE, found.best_e_value, locale)}")
-    if found.best_probability is not None:
-        best.append(f"the highest probability of the same fold is {shown_text(_SAME_FOLD, found.best_probability, locale)} %")
+    if summary.best_e_value is not None:
+        best.append(f"the best E-value is {shown_text(_E_VALUE, summary.best_e_value, locale)}")
+    if summary.best_probability is not None:
+        best.append(f"the highest probability of the same fold is {shown_text(_SAME_FOLD, summary.best_probability, locale)} %")
     return (f"All hits are as expected by chance: {', '.join(best)}",)
 
 

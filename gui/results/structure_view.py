@@ -186,11 +186,11 @@ class StructureView(QueryHitsView):
         self._begin_with_queries()
         self._statistician.submit("summary", lambda: structure_summary(source), partial(self._show_summary, run), self._fail_softly)
 
-    def _show_summary(self, run: FinishedRun, found: StructureSummary) -> None:
+    def _show_summary(self, run: FinishedRun, summary: StructureSummary) -> None:
         locale = QLocale()
-        pairs = f"{locale.toString(found.n_aligned)} pair{'' if found.n_aligned == 1 else 's'} of chains"
-        self._show_hit_counts(found.n_hits, found.n_queries, found.n_with_hits, found.query, f", among {pairs}")
-        self.header.show_facts((*chance_fact(found, locale), *structure_facts(run, locale)))
+        pairs = f"{locale.toString(summary.n_aligned)} pair{'' if summary.n_aligned == 1 else 's'} of chains"
+        self._show_hit_counts(summary.n_hits, summary.n_queries, summary.n_with_hits, summary.query, f", among {pairs}")
+        self.header.show_facts((*chance_fact(summary, locale), *structure_facts(run, locale)))
 
     def _forget(self) -> None:
         super()._forget()
@@ -281,8 +281,8 @@ class StructureView(QueryHitsView):
         if direction != self._panes.orientation():
             self._panes.setOrientation(direction)
 
-    def _add_hits(self, found: tuple[list[Trace], list[str]]) -> None:
-        traces, notes = found
+    def _add_hits(self, hits_and_notes: tuple[list[Trace], list[str]]) -> None:
+        traces, notes = hits_and_notes
         if self.structures is not None:
             self.structures.add_hits(traces)
         if notes:

@@ -39,7 +39,7 @@ class AnnotationMenu(QMenu):
         self.unit.setAccessibleName("Unit of m/z errors")
         self.unit.setToolTip("Unit of the errors below the spectrum")
         self.series = {series: self._box(series, f"Match {series} ions") for series in SHOWN_SERIES}
-        self.losses = {one: self._box(title, f"Match ions after loss of {lost}") for one, (title, lost) in _LOSSES.items()}
+        self.losses = {loss: self._box(title, f"Match ions after loss of {lost}") for loss, (title, lost) in _LOSSES.items()}
         self.precursor = self._box("&Precursor", "Match the remaining precursor")
         self.immonium = self._box("&Immonium ions", "Match immonium ions of the residues, with their modifications")
         self.tolerance = QLineEdit()
@@ -83,8 +83,8 @@ class AnnotationMenu(QMenu):
         self._is_filled_in = False
         for series, box in self.series.items():
             box.setChecked(series in settings.series)
-        for one, box in self.losses.items():
-            box.setChecked(one in settings.losses)
+        for loss, box in self.losses.items():
+            box.setChecked(loss in settings.losses)
         self.precursor.setChecked(settings.shows_precursor)
         self.immonium.setChecked(settings.shows_immonium)
         self.tolerance.setText(str(settings.tolerance))

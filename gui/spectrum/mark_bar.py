@@ -54,7 +54,7 @@ class MarkBar(QWidget):
         return self._row
 
     def show_mark(self, row: int | None, mark: RowMark | None = None) -> None:
-        """Show the mark of a row, or hide if it is None. A pending edit is assigned to the previous row."""
+        """Show the mark of a row, or hide if there is no row. A pending edit is assigned to the previous row."""
         if self.comment.isModified():
             self._take()
         self._row = row

@@ -94,7 +94,7 @@ class SpectrumView(SpectrumPage):
         self._show_in_place(text)
 
     def show_match(self, row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, title: str) -> None:
-        """Show the spectrum of a row of the PSMs. `settings` are those of its run, on top of which the user's choice is applied."""
+        """Show the spectrum of a row of the PSMs, with the settings of its run as changed by the user."""
         settings = settings.of(peaks)
         self._row, self._run_settings = row, settings
         self.annotation.show_choice(self.annotation.choice, settings)

@@ -91,7 +91,7 @@ class StructureCanvas(QWidget):
         Name of the renderer, and why it is not OpenGL.
     spinChanged
         True if the scene is spinning.
-    kernelsAsked
+    kernelsRequested
         The kernels for drawing without OpenGL are to be compiled; `kernels_ready` is to be called then.
     message
         Text for the status bar.
@@ -308,7 +308,7 @@ class StructureCanvas(QWidget):
                     result.append((distance, depth, Pick(trace, -1 if is_ligand else int(atoms.residue[i]), atoms.name[i], (x, y, z))))
         nearest = min((distance for distance, _, _ in result), default=0.0)
         ahead = [(depth, pick) for distance, depth, pick in result if distance <= nearest + _SAME_PLACE_PIXELS]
-        return min(ahead, key=lambda one: one[0])[1] if ahead else None
+        return min(ahead, key=lambda candidate: candidate[0])[1] if ahead else None
 
     def _near(self, position: np.ndarray, at: QPointF) -> list[tuple[int, float, float]]:
         """Return the rows of points drawn near a position of the widget, with their distances in pixels and their depths."""

@@ -182,7 +182,7 @@ class TurntableTask(WritingTask):
 
 
 class PictureDialog(QDialog):
-    """Asks for the size of a picture, and for the duration of a turntable."""
+    """Lets the user choose the size of a picture and the duration of a turntable."""
 
     def __init__(self, size: QSize, parent: QWidget, *, is_turntable: bool) -> None:
         super().__init__(parent)

@@ -158,7 +158,7 @@ class OpenGLRenderer:
     needs_kernels = False
 
     def __init__(self) -> None:
-        _refuse_where_there_is_none()
+        _check_platform_has_opengl()
         wanted = QSurfaceFormat()
         wanted.setDepthBufferSize(24)
         self._surface = QOffscreenSurface()
@@ -355,7 +355,7 @@ def _small(bodies: Sequence[_Uploaded]) -> list[_Uploaded]:
     return [bodies[k] for k in np.sort(few).tolist()]
 
 
-def _refuse_where_there_is_none() -> None:
+def _check_platform_has_opengl() -> None:
     if os.environ.get(NO_OPENGL, "") not in ("", "0"):
         raise RenderingError(f"{NO_OPENGL} is set")
     platform = QGuiApplication.platformName()

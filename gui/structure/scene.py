@@ -196,11 +196,11 @@ class Scene:
         wanted = {(pick.trace, pick.row) for pick in self.picks}
         self.atoms = {key: atoms for key, atoms in self.atoms.items() if key in wanted}
 
-    def nearest_atoms(self, one: Pick, other: Pick) -> tuple[str, str, float] | None:
+    def nearest_atoms(self, first_pick: Pick, second_pick: Pick) -> tuple[str, str, float] | None:
         """Return the names and the distance (Å) of the nearest two atoms of two picked side chains, or None if they are unknown."""
-        if one.atom or other.atom:
+        if first_pick.atom or second_pick.atom:
             return None
-        first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (one, other))
+        first, second = (self.atoms.get((pick.trace, pick.row)) for pick in (first_pick, second_pick))
         if first is None or second is None or not len(first.position) or not len(second.position):
             return None
         apart = np.linalg.norm(first.position[:, None].astype(np.float64) - second.position[None], axis=2)
@@ -259,7 +259,8 @@ class Scene:
             return result
         traces = [*self.traces, *self.other_traces]
         colours = tuple(
-            colouring.lit(own, self.lit[trace]) if trace in self.lit else own for trace, own in zip(traces, result.colours, strict=True)
+            colouring.lit(colour, self.lit[trace]) if trace in self.lit else colour
+            for trace, colour in zip(traces, result.colours, strict=True)
         )
         return colouring.Coloured(colours, replace(result.legend, entries=(*result.legend.entries, (colouring.LIT, "selected"))))
 
@@ -305,9 +306,9 @@ class Scene:
         return [body for body in result if len(body.mesh.triangles)]
 
     def _with(self, hit: Trace) -> ShownHit:
-        known = self._shown(hit)
-        if known is not None:
-            return known
+        shown = self._shown(hit)
+        if shown is not None:
+            return shown
         taken = {hit.number for hit in self.hits}
         made = ShownHit(hit, next(number for number in range(1, MAXIMUM_HITS + 2) if number not in taken))
         self.hits.append(made)

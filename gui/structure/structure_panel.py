@@ -82,13 +82,13 @@ class StructurePanel(QWidget):
     -------
     picksChanged
         The picked residues (`scene.picks`) have changed.
-    hitsAsked
+    hitsRequested
         More hits are to be superposed.
-    filesAsked
+    filesRequested
         The scene is to be saved for other programs.
-    taskAsked
+    taskRequested
         A picture is to be written.
-    closeAsked
+    closeRequested
         The panel is to be closed.
     message
         Text for the status bar.
@@ -533,9 +533,9 @@ class StructurePanel(QWidget):
         if len(picks) == 1:
             self.message.emit(f"{picks[0].trace.name}: {picks[0].label}")
         elif len(picks) >= 2:
-            one, other = picks[-2:]
-            text = f"{one.label} of {one.trace.name} to {other.label} of {other.trace.name}: {distance_text(one, other)}"
-            nearest = self.scene.nearest_atoms(one, other)
+            first, second = picks[-2:]
+            text = f"{first.label} of {first.trace.name} to {second.label} of {second.trace.name}: {distance_text(first, second)}"
+            nearest = self.scene.nearest_atoms(first, second)
             if nearest is not None:
                 text += f"; nearest atoms {nearest[0]} to {nearest[1]}: {nearest[2]:.2f} Å"
             self.message.emit(text)
@@ -559,15 +559,15 @@ class StructurePanel(QWidget):
 
         self._submit("side chains", read, self._take_side_chains, self._fail)
 
-    def _take_side_chains(self, found: list[tuple[Pick, Atoms | None, str]]) -> None:
-        for pick, atoms, why in found:
+    def _take_side_chains(self, side_chains: list[tuple[Pick, Atoms | None, str]]) -> None:
+        for pick, atoms, why in side_chains:
             if atoms is not None and pick in self.scene.picks:
                 self.scene.atoms[pick.trace, pick.row] = atoms
             elif why and pick.trace.path not in self._reported:
                 # Once per file, since residues are also picked for measuring.
                 self._reported.add(pick.trace.path)
                 self.message.emit(why)
-        if len(self.scene.picks) > 1 and any(atoms is not None for _, atoms, _ in found):
+        if len(self.scene.picks) > 1 and any(atoms is not None for _, atoms, _ in side_chains):
             self._report_picks()
         self.canvas.refresh_later()
 
@@ -621,11 +621,11 @@ class StructurePanel(QWidget):
             return
         wanted = [trace for trace in self.scene.traces if trace not in self.scene.other_chains]
         if wanted:
-            self._submit("beside", lambda: [(trace, other_chains(trace)) for trace in wanted], self._take_other_chains, self._fail)
+            self._submit("other chains", lambda: [(trace, other_chains(trace)) for trace in wanted], self._take_other_chains, self._fail)
 
-    def _take_other_chains(self, found: list[tuple[Trace, tuple[Trace, ...]]]) -> None:
+    def _take_other_chains(self, chains_read: list[tuple[Trace, tuple[Trace, ...]]]) -> None:
         there = self.scene.traces
-        for trace, chains in found:
+        for trace, chains in chains_read:
             if trace in there:
                 self.scene.other_chains[trace] = chains
         self.canvas.refresh()
@@ -652,9 +652,9 @@ class StructurePanel(QWidget):
         if wanted:
             self._submit("B-factors", read, self._take_b_factors, self._fail)
 
-    def _take_b_factors(self, found: list[tuple[Trace, NDArray[np.float32]]]) -> None:
+    def _take_b_factors(self, factors_read: list[tuple[Trace, NDArray[np.float32]]]) -> None:
         there = self.scene.traces
-        self.scene.b_factors.update((trace, values) for trace, values in found if trace in there)
+        self.scene.b_factors.update((trace, values) for trace, values in factors_read if trace in there)
         self._report_scheme()
         self.canvas.refresh()
 
@@ -674,9 +674,9 @@ class StructurePanel(QWidget):
         if wanted:
             self._submit("ligands", read, self._take_ligands, self._fail)
 
-    def _take_ligands(self, found: list[tuple[Trace, Atoms]]) -> None:
+    def _take_ligands(self, ligands_read: list[tuple[Trace, Atoms]]) -> None:
         there = self.scene.traces
-        self.scene.ligands.update((trace, atoms) for trace, atoms in found if trace in there)
+        self.scene.ligands.update((trace, atoms) for trace, atoms in ligands_read if trace in there)
         self.canvas.refresh()
 
     def _read_surfaces(self) -> None:
@@ -699,10 +699,10 @@ class StructurePanel(QWidget):
         if wanted:
             self._submit("surfaces", read, self._take_surfaces, self._fail)
 
-    def _take_surfaces(self, found: list[tuple[Trace, Mesh | None, str]]) -> None:
+    def _take_surfaces(self, surfaces: list[tuple[Trace, Mesh | None, str]]) -> None:
         there = self.scene.traces
-        self.scene.surfaces.update((trace, mesh) for trace, mesh, _ in found if mesh is not None and trace in there)
-        for trace, _, why in found:
+        self.scene.surfaces.update((trace, mesh) for trace, mesh, _ in surfaces if mesh is not None and trace in there)
+        for trace, _, why in surfaces:
             if why:
                 # Once per file; its chains stay ribbons.
                 self._without_surface.add(trace.path)

@@ -304,8 +304,8 @@ class ParquetTableModel(QAbstractTableModel):
         names = [column.name for column in self.columns if column.name in self._shown]
         self._fetched = tuple(dict.fromkeys([*names, *(name for name in self._extras if name in self._source.types)]))
 
-    def _show(self, found: tuple[NDArray[np.int64], Page], names: tuple[str, ...]) -> None:
-        rows, first = found
+    def _show(self, page: tuple[NDArray[np.int64], Page], names: tuple[str, ...]) -> None:
+        rows, first = page
         # Pages requested while this order was pending belong to the previous order.
         self._worker.cancel("page")
         self.beginResetModel()

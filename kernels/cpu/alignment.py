@@ -1,4 +1,4 @@
-"""Smith-Waterman scores of queries against a database on the processor: those of `proteoscope.kernels.cuda.alignment`.
+"""Smith-Waterman scores of queries against a database on the CPU, equal to those of `proteoscope.kernels.cuda.alignment`.
 
 Scores are computed in lanes with 8 bits (`proteoscope.kernels.cpu.lanes`); the pairs whose score passes 127 less the greatest of the matrix
 again with 16 bits, and those that pass 32,767 less as much with 32. Few long sequences would leave most lanes empty: these are scored by
@@ -26,11 +26,11 @@ from proteoscope.kernels.partitions import Partition
 __all__ = ["AlignmentSearch"]
 
 _CELLS_OF_A_TASK = 4_000_000_000
-_CELLS_OF_A_CALL = 250_000_000  # between two looks at the flag: 20 ms with AVX-512, a tenth of a second with SSE
+_CELLS_OF_A_CALL = 250_000_000  # between two checks of the stop flag: 20 ms with AVX-512, a tenth of a second with SSE
 _CELLS_OF_ROWS = 25_000_000  # as _CELLS_OF_A_CALL
 _VECTOR_BY_ROWS = 6  # vectors of lanes that take as long as one of a pair's row
 _PAIR_BY_ROWS = 200_000  # vectors of lanes that take as long as preparing a pair
-_PLANS_KEPT = 4
+_PLANS_CACHED = 4
 _VECTORS_OF_BLOCK = 4  # of H and E that are read and written in a block of columns, for each row of the query
 _VECTORS_OF_ROW = 4  # of H and F, for each vector of a row's columns
 
@@ -41,7 +41,7 @@ class AlignmentSearch:
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     residues
         Int8 codes: A to Z are 0 to 25, ``*`` is 26.
     offsets : (n + 1,) int64
@@ -71,8 +71,8 @@ class AlignmentSearch:
     ) -> Generator[int, None, None]:
         """Score every query against the subjects `first:last`, exactly.
 
-        Yields the end of what is done, at least every tenth of a second: `first`, since the longest come first and pairs whose score passes
-        what the numbers hold come again, and `last` when all are done. Closing the generator stops the work.
+        Yields the end of the finished part, at least every tenth of a second: `first`, since the longest come first and pairs whose score
+        passes what the numbers hold come again, and `last` when all are done. Closing the generator stops the work.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class AlignmentSearch:
         gap_open, gap_extend
             A gap of k residues costs ``gap_open + k * gap_extend``.
         out : (queries, subjects) int32
-            Whose columns `first:last` are filled; other columns are left alone.
+            Whose columns `first:last` are filled; other columns are not changed.
         """
         last = len(self._lengths) if last is None else last
         self.cells_done = 0
@@ -102,7 +102,7 @@ class AlignmentSearch:
                 tasks = [task for i, some in groups for task in scorer.tasks(some, every[i : i + 1], self._processor.threads)]
             if tasks:
                 cells = np.cumsum([0, *(task.cells for task in tasks)])
-                for done in self._processor.run(scorer.runner(tasks), _pieces(tasks), 0):
+                for done in self._processor.run(scorer.runner(tasks), _partitions(tasks), 0):
                     self.cells_done = max(self.cells_done, int(cells[done]))
                     yield first
         yield last
@@ -137,7 +137,7 @@ class AlignmentSearch:
         """Return the lanes of `subjects`, all non-empty ones of `first:last`; those of recent parts of the database are cached."""
         key = first, last, bits
         if key not in self._plans:
-            if len(self._plans) == _PLANS_KEPT:
+            if len(self._plans) == _PLANS_CACHED:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = lane_groups(subjects, self._lengths[subjects], lane_count(bits))
         return self._plans[key]
@@ -184,7 +184,7 @@ def _tasks(
     return sorted(tasks, key=lambda task: -task.cells)
 
 
-def _pieces(tasks: Sequence[_Task]) -> list[Partition]:
+def _partitions(tasks: Sequence[_Task]) -> list[Partition]:
     return [Partition(i, i + 1, float(task.cells)) for i, task in enumerate(tasks)]
 
 
@@ -284,7 +284,7 @@ class _Scorer:
         for subject in group.subjects.tolist():
             residues = self._residues[self._offsets[subject] : self._offsets[subject + 1]]
             score = self._best_of_rows(codes, residues, 16, stop)
-            # Sums stop at the greatest number: what is less is right.
+            # Sums saturate at the greatest number: lower scores are exact.
             scores[subject] = score if score < np.iinfo(np.int16).max else self._best_of_rows(codes, residues, 32, stop)
 
     def _best_of_rows(self, codes: NDArray[np.int64], subject: NDArray[np.int8], bits: int, stop: StopFlag) -> int:

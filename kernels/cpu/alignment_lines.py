@@ -40,17 +40,17 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
     sequences
         `SamSequences`, of all patterns.
     lines : uint8
-        To fill, with `MAXIMUM_NUMBERS` for each line besides its texts.
+        To fill, with `MAXIMUM_NUMBERS` for each line in addition to its texts.
     ends : (n,) int64
         Filled: where each line ends.
     """
     symbols, qualities, offsets, complement, quality_shift = sequences
     place = np.int64(0)
     for k in range(len(flags)):
-        place = _write_text(names.letters, names.offsets[k], names.offsets[k + 1], lines, place)
+        place = _write_text(names.characters, names.offsets[k], names.offsets[k + 1], lines, place)
         place = _write_field(flags[k], lines, place)
         text, mate_text = places[k, 0], places[k, 3]
-        place = _write_name(text_names.letters, text_names.offsets, text, lines, place)
+        place = _write_name(text_names.characters, text_names.offsets, text, lines, place)
         place = _write_field(places[k, 1], lines, place)
         place = _write_field(places[k, 2], lines, place)
         lines[place] = _TAB
@@ -58,7 +58,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
         is_placed = flags[k] & _IS_UNPLACED == 0
         if is_placed:
             place = _write_clip(clips[k, 0], lines, place)
-            place = _write_text(cigars.letters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
+            place = _write_text(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
             place = _write_clip(clips[k, 1], lines, place)
         else:
             lines[place] = _STAR
@@ -67,7 +67,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
             lines[place], lines[place + 1] = _TAB, _EQUAL
             place += 2
         else:
-            place = _write_name(text_names.letters, text_names.offsets, mate_text, lines, place)
+            place = _write_name(text_names.characters, text_names.offsets, mate_text, lines, place)
         place = _write_field(places[k, 4], lines, place)
         place = _write_field(places[k, 5], lines, place)
         lines[place] = _TAB
@@ -93,7 +93,7 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
                 quality = np.int64(qualities[end - 1 - j if is_reverse else begin + j]) - quality_shift
                 lines[place] = max(quality, _MINIMUM_QUALITY)
                 place += 1
-        place = _write_text(tags.letters, tags.offsets[k], tags.offsets[k + 1], lines, place)
+        place = _write_text(tags.characters, tags.offsets[k], tags.offsets[k + 1], lines, place)
         lines[place] = _NEWLINE
         place += 1
         ends[k] = place
@@ -110,14 +110,14 @@ def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines
     """
     place = np.int64(0)
     for k in range(len(scores)):
-        place = _write_text(names.letters, names.offsets[k], names.offsets[k + 1], lines, place)
+        place = _write_text(names.characters, names.offsets[k], names.offsets[k + 1], lines, place)
         for column in range(3):
             place = _write_field(places[k, column], lines, place)
         lines[place], lines[place + 1] = _TAB, _MINUS if is_reverse[k] else _PLUS
-        place = _write_name(text_names.letters, text_names.offsets, places[k, 3], lines, place + 2)
+        place = _write_name(text_names.characters, text_names.offsets, places[k, 3], lines, place + 2)
         for column in range(4, 7):
             place = _write_field(places[k, column], lines, place)
-        edits, columns, same = _edits(cigars.letters, cigars.offsets[k], cigars.offsets[k + 1])
+        edits, columns, same = _edits(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1])
         place = _write_field(same, lines, place)
         place = _write_field(columns, lines, place)
         place = _write_field(places[k, 7], lines, place)
@@ -126,7 +126,7 @@ def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines
         place = _write_text(_SCORE, 0, len(_SCORE), lines, place)
         place = _write_number(scores[k], lines, place)
         place = _write_text(_STEPS, 0, len(_STEPS), lines, place)
-        place = _write_text(cigars.letters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
+        place = _write_text(cigars.characters, cigars.offsets[k], cigars.offsets[k + 1], lines, place)
         lines[place] = _NEWLINE
         place += 1
         ends[k] = place
@@ -151,9 +151,9 @@ def _edits(cigars, begin, end):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_text(letters, begin, end, lines, place):
+def _write_text(characters, begin, end, lines, place):
     for j in range(begin, end):
-        lines[place + j - begin] = letters[j]
+        lines[place + j - begin] = characters[j]
     return place + end - begin
 
 

@@ -20,7 +20,7 @@ from proteoscope.kernels.partitions import Partition
 
 __all__ = ["Analyses"]
 
-_LEAST_OF_PIECE = 1 << 16  # values
+_VALUES_OF_PARTITION = 1 << 16  # values
 _TABLE = 256
 _CACHED = 1 << 16  # words: beyond the first cache of a core, within its second
 _WORD = 0xFFFFFFFF
@@ -51,15 +51,15 @@ def _sum(values, first, last):
 
 
 @njit(nogil=True, cache=True)
-def _scan(values, before, found, first, last):
+def _scan(values, before, sums, first, last):
     total = np.uint64(before)
     for i in range(first, last):
-        found[i] = np.uint32(total)
+        sums[i] = np.uint32(total)
         total += values[i]
 
 
 @njit(nogil=True, cache=True)
-def _repeat(kind, steps, together, values, sums, table, kept):
+def _repeat(kind, steps, together, values, sums, table, cached):
     for step in range(steps):
         for i in range(together):
             following = values[(i + 1) % together]
@@ -72,7 +72,7 @@ def _repeat(kind, steps, together, values, sums, table, kept):
             elif kind == 4:
                 values[i] = table[(values[i] + np.uint32(i)) & np.uint32(255)]
             elif kind == 6:
-                values[i] += kept[(step * together + i) & np.int64(_CACHED - 1)]
+                values[i] += cached[(step * together + i) & np.int64(_CACHED - 1)]
             else:
                 table[(values[i] + np.uint32(i)) & np.uint32(255)] += np.uint32(1)
 
@@ -86,12 +86,14 @@ class Analyses:
     def add(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(n,) sums of two vectors."""
         result = np.empty(len(a), np.uint32)
-        return result, self._spent(lambda: self._pieces(len(a), _LEAST_OF_PIECE, lambda first, last: _add(a, b, result, first, last)))
+        return result, self._spent(
+            lambda: self._partitions(len(a), _VALUES_OF_PARTITION, lambda first, last: _add(a, b, result, first, last))
+        )
 
     def multiply(self, a: NDArray[np.uint32], b: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(n, n) product of two matrices."""
         result = np.zeros((len(a), len(a)), np.uint32)
-        return result, self._spent(lambda: self._pieces(len(a), 16, lambda first, last: _multiply(a, b, result, first, last)))
+        return result, self._spent(lambda: self._partitions(len(a), 16, lambda first, last: _multiply(a, b, result, first, last)))
 
     def reduce(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
         """(1,) sum of a vector."""
@@ -110,7 +112,7 @@ class Analyses:
             sums = self._sums(values)
             starts = sorted(sums)
             before = dict(zip(starts, (total & _WORD for total in accumulate([0, *(sums[start] for start in starts[:-1])])), strict=True))
-            self._pieces(len(values), _LEAST_OF_PIECE, lambda first, last: _scan(values, before[first], result, first, last))
+            self._partitions(len(values), _VALUES_OF_PARTITION, lambda first, last: _scan(values, before[first], result, first, last))
 
         return result, self._spent(work)
 
@@ -124,7 +126,7 @@ class Analyses:
             _repeat(number, steps, TOGETHER, np.arange(TOGETHER, dtype=np.uint32), np.ones(TOGETHER, np.float32), table, retained)
 
         began = perf_counter()
-        self._pieces(threads, 1, work)
+        self._partitions(threads, 1, work)
         return float(threads * TOGETHER * steps), perf_counter() - began
 
     def stream(self, n: int, repeats: int) -> float:
@@ -132,7 +134,7 @@ class Analyses:
         a, b, result = np.zeros(n, np.uint32), np.zeros(n, np.uint32), np.zeros(n, np.uint32)
         began = perf_counter()
         for _ in range(repeats):
-            self._pieces(n, _LEAST_OF_PIECE, lambda first, last: _add(a, b, result, first, last))
+            self._partitions(n, _VALUES_OF_PARTITION, lambda first, last: _add(a, b, result, first, last))
         return perf_counter() - began
 
     def _sums(self, values: NDArray[np.uint32]) -> dict[int, int]:
@@ -141,10 +143,10 @@ class Analyses:
         def add(first: int, last: int) -> None:
             sums[first] = int(_sum(values, first, last))
 
-        self._pieces(len(values), _LEAST_OF_PIECE, add)
+        self._partitions(len(values), _VALUES_OF_PARTITION, add)
         return sums
 
-    def _pieces(self, n: int, least: int, work: Callable[[int, int], None]) -> None:
+    def _partitions(self, n: int, least: int, work: Callable[[int, int], None]) -> None:
         """Run one range of values per thread, or fewer for small ranges."""
         count = max(1, min(self._device.threads, n // least))
         cuts = [n * number // count for number in range(count + 1)]

@@ -1,4 +1,4 @@
-"""Arrangements of variable modifications on the sites of a peptide, gone through one after another; none is stored.
+"""Arrangements of variable modifications on the sites of a peptide, enumerated one after another without storing them.
 
 Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
 references to each array at every call took ten times as long as the work itself.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from proteoscope.kernels.cpu.ion_lookup import LETTERS_AT_ONCE, count_bits, lowest_bit, matching_letters
+from proteoscope.kernels.cpu.ion_lookup import RESIDUES_AT_ONCE, count_bits, lowest_bit, matching_residues
 from proteoscope.kernels.cpu.peptides import FLAG_PROTEIN_C_TERM, FLAG_PROTEIN_N_TERM
 
 __all__ = ["add_modifications", "find_arrangement", "first_arrangement", "is_possible", "known_row", "next_arrangement"]
@@ -21,12 +21,12 @@ _NO_MODIFICATION = 255
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _letters_of(residues, position, length, residue_mask):
+def _residues_of(residues, position, length, residue_mask):
     """Return the bits of a peptide's residues within a mask."""
     bits = np.uint64(0)
     if position + _LONGEST <= len(residues):
-        for i in range(0, length, LETTERS_AT_ONCE):
-            bits |= matching_letters(residues, position + i, residue_mask) << np.uint64(i)
+        for i in range(0, length, RESIDUES_AT_ONCE):
+            bits |= matching_residues(residues, position + i, residue_mask) << np.uint64(i)
         return bits & (_ALL_BITS >> np.uint64(_LONGEST - length))
     for i in range(length):
         bits |= np.uint64((residue_mask >> np.uint32(residues[position + i] - 65)) & np.uint32(1)) << np.uint64(i)
@@ -40,7 +40,7 @@ def _find_sites(residues, position, length, flags, residue_mask, place, sites, m
     Sites are 0 for the N-terminus, 1..length for residues, length + 1 for the C-terminus.
     """
     if place == 0:
-        bits = _letters_of(residues, position, length, residue_mask)
+        bits = _residues_of(residues, position, length, residue_mask)
         n = count_bits(bits)
         if n >= wanted:
             for k in range(n):
@@ -145,7 +145,7 @@ def is_possible(slots, slot_modification, slot_choice, sites, slot_site):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def add_modifications(masses, length, slots, slot_site, slot_modification, modification_mass, n_term, c_term):
-    """Add the modifications of an arrangement to the residue masses of a peptide; what the two ends weigh."""
+    """Add the modifications of an arrangement to the residue masses of a peptide; return the masses of the two ends."""
     for t in range(slots):
         if slot_site[t] == 0:
             n_term += modification_mass[slot_modification[t]]

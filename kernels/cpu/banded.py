@@ -32,7 +32,7 @@ from proteoscope.kernels.cpu.vectors import (
     where_equal,
     where_greater,
 )
-from proteoscope.kernels.gapsmis_layouts import LETTERS, WITHIN, Alignments, GapRules, Sequences, score_bits
+from proteoscope.kernels.gapsmis_layouts import N_SYMBOLS, WITHIN, Alignments, GapRules, Sequences, score_bits
 
 __all__ = ["align_where_near"]
 
@@ -49,7 +49,7 @@ class _Side(NamedTuple):
     lengths: NDArray[np.int64]
 
 
-class _Room(NamedTuple):
+class _Workspace(NamedTuple):
     """Work space, all but `directions` aligned. `g` has columns for all layers, `f` one more of each, `s` for one layer."""
 
     g: NDArray[np.int16]
@@ -61,7 +61,7 @@ class _Room(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, slack, room, score, ends, runs):
+def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, slack, workspace, score, ends, runs):
     """Align pairs in batches of one per vector lane.
 
     Parameters
@@ -69,11 +69,11 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
     text_side, pattern_side
         `_Side`.
     order : (k,) int64
-        The pairs to align, those of similar lengths beside one another.
+        The pairs to align, with pairs of similar lengths next to each other.
     costs : (4,) int64
-        Scores of the same letter and of others, costs of a gap's first letter and of each other.
-    room
-        `_Room`.
+        Match score, mismatch score, cost of a gap's first base, cost of each further base.
+    workspace
+        `_Workspace`.
     score : (n,) int32
         Filled.
     ends : (5, n) int32
@@ -83,7 +83,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
     """
     texts, text_begins, text_lengths = text_side
     patterns, pattern_begins, pattern_lengths = pattern_side
-    g, f, s, text_lanes, pattern_lanes, directions = room
+    g, f, s, text_lanes, pattern_lanes, directions = workspace
     lanes = _LANES
     least, zero = spread(g, np.iinfo(np.int16).min), spread(g, 0)
     same, other, opening, extending = spread(g, costs[0]), spread(g, costs[1]), spread(g, costs[2]), spread(g, costs[3])
@@ -112,9 +112,9 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
                 store(f, (q * (width + 1) + b) * lanes, subtract_saturated(zero, opening) if b >= slack else least)
             store(f, (q * (width + 1) + width) * lanes, least)
         for j in range(1, longest + 1):
-            own = load(pattern_lanes, (j - 1) * lanes)
+            pattern_codes = load(pattern_lanes, (j - 1) * lanes)
             for b in range(width):
-                result = where_equal(load(text_lanes, (j + b) * lanes), own, same, other)
+                result = where_equal(load(text_lanes, (j + b) * lanes), pattern_codes, same, other)
                 store(s, b * lanes, result)
                 store(g, b * lanes, add_saturated(load(g, b * lanes), result))
             for q in range(1, maximum_gaps + 1):
@@ -188,12 +188,12 @@ def _place(i, j, q, lanes, lane, width, maximum_gaps, slack):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _are_plain(codes, offsets, chosen, is_plain, found):
-    """Set `found` to False unless all bases of the selected sequences are plain."""
+def _are_plain(codes, offsets, chosen, is_plain, are_plain):
+    """Set `are_plain` to False unless all bases of the selected sequences are plain."""
     for k in range(len(chosen)):
         for j in range(offsets[chosen[k]], offsets[chosen[k] + 1]):
             if not is_plain[codes[j]]:
-                found[k] = False
+                are_plain[k] = False
                 break
 
 
@@ -203,14 +203,14 @@ def align_where_near(
     rules: GapRules,
     text_of: NDArray[np.int64],
     pattern_of: NDArray[np.int64],
-    letters: NDArray[np.integer],
+    symbols: NDArray[np.integer],
     slack: int,
 ) -> tuple[Alignments, NDArray[np.bool_]]:
     """Return alignments of pairs and True for those proven optimal by the definition, mode WITHIN; others are invalid.
 
     Parameters
     ----------
-    letters
+    symbols
         Codes, such as those of A, C, G and T; pairs with others are skipped.
     slack
         Number of diagonals on each side.
@@ -219,11 +219,11 @@ def align_where_near(
     result, is_sure = Alignments.none(n, rules.maximum_gaps), np.ones(n, np.bool_)
     text_begins, pattern_begins = texts.offsets[text_of], patterns.offsets[pattern_of]
     text_lengths, pattern_lengths = texts.offsets[text_of + 1] - text_begins, patterns.offsets[pattern_of + 1] - pattern_begins
-    costs = _plain_costs(rules, letters)
+    costs = _plain_costs(rules, symbols)
     if costs is None or not n or score_bits(rules, int(pattern_lengths.max())) != 16:
         return result, np.zeros(n, np.bool_)
-    is_plain = np.zeros(LETTERS + 1, np.bool_)
-    is_plain[letters] = True
+    is_plain = np.zeros(N_SYMBOLS + 1, np.bool_)
+    is_plain[symbols] = True
     _are_plain(texts.codes, texts.offsets, text_of, is_plain, is_sure)
     _are_plain(patterns.codes, patterns.offsets, pattern_of, is_plain, is_sure)
     excess = text_lengths - pattern_lengths
@@ -237,7 +237,7 @@ def align_where_near(
     layers, lanes = rules.maximum_gaps + 1, _LANES
     sizes = (layers * width, layers * (width + 1), width, longest + width, longest)
     g, f, s, text_lanes, pattern_lanes = (aligned(size * lanes, np.int16) for size in sizes)
-    workspace = _Room(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8))
+    workspace = _Workspace(g, f, s, text_lanes, pattern_lanes, np.empty(longest * rules.maximum_gaps * width * lanes, np.uint8))
     ends = np.full((5, n), -1, np.int32)
     _align_near_diagonals(
         _Side(texts.codes, text_begins, text_lengths),
@@ -258,11 +258,11 @@ def align_where_near(
     return result, is_sure & (result.score > beyond)
 
 
-def _plain_costs(rules: GapRules, letters: NDArray[np.integer]) -> NDArray[np.int64] | None:
+def _plain_costs(rules: GapRules, symbols: NDArray[np.integer]) -> NDArray[np.int64] | None:
     """Return match and mismatch scores, and costs of opening and extending a gap; None for other scoring."""
-    matrix = rules.matrix[np.ix_(letters, letters)]
+    matrix = rules.matrix[np.ix_(symbols, symbols)]
     same, other = int(matrix[0, 0]), int(matrix[0, 1])
-    is_plain = np.array_equal(matrix, np.where(np.eye(len(letters), dtype=bool), same, other)) and same > max(0, other)
+    is_plain = np.array_equal(matrix, np.where(np.eye(len(symbols), dtype=bool), same, other)) and same > max(0, other)
     # A free gap may precede the alignment.
     if not is_plain or rules.mode != WITHIN or rules.seed_length or rules.is_published or rules.gap_open + rules.gap_extend == 0:
         return None

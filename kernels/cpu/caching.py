@@ -22,7 +22,7 @@ from platformdirs import user_cache_path
 
 from proteoscope.kernels.trusted_folders import cache_folder, untrusted_folder, why_not_used
 
-__all__ = ["guard_cache", "settle_cache", "why_not_kept"]
+__all__ = ["guard_cache", "settle_cache", "why_not_cached"]
 
 _SUMS, _LOCK = ".sums", ".lock"
 _PREFIX = "proteoscope-kernels-"  # of a folder among the temporary files
@@ -30,7 +30,7 @@ _OWN = f"{__package__.rpartition('.')[0]}."
 _reasons: list[str] = []
 
 
-def why_not_kept() -> str:
+def why_not_cached() -> str:
     """Return why compiled kernels are not cached in the intended folder, or ''."""
     return _reasons[0] if _reasons else ""
 
@@ -46,10 +46,10 @@ def settle_cache() -> None:
         _reasons.append(f"NUMBA_CACHE_DIR={named} is not used, since other users can change files in {part}")
         del os.environ["NUMBA_CACHE_DIR"]
         named = None
-    own = [Path(named)] if named else []
+    folders = [Path(named)] if named else []
     if (folder.parents[1] / "pyproject.toml").is_file():  # a checkout
-        own += [folder / "__pycache__", user_cache_path("numba", appauthor=False)]
-    first = next(filter(_is_writable, own), None)  # Numba takes this one
+        folders += [folder / "__pycache__", user_cache_path("numba", appauthor=False)]
+    first = next(filter(_is_writable, folders), None)  # Numba takes this one
     if first is not None and untrusted_folder(first) is None:
         return
     if reason := why_not_used():
@@ -57,7 +57,7 @@ def settle_cache() -> None:
     retained = cache_folder() / "kernels"
     if not _is_writable(retained) or untrusted_folder(retained) is not None:
         retained = _temporary_folder()
-        _reasons.append(f"no folder for compiled kernels can be written; they are kept in {retained}")
+        _reasons.append(f"no folder for compiled kernels is writable; they are stored in {retained}")
     os.environ["NUMBA_CACHE_DIR"] = str(retained)
 
 
@@ -128,7 +128,7 @@ def guard_cache() -> None:
     vars(dispatcher)["FunctionCache"] = GuardedCache
     _refuse_shapes_in_few_words()
     _compile_once_for_all_constants()
-    # Numba's implementations of array functions import SciPy's linear algebra to see whether it is there, which takes a third of a second.
+    # Numba's array functions try to import SciPy's linear algebra, which takes a third of a second.
     vars(linalg)["ensure_blas"] = lambda: None
 
 
@@ -205,7 +205,7 @@ def _is_damaged(folder: str, name: str) -> bool:
     """Return True if files of a function do not match their checksums, or have none because a program was killed before writing them."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
-        # By their names: the folder holds thousands of others, and is looked at for each function.
+        # By name: the folder holds thousands of other files, and is searched for each function.
         return any(path.exists() and _sum(path) != sums[path.name] for path in [Path(folder, file) for file in sums])
     except FileNotFoundError:
         return Path(folder, f"{name}.nbi").exists()

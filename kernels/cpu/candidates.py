@@ -110,7 +110,7 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 
     All arguments are bundles of `proteoscope.kernels.layouts`. Candidates of a query are peptides with any allowed combination of variable
     modifications whose mass matches the query's at one of the isotope errors. Work is proportional to the sum of `count_candidates`. `stop`
-    (1,) uint8 may be set by another thread to end the search at once, since one query can take many seconds.
+    (1,) uint8 may be set by another thread to end the search immediately, since one query can take many seconds.
     """
     most = maximum_peaks(spectra, queries.spectrum, first, last) if NEEDS_ROOTS[settings.score] else 0
     scratch = new_scratch(settings, len(modifications.mass), hits.site.shape[2], NEEDS_CORRELATION[settings.score], most)
@@ -121,7 +121,7 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
-def _choose(c, first, last, letters, modifications, chosen):
+def _choose(c, first, last, residue_sets, modifications, chosen):
     """List the peptides of `first:last` with a residue for each modification of combination `c`; return their number."""
     n = last - first
     for i in range(n):
@@ -133,7 +133,7 @@ def _choose(c, first, last, letters, modifications, chosen):
         for i in range(n):
             peptide = chosen[i]
             chosen[retained] = peptide
-            retained += (letters[peptide] & mask) != 0  # no branch: it would be guessed wrong
+            retained += (residue_sets[peptide] & mask) != 0  # no branch: it would be guessed wrong
         n = retained
     return n
 

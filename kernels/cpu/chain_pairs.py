@@ -1,6 +1,6 @@
-"""Pairs of chains as the search for their superposition takes them, and what it has found of them as it is reported.
+"""Pairs of chains as input of the search for their superposition, and its results as they are reported.
 
-Both are done here for the card's search too, so that it begins with the same numbers and ends with the same ones.
+The GPU's search uses these functions too, so that its input and results are the same.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def start_of_pair(pairs, k, is_turned):
 
 
 @njit(nogil=True, cache=True)
-def report_pair(pairs, k, by_x, by_y, move, aligned, found):
+def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
     """Write the result of pair k into `FoundSuperpositions`.
 
     Parameters
@@ -79,8 +79,8 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, found):
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)
-    moves, count, place = found.moves, len(aligned), found.places[k]
-    found.scores[k, 0], found.scores[k, 1] = (by_x, by_y) if is_turned else (by_y, by_x)
+    moves, count, place = superpositions.moves, len(aligned), superpositions.places[k]
+    superpositions.scores[k, 0], superpositions.scores[k, 1] = (by_x, by_y) if is_turned else (by_y, by_x)
     for row in range(3):
         for column in range(3):
             moves[k, 3 * row + column] = move[3 * column + row] if is_turned else move[3 * row + column]
@@ -94,13 +94,13 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, found):
     squares = 0.0
     for p in range(count):
         i, j = aligned[p, 1 - is_turned], aligned[p, 0 + is_turned]
-        found.pairs[place + p, 0], found.pairs[place + p, 1] = i, j
+        superpositions.pairs[place + p, 0], superpositions.pairs[place + p, 1] = i, j
         for row in range(3):
             apart = moves[k, 9 + row] - fixed[i, row]
             for column in range(3):
                 apart += moves[k, 3 * row + column] * mobile[j, column]
             squares += apart * apart
-    found.rmsd[k], found.counts[k] = np.sqrt(squares / max(1, count)), count
+    superpositions.rmsd[k], superpositions.counts[k] = np.sqrt(squares / max(1, count)), count
 
 
 @njit(nogil=True, cache=True)
@@ -119,17 +119,17 @@ def place_pairs(pairs, first, last, columns, states, starts):
     place, begun = 0, pairs.start_offsets[first]
     for k in range(first, last):
         x, y, states_x, states_y, is_turned = shorter_and_longer(pairs, k)
-        for chain, own in ((x, states_x), (y, states_y)):
+        for chain, chain_states in ((x, states_x), (y, states_y)):
             n = chain.shape[1]
             for axis in range(3):
                 columns[3 * place + axis * n : 3 * place + (axis + 1) * n] = chain[axis]
-            states[place : place + n] = own
+            states[place : place + n] = chain_states
             place += n
         starts[pairs.start_offsets[k] - begun : pairs.start_offsets[k + 1] - begun] = start_of_pair(pairs, k, is_turned)
 
 
 @njit(nogil=True, cache=True)
-def report_pairs(pairs, first, moves, scores, counts, aligned, found):
+def report_pairs(pairs, first, moves, scores, counts, aligned, superpositions):
     """Apply `report_pair` to pairs from `first` on.
 
     Parameters
@@ -143,7 +143,7 @@ def report_pairs(pairs, first, moves, scores, counts, aligned, found):
     aligned
         Aligned rows, with space for the length of the shorter chain of each pair.
     """
-    for own in range(len(moves)):
-        k = first + own
-        begun = found.places[k] - found.places[first]
-        report_pair(pairs, k, scores[own, 0], scores[own, 1], moves[own], aligned[begun : begun + counts[own]], found)
+    for row in range(len(moves)):
+        k = first + row
+        begun = superpositions.places[k] - superpositions.places[first]
+        report_pair(pairs, k, scores[row, 0], scores[row, 1], moves[row], aligned[begun : begun + counts[row]], superpositions)

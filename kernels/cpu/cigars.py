@@ -105,7 +105,7 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _write_number(count, letters, place, writes):
+def _write_number(count, characters, place, writes):
     """Write a number and return the next position."""
     digits, rest = 1, count
     while rest >= 10:
@@ -113,7 +113,7 @@ def _write_number(count, letters, place, writes):
         digits += 1
     if writes:
         for digit in range(digits):
-            letters[place + digits - 1 - digit] = _ZERO + count % 10
+            characters[place + digits - 1 - digit] = _ZERO + count % 10
             count //= 10
     return place + digits
 
@@ -123,7 +123,7 @@ def cigars_of(
     patterns: Sequences,
     text_of: NDArray[np.int64],
     pattern_of: NDArray[np.int64],
-    found: Alignments,
+    alignments: Alignments,
     alphabet: NDArray[np.uint8],
     unknown: int,
 ) -> Cigars:
@@ -139,10 +139,10 @@ def cigars_of(
         Code that does not match itself, -1 for none.
     """
     n = len(text_of)
-    begins = texts.offsets[text_of] + found.text_start, patterns.offsets[pattern_of] + found.pattern_start
+    begins = texts.offsets[text_of] + alignments.text_start, patterns.offsets[pattern_of] + alignments.pattern_start
     none = np.empty(0, np.uint8)
     out = Cigars(none, np.zeros(n + 1, np.int64), none, np.zeros(n + 1, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64))
-    given: Any = texts.codes, begins[0], patterns.codes, begins[1], found.runs, alphabet, unknown
+    given: Any = texts.codes, begins[0], patterns.codes, begins[1], alignments.runs, alphabet, unknown
     write_cigars(*given, out)
     out = out._replace(cigars=np.empty(out.cigar_offsets[-1], np.uint8), mds=np.empty(out.md_offsets[-1], np.uint8))
     if len(out.cigars):

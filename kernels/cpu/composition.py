@@ -25,7 +25,7 @@ def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_c
     offsets : (n + 1,) int64
         Where each sequence begins.
     entropies : (window + 1,) int64
-        The term of a residue that a window holds so many times; they fix the length of the window.
+        Term of a residue, by its count in the window. The number of terms sets the length of the window.
     trigger, extension
         In the unit of `entropies`.
     masked : (total,) int8

@@ -29,7 +29,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
     representative : (clusters,) int64
         To fill.
     similarity : (n,) float64
-        By vector, to fill; 1 where a vector is alone.
+        By vector, to fill; 1 for single vectors.
     """
     offsets, bins, weights = vectors
     table = np.zeros(n_bins, np.int64)
@@ -66,17 +66,17 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
                 table[bins[i]] = 0
         if choice == MEAN:
             continue
-        own = np.int64(0)
+        chosen_square = np.int64(0)
         for i in range(offsets[chosen], offsets[chosen + 1]):
             table[bins[i]] = weights[i]
-            own += np.int64(weights[i]) * weights[i]
+            chosen_square += np.int64(weights[i]) * weights[i]
         for k in range(start, stop):
             v = members[k]
             dot, square = np.int64(0), np.int64(0)
             for i in range(offsets[v], offsets[v + 1]):
                 dot += table[bins[i]] * weights[i]
                 square += np.int64(weights[i]) * weights[i]
-            length = np.sqrt(np.float64(square) * np.float64(own))
+            length = np.sqrt(np.float64(square) * np.float64(chosen_square))
             similarity[v] = np.float64(dot) / length if length > 0 else np.float64(v == chosen)
         for i in range(offsets[chosen], offsets[chosen + 1]):
             table[bins[i]] = 0
@@ -125,7 +125,7 @@ def _least(n_members, share):
 
 @njit(nogil=True, cache=True)
 def _merged(peaks, spectra, width):
-    """Peaks of some spectra, merged: m/z, summed intensity, and how many peaks each is made of."""
+    """Return merged peaks of spectra: m/z, summed intensity, and the number of merged peaks."""
     offsets, mz, intensity = peaks
     n = 0
     for s in spectra:

@@ -18,7 +18,7 @@ from proteoscope.kernels.partitions import Partition
 
 __all__ = ["count_peptides"]
 
-_RESIDUES_OF_LOOK = 1 << 16  # by a thread between two looks at a cancel; of a digest without specificity some hundredths of a second
+_RESIDUES_OF_LOOK = 1 << 16  # by a thread between two checks for a cancel; of a digest without specificity some hundredths of a second
 
 
 def count_peptides(
@@ -40,7 +40,7 @@ def count_peptides(
     residues, offsets
         The proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
 
-    Yields how many residues have been looked through, a few times a second. Closing the generator ends the work, and leaves `counts` as
+    Yields the number of digested residues a few times a second. Closing the generator ends the work, and leaves `counts` as
     they were.
 
     Raises

@@ -32,14 +32,14 @@ from proteoscope.kernels.cpu.vectors import (
     where_greater,
 )
 
-__all__ = ["UNIT", "AlignmentRoom", "align", "alignment_room", "place_states", "place_x", "place_y", "trace"]
+__all__ = ["UNIT", "AlignmentWorkspace", "align", "alignment_workspace", "place_states", "place_x", "place_y", "trace"]
 
 LANES = REGISTER_BYTES // 4  # cells that are computed together
 UNIT = 1 << 15
 """Integer score of two coinciding residues."""
 
 
-class AlignmentRoom(NamedTuple):
+class AlignmentWorkspace(NamedTuple):
     """Workspace of alignments, int32 and aligned; the shorter chain is x.
 
     Residue i of x is at i, residue j of y at ``LANES + n - 1 - j``, so that both ascend along an antidiagonal. Cell (i, j) of the matrix,
@@ -58,13 +58,13 @@ class AlignmentRoom(NamedTuple):
     ways: NDArray[np.int8]
 
 
-def alignment_room(m: int, n: int) -> AlignmentRoom:
+def alignment_workspace(m: int, n: int) -> AlignmentWorkspace:
     """Return a workspace for chains up to m residues aligned with chains up to n, m not above n."""
     row = _width(m) + 2 * LANES
     columns = n + 3 * LANES
     ways = (m + n + 1) * _width(m) + LANES
     lengths = (4 * row, 4 * columns, row, columns, row, row, row, row, row)
-    return AlignmentRoom._make([*(aligned(length, np.int32) for length in lengths), aligned(ways, np.int8)])
+    return AlignmentWorkspace._make([*(aligned(length, np.int32) for length in lengths), aligned(ways, np.int8)])
 
 
 @njit(nogil=True, cache=True)
@@ -79,31 +79,31 @@ def _nearness(typing: Any, x: Any, y: Any, z: Any, plus: Any, u: Any, v: Any, w:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         floats = ir.VectorType(ir.FloatType(), x.count)
-        a, b, c, plus, d, e, f, total, share = (builder.bitcast(one, floats) for one in arguments)
+        a, b, c, plus, d, e, f, total, share = (builder.bitcast(argument, floats) for argument in arguments)
         total = builder.fadd(plus, total)
-        for one, other in ((a, d), (b, e), (c, f)):
-            total = builder.fsub(total, builder.fmul(one, other))
+        for left, right in ((a, d), (b, e), (c, f)):
+            total = builder.fsub(total, builder.fmul(left, right))
         return builder.fptosi(builder.fdiv(share, total), x.llvm_type)
 
     return x(x, y, z, plus, u, v, w, plus_one, unit), code
 
 
 @njit(nogil=True, cache=True)
-def place_states(room, states_x, states_y):
+def place_states(workspace, states_x, states_y):
     """Set the secondary structure of both chains."""
     n = len(states_y)
     for i in range(len(states_x)):
-        room.states_x[i] = states_x[i]
+        workspace.states_x[i] = states_x[i]
     for j in range(n):
-        room.states_y[LANES + n - 1 - j] = states_y[j]
+        workspace.states_y[LANES + n - 1 - j] = states_y[j]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def place_x(room, x, move, scale):
+def place_x(workspace, x, move, scale):
     """Set the transformed residues of x (3, m)."""
-    m, row, inverse = x.shape[1], len(room.x) // 4, 1.0 / scale
+    m, row, inverse = x.shape[1], len(workspace.x) // 4, 1.0 / scale
     # (x - y)^2 = x^2 + y^2 - 2 x y: two instructions less for each cell.
-    to = room.x.view(np.float32)
+    to = workspace.x.view(np.float32)
     a0, a1, a2, squares = to[:row], to[row : 2 * row], to[2 * row : 3 * row], to[3 * row :]
     x0, x1, x2 = x[0], x[1], x[2]
     for i in range(m):
@@ -115,10 +115,10 @@ def place_x(room, x, move, scale):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def place_y(room, y, scale):
+def place_y(workspace, y, scale):
     """Set the residues of y (3, n), centred near 0."""
-    n, row, inverse = y.shape[1], len(room.y) // 4, 1.0 / scale
-    to = room.y.view(np.float32)
+    n, row, inverse = y.shape[1], len(workspace.y) // 4, 1.0 / scale
+    to = workspace.y.view(np.float32)
     for j in range(n):
         a, b, c = y[0, j] * inverse, y[1, j] * inverse, y[2, j] * inverse
         k = LANES + n - 1 - j
@@ -126,7 +126,7 @@ def place_y(room, y, scale):
 
 
 @njit(nogil=True, cache=True)
-def align(room, m, n, gap, by_states, by_distance):
+def align(workspace, m, n, gap, by_states, by_distance):
     """Fill the matrix of the residues that were set, and return the best score in `UNIT`; `trace` follows it back.
 
     Parameters
@@ -138,12 +138,12 @@ def align(room, m, n, gap, by_states, by_distance):
     by_states, by_distance
         Weights of the two terms.
     """
-    px, py, states_x, states_y, ways = room.x, room.y, room.states_x, room.states_y, room.ways
-    earlier, before, values, after, opened = room.best_0, room.best_1, room.best_2, room.after_0, room.after_1
+    px, py, states_x, states_y, ways = workspace.x, workspace.y, workspace.states_x, workspace.states_y, workspace.ways
+    earlier, before, values, after, opened = workspace.best_0, workspace.best_1, workspace.best_2, workspace.after_0, workspace.after_1
     row, columns, width = len(px) // 4, len(py) // 4, _width(m)
     share = np.array([by_distance * UNIT], np.float32).view(np.int32)[0]
     state_share = np.int64(by_states * UNIT)
-    zero, one, two = spread(px, 0), spread(px, 1), spread(px, 2)
+    axis_0, axis_1, axis_2 = spread(px, 0), spread(px, 1), spread(px, 2)
     unit, cost, reward_of_state = spread(px, np.int64(share)), spread(px, np.int64(gap * UNIT)), spread(px, state_share)
     for k in range(2):
         place = LANES - 1 + k
@@ -166,14 +166,14 @@ def align(room, m, n, gap, by_states, by_distance):
                 unit,
             )
             if state_share:
-                reward = add(reward, where_equal(load(states_x, i), load_anywhere(states_y, j), reward_of_state, zero))
+                reward = add(reward, where_equal(load(states_x, i), load_anywhere(states_y, j), reward_of_state, axis_0))
             straight = add(load_anywhere(earlier, place - 1), reward)
             from_x, from_y = load_anywhere(after, place - 1), load(after, place)
             gapped = maximum(from_x, from_y)
             best = maximum(straight, gapped)
             store(values, place, best)
-            store(opened, place, add(best, where_greater(gapped, straight, zero, cost)))
-            store_anywhere(ways, k * width + i, where_greater(gapped, straight, where_greater(from_x, from_y, two, one), zero))
+            store(opened, place, add(best, where_greater(gapped, straight, axis_0, cost)))
+            store_anywhere(ways, k * width + i, where_greater(gapped, straight, where_greater(from_x, from_y, axis_2, axis_1), axis_0))
         if k <= m:
             values[LANES + k - 1] = opened[LANES + k - 1] = 0
         earlier, before, values = before, values, earlier
@@ -182,9 +182,9 @@ def align(room, m, n, gap, by_states, by_distance):
 
 
 @njit(nogil=True, cache=True)
-def trace(room, m, n, pairs):
+def trace(workspace, m, n, pairs):
     """Write the ascending pairs of the alignment to the end of `pairs`, (rows, 2) int32 with at least m rows; return their number."""
-    ways, width = room.ways, _width(m)
+    ways, width = workspace.ways, _width(m)
     i, j, place = m, n, len(pairs)
     while i > 0 and j > 0:
         way = ways[(i + j) * width + i - 1]

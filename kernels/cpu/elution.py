@@ -1,4 +1,4 @@
-"""Elution of ions: where in its trace an ion comes off the column, and how much of it, by all of its isotopes together."""
+"""Elution of ions: the time range and area of an ion in its trace, over all of its isotopes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["AGREEMENT", "APEX", "AREA", "BEGIN", "END", "N_VALUES", "POINTS", "T
 
 AREA, APEX, TIME, BEGIN, END, WIDTH, POINTS, AGREEMENT = range(8)
 N_VALUES = 8
-"""Columns of what is measured of an ion: area (intensity times seconds), highest intensity, its time (s), where it begins and ends (s),
-width at half of the height (s), survey spectra that show it, and the cosine between its isotopes' areas and their pattern."""
+"""Columns of the measurement of an ion: area (intensity times seconds), highest intensity, its time (s), where it begins and ends (s),
+width at half of the height (s), MS1 spectra that show it, and the cosine between its isotopes' areas and their pattern."""
 
 
 class Traces(NamedTuple):
@@ -26,7 +26,7 @@ class Traces(NamedTuple):
     offset : (n,) int64
         The first cell of each ion.
     first : (n,) int64
-        Survey spectrum of the first cell.
+        MS1 spectrum of the first cell.
     n_surveys : (n,) int64
         In each row.
     times : (surveys,) float64
@@ -48,7 +48,7 @@ class ElutionRules(NamedTuple):
     Attributes
     ----------
     maximum_gap
-        Survey spectra in a row that may lack the ion.
+        MS1 spectra in a row that may lack the ion.
     lowest
         Part of the height at which a trace ends.
     valley
@@ -76,7 +76,7 @@ def _total(traces, i, w):
 
 @njit(nogil=True, cache=True)
 def _outline(traces, i, gap):
-    """Sum of all isotopes of ion i in each survey spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
+    """Sum of all isotopes of ion i in each MS1 spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
     count, offset = traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
     total, filled, shape = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -154,20 +154,20 @@ def _measure(traces, i, shape, apex, rules, out):
             weight += total
             centre += total * traces.times[first + w]
         previous = w
-    across, one, other = 0.0, 0.0, 0.0
+    across, area_square, pattern_square = 0.0, 0.0, 0.0
     for k in range(n_isotopes):
         across += areas[k] * traces.pattern[i, k]
-        one += areas[k] ** 2
-        other += traces.pattern[i, k] ** 2
+        area_square += areas[k] ** 2
+        pattern_square += traces.pattern[i, k] ** 2
     out[AREA], out[APEX], out[POINTS] = area, highest, points
     out[TIME] = centre / weight if weight > 0 else traces.times[first + apex]
     out[BEGIN], out[END] = traces.times[first + begin], traces.times[first + end]
     out[WIDTH] = _crossing(traces, first, shape, apex, 1, end) - _crossing(traces, first, shape, apex, -1, begin)
-    out[AGREEMENT] = across / np.sqrt(one * other) if one > 0 else 0.0
+    out[AGREEMENT] = across / np.sqrt(area_square * pattern_square) if area_square > 0 else 0.0
 
 
 @njit(nogil=True, cache=True)
-def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, found):
+def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, out):
     """Measure the ions `begin:end`.
 
     Parameters
@@ -177,12 +177,12 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, f
     rules
         `ElutionRules`.
     anchor_offsets : (n + 1,) int64
-        The times `anchors` (s) of ion i, from each of which the way is uphill to a summit, are those of its run. Of several summits the
-        highest counts.
+        Rows in `anchors` (times, s) of each ion in its run. From each anchor the trace is followed uphill to a summit; the highest summit
+        counts.
     reach : (n,) float64
-        S: where above 0, every summit that is as near to an anchor is looked at instead, and the one counts whose height times the eighth
-        power of its agreement is the largest.
-    found : (n, N_VALUES) float64
+        Seconds. If above 0, all summits within this distance of an anchor are compared instead, and the one with the largest product of
+        height and the eighth power of its agreement counts.
+    out : (n, N_VALUES) float64
         Rows of ions without any signal there stay 0.
     """
     measured = np.zeros(N_VALUES)
@@ -200,7 +200,7 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, f
                         value = measured[APEX] * measured[AGREEMENT] ** 8
                         if value > best:
                             best = value
-                            found[i] = measured
+                            out[i] = measured
                 continue
             at = min(max(np.searchsorted(traces.times, anchors[a]) - first, 0), count - 1)
             # The MS1 spectrum before or after the spectrum may lack the ion.
@@ -217,4 +217,4 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, f
             if shape[at] > best:
                 best = shape[at]
                 _measure(traces, i, shape, at, rules, measured)
-                found[i] = measured
+                out[i] = measured

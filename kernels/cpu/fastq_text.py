@@ -4,7 +4,7 @@
 
     @name and more      one line
     bases               one or more lines, up to one that begins with +
-    +                   alone, or followed by the first line or the name
+    +                   only, or followed by the first line or the name
     qualities           as many as bases; on one line if the bases are
 
 Trailing blanks and tabs of lines are ignored.
@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 __all__ = [
-    "BAD_LETTER",
     "BAD_QUALITY",
+    "BAD_SYMBOL",
     "CUT_OFF",
     "HEADER_FIELDS",
     "NONE",
@@ -28,7 +28,7 @@ __all__ = [
     "scan_fastq",
 ]
 
-NONE, NOT_BEGUN, NO_NAME, BAD_LETTER, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
+NONE, NOT_BEGUN, NO_NAME, BAD_SYMBOL, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
 """Errors of a record."""
 HEADER_FIELDS = 3
 """Columns of `headers`: where the name begins and ends, and the line of the record, from 1."""
@@ -38,25 +38,31 @@ _MINIMUM_QUALITY, _GREATEST_QUALITY = 33, 126
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def scan_fastq(text, is_last, headers, letters, qualities, offsets):
+def scan_fastq(text, is_last, headers, bases, qualities, offsets):
     """Parse the complete records of a text that begins with one.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
     is_last
-        True if the file ends with it; else its last record may go on behind it, and is left.
+        True if the file ends with this text. Otherwise a last record that may continue after it is not parsed.
     headers : (n, HEADER_FIELDS) int64
         To fill, with space for as many records as there are @ in the text.
-    letters, qualities : uint8
-        To fill, with room for every byte of the text: capitals, a point as N; and what stands in the file.
+    bases, qualities : uint8
+        To fill, with space for every byte of the text: bases as capitals, with N for a point; qualities as in the file.
     offsets : (n + 1,) int64
         To fill.
 
     Returns
     -------
-    n : records. consumed : bytes of them. lines : of them. fault : what is wrong with the next one, `NONE` where nothing is; place, line :
-        where; count : of its letters, or qualities.
+    n, consumed, lines
+        Records, and their bytes and lines.
+    issue
+        Error in the next record, `NONE` if it has none.
+    place, line
+        Byte and line of the error.
+    count
+        Number of bases or qualities of the record with an error.
     """
     size = len(text)
     position, line, n, written = np.int64(0), 0, 0, 0
@@ -98,8 +104,8 @@ def scan_fastq(text, is_last, headers, letters, qualities, offsets):
                 if symbol == _DOT:
                     symbol = _N
                 if symbol < 65 or symbol > 90:
-                    return n, consumed, lines, BAD_LETTER, k, line, 0
-                letters[written] = symbol
+                    return n, consumed, lines, BAD_SYMBOL, k, line, 0
+                bases[written] = symbol
                 written += 1
         place, end, position = _line(text, position + 1, is_last)
         if position < 0 and not (is_last and written == first):

@@ -16,7 +16,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.counts import CROWDING, NANOSECONDS_OF_PIECE, fragment_index_search
+from proteoscope.kernels.counts import CROWDING, NANOSECONDS_OF_PARTITION, fragment_index_search
 from proteoscope.kernels.cpu.peptidoforms import peptidoform_code
 from proteoscope.kernels.cpu.postings import build_chunks, empty_index, search_chunks
 from proteoscope.kernels.cpu.processor import Processor
@@ -61,11 +61,11 @@ class FragmentSearch:
 
     Attributes
     ----------
-    nanoseconds_of_piece
+    nanoseconds_of_partition
         Of one thread, the time between two steps of the progress.
     """
 
-    nanoseconds_of_piece = NANOSECONDS_OF_PIECE
+    nanoseconds_of_partition = NANOSECONDS_OF_PARTITION
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class FragmentSearch:
         def build(first: int, last: int, stop: StopFlag) -> None:
             build_chunks(self._peptides, self._modifications, self._settings, self._code, index, first, last, stop)
 
-        chunks = [Partition(one, min(n_chunks, one + _CHUNKS_BUILT), 1.0) for one in range(0, n_chunks, _CHUNKS_BUILT)]
+        chunks = [Partition(start, min(n_chunks, start + _CHUNKS_BUILT), 1.0) for start in range(0, n_chunks, _CHUNKS_BUILT)]
         for chunk in self._device.run(build, chunks, 0):
             yield min(len(self._form_mass), chunk * PEPTIDOFORMS_OF_CHUNK)
         self._index = index
@@ -118,8 +118,8 @@ class FragmentSearch:
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries; b is at most
         256. Queries without peaks have no candidates.
 
-        Yields the end of what is done, a few times a second: all rows before it are written. Queries that come in order of mass are done
-        one after the other. Closing the generator stops the search within a tenth of a second.
+        Yields the end of the finished part, a few times a second: all rows before it are written. Queries that come in order of mass are
+        done one after the other. Closing the generator stops the search within a tenth of a second.
 
         Raises
         ------
@@ -132,16 +132,19 @@ class FragmentSearch:
         assert index is not None
 
         def search(begun: int, stop: int, flag: StopFlag) -> None:
-            own = slice(offsets[begun - first], offsets[stop - first])
-            of_piece = SegmentArrays(
-                offsets[begun - first : stop - first + 1] - own.start, segments.low[own], segments.high[own], segments.weight[own]
+            segment_rows = slice(offsets[begun - first], offsets[stop - first])
+            of_partition = SegmentArrays(
+                offsets[begun - first : stop - first + 1] - segment_rows.start,
+                segments.low[segment_rows],
+                segments.high[segment_rows],
+                segments.weight[segment_rows],
             )
             search_chunks(
-                index, of_piece, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, result, flag
+                index, of_partition, windows[begun - first : stop - first], tables, self._code, self._settings, begun, stop, result, flag
             )
 
         cost = self._nanoseconds(index, segments, windows)
-        cuts = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece)
+        cuts = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_partition)
         yield from self._device.run(search, [Partition(first + cut.first, first + cut.last, cut.cost) for cut in cuts], first)
 
     def _nanoseconds(self, index: FragmentIndexArrays, segments: SegmentArrays, windows: NDArray[np.int64]) -> NDArray[np.float64]:

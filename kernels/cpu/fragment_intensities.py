@@ -29,12 +29,12 @@ FLOOR = 0.001
 MEASURES = ("cosine", "correlation", "entropy_similarity")
 """Columns that `compare_intensities` writes."""
 
-_LETTERS = "ACDEFGHIKMNPQRSTVWY"
-_KINDS = len(_LETTERS)
+_RESIDUES = "ACDEFGHIKMNPQRSTVWY"
+_KINDS = len(_RESIDUES)
 _CODES = np.zeros(256, np.int64)
-_CODES[np.frombuffer(_LETTERS.encode(), np.uint8)] = np.arange(1, _KINDS + 1)
+_CODES[np.frombuffer(_RESIDUES.encode(), np.uint8)] = np.arange(1, _KINDS + 1)
 _CODES[ord("L")] = _CODES[ord("I")]
-_IS_BASIC = np.isin(np.arange(_KINDS + 1), [_LETTERS.index(one) + 1 for one in "HKR"])
+_IS_BASIC = np.isin(np.arange(_KINDS + 1), [_RESIDUES.index(residue) + 1 for residue in "HKR"])
 
 # The tables of the first layer, one below the other.
 _AROUND, _ENDS = 4, 2  # residues on either side of the bond, and at either end
@@ -53,7 +53,7 @@ _ENTROPY_OF_CLEAR_SPECTRA = 3.0  # with a lower one the small peaks are raised (
 class Network(NamedTuple):
     """Weights, float32: `tables` and `others` of the first layer, the second layer, and the outputs.
 
-    `out` (models, 41, 4) has biases in its last row; there are several output layers, one of which applies to each match.
+    `out` (models, 41, 4) has biases in its last row; each match uses one of several output layers.
     """
 
     tables: NDArray[np.float32]
@@ -87,9 +87,9 @@ def match_bonds(spectra, matches, peptides, modification_mass, settings, series,
     series
         A pair, which of the settings' N-terminal series is that of b ions, and which of the C-terminal ones that of y ions.
     offsets : (n + 1,) int64
-        Row i writes in ``out[offsets[i] : offsets[i + 1]]``, a row for each residue: the ions of the bond behind it.
+        Row i writes in ``out[offsets[i] : offsets[i + 1]]``, one row per residue: the ions of the bond after it.
     out : (r, IONS) float32
-        Zeros. Ions of two charges are looked for from precursors of three on.
+        Zeros. Doubly charged ions are searched for from precursor charge 3.
     """
     query_spectrum, query_charge, peptide, site, modification = matches
     b_series, y_series = series
@@ -135,34 +135,34 @@ def _activate_peptide(network, residues, begin, end, charge, codes, constant, le
     """
     tables, others, n = network.tables, network.others, end - begin
     z = min(charge, _MAXIMUM_CHARGE) - 1
-    one, basic, before = np.float32(1.0), 0, 0
+    unit, basic, before = np.float32(1.0), 0, 0
     for k in range(_FIRST):
         constant[k], left[k], right[k] = network.first_bias[k], np.float32(0), np.float32(0)
     for i in range(n):
         codes[i] = _CODES[residues[begin + i]]
         basic += _IS_BASIC[codes[i]]
         if codes[i] > 0:
-            _add_row(others, _KINDS + codes[i] - 1, one, right)
+            _add_row(others, _KINDS + codes[i] - 1, unit, right)
     for end_residue in range(_ENDS):
-        _add_row(tables, _END_TABLES + end_residue * (_KINDS + 1) + codes[end_residue], one, constant)
-        _add_row(tables, _END_TABLES + (_ENDS + end_residue) * (_KINDS + 1) + codes[n - _ENDS + end_residue], one, constant)
-    _add_row(tables, _MOBILE_TABLE + z * _BASIC + min(basic, _BASIC - 1), one, constant)
+        _add_row(tables, _END_TABLES + end_residue * (_KINDS + 1) + codes[end_residue], unit, constant)
+        _add_row(tables, _END_TABLES + (_ENDS + end_residue) * (_KINDS + 1) + codes[n - _ENDS + end_residue], unit, constant)
+    _add_row(tables, _MOBILE_TABLE + z * _BASIC + min(basic, _BASIC - 1), unit, constant)
     _add_row(others, 2 * _KINDS + 1, np.float32(n / 50.0), constant)
     for bond in range(1, n):
         code = codes[bond - 1]
         if code > 0:
-            _add_row(others, code - 1, one, left)
-            _add_row(others, _KINDS + code - 1, -one, right)
+            _add_row(others, code - 1, unit, left)
+            _add_row(others, _KINDS + code - 1, -unit, right)
         before += _IS_BASIC[code]
         for k in range(_FIRST):
             hidden[k] = (constant[k] + left[k]) + right[k]
         for place in range(2 * _AROUND):
             i = bond - _AROUND + place
-            _add_row(tables, place * (_KINDS + 1) + (codes[i] if 0 <= i < n else 0), one, hidden)
-        _add_row(tables, _LEFT_TABLE + min(bond, _LENGTHS) - 1, one, hidden)
-        _add_row(tables, _RIGHT_TABLE + min(n - bond, _LENGTHS) - 1, one, hidden)
+            _add_row(tables, place * (_KINDS + 1) + (codes[i] if 0 <= i < n else 0), unit, hidden)
+        _add_row(tables, _LEFT_TABLE + min(bond, _LENGTHS) - 1, unit, hidden)
+        _add_row(tables, _RIGHT_TABLE + min(n - bond, _LENGTHS) - 1, unit, hidden)
         around = (z * _BASIC_AROUND + min(before, _BASIC_AROUND - 1)) * _BASIC_AROUND + min(basic - before, _BASIC_AROUND - 1)
-        _add_row(tables, _BASIC_TABLE + around, one, hidden)
+        _add_row(tables, _BASIC_TABLE + around, unit, hidden)
         _add_row(others, 2 * _KINDS, np.float32(bond / n), hidden)
         row = out[bond - 1]
         for k in range(_SECOND):
@@ -191,7 +191,7 @@ def predict_bonds(network, residues, offsets, charge, rows, starts, first, last,
     Parameters
     ----------
     residues : (r,) uint8
-        Capital letters.
+        Capitals.
     offsets : (n + 1,) int64
         Where each peptide, of two residues or more, begins.
     charge : (n,) int64

@@ -41,8 +41,8 @@ from proteoscope.kernels.cpu.vectors import (
 )
 from proteoscope.kernels.device import StopFlag
 from proteoscope.kernels.gapsmis_layouts import (
-    LETTERS,
     LOCAL,
+    N_SYMBOLS,
     NO_ALIGNMENT,
     PREFIX,
     SINGLE_PASS,
@@ -56,14 +56,14 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["ReadSearch"]
 
-_PADDING = LETTERS
-_TABLE_ROW = LETTERS + 1  # elements of a row of the table
+_PADDING = N_SYMBOLS
+_TABLE_ROW = N_SYMBOLS + 1  # elements of a row of the table
 _FROM_START, _FROM_PAIR, _FROM_PATTERN, _FROM_TEXT = 0, 1, 2, 3
-_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: whence, and whether the gap that goes on here grows
-_BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two looks at the flag; of what is computed together
-_CELLS_OF_PIECE = 150_000_000  # a tenth of a second with AVX-512
-_CELLS_OF_BLOCK = 8 * _CELLS_OF_PIECE  # of each thread, between two reports of progress
-_PIECES_OF_THREAD = 4
+_SOURCE, _PATTERN_GROWS, _TEXT_GROWS = 3, 4, 8  # bits of a direction: source, and whether the gap that continues here grows
+_BAND_ROWS, _TILE_COLUMNS = 16, 64  # between two checks of the stop flag; of what is computed together
+_CELLS_OF_PARTITION = 150_000_000  # a tenth of a second with AVX-512
+_CELLS_OF_BLOCK = 8 * _CELLS_OF_PARTITION  # of each thread, between two reports of progress
+_PARTITIONS_OF_THREAD = 4
 _TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
 
 
@@ -82,9 +82,9 @@ class _Scoring(NamedTuple):
     table : (32 * 32,)
         ``table[code of text * 32 + code of pattern]``.
     opening, extending
-        Costs of a gap's first letter and of each further one.
+        Costs of a gap's first base and of each further base.
     lowest
-        Scores up to this are of what is not possible.
+        Scores up to this mark impossible alignments.
     Others
         See there.
     """
@@ -99,7 +99,7 @@ class _Scoring(NamedTuple):
     lowest: int
 
 
-class _Room(NamedTuple):
+class _Workspace(NamedTuple):
     """Workspace, aligned and of the table's dtype except `directions`, for m, one more than the longest read.
 
     Attributes
@@ -109,8 +109,8 @@ class _Room(NamedTuple):
     s, columns
         (m * lanes,).
     profile
-        (`LETTERS` * m * lanes,).
-    letters
+        (`N_SYMBOLS` * m * lanes,).
+    symbols
         (lanes,).
     bands
         ((4 + 2 * most gaps) * _BAND_ROWS * lanes,).
@@ -122,14 +122,14 @@ class _Room(NamedTuple):
     e: NDArray
     s: NDArray
     profile: NDArray
-    letters: NDArray
+    symbols: NDArray
     bands: NDArray
     columns: NDArray
     directions: NDArray[np.uint8]
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def align_groups(texts, patterns, order, scoring, room, score, ends, runs, stop):
+def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, stop):
     """Align pairs in batches of one per vector lane.
 
     Parameters
@@ -137,11 +137,11 @@ def align_groups(texts, patterns, order, scoring, room, score, ends, runs, stop)
     texts, patterns
         `_Side`.
     order : (k,) int64
-        The pairs to align, those of similar lengths beside one another.
+        The pairs to align, with pairs of similar lengths next to each other.
     scoring
         `_Scoring`.
-    room
-        `_Room`.
+    workspace
+        `_Workspace`.
     score : (n,) int32
         Filled.
     ends : (5, n) int32
@@ -149,22 +149,22 @@ def align_groups(texts, patterns, order, scoring, room, score, ends, runs, stop)
     runs : (n, 2 * most gaps + 1) int32
         Filled where alignments are traced.
     """
-    lanes = len(room.letters)
+    lanes = len(workspace.symbols)
     for first in range(0, len(order), lanes):
         if stop[0]:
             return
         pairs = order[first : first + lanes]
-        _align_lanes(texts, patterns, pairs, scoring, room, score, ends, stop)
-        if len(room.directions) and not stop[0]:
-            _walk(patterns.places, pairs, lanes, scoring.maximum_gaps, scoring.seed_length, room.directions, ends, runs)
+        _align_lanes(texts, patterns, pairs, scoring, workspace, score, ends, stop)
+        if len(workspace.directions) and not stop[0]:
+            _walk(patterns.places, pairs, lanes, scoring.maximum_gaps, scoring.seed_length, workspace.directions, ends, runs)
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, stop):
+def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends, stop):
     """Scores and ends of at most as many pairs as a vector has lanes, and the directions in which they are traced; see `align_groups`."""
     (texts, text_places), (patterns, pattern_places) = text_side, pattern_side
     table, opening_cost, extending_cost, maximum_gaps, mode, seed, is_published, lowest = scoring
-    g, e, s, profile, symbols, bands, columns, directions = room
+    g, e, s, profile, symbols, bands, columns, directions = workspace
     lanes = len(symbols)
     traces = len(directions) > 0
     is_plain = not traces and not is_published
@@ -194,18 +194,18 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
         ends[1, pair] = -1
         ends[4, pair] = 0
     band_rows, each = _BAND_ROWS, _BAND_ROWS * lanes
-    begins, band_letters = bands[:each], bands[each : 2 * each]
+    begins, band_symbols = bands[:each], bands[each : 2 * each]
     diagonals = bands[2 * each : (3 + maximum_gaps) * each]
     f_left = bands[(3 + maximum_gaps) * each : (4 + 2 * maximum_gaps) * each]
-    codes, n_codes = np.zeros((band_rows, LETTERS + 4), np.int64), np.zeros(band_rows, np.int64)
+    codes, n_codes = np.zeros((band_rows, N_SYMBOLS + 4), np.int64), np.zeros(band_rows, np.int64)
     for band in range(0, rows + 1, band_rows):
         if stop[0]:
             return
         band_end = min(rows + 1, band + band_rows)
         for i in range(band, band_end):
             if i:
-                n_codes[i - band] = _note_letters(
-                    texts, text_begins, text_lengths, longest, i, band_letters, (i - band) * lanes, codes[i - band]
+                n_codes[i - band] = _note_symbols(
+                    texts, text_begins, text_lengths, longest, i, band_symbols, (i - band) * lanes, codes[i - band]
                 )
             place = (i - band) * lanes
             if seed == 0:
@@ -217,7 +217,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
                     _seed_score(
                         texts, text_places[pairs[lane]], patterns, pattern_places[pairs[lane]], i, seed, table, begins, place + lane
                     )
-        # A few columns of all layers stay near the processor while the rows of the band go over them.
+        # A few columns of all layers stay in the cache while the rows of the band are computed.
         for tile in range(seed, width + 1, _TILE_COLUMNS):
             tile_end = min(width + 1, tile + _TILE_COLUMNS)
             first = max(tile, seed + 1)
@@ -225,7 +225,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
                 if i:
                     place = (i - band) * lanes
                     _fill_scores(
-                        codes[i - band], n_codes[i - band], load(band_letters, place), first, tile_end, profile_row, profile, s, lanes
+                        codes[i - band], n_codes[i - band], load(band_symbols, place), first, tile_end, profile_row, profile, s, lanes
                     )
                 for q in range(maximum_gaps + 1):
                     start = q * layer
@@ -322,8 +322,8 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, room, score, ends, sto
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns):
     """Make a profile of the reads for each reference base and return its index per base, (32,) int64, -1 for none."""
-    profile_row = np.full(LETTERS + 1, -1, np.int64)
-    is_of_pattern = np.zeros(LETTERS + 1, np.bool_)
+    profile_row = np.full(N_SYMBOLS + 1, -1, np.int64)
+    is_of_pattern = np.zeros(N_SYMBOLS + 1, np.bool_)
     for place in range(0, width * lanes, lanes):
         store(columns, place, spread(columns, _PADDING))
     for lane in range(len(pairs)):
@@ -334,27 +334,27 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
         for place in range(text_places[pairs[lane], 0], text_places[pairs[lane], 1]):
             profile_row[texts[place]] = 0
     codes, n = np.flatnonzero(is_of_pattern), 0
-    for symbol in range(LETTERS):
+    for symbol in range(N_SYMBOLS):
         if profile_row[symbol] == 0:
             profile_row[symbol] = n * width * lanes
             for place in range(0, width * lanes, lanes):
-                own, result = load(columns, place), spread(profile, np.iinfo(profile.dtype).min)
+                pattern_codes, result = load(columns, place), spread(profile, np.iinfo(profile.dtype).min)
                 for code in codes:
-                    result = where_equal(own, spread(profile, code), spread(profile, table[symbol * _TABLE_ROW + code]), result)
+                    result = where_equal(pattern_codes, spread(profile, code), spread(profile, table[symbol * _TABLE_ROW + code]), result)
                 store(profile, profile_row[symbol] + place, result)
             n += 1
     return profile_row
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, place, codes):
+def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, place, codes):
     """Write the `i`-th bases of references from `place`, and the distinct ones padded by three into `codes`; return their number."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
         # A text that has ended repeats the symbol of the longest, whose profile is needed anyway.
-        own = lane if text_lengths[lane] >= i else longest
-        symbol = np.int64(texts[text_begins[own] + i - 1])
-        band_letters[place + lane] = symbol
+        source_lane = lane if text_lengths[lane] >= i else longest
+        symbol = np.int64(texts[text_begins[source_lane] + i - 1])
+        band_symbols[place + lane] = symbol
         if not seen >> symbol & 1:
             seen |= 1 << symbol
             codes[n] = symbol
@@ -364,7 +364,7 @@ def _note_letters(texts, text_begins, text_lengths, longest, i, band_letters, pl
 
 
 @njit(inline="always")
-def _fill_scores(codes, n, own, begin, end, profile_row, profile, s, lanes):
+def _fill_scores(codes, n, lane_symbols, begin, end, profile_row, profile, s, lanes):
     """Write the scores of a row's bases against the reads in the columns `begin` to `end`."""
     for first in range(0, n, 4):
         row_0, row_1 = profile_row[codes[first]], profile_row[codes[first + 1]]
@@ -375,10 +375,10 @@ def _fill_scores(codes, n, own, begin, end, profile_row, profile, s, lanes):
             place = (j - 1) * lanes
             result = load(profile, row_0 + place)
             if first:
-                result = where_equal(own, code_0, result, load(s, j * lanes))
-            result = where_equal(own, code_1, load(profile, row_1 + place), result)
-            result = where_equal(own, code_2, load(profile, row_2 + place), result)
-            result = where_equal(own, code_3, load(profile, row_3 + place), result)
+                result = where_equal(lane_symbols, code_0, result, load(s, j * lanes))
+            result = where_equal(lane_symbols, code_1, load(profile, row_1 + place), result)
+            result = where_equal(lane_symbols, code_2, load(profile, row_2 + place), result)
+            result = where_equal(lane_symbols, code_3, load(profile, row_3 + place), result)
             store(s, j * lanes, result)
 
 
@@ -397,12 +397,12 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _note_end(g, layer, lanes, lane, maximum_gaps, found, j, pair, ends):
+def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
     """Record the read position, from column `j`, and the fewest gaps with which a lane's score is reached."""
-    while g[maximum_gaps * layer + j * lanes + lane] != found:
+    while g[maximum_gaps * layer + j * lanes + lane] != end_score:
         j += 1
     q = 0
-    while g[q * layer + j * lanes + lane] != found:
+    while g[q * layer + j * lanes + lane] != end_score:
         q += 1
     ends[3, pair] = j
     ends[4, pair] = q
@@ -449,11 +449,11 @@ class ReadSearch:
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     texts, patterns
-        Codes below `LETTERS`.
+        Codes below `N_SYMBOLS`.
     rules
-        What an alignment may be, and what it scores.
+        Allowed alignments and their scores.
 
     Raises
     ------
@@ -482,7 +482,7 @@ class ReadSearch:
     ) -> Generator[int, None, None]:
         """Align the pairs `first:last`.
 
-        Yields the end of what is done, at least every tenth of a second. Closing the generator stops the work.
+        Yields the end of the finished part, at least every tenth of a second. Closing the generator stops the work.
 
         Parameters
         ----------
@@ -491,7 +491,7 @@ class ReadSearch:
         out
             Of n pairs, whose rows `first:last` are filled.
         traces
-            True if alignments are traced back; else the score and the text's end are told, and the rest is -1.
+            True to trace alignments back; otherwise only the score and the text's end are written, and the other columns are -1.
         """
         last = len(text_of) if last is None else last
         cells = (self._text_lengths[text_of[first:last]] + 1.0) * (self._pattern_lengths[pattern_of[first:last]] + 1.0)
@@ -539,7 +539,7 @@ class _Block:
         later = np.concatenate((everything[~at_once], left))
         yield from self._pass(later, traces=False)
         later = later[self._ends[1, later] >= 0]
-        # What is before the window does not change the alignment; the text ends where the alignment does.
+        # The text before the window does not change the alignment; the text ends where the alignment does.
         begins = windows(self._rules, self._score[later], self._ends[1, later], _lengths(self._pattern_places[later]))
         self._text_places[later, 1] = self._text_places[later, 0] + self._ends[1, later]
         self._text_places[later, 0] += begins
@@ -569,9 +569,9 @@ class _Block:
             width = int(longest[1][first:last].max()) * lanes
             layers = (self._rules.maximum_gaps + 1) * width
             directions = np.empty(int(cells[first:last].max()) if traces else 0, np.uint8)
-            sizes = layers, layers, width, LETTERS * width, lanes, (4 + 2 * self._rules.maximum_gaps) * _BAND_ROWS * lanes, width
+            sizes = layers, layers, width, N_SYMBOLS * width, lanes, (4 + 2 * self._rules.maximum_gaps) * _BAND_ROWS * lanes, width
             g, e, s, profile, symbols, bands, columns = (aligned(size, of._table.dtype) for size in sizes)
-            workspace = _Room(g, e, s, profile, symbols, bands, columns, directions)
+            workspace = _Workspace(g, e, s, profile, symbols, bands, columns, directions)
             align_groups(
                 _Side(of._texts.codes, self._text_places),
                 _Side(of._patterns.codes, self._pattern_places),
@@ -584,7 +584,7 @@ class _Block:
                 stop,
             )
 
-        chunks = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        chunks = equal_partitions(cells, of._processor.threads, maximum_cost=_CELLS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD)
         for _ in of._processor.run(work, chunks, 0):
             yield
         return order[:0]
@@ -608,9 +608,9 @@ class _Block:
 
     def write(self, out: Alignments, first: int) -> None:
         """Put the rows where they belong."""
-        rows, is_none = slice(first, first + len(self._score)), self._ends[1] < 0
-        self._score[is_none] = NO_ALIGNMENT
-        self._ends[:, is_none] = -1
+        rows, is_unaligned = slice(first, first + len(self._score)), self._ends[1] < 0
+        self._score[is_unaligned] = NO_ALIGNMENT
+        self._ends[:, is_unaligned] = -1
         out.score[rows], out.runs[rows] = self._score, self._runs
         for column, result in zip(out[1:6], self._ends, strict=True):
             column[rows] = result
@@ -631,7 +631,7 @@ def _scoring(rules: GapRules, table: NDArray, lowest: int) -> _Scoring:
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:
-    """Return the scoring matrix by reference code first: ((LETTERS + 1) ** 2,)."""
+    """Return the scoring matrix by reference code first: ((N_SYMBOLS + 1) ** 2,)."""
     dtype: Any = np.int16 if bits == 16 else np.int32
     table = np.full((_TABLE_ROW, _TABLE_ROW), np.iinfo(dtype).min, dtype)
     table[: matrix.shape[1], : matrix.shape[0]] = matrix.T

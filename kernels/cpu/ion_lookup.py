@@ -16,14 +16,14 @@ from proteoscope.kernels.cpu.vectors import FEATURES, gathered, llvm_function
 
 __all__ = [
     "IONS_AT_ONCE",
-    "LETTERS_AT_ONCE",
     "OUT_OF_REACH",
+    "RESIDUES_AT_ONCE",
     "count_bits",
     "fetch_early",
     "fill_block",
     "lowest_bit",
     "matching_ions",
-    "matching_letters",
+    "matching_residues",
     "sum_of_bins",
 ]
 
@@ -32,8 +32,8 @@ IONS_AT_ONCE = 16 if "avx512f" in FEATURES else 8
 OUT_OF_REACH = float(1 << 20)
 """Dalton. What fills a block of masses up: far above every ion, and few enough bins for 32 bits."""
 
-LETTERS_AT_ONCE = 16
-"""Residues of one look at a peptide."""
+RESIDUES_AT_ONCE = 16
+"""Number of residues of a peptide that are compared together."""
 
 _MASS, _WHOLE, _LONG = ir.DoubleType(), ir.IntType(32), ir.IntType(64)
 
@@ -139,18 +139,18 @@ def count_bits(typing: Any, bits: Any) -> Any:
 
 
 @intrinsic
-def matching_letters(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
-    """Return bits of the `LETTERS_AT_ONCE` residues from `position` within a uint32 mask, whose bit k is the k-th capital."""
+def matching_residues(typing: Any, residues: Any, position: Any, mask: Any) -> Any:
+    """Return bits of the `RESIDUES_AT_ONCE` residues from `position` within a uint32 mask, whose bit k is the k-th capital."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        codes, wide = ir.VectorType(ir.IntType(8), LETTERS_AT_ONCE), ir.VectorType(_WHOLE, LETTERS_AT_ONCE)
+        codes, wide = ir.VectorType(ir.IntType(8), RESIDUES_AT_ONCE), ir.VectorType(_WHOLE, RESIDUES_AT_ONCE)
         pointer = builder.gep(_data(context, builder, signature, arguments, 0), [arguments[1]])
         symbols = builder.zext(builder.load(builder.bitcast(pointer, codes.as_pointer()), align=1), wide)
         masks = builder.insert_element(ir.Constant(wide, ir.Undefined), arguments[2], _WHOLE(0))
-        masks = builder.shuffle_vector(masks, masks, ir.Constant(wide, [0] * LETTERS_AT_ONCE))
-        places = builder.and_(builder.sub(symbols, ir.Constant(wide, [65] * LETTERS_AT_ONCE)), ir.Constant(wide, [31] * LETTERS_AT_ONCE))
-        is_in = builder.trunc(builder.lshr(masks, places), ir.VectorType(ir.IntType(1), LETTERS_AT_ONCE))
-        return builder.zext(builder.bitcast(is_in, ir.IntType(LETTERS_AT_ONCE)), _LONG)
+        masks = builder.shuffle_vector(masks, masks, ir.Constant(wide, [0] * RESIDUES_AT_ONCE))
+        places = builder.and_(builder.sub(symbols, ir.Constant(wide, [65] * RESIDUES_AT_ONCE)), ir.Constant(wide, [31] * RESIDUES_AT_ONCE))
+        is_in = builder.trunc(builder.lshr(masks, places), ir.VectorType(ir.IntType(1), RESIDUES_AT_ONCE))
+        return builder.zext(builder.bitcast(is_in, ir.IntType(RESIDUES_AT_ONCE)), _LONG)
 
     return types.uint64(residues, types.intp, types.uint32), code
 

@@ -28,7 +28,7 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import StopFlag
 from proteoscope.kernels.k_means_layouts import (
     AT_THE_END,
-    IN_PIECES,
+    IN_PARTS,
     POINTS_OF_RUN,
     Assigned,
     PointSums,
@@ -45,15 +45,15 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["PointMeans", "VectorMeans"]
 
-_OPERATIONS_OF_PIECE = 400_000_000  # a tenth of a second or less
-_STEPS_OF_PIECE = 100_000_000
-_PIECES_OF_THREAD = 3
+_OPERATIONS_OF_PARTITION = 400_000_000  # a tenth of a second or less
+_STEPS_OF_PARTITION = 100_000_000
+_PARTITIONS_OF_THREAD = 3
 _ROUNDING = 2.0**-24
-_ITEMS_OF_LOOK = 256  # between two looks at the flag
+_ITEMS_OF_LOOK = 256  # between two checks of the stop flag
 _QUICK = {"contract", "nnan", "nsz"}
 _ALL_BUT_SIGN = (1 << 63) - 1
 _MINIMUM_BITS = ~(0x7FF << 52)  # of minus infinity, in the order of the numbers
-_MINIMUM_SHARE = 16  # one in so many clusters has something in a bin that gets a row: a vector holds eight products, and waits for none
+_MINIMUM_SHARE = 16  # a bin gets a row if 1 in 16 clusters has a value in it: a vector instruction computes eight products
 _MAXIMUM_FLOAT32 = 1 << 24  # a whole number that float32 holds
 
 
@@ -68,11 +68,11 @@ def _distance(points, i, centroids, j):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
-def _quick_distances(points, i, columns, found):
+def _quick_distances(points, i, columns, distances):
     """Write float32 squared distances of a point from all centroids; return its squared length."""
     d, k = columns.shape
     length = np.float64(0.0)
-    found[:] = np.float32(0.0)
+    distances[:] = np.float32(0.0)
     c = 0
     while c + 4 <= d:
         a_0, a_1, a_2, a_3 = points[i, c], points[i, c + 1], points[i, c + 2], points[i, c + 3]
@@ -80,22 +80,22 @@ def _quick_distances(points, i, columns, found):
         length += np.float64(a_0) * a_0 + np.float64(a_1) * a_1 + np.float64(a_2) * a_2 + np.float64(a_3) * a_3
         for j in range(k):
             t_0, t_1, t_2, t_3 = x_0 - columns[c, j], x_1 - columns[c + 1, j], x_2 - columns[c + 2, j], x_3 - columns[c + 3, j]
-            found[j] = t_3 * t_3 + (t_2 * t_2 + (t_1 * t_1 + (t_0 * t_0 + found[j])))
+            distances[j] = t_3 * t_3 + (t_2 * t_2 + (t_1 * t_1 + (t_0 * t_0 + distances[j])))
         c += 4
     while c < d:
         x = np.float32(points[i, c])
         length += np.float64(points[i, c]) * points[i, c]
         for j in range(k):
             t = x - columns[c, j]
-            found[j] = t * t + found[j]
+            distances[j] = t * t + distances[j]
         c += 1
     return length
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _smallest(found):
+def _smallest(distances):
     """Return the minimum, compared as integers, which is valid for non-negative floats and vectorises."""
-    bits = found.view(np.int32)
+    bits = distances.view(np.int32)
     best = bits[0]
     for j in range(len(bits)):
         best = min(best, bits[j])
@@ -103,13 +103,13 @@ def _smallest(found):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
-def _count_near(found, most):
+def _count_near(distances, most):
     """Return the number of values up to `most`, and the first of them."""
-    n, first = np.int32(0), np.int32(len(found))
-    for j in range(len(found)):
-        is_near = found[j] <= most
+    n, first = np.int32(0), np.int32(len(distances))
+    for j in range(len(distances)):
+        is_near = distances[j] <= most
         n += np.int32(is_near)
-        first = min(first, np.int32(j) if is_near else np.int32(len(found)))
+        first = min(first, np.int32(j) if is_near else np.int32(len(distances)))
     return n, first
 
 
@@ -260,7 +260,7 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
     low, high : (n,)
         Or (0,).
     labels, values
-        Those of the last round, to replace. A vector whose own centroid is as it was has nothing better among the others that are.
+        Labels of the last round, to replace. A vector whose centroid has not changed need not be compared with other unchanged centroids.
     """
     offsets, bins, weights = vectors
     moved_lists, moved_clusters, is_moved = moved
@@ -302,12 +302,12 @@ def _squared_lengths(offsets, weights):
 
 
 class PointMeans:
-    """Points on the processor.
+    """Points on the CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     points : (n, d)
         Int32.
     """
@@ -322,7 +322,7 @@ class PointMeans:
         distances: NDArray[np.float64],
         first: int,
         last: int,
-        told: int,
+        reporting: int,
     ) -> Generator[Assigned, None, None]:
         """Assign the points `first:last` to the nearest of k centroids, the first among equals. `first` begins a chunk.
 
@@ -334,8 +334,8 @@ class PointMeans:
             Whose elements `first:last` are filled.
         distances : (n,)
             Or (0,), the squares, as labels.
-        told
-            When sums are, NEVER, AT_THE_END or IN_PIECES.
+        reporting
+            When sums are reported: NEVER, AT_THE_END or IN_PARTS.
 
         Yields
         ------
@@ -349,11 +349,11 @@ class PointMeans:
             _assign_points(self._points, columns, centroids, labels, distances, begin, end, stop)
 
         costs = np.full(-(-(last - first) // POINTS_OF_RUN), float(POINTS_OF_RUN * k * (d + 2)))
-        chunks = equal_partitions(costs, self._device.threads, maximum_cost=_OPERATIONS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        chunks = equal_partitions(costs, self._device.threads, maximum_cost=_OPERATIONS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD)
         begun = first
         for done in self._device.run(work, chunks, 0):
             end, sums = min(last, first + done * POINTS_OF_RUN), None
-            if end > begun and (told == IN_PIECES or (told == AT_THE_END and end == last)):
+            if end > begun and (reporting == IN_PARTS or (reporting == AT_THE_END and end == last)):
                 sums = PointSums(np.zeros((k, d), np.int64), np.zeros(k, np.int64))
                 _add_points(self._points, labels, begun, end, *sums)
                 begun = end
@@ -380,12 +380,12 @@ class PointMeans:
 
 
 class VectorMeans:
-    """Sparse vectors on the processor.
+    """Sparse vectors on the CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     vectors
         Their bins are below `n_bins`.
     low, high : (n,) int64
@@ -416,7 +416,7 @@ class VectorMeans:
         distances: NDArray[np.float64],
         first: int,
         last: int,
-        told: int,
+        reporting: int,
     ) -> Generator[Assigned, None, None]:
         """Assign as for points. A vector without an allowed, non-empty centroid has the label -1 and is in no sum."""
         k = len(centroids.counts)
@@ -437,10 +437,10 @@ class VectorMeans:
             )
 
         elements = np.diff(vectors.offsets[first : last + 1])
-        # Half the vectors, it may be, walk the lists of all clusters; each looks at all of them.
+        # Up to half of the vectors may walk the lists of all clusters.
         steps = float(self._in_bin @ np.diff(lists.starts)) / max(1, len(vectors.bins))
         chunks = equal_partitions(
-            elements * steps + k / 4.0, self._device.threads, maximum_cost=_STEPS_OF_PIECE, per_worker=_PIECES_OF_THREAD
+            elements * steps + k / 4.0, self._device.threads, maximum_cost=_STEPS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD
         )
         begun = added = first
         for done in self._device.run(work, chunks, 0):
@@ -450,7 +450,7 @@ class VectorMeans:
                 nearer = np.where(labels[begun:end] < 0, 0.0, self._values[begun:end])
                 distances[begun:end] = np.maximum(0.0, self._squares[begun:end] - nearer)
             begun = end
-            if end > added and (told == IN_PIECES or (told == AT_THE_END and end == last)):
+            if end > added and (reporting == IN_PARTS or (reporting == AT_THE_END and end == last)):
                 sums = sums_of(vectors, labels, k, added, end)
                 added = end
             if end == last:

@@ -1,6 +1,6 @@
 """Forms of peptides with modifications at the residues where a database knows them: listed, to become entries of the dictionary.
 
-Which modification sits where is known of residues of proteins. A peptide may carry those of all its places, one at a residue or an end.
+Modifications are known at residues of proteins. A peptide may carry those of all its positions, one at a residue or an end.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SAME_MASS = 1e-4  # dalton
 def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cursor, forms):
     """List the forms of peptides `first:last` with known modifications and masses from `lightest` to below `heaviest` (dalton).
 
-    Of a peptide come those with one modification first, then those with two, and so on, each in order of sites and modifications, until
-    there are `KnownFormRules.maximum_forms`. Masses of modifications are added to that of the peptide in order of their sites. What a
-    variable modification of the search makes too is no form here.
+    Forms of a peptide with one modification are listed first, then forms with two, and so on, each in order of sites and modifications,
+    up to `KnownFormRules.maximum_forms`. Masses of modifications are added to the mass of the peptide in order of their sites. Forms that
+    a variable modification of the search produces as well are excluded.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cur
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _gather(peptide, sources, bits, pair_site, pair_modification):
-    """Sites and modifications that any place of a peptide knows, in order of both; how many, `KnownFormRules.maximum_forms` at most."""
+    """List known sites and modifications of a peptide, at most `KnownFormRules.maximum_forms`, in order; return their number."""
     dictionary, sites, first_decoy = sources.dictionary, sources.sites, sources.first_decoy
     length = np.int64(dictionary.length[peptide])
     is_target = dictionary.position[peptide] < first_decoy

@@ -115,13 +115,13 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
     return groups
 
 
-def _filled_lanes(blocks: NDArray[np.int64], room: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _filled_lanes(blocks: NDArray[np.int64], limit: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return lane and first block of sequences in order: each in the lane with most space, until one does not fit."""
     lanes, starts = [], []
     filled = [(0, lane) for lane in range(n_lanes)]
     for size in blocks.tolist():
         taken, lane = filled[0]
-        if taken + size > room:
+        if taken + size > limit:
             break
         heapq.heapreplace(filled, (taken + size, lane))
         lanes.append(lane)
@@ -211,8 +211,8 @@ def score_lanes(
 ):
     """Score a query against the sequences in the lanes, from one block of columns to another.
 
-    The width of the numbers is that of the dtype of `table`, which `h_row`, `e_row`, `profile`, `best` and `clearing` share. A call goes on
-    where the one before stopped: what passes from a block to the next stands in `h_row`, `e_row` and `best`.
+    The width of the numbers is that of the dtype of `table`, which `h_row`, `e_row`, `profile`, `best` and `clearing` share. A call
+    continues where the previous call stopped: `h_row`, `e_row` and `best` hold the values that pass from a block to the next.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def score_lanes(
     opening, extending
         Cost of a gap's first residue and of each further one.
     most
-        What a score may be; a greater one may be wrong. See `proteoscope.kernels.cpu.substitution` for what the width must hold.
+        Maximum score; greater ones may be wrong. See `proteoscope.kernels.cpu.substitution` for what the width must hold.
     h_row, e_row
         (m * lanes,).
     profile

@@ -19,7 +19,7 @@ __all__ = [
     "FARTHEST",
     "MOMENTS",
     "MOVE",
-    "batch_room",
+    "batch_workspace",
     "distances_squared",
     "least_squares",
     "moments",
@@ -38,9 +38,9 @@ FARTHEST = 1e6
 
 _REASSOCIATED = {"reassoc", "contract", "nsz"}  # for sums that are exact in any order
 _EXACT = float(1 << 52)  # whole numbers up to twice this are exact
-_SHARE_UNITS = float(1 << 20)  # added and taken off again: what is left are whole parts of 2^-32
-_NEWTON_STEPS = 9  # of a batch; what has not converged then is computed alone
-_KEPT = 15  # numbers that a batch keeps between its loops: eigenvalue, its last step, coefficients and Horn's matrix
+_SHARE_UNITS = float(1 << 20)  # added and subtracted again, which leaves multiples of 2^-32
+_NEWTON_STEPS = 9  # of a batch; superpositions that have not converged then are computed separately
+_STATE_VALUES = 15  # numbers that a batch keeps between its loops: eigenvalue, its last step, coefficients and Horn's matrix
 
 
 @njit(inline="always")
@@ -85,12 +85,12 @@ def _jacobi(k):
 
 
 @njit(nogil=True, cache=True)
-def _rotation_of_moments(sums, found):
-    """Write the least-squares superposition of pairs with these `moments` to `found` (12,)."""
+def _rotation_of_moments(sums, move):
+    """Write the least-squares superposition of pairs with these `moments` to `move` (12,)."""
     n = sums[16]
     if n <= 0.0:
-        found[:] = 0.0
-        found[0] = found[4] = found[8] = 1.0
+        move[:] = 0.0
+        move[0] = move[4] = move[8] = 1.0
         return
     inverse = 1.0 / n
     mx, my, mz, ux, uy, uz = sums[0], sums[1], sums[2], sums[3], sums[4], sums[5]
@@ -155,12 +155,12 @@ def _rotation_of_moments(sums, found):
         q0, q1, q2, q3 = _jacobi(matrix)
     scale = 1.0 / np.sqrt(q0 * q0 + q1 * q1 + q2 * q2 + q3 * q3)
     q0, q1, q2, q3 = q0 * scale, q1 * scale, q2 * scale, q3 * scale
-    found[0], found[1], found[2] = q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)
-    found[3], found[4], found[5] = 2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)
-    found[6], found[7], found[8] = 2.0 * (q1 * q3 - q0 * q2), 2.0 * (q2 * q3 + q0 * q1), q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3
+    move[0], move[1], move[2] = q0 * q0 + q1 * q1 - q2 * q2 - q3 * q3, 2.0 * (q1 * q2 - q0 * q3), 2.0 * (q1 * q3 + q0 * q2)
+    move[3], move[4], move[5] = 2.0 * (q1 * q2 + q0 * q3), q0 * q0 - q1 * q1 + q2 * q2 - q3 * q3, 2.0 * (q2 * q3 - q0 * q1)
+    move[6], move[7], move[8] = 2.0 * (q1 * q3 - q0 * q2), 2.0 * (q2 * q3 + q0 * q1), q0 * q0 - q1 * q1 - q2 * q2 + q3 * q3
     for axis in range(3):
-        moved = found[3 * axis] * mx + found[3 * axis + 1] * my + found[3 * axis + 2] * mz
-        found[9 + axis] = (sums[3 + axis] - moved) * inverse
+        moved = move[3 * axis] * mx + move[3 * axis + 1] * my + move[3 * axis + 2] * mz
+        move[9 + axis] = (sums[3 + axis] - moved) * inverse
 
 
 @njit(nogil=True, cache=True)
@@ -184,13 +184,13 @@ def on_grid(x, y):
 
 
 @njit(nogil=True, cache=True)
-def batch_room():
+def batch_workspace():
     """Return a workspace for `rotations`: moments, superpositions and intermediates."""
-    return np.zeros(MOMENTS * BATCH), np.zeros((MOVE + 1) * BATCH), np.zeros(_KEPT * BATCH)
+    return np.zeros(MOMENTS * BATCH), np.zeros((MOVE + 1) * BATCH), np.zeros(_STATE_VALUES * BATCH)
 
 
 @njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
-def _rotations(sums, moves, kept):
+def _rotations(sums, moves, state):
     """Compute `rotations`; row `MOVE` of `moves` is positive for valid results, not for collinear and some other pairs."""
     for k in range(BATCH):
         inverse = 1.0 / sums[16 * BATCH + k]
@@ -206,30 +206,30 @@ def _rotations(sums, moves, kept):
         # Of four eigenvalues whose sum is 0, none is above the root of 3/4 of the sum of their squares.
         squares = xx * xx + xy * xy + xz * xz + yx * yx + yy * yy + yz * yz + zx * zx + zy * zy + zz * zz
         inner = 0.5 * (sums[15 * BATCH + k] - (mx * mx + my * my + mz * mz + ux * ux + uy * uy + uz * uz) * inverse)
-        kept[k] = min(inner, np.sqrt(3.0 * squares))
-        kept[BATCH + k] = 0.0
-        kept[2 * BATCH + k] = -2.0 * squares
-        kept[3 * BATCH + k] = -8.0 * _minor(xx, xy, xz, yx, yy, yz, zx, zy, zz)
-        kept[4 * BATCH + k] = (
+        state[k] = min(inner, np.sqrt(3.0 * squares))
+        state[BATCH + k] = 0.0
+        state[2 * BATCH + k] = -2.0 * squares
+        state[3 * BATCH + k] = -8.0 * _minor(xx, xy, xz, yx, yy, yz, zx, zy, zz)
+        state[4 * BATCH + k] = (
             k00 * _minor(k11, k12, k13, k12, k22, k23, k13, k23, k33)
             - k01 * _minor(k01, k12, k13, k02, k22, k23, k03, k23, k33)
             + k02 * _minor(k01, k11, k13, k02, k12, k23, k03, k13, k33)
             - k03 * _minor(k01, k11, k12, k02, k12, k22, k03, k13, k23)
         )
-        kept[5 * BATCH + k], kept[6 * BATCH + k], kept[7 * BATCH + k], kept[8 * BATCH + k] = k00, k01, k02, k03
-        kept[9 * BATCH + k], kept[10 * BATCH + k], kept[11 * BATCH + k] = k11, k12, k13
-        kept[12 * BATCH + k], kept[13 * BATCH + k], kept[14 * BATCH + k] = k22, k23, k33
+        state[5 * BATCH + k], state[6 * BATCH + k], state[7 * BATCH + k], state[8 * BATCH + k] = k00, k01, k02, k03
+        state[9 * BATCH + k], state[10 * BATCH + k], state[11 * BATCH + k] = k11, k12, k13
+        state[12 * BATCH + k], state[13 * BATCH + k], state[14 * BATCH + k] = k22, k23, k33
     for _ in range(_NEWTON_STEPS):
         for k in range(BATCH):
-            value, c2, c1, c0 = kept[k], kept[2 * BATCH + k], kept[3 * BATCH + k], kept[4 * BATCH + k]
+            value, c2, c1, c0 = state[k], state[2 * BATCH + k], state[3 * BATCH + k], state[4 * BATCH + k]
             square = value * value
             step = (square * square + c2 * square + c1 * value + c0) / (4.0 * square * value + 2.0 * c2 * value + c1)
-            kept[k], kept[BATCH + k] = value - step, step
+            state[k], state[BATCH + k] = value - step, step
     for k in range(BATCH):
-        value, step = kept[k], kept[BATCH + k]
-        k00, k01, k02, k03 = kept[5 * BATCH + k], kept[6 * BATCH + k], kept[7 * BATCH + k], kept[8 * BATCH + k]
-        k11, k12, k13 = kept[9 * BATCH + k], kept[10 * BATCH + k], kept[11 * BATCH + k]
-        k22, k23, k33 = kept[12 * BATCH + k], kept[13 * BATCH + k], kept[14 * BATCH + k]
+        value, step = state[k], state[BATCH + k]
+        k00, k01, k02, k03 = state[5 * BATCH + k], state[6 * BATCH + k], state[7 * BATCH + k], state[8 * BATCH + k]
+        k11, k12, k13 = state[9 * BATCH + k], state[10 * BATCH + k], state[11 * BATCH + k]
+        k22, k23, k33 = state[12 * BATCH + k], state[13 * BATCH + k], state[14 * BATCH + k]
         a00, a11, a22, a33 = k00 - value, k11 - value, k22 - value, k33 - value
         # The adjugate of K - value, all of it: the column with the greatest diagonal is chosen by comparing, without a jump.
         d0 = _minor(a11, k12, k13, k12, a22, k23, k13, k23, a33)
@@ -263,7 +263,7 @@ def _rotations(sums, moves, kept):
 
 
 @njit(nogil=True, cache=True)
-def rotations(sums, count, moves, kept):
+def rotations(sums, count, moves, state):
     """Write the Kabsch superpositions of a batch of moments.
 
     Parameters
@@ -274,10 +274,10 @@ def rotations(sums, count, moves, kept):
         Number of pairs; 0 skips a superposition.
     moves : ((MOVE + 1) * BATCH,) float64
         Filled with superpositions.
-    kept
-        Workspace of `batch_room`.
+    state
+        Workspace of `batch_workspace`.
     """
-    _rotations(sums, moves, kept)
+    _rotations(sums, moves, state)
     for k in range(BATCH):
         if count[k] and not moves[MOVE * BATCH + k] > 0.0:
             move = np.empty(MOVE)
@@ -359,7 +359,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
         if n == 0:
             continue
         x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
-        own = (
+        superposition = (
             moves[k],
             moves[BATCH + k],
             moves[2 * BATCH + k],
@@ -379,7 +379,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
             total = near = sx = sy = sz = ux = uy = uz = xx = xy = xz = yx = yy = yz = zx = zy = zz = squares = 0.0
             for i in range(n):
                 s, t, u, d, e, f = x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]
-                apart = _apart(own, s, t, u, d, e, f)
+                apart = _apart(superposition, s, t, u, d, e, f)
                 total += _share(apart, inverse)
                 w = 1.0 if apart < bound else 0.0
                 a, b, c = s * w, t * w, u * w
@@ -421,7 +421,7 @@ def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
         if n == 0:
             continue
         x0, x1, x2, y0, y1, y2 = x[0][p : p + n], x[1][p : p + n], x[2][p : p + n], y[0][q : q + n], y[1][q : q + n], y[2][q : q + n]
-        own = (
+        superposition = (
             moves[k],
             moves[BATCH + k],
             moves[2 * BATCH + k],
@@ -437,7 +437,7 @@ def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
         )
         total = 0.0
         for i in range(n):
-            total += _share(_apart(own, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]), inverse)
+            total += _share(_apart(superposition, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i]), inverse)
         totals[k] = total
 
 
@@ -445,9 +445,9 @@ def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
 def distances_squared(x, y, n, move, squared):
     """Squares of the distances of the first n pairs under a superposition (12,), to `squared`."""
     x0, x1, x2, y0, y1, y2 = x[0], x[1], x[2], y[0], y[1], y[2]
-    own = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8], move[9], move[10], move[11]
+    superposition = move[0], move[1], move[2], move[3], move[4], move[5], move[6], move[7], move[8], move[9], move[10], move[11]
     for i in range(n):
-        squared[i] = _apart(own, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i])
+        squared[i] = _apart(superposition, x0[i], x1[i], x2[i], y0[i], y1[i], y2[i])
 
 
 @njit(nogil=True, cache=True)

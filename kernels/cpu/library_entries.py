@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cpu.arrangements import find_arrangement, first_arrangement
 from proteoscope.kernels.cpu.elementary import power
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS
-from proteoscope.kernels.cpu.peptidoforms import arrangement_room
+from proteoscope.kernels.cpu.peptidoforms import arrangement_workspace
 from proteoscope.kernels.cpu.scores import PROTON_MASS
 from proteoscope.kernels.layouts import ISOTOPE_BITS
 
@@ -31,10 +31,10 @@ __all__ = [
 
 NO_MODIFICATION = 255
 _WATER_MASS = 18.0105646837
-_FAINTEST = 1e-6  # of the highest peak: what is written has two decimals
+_FAINTEST = 1e-6  # of the highest peak: written intensities have two decimals
 _B, _Y = np.uint8(ord("b")), np.uint8(ord("y"))
 SERIES_OF_ENTRIES = "ybzc"
-_LETTERS = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
+_SERIES = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
 _IS_FRONT = np.array([False, True, False, True])
 _END_MASS = np.array([_WATER_MASS, 0.0, _WATER_MASS - 16.01872406889, 17.02654910112])
 """Mass of each ion series without its residues, dalton: z is the radical; electron transfer leaves its NH2 with c."""
@@ -102,7 +102,7 @@ def decode_peptidoforms(numbers, code, peptides, modifications, first, last, pep
     site, modification
         (n, s) uint8, filled: ascending sites, 0 the N-terminus, 1 to L, L + 1 the C-terminus, then `NO_MODIFICATION`.
     """
-    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_workspace(peptides, modifications)
     for row in range(first, last):
         number = numbers[row]
         of = (number >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
@@ -120,7 +120,7 @@ def decode_peptidoforms(numbers, code, peptides, modifications, first, last, pep
 
 
 @njit(nogil=True, cache=True)
-def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count, out):
+def predicted_peaks(entries, logarithms, starts, rules, first, last, places, count, out):
     """Write peaks of the ions b, b2+, y and y2+ of the entries `first:last` from predicted intensities.
 
     Parameters
@@ -133,15 +133,15 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count
         The first bond of each.
     rules
         `PredictionRules`.
-    room : (n + 1,) int64
+    places : (n + 1,) int64
         Where each entry's peaks go in `out` (`EntryPeaks`), IONS for each of its bonds.
     count : (n,) int64
-        To fill: how many there are, ascending in m/z; the highest is 10,000.
+        To fill: number of peaks, which ascend in m/z; the highest is 10,000.
     """
     offsets, masses, n_terminal, charge = entries
     for row in range(first, last):
         begin, bonds = offsets[row], offsets[row + 1] - offsets[row] - 1
-        at, n = room[row], np.int64(0)
+        at, n = places[row], np.int64(0)
         total = n_terminal[row]
         for i in range(begin, offsets[row + 1]):
             total += masses[i]
@@ -161,11 +161,11 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, room, count
                     out.number[at + n] = bond + 1 if is_b else bonds - bond
                     highest = max(highest, height)
                     n += 1
-        count[row] = _kept(out, at, n, highest, rules)
+        count[row] = _select_peaks(out, at, n, highest, rules)
 
 
 @njit(nogil=True, cache=True)
-def _kept(out, at, n, highest, rules):
+def _select_peaks(out, at, n, highest, rules):
     """Retain those of `n` peaks at `at` allowed by the rules, by m/z, the highest scaled to 10,000; return their number."""
     least = np.float32(highest * max(rules.share, _FAINTEST))
     if n > rules.most:
@@ -193,9 +193,9 @@ def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, firs
     entries
         `EntryMasses`.
     has_series : (n, 4) bool
-        Whether each entry has ions y, b, z and c.
+        True if each entry has ions y, b, z and c.
     is_closed : bool
-        Of each residue as `EntryMasses.masses`, whether a proline follows, before which no z and c are made.
+        True for each residue of `EntryMasses.masses` before a proline, where z and c ions do not form.
     rules
         Highest charge of ions, which is also one fewer than the precursor's; the tolerance as thomson and as part of the m/z.
     out
@@ -225,7 +225,7 @@ def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, firs
                     while i < high and mz[i] <= ion + within:
                         if abs(mz[i] - ion) < abs(error[i]):
                             error[i] = mz[i] - ion
-                            series[i], ion_charge[i] = _LETTERS[kind], z
+                            series[i], ion_charge[i] = _SERIES[kind], z
                             number[i] = bond + 1 if _IS_FRONT[kind] else bonds - bond
                         i += 1
         for i in range(low, high):

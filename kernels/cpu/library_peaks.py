@@ -31,13 +31,13 @@ class PeakRules(NamedTuple):
     relative
         Thousandths of ppm: as in `Matching`.
     lowest, highest
-        Thomson, peaks from the one to the other are taken.
+        Thomson, range of the peaks.
     removal
         Thomson; peaks as near to the precursor are left out; 0: none.
     noise
         Share of the base peak below which a peak is noise.
     maximum_peaks
-        The so many most intense ones are taken, at most `MOST_PEAKS`.
+        Number of most intense peaks to select, at most `MOST_PEAKS`.
     minimum_peaks
         A spectrum with fewer has an empty list.
     power
@@ -59,9 +59,9 @@ class PeakRules(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _apart(one, other, rules):
+def _apart(first, second, rules):
     """Return True if two peaks are farther apart than twice the tolerance."""
-    low, high = min(one, other), max(one, other)
+    low, high = min(first, second), max(first, second)
     return high - low > 2 * (np.int64(rules.absolute) + high * np.int64(rules.relative) // np.int64(1_000_000_000))
 
 
@@ -157,7 +157,7 @@ def _weighted(place, height, n, rules, at, out_mz, out_weight):
     count, before, so_far = 0, np.int64(0), 0.0
     for i in range(n):
         if rules.is_entropy:
-            # What is rounded off one is added to the next, so that all add up to the whole.
+            # The rounding error of a value is added to the next, so that the sum is exact.
             so_far += height[i]
             until = np.int64(so_far / norm * ENTROPY_TOTAL + 0.5)
             weight, before = until - before, until

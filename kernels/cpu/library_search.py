@@ -22,8 +22,8 @@ from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["LibrarySearch"]
 
-_PAIRS_OF_BATCH = 400_000.0  # about a tenth of a second of one thread
-_PIECES_OF_THREAD = 8
+_PAIRS_OF_PARTITION = 400_000.0  # about a tenth of a second of one thread
+_PARTITIONS_OF_THREAD = 8
 _PER_QUERY = 5.0  # in references that are compared
 
 
@@ -50,7 +50,7 @@ class _Held(NamedTuple):
 class _Answer(NamedTuple):
     """See `LibrarySearch.search`."""
 
-    found: NDArray[np.int64]
+    reference: NDArray[np.int64]
     similarity: NDArray[np.float64]
     matched: NDArray[np.int32]
 
@@ -70,17 +70,17 @@ def _worth(a, b, table):
 
 
 @njit(nogil=True, cache=True)
-def _similarity(total, own, other, matching):
-    """Return a sum of contributions as similarity; `own`, `other` are the sums of squares."""
+def _similarity(total, query_square, other, matching):
+    """Return a sum of contributions as similarity; `query_square`, `other` are the sums of squares."""
     if matching.is_entropy:
-        # What was rounded may make it a little more than 1.
+        # Rounding may make it a little more than 1.
         return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
-    return min(1.0, np.float64(total) / np.sqrt(np.float64(own) * np.float64(other)))
+    return min(1.0, np.float64(total) / np.sqrt(np.float64(query_square) * np.float64(other)))
 
 
 @njit(nogil=True, cache=True)
 def _plain(mz, weight, low, high, references, first, last, matching, table):
-    """Sum of worths of the peaks that match where they are, and how many do."""
+    """Return the sum of contributions of peaks that match unshifted, and their number."""
     total, matched, i = np.int64(0), 0, low
     for j in range(first, last):
         place = np.int64(references.mz[j])
@@ -150,7 +150,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
 
 @njit(nogil=True, cache=True)
 def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
-    """See `LibrarySearch.search`; `answer` is what is to be filled there."""
+    """See `LibrarySearch.search`; `answer` holds the arrays to fill."""
     result, similarity, matched = answer
     references, reference_mass, squares = held
     paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))
@@ -158,9 +158,9 @@ def _search(queries, query_mass, held, pools, matching, table, first, last, answ
     for q in range(first, last):
         if stop[0]:
             return
-        low, high, own = queries.offsets[q], queries.offsets[q + 1], np.int64(0)
+        low, high, query_square = queries.offsets[q], queries.offsets[q + 1], np.int64(0)
         for i in range(low, high):
-            own += np.int64(queries.weight[i]) * np.int64(queries.weight[i])
+            query_square += np.int64(queries.weight[i]) * np.int64(queries.weight[i])
         result[q], similarity[q], matched[q] = -1, 0.0, 0
         for r in range(pools.low.shape[1]):
             for c in range(pools.low[q, r], pools.high[q, r]):
@@ -178,7 +178,7 @@ def _search(queries, query_mass, held, pools, matching, table, first, last, answ
                     total, n = _plain(queries.mz, queries.weight, low, high, references, begin, end, matching, table)
                 if n < matching.least or total <= 0:
                     continue
-                value = _similarity(total, own, squares[c], matching)
+                value = _similarity(total, query_square, squares[c], matching)
                 if value > similarity[q] or (value == similarity[q] and c < result[q]):
                     result[q], similarity[q], matched[q] = c, value, n
 
@@ -194,12 +194,12 @@ def _squares(lists, out):
 
 
 class LibrarySearch:
-    """References on the processor, to be searched by similarity.
+    """References on the CPU, to be searched by similarity.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     references
         Their peaks.
     mass : (n,) int32
@@ -207,11 +207,11 @@ class LibrarySearch:
 
     Attributes
     ----------
-    pairs_of_piece
-        Of a query and a reference, that one thread compares between two looks at a cancel.
+    pairs_of_partition
+        Pairs of a query and a reference that a thread compares between two checks for a cancel.
     """
 
-    pairs_of_piece = _PAIRS_OF_BATCH
+    pairs_of_partition = _PAIRS_OF_PARTITION
 
     def __init__(self, device: Processor, references: PeakLists, mass: NDArray[np.int32]) -> None:
         self._device, self._references, self._mass = device, references, mass
@@ -224,7 +224,7 @@ class LibrarySearch:
         mass: NDArray[np.int32],
         pools: Pools,
         matching: Matching,
-        found: NDArray[np.int64],
+        reference: NDArray[np.int64],
         similarity: NDArray[np.float64],
         matched: NDArray[np.int32],
         first: int = 0,
@@ -238,7 +238,7 @@ class LibrarySearch:
             Of the queries.
         pools
             Of each query.
-        found : (q,) int64
+        reference : (q,) int64
             Whose rows `first:last` are filled: -1 where no reference has enough peaks in common.
         similarity : (q,) float64
             In [0, 1].
@@ -252,13 +252,15 @@ class LibrarySearch:
         last = len(mass) if last is None else last
         table = entropy_table() if matching.is_entropy else np.empty(0, np.int32)
 
-        held, answer = _Held(self._references, self._mass, self._squares), _Answer(found, similarity, matched)
+        held, answer = _Held(self._references, self._mass, self._squares), _Answer(reference, similarity, matched)
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             _search(queries, mass, held, pools, matching, table, first + begin, first + end, answer, stop)
 
         some = Pools(pools.low[first:last], pools.high[first:last])
-        chunks = equal_partitions(search_costs(some), self._device.threads, maximum_cost=self.pairs_of_piece, per_worker=_PIECES_OF_THREAD)
+        chunks = equal_partitions(
+            search_costs(some), self._device.threads, maximum_cost=self.pairs_of_partition, per_worker=_PARTITIONS_OF_THREAD
+        )
         for done in self._device.run(work, chunks, 0):
             yield first + done
         if first == last:

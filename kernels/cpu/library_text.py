@@ -15,7 +15,7 @@ N_LIBRARY_STATES = 4
 _POSITION, _LINES, _PEAKS, _AMBIGUOUS = range(N_LIBRARY_STATES)
 _BLANK, _COMMA, _COLON, _BRACKET = range(4)
 _NO_KEY, _OTHER_KEY, _NAME, _COMPOUND_NAME, _NUM_PEAKS = -1, 0, 1, 2, 4
-_NAME_LETTERS, _COMPOUND_LETTERS, _PEAKS_LETTERS = (np.frombuffer(word, np.uint8) for word in (b"name", b"compoundname", b"numpeaks"))
+_NAME_WORD, _COMPOUND_WORD, _PEAKS_WORD = (np.frombuffer(word, np.uint8) for word in (b"name", b"compoundname", b"numpeaks"))
 
 
 @njit(nogil=True, cache=True)
@@ -70,7 +70,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
     text : (bytes,) uint8
         Lines end in LF, CR LF or CR.
     is_packed : bool
-        Whether each two numbers of a line are a peak; else numbers after the first two are notes on it.
+        True if each two numbers of a line are a peak; otherwise numbers after the first two are annotations.
     decimal : int64
         The byte of the decimal sign.
     state : (N_LIBRARY_STATES,) int64
@@ -167,11 +167,11 @@ def _key_kind(text, start, stop):
         colon += 1
     if colon == stop or text[start] == 35:
         return _NO_KEY
-    if _is_word(text, start, colon, _NAME_LETTERS):
+    if _is_word(text, start, colon, _NAME_WORD):
         return _NAME
-    if _is_word(text, start, colon, _PEAKS_LETTERS):
+    if _is_word(text, start, colon, _PEAKS_WORD):
         return _NUM_PEAKS
-    return _COMPOUND_NAME if _is_word(text, start, colon, _COMPOUND_LETTERS) else _OTHER_KEY
+    return _COMPOUND_NAME if _is_word(text, start, colon, _COMPOUND_WORD) else _OTHER_KEY
 
 
 @njit(nogil=True, cache=True)

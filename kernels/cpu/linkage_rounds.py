@@ -95,11 +95,11 @@ class LinkageRounds:
         self, labels: NDArray[np.integer], component: NDArray[np.int64], sizes: NDArray[np.int64], is_left: NDArray[np.bool_]
     ) -> None:
         """Make the clusters of the items that are left the items of the next round."""
-        own = np.arange(len(labels))
-        clusters = np.bincount(component[is_left & (labels == own)], minlength=len(sizes))
+        numbers = np.arange(len(labels))
+        clusters = np.bincount(component[is_left & (labels == numbers)], minlength=len(sizes))
         is_stuck = clusters * 10 > sizes * 9
-        labels = np.where(is_stuck[component], own, labels)
-        is_head = is_left & (labels == own)
+        labels = np.where(is_stuck[component], numbers, labels)
+        is_head = is_left & (labels == numbers)
         of_item = (np.cumsum(is_head) - 1)[labels]  # of those that are left
         self._items = of_item[self._items]
         self._vectors = _sums(self._vectors, self._members[is_left], of_item[is_left], self._counts[is_left], int(is_head.sum()))

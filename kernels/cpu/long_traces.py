@@ -56,7 +56,7 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
     pattern
         Codes.
     """
-    # Copies, so that the kernels are compiled for one type, whether codes are mapped from a file or not.
+    # Copies, so that the kernels are compiled for one type even if codes are mapped from a file.
     text, pattern, matrix = np.array(text, np.int8), np.array(pattern, np.int8), np.array(rules.matrix.T, np.int32, order="C")
     settings = _Rules(
         matrix,
@@ -179,7 +179,7 @@ def _walk_block(directions, first, at, runs):
     Parameters
     ----------
     at : (5,) int64
-        Row, column, layer, kind of the gap that is being followed (0 for none) and its letters; updated.
+        Row, column, layer, kind of the gap that is being followed (0 for none) and its length; updated.
     runs
         Of the alignment, filled.
     """

@@ -30,15 +30,15 @@ def list_peptide_masses(peptides, per_dalton, first, last, offsets, masses):
 
 
 @njit(nogil=True, cache=True)
-def _room(spectra, s, settings):
-    """Ranges that a spectrum gives at most."""
+def _maximum_ranges(spectra, s, settings):
+    """Return the maximum number of ranges of a spectrum."""
     n = spectra.offsets[s + 1] - spectra.offsets[s]
     return n * (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
 
 
 @njit(nogil=True, cache=True)
 def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolute, slack_relative, low, high):
-    """Units that the peaks of a spectrum may mean, as ranges `low:high` that are apart and ascend; how many."""
+    """Write the mass units that the peaks of a spectrum imply, as disjoint, ascending ranges `low:high`; return their number."""
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     charges, n = max(1, min(settings.maximum_fragment_charge, charge - 1)), 0
     most, slack = np.int64(np.rint(mass * per_dalton)), slack_absolute + slack_relative * mass
@@ -74,7 +74,7 @@ def count_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_a
     """Write the mass counts of the queries `first:last` into `counts` (last - first,) int64; see `list_spectrum_masses`."""
     for q in range(first, last):
         s, counts[q - first] = queries.spectrum[q], 0
-        low, high = np.empty(_room(spectra, s, settings), np.int64), np.empty(_room(spectra, s, settings), np.int64)
+        low, high = np.empty(_maximum_ranges(spectra, s, settings), np.int64), np.empty(_maximum_ranges(spectra, s, settings), np.int64)
         n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack_absolute, slack_relative, low, high)
         for i in range(n):
             counts[q - first] += high[i] - low[i]
@@ -87,7 +87,7 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
     Parameters
     ----------
     water
-        Dalton, what a precursor is heavier than its residues by.
+        Dalton, mass of a precursor minus its residues.
     slack_absolute, slack_relative
         Dalton, and part of the precursor's mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of
         the precursor.
@@ -97,7 +97,7 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
     """
     for q in range(first, last):
         s, place = queries.spectrum[q], offsets[q - first]
-        low, high = np.empty(_room(spectra, s, settings), np.int64), np.empty(_room(spectra, s, settings), np.int64)
+        low, high = np.empty(_maximum_ranges(spectra, s, settings), np.int64), np.empty(_maximum_ranges(spectra, s, settings), np.int64)
         n = _ranges(spectra, s, queries.charge[q], queries.mass[q], settings, water, per_dalton, slack_absolute, slack_relative, low, high)
         for i in range(n):
             for unit in range(low[i], high[i]):

@@ -1,7 +1,7 @@
 """Match scores of one query in the forms of Carroll's thesis that need no index.
 
 * Lists (Algorithm 6): both lists of a pair are walked, once as they are and once shifted.
-* Vector (Algorithm 8): the query is a vector of bits, and each mass of a candidate takes two looks into it.
+* Vector (Algorithm 8): the query is a vector of bits, and each mass of a candidate takes two look-ups in it.
 """
 
 from __future__ import annotations

@@ -45,9 +45,9 @@ _PER_PLACED = 35.0  # building: a mass, which has two postings
 _PER_RANGE = 25.0  # by index: a mass of a query finds its postings in a chunk
 _PER_POSTING = 1.5
 _PER_COUNTER = 0.05
-_NANOSECONDS_OF_PIECE = 1e9  # many queries share what a core's cache holds of a chunk; a cancel is seen between two
-_PIECES_OF_THREAD = 4
-_GROUP = 128  # counters that are looked at together
+_NANOSECONDS_OF_PARTITION = 1e9  # many queries share the part of a chunk in a core's cache; a cancel is checked between two
+_PARTITIONS_OF_THREAD = 4
+_GROUP = 128  # counters that are compared together
 
 
 class _Index(NamedTuple):
@@ -81,7 +81,7 @@ class _Ranges(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _mark(lists, first, last, bits, bits_below):
-    """Set the bits of the masses of the lists `first:last`, and of what they are below the precursor."""
+    """Set the bits of the masses of the lists `first:last`, and of their differences from the precursor."""
     for j in range(first, last):
         precursor = np.int64(lists.precursors[j])
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
@@ -104,13 +104,13 @@ def _build(lists, rows, rows_below, n_rows, index, chunk):
     """Write the postings of a chunk."""
     first = chunk * index.chunk_size
     last = min(len(lists.precursors), first + index.chunk_size)
-    start, postings, one = index.start[chunk], index.posting[index.first[chunk] : index.first[chunk + 1]], np.uint32(1)
+    start, postings, unit = index.start[chunk], index.posting[index.first[chunk] : index.first[chunk + 1]], np.uint32(1)
     start[:] = 0
     for j in range(first, last):
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
             mass = np.int64(lists.masses[i])
-            start[_row(rows, mass) + 2] += one
-            start[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += one
+            start[_row(rows, mass) + 2] += unit
+            start[n_rows + _row(rows_below, lists.precursors[j] - mass) + 2] += unit
     for r in range(2, len(start)):
         start[r] += start[r - 1]
     # An element later than where they belong, so that the cursors of the rows are their starts when all is done.
@@ -119,10 +119,10 @@ def _build(lists, rows, rows_below, n_rows, index, chunk):
             mass = np.int64(lists.masses[i])
             r = _row(rows, mass) + 1
             postings[start[r]] = j - first
-            start[r] += one
+            start[r] += unit
             r = n_rows + _row(rows_below, lists.precursors[j] - mass) + 1
             postings[start[r]] = j - first
-            start[r] += one
+            start[r] += unit
 
 
 @njit(nogil=True, cache=True)
@@ -157,17 +157,17 @@ def _ranges(queries, first, last, rows, rows_below, n_rows):
 def _count(index, chunk, ranges, q, begin, end, counter):
     """Add match scores of a query and a chunk's candidates to zeroed counters; `begin`, `end` are workspace for its ranges."""
     first, start, n = index.first[chunk], index.start[chunk], 0
-    # All looks before all visits: they do not wait for one another.
+    # All look-ups come before all visits, so that their memory accesses overlap.
     for s in range(ranges.offsets[q], ranges.offsets[q + 1]):
         low, high = np.int64(start[ranges.low[s]]), np.int64(start[ranges.high[s]])
         if low < high:
             begin[n], end[n] = first + low, first + high
             fetch_early(index.posting, first + low)
             n += 1
-    posting, one = index.posting, counter.dtype.type(1)
+    posting, unit = index.posting, counter.dtype.type(1)
     for s in range(n):
         for i in range(begin[s], end[s]):
-            counter[posting[i]] += one
+            counter[posting[i]] += unit
 
 
 @njit(nogil=True, cache=True)
@@ -258,7 +258,7 @@ def _search_by_vector(queries, first, last, lists, windows, candidates, scores, 
 
 
 class MatchScores:
-    """Candidates on the processor, to be searched by match score.
+    """Candidates on the CPU, to be searched by match score.
 
     Parameters
     ----------
@@ -277,17 +277,17 @@ class MatchScores:
     candidates_of_chunk
         At most 65,536.
     looks_of_placed
-        How many looks of a query as vector cost as much as a mass in the index.
+        Number of look-ups of a query as vector that cost as much as a mass in the index.
     maximum_starts
         Bytes for where rows begin, for each byte of postings.
-    nanoseconds_of_piece
+    nanoseconds_of_partition
         Of a thread, before it takes other queries.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
     looks_of_placed = _PER_PLACED / _PER_LOOK
     maximum_starts = 8.0
-    nanoseconds_of_piece = _NANOSECONDS_OF_PIECE
+    nanoseconds_of_partition = _NANOSECONDS_OF_PARTITION
 
     def __init__(self, device: Processor, candidates: MassLists) -> None:
         check_candidates(candidates)
@@ -317,7 +317,7 @@ class MatchScores:
         window
             Least and greatest shift, the query's precursor less the candidate's, both within.
         top
-            How many, at least 1.
+            Number of candidates, at least 1.
         candidate, score : (q, top)
             Whose rows `first:last` are filled: -1 and 0 where no other candidate has a match.
 
@@ -326,27 +326,27 @@ class MatchScores:
         The query up to which all is done, at least every tenth of a second. Closing the generator ends the work.
         """
         last = len(queries.precursors) if last is None else last
-        lists, own = self._lists, counting(queries)
-        windows = candidate_ranges(lists, own, window)
+        lists, counted = self._lists, counting(queries)
+        windows = candidate_ranges(lists, counted, window)
         candidate[first:last], score[first:last] = -1, 0
         looks = (lists.offsets[windows[:, 1]] - lists.offsets[windows[:, 0]]).astype(np.float64)[first:last]
         if self._index is None and not self._is_fine:
             self._looked += float(looks.sum())
             if self._looked > self.looks_of_placed * len(lists.masses):
                 yield from self._build(first)
-        index, kind = self._index, score_type(maximum_matches(own, self._longest))
+        index, kind = self._index, score_type(maximum_matches(counted, self._longest))
 
         def work(begin: int, end: int, stop: StopFlag) -> None:
             begin, end = first + begin, first + end
             if index is None:
-                _search_by_vector(own, begin, end, lists, windows, candidate, score, stop)
+                _search_by_vector(counted, begin, end, lists, windows, candidate, score, stop)
                 return
-            ranges = self._ranges(own, begin, end)
+            ranges = self._ranges(counted, begin, end)
             counter = np.zeros(_whole_groups(index.chunk_size), kind)
             _search_by_index(index, ranges, windows, begin, counter, candidate, score, stop)
 
-        cost = looks * _PER_LOOK if index is None else self._costs(own, windows)[first:last]
-        chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        cost = looks * _PER_LOOK if index is None else self._costs(counted, windows)[first:last]
+        chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_partition, per_worker=_PARTITIONS_OF_THREAD)
         for done in self._device.run(work, chunks, 0):
             yield first + done
         if first == last:
@@ -365,9 +365,9 @@ class MatchScores:
             The type may not hold a score.
         """
         last = len(queries.precursors) if last is None else last
-        own = counting(queries)
-        if maximum_matches(own, self._longest) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {maximum_matches(own, self._longest)} do not go into {scores.dtype}")
+        counted = counting(queries)
+        if maximum_matches(counted, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {maximum_matches(counted, self._longest)} do not go into {scores.dtype}")
         if self._index is None and not self._is_fine:
             yield from self._build(first)
         lists, index = self._lists, self._index
@@ -375,14 +375,14 @@ class MatchScores:
         def work(begin: int, end: int, stop: StopFlag) -> None:
             if index is None:
                 for q in range(first + begin, first + end):
-                    score_by_vector(own, q, lists, 0, len(lists.precursors), scores[q], stop)
+                    score_by_vector(counted, q, lists, 0, len(lists.precursors), scores[q], stop)
                 return
-            ranges = self._ranges(own, first + begin, first + end)
+            ranges = self._ranges(counted, first + begin, first + end)
             _score_by_index(index, ranges, first + begin, np.zeros(index.chunk_size, scores.dtype), scores, stop)
 
-        every = np.tile((0, len(lists.precursors)), (len(own.precursors), 1))
-        cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(own, every)[first:last]
-        chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_piece, per_worker=_PIECES_OF_THREAD)
+        every = np.tile((0, len(lists.precursors)), (len(counted.precursors), 1))
+        cost = np.full(last - first, len(lists.masses) * _PER_LOOK) if index is None else self._costs(counted, every)[first:last]
+        chunks = equal_partitions(cost, self._device.threads, maximum_cost=self.nanoseconds_of_partition, per_worker=_PARTITIONS_OF_THREAD)
         for done in self._device.run(work, chunks, 0):
             yield first + done
         if first == last:
@@ -403,7 +403,7 @@ class MatchScores:
         )
 
     def _build(self, reported: int) -> Generator[int, None, None]:
-        """Build the index unless masses are too fine; yields `reported`. Closing the generator ends the work; then there is none."""
+        """Build the index unless masses are too fine; yields `reported`. Closing the generator ends the work without an index."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1
@@ -432,6 +432,6 @@ class MatchScores:
                 if not stop[0]:
                     _build(lists, self._rows, self._rows_below, self._rows.n, index, chunk)
 
-        for _ in self._device.run(build, [Partition(one, one + 1, 1.0) for one in range(n_chunks)], 0):
+        for _ in self._device.run(build, [Partition(chunk, chunk + 1, 1.0) for chunk in range(n_chunks)], 0):
             yield reported
         self._index = index

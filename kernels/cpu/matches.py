@@ -90,7 +90,7 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
     b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
     left = (b - 1.0 - CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
     start = lower_bound(mz, low, high, left - settings.correlation_bin_width)
-    own, around = np.int64(0), np.int64(0)
+    bin_sum, around = np.int64(0), np.int64(0)
     last_bin, last_height = np.int64(-1), np.int64(0)
     for i in range(start, high):
         bin_here = np.int64(mz[i] / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
@@ -104,11 +104,11 @@ def _sparse_correlation(target, mz, weight, low, high, settings):
         else:
             previous = np.int64(0)
         if bin_here == b:
-            own += height - previous
+            bin_sum += height - previous
         else:
             around += height - previous
         last_bin, last_height = bin_here, height
-    return AROUND * own - around
+    return AROUND * bin_sum - around
 
 
 @njit(nogil=True, cache=True, _nrt=False)

@@ -10,12 +10,12 @@ _LONGEST_TAG = 8
 
 
 @njit(nogil=True, cache=True)
-def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
+def find_tags(characters, offsets, tags, is_separator, lengths, numbers):
     """Find the tags of names: a separator followed by a text without one at the end of a longer name.
 
     Parameters
     ----------
-    letters : (bytes,) uint8
+    characters : (bytes,) uint8
         The characters of the names.
     offsets : ndarray of int64, shape (n + 1,)
     tags : (m,) int64
@@ -28,7 +28,7 @@ def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
         lengths[i], numbers[i] = 0, -1
         value, shift = 0, 0
         for place in range(offsets[i + 1] - 1, max(offsets[i], offsets[i + 1] - 1 - _LONGEST_TAG), -1):
-            symbol = letters[place]
+            symbol = characters[place]
             value |= int(symbol) << shift
             shift += 8
             if is_separator[symbol]:
@@ -39,12 +39,12 @@ def find_tags(letters, offsets, tags, is_separator, lengths, numbers):
 
 
 @njit(nogil=True, cache=True)
-def are_same(letters, starts, lengths, other_letters, other_starts, other_lengths, same):
+def are_same(characters, starts, lengths, other_characters, other_starts, other_lengths, same):
     """Compare two lists of texts elementwise.
 
     Parameters
     ----------
-    letters, other_letters : uint8
+    characters, other_characters : uint8
     starts, lengths, other_starts, other_lengths : (n,) int64
         Where the texts are in these.
     same : (n,) bool
@@ -54,7 +54,7 @@ def are_same(letters, starts, lengths, other_letters, other_starts, other_length
         is_same = lengths[i] == other_lengths[i]
         if is_same:
             for k in range(lengths[i] - 1, -1, -1):  # names of one run differ at their ends
-                if letters[starts[i] + k] != other_letters[other_starts[i] + k]:
+                if characters[starts[i] + k] != other_characters[other_starts[i] + k]:
                     is_same = False
                     break
         same[i] = is_same

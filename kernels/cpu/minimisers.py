@@ -42,7 +42,7 @@ MAXIMUM_TEXTS = 1_000_000
 MAXIMUM_CANDIDATES = 8
 CANDIDATE_FIELDS = 5
 """Fields of a candidate: 1 for the reverse complement, reference index, window start and end, votes."""
-_MAXIMUM_ENTRIES = 64  # of a minimiser that are looked at; where it has more, only if no other places the read, and then these
+_MAXIMUM_ENTRIES = 64  # of a minimiser that are used; if it has more, only if no other minimiser maps the read
 _MAXIMUM_HITS = 1 << 16  # of a read, or four for each of its bases
 _NONE = np.uint64(np.iinfo(np.uint64).max)
 _1, _2, _3 = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -96,18 +96,18 @@ def _hash_words(codes, begin, end, bases, k, hashes):
     """Write 2 * hash + strand of each word from `begin` to `end`, `_NONE` if it has none; return the number of words."""
     bits, top = np.uint64(2 * k), np.uint64(2 * (k - 1))
     mask = (_1 << bits) - _1
-    forward, reverse, known = np.uint64(0), np.uint64(0), 0
+    forward, reverse, n_bases = np.uint64(0), np.uint64(0), 0
     for i in range(begin, end):
         base = bases[codes[i]]
         if base > 3:
-            known = 0
+            n_bases = 0
         else:
-            known += 1
+            n_bases += 1
             forward = ((forward << _2) | np.uint64(base)) & mask
             reverse = (reverse >> _2) | ((_3 - np.uint64(base)) << top)
         n = i - begin - k + 1
         if n >= 0:
-            if known < k or forward == reverse:
+            if n_bases < k or forward == reverse:
                 hashes[n] = _NONE
             elif forward < reverse:
                 hashes[n] = _mixed(forward, bits) << _1
@@ -118,7 +118,7 @@ def _hash_words(codes, begin, end, bases, k, hashes):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _choose(hashes, n, w, chosen):
-    """Write which of n words are minimisers: how many."""
+    """Write the minimisers among n words and return their number."""
     count, last, least, place = 0, -1, _NONE, -1
     for start in range(max(1, n - w + 1) if n else 0):
         end = min(n, start + w)
@@ -152,21 +152,23 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
         Int8.
     begin, end
         Of the text in them.
-    bases : (letters,) uint8
+    bases : (symbols,) uint8
         0 to 3, or 4 for any other symbol.
     place
         Of the first base of the text.
-    hashes : uint64
-        Entries : int64, to fill, with room for ``last - first + 2 * w`` each.
+    hashes : ndarray of uint64
+        To fill, with space for ``last - first + 2 * w`` values.
+    entries : ndarray of int64
+        As `hashes`.
 
     Returns
     -------
-    How many were found.
+    Number of minimisers.
     """
     n_words = max(0, end - begin - k + 1)
-    before, behind = max(0, first - w + 1), min(n_words, last + w - 1)
-    chosen = np.empty(behind - before, np.int64)
-    n = _hash_words(codes, begin + before, begin + behind + k - 1, bases, k, hashes)
+    before, after = max(0, first - w + 1), min(n_words, last + w - 1)
+    chosen = np.empty(after - before, np.int64)
+    n = _hash_words(codes, begin + before, begin + after + k - 1, bases, k, hashes)
     count = 0
     for c in range(_choose(hashes, n, w, chosen)):
         word = before + chosen[c]
@@ -193,7 +195,7 @@ def _fill_starts(keys, starts, shift):
 def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
     """Return an index of minimisers, ordered by position."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
-    # The last bits of a hash are even where the first ones, of what is the least of its neighbours, are not.
+    # The last bits of a hash are uniform; the first bits, of the least of neighbours, are not.
     keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
     order = np.argsort(keys, kind="stable")
     keys, starts = keys[order], np.zeros((1 << bits) + 1, np.int64)
@@ -244,12 +246,12 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
     index
         A `MinimiserIndex`.
     rules : (5,) int64
-        Tolerance, by which neighbouring diagonals of one place may differ; most of it that all may; what a letter that is paired otherwise
-        may change in the score; costs of a gap's opening and of each of its letters.
+        Maximum difference between neighbouring diagonals of a position, and between all of them; maximum change of the score by a base
+        that is aligned differently; costs of opening a gap and of each base in it.
     candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64
         Filled: the places with most votes, the most first; of as many votes the + strand first, then the first in the texts.
     counts : (n,) int64
-        Filled: how many places have at least half the votes of the first; the others do not count.
+        Filled: number of positions with at least half the votes of the first; the others do not count.
     """
     keys, entries, starts, begins, lengths, k, w, bits = index
     tolerance, extent = rules[0], rules[1]
@@ -313,10 +315,10 @@ def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, 
                 candidates[at] = candidates[at - 1]
                 at -= 1
             is_other = hits[i] >> _STRAND_BIT
-            own = (base & ((np.int64(1) << (_STRAND_BIT - _PLACE_BITS)) - 1)) - _DIAGONAL_SHIFT
-            text = np.searchsorted(begins, own + (hits[i] & mask), side="right") - 1
-            start = own - begins[text] - _reach(left, rules)
-            end = own - begins[text] + before - base + length + _reach(length - right - k, rules)
+            begin_diagonal = (base & ((np.int64(1) << (_STRAND_BIT - _PLACE_BITS)) - 1)) - _DIAGONAL_SHIFT
+            text = np.searchsorted(begins, begin_diagonal + (hits[i] & mask), side="right") - 1
+            start = begin_diagonal - begins[text] - _reach(left, rules)
+            end = begin_diagonal - begins[text] + before - base + length + _reach(length - right - k, rules)
             candidates[at, 0], candidates[at, 1], candidates[at, 4] = is_other, text, votes
             candidates[at, 2], candidates[at, 3] = max(0, start), min(lengths[text], end)
             count = min(count + 1, len(candidates))
@@ -328,9 +330,9 @@ def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, 
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _reach(letters, rules):
+def _reach(n_bases, rules):
     """Return the longest gap that following bases can compensate, at most the tolerance."""
-    spare = letters * rules[2] - rules[3]
+    spare = n_bases * rules[2] - rules[3]
     if spare <= 0:
         return np.int64(0)
     return min(rules[0], spare // rules[4]) if rules[4] else rules[0]

@@ -38,7 +38,7 @@ class MassRange(NamedTuple):
     low, high : (n,) int64
         The candidates `low:high`.
     skipped : (differences, 2) float64
-        Differences of mass from the one to the other, dalton, are left out.
+        Ranges of mass differences, dalton, that are excluded.
     """
 
     low: NDArray[np.int64]
@@ -72,10 +72,10 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
     low, high, centre, price = ranges
     table = np.zeros(n_bins, np.int64)
     for v in range(first, last):
-        own = np.int64(0)
+        own_square = np.int64(0)
         for i in range(offsets[v], offsets[v + 1]):
             table[bins[i]] = weights[i]
-            own += np.int64(weights[i]) * weights[i]
+            own_square += np.int64(weights[i]) * weights[i]
         nearest[v], similarity[v], value[v] = -1, 0.0, -np.inf
         for r in range(low.shape[1]):
             for c in range(low[v, r], high[v, r]):
@@ -85,7 +85,7 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
                     square += np.int64(of_weights[i]) * of_weights[i]
                 if dot == 0:
                     continue
-                cosine = np.float64(dot) / np.sqrt(np.float64(own) * np.float64(square))
+                cosine = np.float64(dot) / np.sqrt(np.float64(own_square) * np.float64(square))
                 worth = cosine - price[v, r] * abs(centre[v, r] - place[c])
                 if worth > value[v] or (worth == value[v] and c < nearest[v]):
                     nearest[v], similarity[v], value[v] = c, cosine, worth
@@ -116,10 +116,10 @@ def nearest_shifted(vectors, mass, mass_range, candidates, candidate_mass, width
     low, high, skipped = mass_range
     table = np.zeros(n_bins, np.int64)
     for v in range(first, last):
-        own = np.int64(0)
+        own_square = np.int64(0)
         for i in range(offsets[v], offsets[v + 1]):
             table[bins[i]] = weights[i]
-            own += np.int64(weights[i]) * weights[i]
+            own_square += np.int64(weights[i]) * weights[i]
         nearest[v], similarity[v] = -1, 0.0
         for c in range(low[v], high[v]):
             difference = mass[v] - candidate_mass[c]
@@ -139,7 +139,7 @@ def nearest_shifted(vectors, mass, mass_range, candidates, candidate_mass, width
                 square += np.int64(of_weights[i]) * of_weights[i]
             if dot == 0:
                 continue
-            cosine = min(1.0, np.float64(dot) / np.sqrt(np.float64(own) * np.float64(square)))
+            cosine = min(1.0, np.float64(dot) / np.sqrt(np.float64(own_square) * np.float64(square)))
             if cosine > similarity[v]:
                 nearest[v], similarity[v] = c, cosine
         for i in range(offsets[v], offsets[v + 1]):

@@ -14,20 +14,20 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.chain_pairs import tm_scale
-from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, batch_room, near_moments, rotations
+from proteoscope.kernels.cpu.least_squares import BATCH, MOMENTS, MOVE, batch_workspace, near_moments, rotations
 
-__all__ = ["N_HALVINGS", "SearchRoom", "gather", "near_of", "search", "search_room", "tm_score_of_pairs"]
+__all__ = ["N_HALVINGS", "SearchWorkspace", "gather", "near_of", "search", "search_workspace", "tm_score_of_pairs"]
 
 _N_ROUNDS = 20  # at most, of superposing on what lies near
 N_HALVINGS = 6
 """Maximum number of halvings of the fragment length."""
-_MINIMUM_PIECE = 4
+_MINIMUM_FRAGMENT = 4
 _ALL = 1  # residue between two fragments
 _HOPELESS_ROUNDS = 2  # after this number of superpositions a fragment may be dropped
 _TABLE = 2048
 
 
-class SearchRoom(NamedTuple):
+class SearchWorkspace(NamedTuple):
     """Workspace of a search: pairs x and y, cumulative moments, a batch of runs, and visited selections."""
 
     x: NDArray[np.float64]
@@ -35,7 +35,7 @@ class SearchRoom(NamedTuple):
     before: NDArray[np.float64]
     sums: NDArray[np.float64]
     moves: NDArray[np.float64]
-    kept: NDArray[np.float64]
+    state: NDArray[np.float64]
     near_sums: NDArray[np.float64]
     totals: NDArray[np.float64]
     limits: NDArray[np.float64]
@@ -48,16 +48,16 @@ class SearchRoom(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def search_room(n):
+def search_workspace(n):
     """Return a workspace for alignments of up to n pairs."""
-    sums, moves, retained = batch_room()
-    return SearchRoom(
+    sums, moves, state = batch_workspace()
+    return SearchWorkspace(
         np.empty((3, n)),
         np.empty((3, n)),
         np.empty((n + 1) * MOMENTS),
         sums,
         moves,
-        retained,
+        state,
         np.zeros(MOMENTS * BATCH),
         np.zeros(BATCH),
         np.empty(BATCH),
@@ -92,7 +92,7 @@ def _is_new(mark, seen):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _moments_before(x, y, n, before):
-    """Write the moments of the first k pairs at ``k * MOMENTS``, for k from 0 to n; differences are those of any fragment."""
+    """Write the moments of the first k pairs at ``k * MOMENTS``, for k from 0 to n; their differences are the moments of any fragment."""
     before[:MOMENTS] = 0.0
     for i in range(n):
         a, b, c, d, e, f = x[0, i], x[1, i], x[2, i], y[0, i], y[1, i], y[2, i]
@@ -105,7 +105,7 @@ def _moments_before(x, y, n, before):
 
 
 @njit(nogil=True, cache=True)
-def search(room, n, scale, near, step, halvings, hopeless, best):
+def search(workspace, n, scale, near, step, halvings, hopeless, best):
     """Write the superposition of the first n pairs with the highest score sum to `best` and return the sum.
 
     Fragments from the whole alignment down to four pairs are superposed, then pairs close by, until these are unchanged. What follows from
@@ -129,15 +129,23 @@ def search(room, n, scale, near, step, halvings, hopeless, best):
         best[:] = 0.0
         best[0] = best[4] = best[8] = 1.0
         return 0.0
-    x, y, before, moves, retained, totals, limits = room.x, room.y, room.before, room.moves, room.kept, room.totals, room.limits
-    first, count, rounds, seen = room.first_x, room.lengths, room.rounds, room.seen
-    sums, near_sums = room.sums, room.near_sums
+    x, y, before, moves, state, totals, limits = (
+        workspace.x,
+        workspace.y,
+        workspace.before,
+        workspace.moves,
+        workspace.state,
+        workspace.totals,
+        workspace.limits,
+    )
+    first, count, rounds, seen = workspace.first_x, workspace.lengths, workspace.rounds, workspace.seen
+    sums, near_sums = workspace.sums, workspace.near_sums
     bits, near_bits = sums.view(np.int64), near_sums.view(np.int64)
     _moments_before(x, y, n, before)
     seen[:] = 0
     first[:] = 0
     count[:] = 0
-    shortest = max(min(_MINIMUM_PIECE, n), 0 if halvings == N_HALVINGS else n >> (halvings - 1))
+    shortest = max(min(_MINIMUM_FRAGMENT, n), 0 if halvings == N_HALVINGS else n >> (halvings - 1))
     halving, start, length, is_more, running = 0, 0, n, True, 0
     while True:
         for k in range(BATCH):
@@ -155,7 +163,7 @@ def search(room, n, scale, near, step, halvings, hopeless, best):
                     length = max(n >> halving, shortest) if halving < halvings - 1 else shortest
         if running == 0:
             return greatest
-        rotations(sums, count, moves, retained)
+        rotations(sums, count, moves, state)
         near_moments(x, y, first, first, count, moves, scale, limits, near_sums, totals)
         sums, near_sums, bits, near_bits = near_sums, sums, near_bits, bits
         for k in range(BATCH):
@@ -185,7 +193,7 @@ def tm_score_of_pairs(x, y, length):
         The pairs.
     """
     n = x.shape[1]
-    workspace, best, scale = search_room(n), np.empty(MOVE), tm_scale(length)
+    workspace, best, scale = search_workspace(n), np.empty(MOVE), tm_scale(length)
     workspace.x[:] = x
     workspace.y[:] = y
     result = search(workspace, n, scale, near_of(scale), _ALL, N_HALVINGS, 0.0, best)
@@ -193,11 +201,11 @@ def tm_score_of_pairs(x, y, length):
 
 
 @njit(nogil=True, cache=True)
-def gather(room, x, y, pairs, first):
+def gather(workspace, x, y, pairs, first):
     """Copy the coordinates of pairs from row `first` to the workspace; return their number."""
     n = len(pairs) - first
     for axis in range(3):
-        to_x, to_y, from_x, from_y = room.x[axis], room.y[axis], x[axis], y[axis]
+        to_x, to_y, from_x, from_y = workspace.x[axis], workspace.y[axis], x[axis], y[axis]
         for k in range(n):
             to_x[k], to_y[k] = from_x[pairs[first + k, 0]], from_y[pairs[first + k, 1]]
     return n

@@ -1,4 +1,4 @@
-"""Scanner of PDB files: find out in one pass whether a file has the plain form, without the interpreter lock."""
+"""Scanner of PDB files: checks in one pass whether a file has the plain form, without the interpreter lock."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NUMBER_BEFORE, _NUMBER_AFTER = 9999, 2710  # 2710 is hexadecimal for 10000
 
 
 @njit(nogil=True, cache=True)
-def _capital(letter):
+def _capital(character):
     """Return a character as a capital."""
-    return letter - 32 if 97 <= letter <= 122 else letter
+    return character - 32 if 97 <= character <= 122 else character
 
 
 @njit(nogil=True, cache=True)
@@ -35,15 +35,15 @@ def _record(text, start, stop):
     """Return the record type of a line."""
     if stop - start < 3:
         return _OTHER
-    one, two, three = _capital(text[start]), _capital(text[start + 1]), _capital(text[start + 2])
-    four = _capital(text[start + 3]) if stop - start > 3 else _BLANK
-    if (one == 65 and two == 84 and three == 79 and four == 77) or (one == 72 and two == 69 and three == 84 and four == 65):
+    first, second, third = _capital(text[start]), _capital(text[start + 1]), _capital(text[start + 2])
+    fourth = _capital(text[start + 3]) if stop - start > 3 else _BLANK
+    if (first == 65 and second == 84 and third == 79 and fourth == 77) or (first == 72 and second == 69 and third == 84 and fourth == 65):
         return _ATOM
-    if one == 84 and two == 69 and three == 82 and four <= _BLANK:
+    if first == 84 and second == 69 and third == 82 and fourth <= _BLANK:
         return _TER
-    if one == 69 and two == 78 and three == 68:
-        return _END if four <= _BLANK else _END_MODEL if four == 77 else _OTHER
-    return _MODEL if one == 77 and two == 79 and three == 68 and four == 69 else _OTHER
+    if first == 69 and second == 78 and third == 68:
+        return _END if fourth <= _BLANK else _END_MODEL if fourth == 77 else _OTHER
+    return _MODEL if first == 77 and second == 79 and third == 68 and fourth == 69 else _OTHER
 
 
 @njit(nogil=True, cache=True)
@@ -120,7 +120,7 @@ def _add(value, values, n):
 
 @njit(nogil=True, cache=True)
 def scan_pdb(text, ends, alpha, names, result):
-    """Find out whether a PDB file has the plain form: what its first model holds can be read as the format describes it.
+    """Check whether a PDB file has the plain form: its first model can be read as the format describes it.
 
     Of the plain form are files whose atoms have readable coordinates, residue numbers of up to four decimal digits, chains of one character
     and readable charges, and in which no ATOM record of a chain follows its TER and no atom an END.

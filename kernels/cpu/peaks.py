@@ -83,7 +83,7 @@ def find_summits(mz, intensity, offsets, summits, counts):
     summits : int64
         To fill, with space for all points: the places of the summits in `mz`.
     counts : (n,) int64
-        To fill: how many summits each spectrum has.
+        To fill: number of summits of each spectrum.
 
     Returns
     -------

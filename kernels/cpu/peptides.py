@@ -53,7 +53,7 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
     """
     cleaves, residue_mass, terminal_mass, required_ends, maximum_missed = rules[:5]
     minimum_length, maximum_length, clip_methionine, minimum_mass, maximum_mass, bucket_width = rules[5:]
-    out_mass, out_signature, out_position, out_length, out_flags, out_letters = entries
+    out_mass, out_signature, out_position, out_length, out_flags, out_residue_set = entries
     for protein in range(first_protein, last_protein):
         begin, end = offsets[protein], offsets[protein + 1]
         clipped = clip_methionine and end - begin > 1 and residues[begin] == 77
@@ -97,7 +97,7 @@ def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_o
                             if at_protein_end:
                                 flags |= FLAG_PROTEIN_C_TERM
                             out_flags[place] = flags
-                            out_letters[place] = symbols
+                            out_residue_set[place] = symbols
                         cursor[run] += 1
                 if cut:
                     missed += 1
@@ -140,7 +140,7 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
         `PeptideDictionary` with space for n, filled from the beginning. Missed cleavages are those of the first occurrence.
     """
     mass, signature, position, length, flags, symbols = entries
-    out_mass, out_position, out_length, out_flags, out_letters, out_pointer, out_occurrence = dictionary
+    out_mass, out_position, out_length, out_flags, out_residue_set, out_pointer, out_occurrence = dictionary
     n = len(order)
     start, distinct = 0, -1
     while start < n:
@@ -170,7 +170,7 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
                 out_position[distinct] = position[entry]
                 out_length[distinct] = length[entry]
                 out_flags[distinct] = flags[entry]
-                out_letters[distinct] = symbols[entry]
+                out_residue_set[distinct] = symbols[entry]
                 out_pointer[distinct] = i
             # An end of a decoy says nothing about a target that has the same sequence.
             elif position[entry] < first_decoy or out_position[distinct] >= first_decoy:
@@ -190,7 +190,7 @@ def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
     segment's ends (pseudo-reversal, Elias & Gygi 2007: decoy peptides keep their masses); 2 shuffles the same segments with a generator
     seeded by `seed` and the protein's residues, so that a protein has the same decoy in every database.
     """
-    is_told = len(origin) > 0
+    has_origin = len(origin) > 0
     stays_first, stays_last = np.ones(26, np.bool_), np.zeros(26, np.bool_)
     for a in range(26):
         for b in range(26):
@@ -203,7 +203,7 @@ def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
         if method == 0:
             for i in range(begin, end):
                 out[begin + end - 1 - i] = residues[i]
-                if is_told:
+                if has_origin:
                     origin[begin + end - 1 - i] = i
             continue
         state = np.uint64(seed)
@@ -213,7 +213,7 @@ def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
         low = begin
         for i in range(begin, end):
             out[i] = residues[i]
-            if is_told:
+            if has_origin:
                 origin[i] = i
             if i + 1 < end and not cleaves[residues[i] - 65, residues[i + 1] - 65]:
                 continue
@@ -223,7 +223,7 @@ def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
             if method == 1:
                 for k in range(high - low):
                     out[low + k] = residues[high - 1 - k]
-                    if is_told:
+                    if has_origin:
                         origin[low + k] = high - 1 - k
             else:
                 for k in range(high - low - 1, 0, -1):
@@ -232,6 +232,6 @@ def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
                     mixed ^= mixed >> np.uint64(31)
                     j = np.int64(mixed % np.uint64(k + 1))
                     out[low + k], out[low + j] = out[low + j], out[low + k]
-                    if is_told:
+                    if has_origin:
                         origin[low + k], origin[low + j] = origin[low + j], origin[low + k]
             low = i + 1

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cpu.arrangements import first_arrangement, is_possible, next_arrangement
 from proteoscope.kernels.layouts import ISOTOPE_BITS, ModificationArrays, PeptideArrays, PeptidoformCode
 
-__all__ = ["arrangement_room", "arrangements_of", "count_peptidoforms", "list_peptidoforms", "peptidoform_code"]
+__all__ = ["arrangement_workspace", "arrangements_of", "count_peptidoforms", "list_peptidoforms", "peptidoform_code"]
 
 _LONGEST = 64
 _CODE_BITS = 63
@@ -32,7 +32,7 @@ def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays)
 
 
 @njit(nogil=True, cache=True)
-def arrangement_room(peptides, modifications):
+def arrangement_workspace(peptides, modifications):
     """Return a workspace for one peptide: sites (m, 64), site counts (m,), modification, choice and site per slot; int64."""
     n, slots = max(1, len(modifications.mass)), max(1, peptides.known_site.shape[1])
     for c in range(len(modifications.combination_count)):
@@ -66,7 +66,7 @@ def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_for
     Added to `n_forms` (b,) int64, and to `n_residues` (b,) int64 the places between residues of the forms: postings of each ion series.
     Heavier forms than the buckets reach count in the last one, lighter ones in the first.
     """
-    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_workspace(peptides, modifications)
     for peptide in range(first, last):
         for c in range(len(modifications.combination_mass)):
             forms = _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site)
@@ -80,7 +80,7 @@ def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_for
 @njit(nogil=True, cache=True)
 def arrangements_of(peptides, modifications, c, first, last, out):
     """Write the number of forms of each peptide `first:last` with combination `c` into `out` (last - first,) int64."""
-    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_room(peptides, modifications)
+    sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_workspace(peptides, modifications)
     for peptide in range(first, last):
         out[peptide - first] = _count_arrangements(
             c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site

@@ -1,7 +1,7 @@
 """The postings of a fragment-ion index, built in threads and searched: an ion and its form, in order of mass.
 
 `proteoscope.kernels.layouts` describes the arrays. Forms next in mass make a chunk, so that the counters of a chunk stay in a core's own
-cache while the postings of a chunk, which many queries visit one after the other, stay in the cache of the processor.
+cache while the postings of a chunk, which many queries visit one after the other, stay in the CPU's cache.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.arrangements import add_modifications, find_arrangement, first_arrangement, next_arrangement
 from proteoscope.kernels.cpu.candidates import bin_of_rounded, lower_bound
-from proteoscope.kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
+from proteoscope.kernels.cpu.peptidoforms import arrangement_workspace, peptidoform_code
 from proteoscope.kernels.cpu.scores import PROTON_MASS
 from proteoscope.kernels.cpu.segments import HEAVIEST_END, LAST_KEY, key_of
 from proteoscope.kernels.layouts import (
@@ -35,7 +35,7 @@ BIN_SHIFT = 16
 
 _LONGEST = 64
 _DIGIT_BITS = 8
-_BLOCK, _GROUP, _HISTOGRAMS = 4096, 64, 4  # forms that are ranked together, and looked at together
+_BLOCK, _GROUP, _HISTOGRAMS = 4096, 64, 4  # forms that are ranked together, and compared together
 
 
 def empty_index(
@@ -71,14 +71,14 @@ def empty_index(
 def build_chunks(peptides, modifications, settings, code, index, first, last, stop):
     """Fill the postings of chunks `first:last` of an index that `empty_index` made. `code` is that of `form_code`.
 
-    Once `stop` (1,) uint8 is set, it leaves off between two chunks.
+    Stops between two chunks once `stop` (1,) uint8 is set.
 
     The ions are sorted by radix (Knuth, volume 3, section 5.2.5): by the digits of a key below its bin, then by the bin.
     """
     most = np.int64(0)
     for chunk in range(first, last):
         most = max(most, index.chunk_start[chunk + 1] - index.chunk_start[chunk])
-    workspace = arrangement_room(peptides, modifications)
+    workspace = arrangement_workspace(peptides, modifications)
     shift, base = np.empty(_LONGEST, np.float64), np.empty(_LONGEST, np.float64)
     key, other_key = np.empty(most, np.uint32), np.empty(most, np.uint32)
     form, other_form = np.empty(most, np.uint16), np.empty(most, np.uint16)
@@ -96,9 +96,9 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _list_ions(chunk, peptides, modifications, settings, code, index, room, shift, base, key, form):
+def _list_ions(chunk, peptides, modifications, settings, code, index, workspace, shift, base, key, form):
     """Write keys and forms of the ions of a chunk, form by form; return their number."""
-    sites, n_sites, slot_modification, slot_choice, slot_site = room
+    sites, n_sites, slot_modification, slot_choice, slot_site = workspace
     n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
     n, slots, previous = 0, np.int64(0), np.int64(-2)
     length, position = np.int64(0), np.int64(0)
@@ -178,7 +178,7 @@ def _sort_by_bin(chunk, n, key, form, index):
         place[b + 1] += 1
 
 
-class _Room(NamedTuple):
+class _Workspace(NamedTuple):
     """Workspace of a searching thread: counters of a chunk, postings of segments, and results of a block of counters."""
 
     counter: NDArray[np.uint32]
@@ -192,7 +192,7 @@ class _Room(NamedTuple):
 
 
 @njit(nogil=True, cache=True)
-def _room(segments, tables, bins):
+def _new_workspace(segments, tables, bins):
     most = np.int64(0)
     for q in range(len(segments.offsets) - 1):
         most = max(most, segments.offsets[q + 1] - segments.offsets[q])
@@ -200,7 +200,7 @@ def _room(segments, tables, bins):
     for c in range(len(tables.of_count)):
         for n in range(len(tables.of_count)):
             of_counts[c << 8 | n] = tables.of_count[n] + tables.of_count[c]
-    return _Room(
+    return _Workspace(
         np.zeros(PEPTIDOFORMS_OF_CHUNK, np.uint32),
         np.empty(most, np.int64),
         np.empty(most, np.int64),
@@ -213,14 +213,14 @@ def _room(segments, tables, bins):
 
 
 @njit(nogil=True, cache=True)
-def search_chunks(index, segments, windows, tables, code, settings, first, last, found, stop):
+def search_chunks(index, segments, windows, tables, code, settings, first, last, hits, stop):
     """Search the queries `first:last` in an index and update their best candidates, histograms and candidate numbers.
 
-    `segments` and `windows` (q, e, 2) belong to these queries only, so that row 0 is query `first`; `found`, `IndexHits`, has rows for all
+    `segments` and `windows` (q, e, 2) belong to these queries only, so that row 0 is query `first`; `hits`, `IndexHits`, has rows for all
     queries, and at most 256 bins. Queries without peaks have no candidates. `stop` (1,) uint8 ends the search.
     """
-    histogram, n_candidates = found.histogram, found.n_candidates
-    workspace = _room(segments, tables, histogram.shape[1])
+    histogram, n_candidates = hits.histogram, hits.n_candidates
+    workspace = _new_workspace(segments, tables, histogram.shape[1])
     for chunk in range(len(index.chunk_start) - 1):
         start = chunk * PEPTIDOFORMS_OF_CHUNK
         end = min(len(index.form_mass), start + PEPTIDOFORMS_OF_CHUNK)
@@ -247,7 +247,7 @@ def search_chunks(index, segments, windows, tables, code, settings, first, last,
                     code.isotope_shift,
                     settings.minimum_matched_ions,
                     workspace,
-                    found,
+                    hits,
                 )
                 workspace.counter[:] = 0
 
@@ -263,9 +263,9 @@ def _find(chunk, index, target):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _visit(chunk, index, segments, first, last, room):
+def _visit(chunk, index, segments, first, last, workspace):
     """Add the weights of a query's segments to the counters of the forms that have ions in them."""
-    begin, end, counter, form = room.begin, room.end, room.counter, index.form
+    begin, end, counter, form = workspace.begin, workspace.end, workspace.counter, index.form
     # All searches before all visits: they do not wait for one another.
     for s in range(first, last):
         begin[s - first] = _find(chunk, index, segments.low[s])
@@ -295,15 +295,16 @@ def _clear_outside(windows, start, stop, counter):
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, room, found):
-    """Scores of the forms `low:high` (whole groups) of a chunk into the histogram of query q, and the best ones among its best.
+def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, workspace, hits):
+    """Add scores of the forms `low:high` (whole groups) of a chunk to the histogram and the best candidates of query q.
 
     In blocks, and each step for a whole block, so that the compiler makes vector instructions of most; only groups that hold a score good
-    enough are looked at one by one. Four histograms, for increments of the same bin have to wait for one another.
+    enough are processed one by one. There are four histograms, since increments of the same bin wait for each other.
     """
-    counter, of_counts, score, bin_of, good, counts = room.counter, room.of_counts, room.score, room.bin, room.good, room.histogram
-    best, histogram = found.best, found.histogram
-    inverse, last_bin = np.float32(1.0 / found.histogram_width), np.float32(histogram.shape[1] - 1)
+    counter, of_counts, score = workspace.counter, workspace.of_counts, workspace.score
+    bin_of, good, counts = workspace.bin, workspace.good, workspace.histogram
+    best, histogram = hits.best, hits.histogram
+    inverse, last_bin = np.float32(1.0 / hits.histogram_width), np.float32(histogram.shape[1] - 1)
     smallest = np.float32(1e-30)  # zero is the score of forms without matching ions
     k = best.score.shape[1]
     for block in range(low, high, _BLOCK):

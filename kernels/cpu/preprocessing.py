@@ -1,4 +1,4 @@
-"""Preprocessing of fragment spectra: what is noise goes, what remains is scaled so that spectra can be compared."""
+"""Preprocessing of fragment spectra: removal of noise, and scaling that makes spectra comparable."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class PreprocessingRules(NamedTuple):
     peaks_per_window, window_width
         Number of most intense peaks in each window of that width (thomson).
     removal_width
-        Peaks within so many thomson of the precursor, and of the same ion with fewer charges (it loses charges by electron transfer), are
-        removed; 0 keeps them.
+        Peaks within this distance (thomson) of the precursor are removed, and of the precursor with fewer charges (it loses charges by
+        electron transfer); 0 removes none.
     tolerance_absolute, tolerance_relative
         Fragment tolerance, for finding isotope peaks.
     deisotope
-        Remove a peak that stands one isotope spacing (for charge 1 or 2) above a more intense one that explains it.
+        True to remove a peak one isotope spacing (for charge 1 or 2) above a more intense peak that explains it.
     transform
         Of intensities, one of the TRANSFORM constants.
     minimum_mz

@@ -1,4 +1,4 @@
-"""The processor with some of its threads, as a `proteoscope.kernels.device.Device`."""
+"""The CPU with some of its threads, as a `proteoscope.kernels.device.Device`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from proteoscope.kernels.partitions import Partition
 
 __all__ = ["Processor"]
 
-_LOOK_SECONDS = 0.1  # between two looks at a cancel
+_LOOK_SECONDS = 0.1  # between two checks for a cancel
 
 
 class Processor:
@@ -23,25 +23,25 @@ class Processor:
     def __init__(self, threads: int) -> None:
         self.threads = max(1, threads)
 
-    def run(self, work: Callable[[int, int, StopFlag], None], pieces: Iterable[Partition], first: int) -> Generator[int, None, None]:
+    def run(self, work: Callable[[int, int, StopFlag], None], partitions: Iterable[Partition], first: int) -> Generator[int, None, None]:
         """Compute parts in parallel; together they contain every item from `first` on once.
 
-        `work(first, last, stop)` takes about a tenth of a second; where it may take longer it reads the flag and leaves off when that is
+        `work(first, last, stop)` takes about a tenth of a second; if it may take longer, it checks the flag and stops when that is
         set, which a cancel and the closing of the generator do.
 
         Yields
         ------
-        The item up to which all is done, at least every tenth of a second, whether that has moved or not.
+        The item up to which all is done, at least every tenth of a second, even if it has not changed.
         """
-        ordered, stop, done = sorted(pieces, key=lambda piece: piece.first), stop_flag(), first
+        ordered, stop, done = sorted(partitions, key=lambda partition: partition.first), stop_flag(), first
         with ThreadPoolExecutor(self.threads, thread_name_prefix="proteoscope") as pool:
-            futures = [pool.submit(work, piece.first, piece.last, stop) for piece in ordered]
+            futures = [pool.submit(work, partition.first, partition.last, stop) for partition in ordered]
             try:
-                for number, (piece, future) in enumerate(zip(ordered, futures, strict=True)):
+                for number, (partition, future) in enumerate(zip(ordered, futures, strict=True)):
                     while not wait([future], timeout=_LOOK_SECONDS).done:
                         yield done
                     future.result()
-                    done = piece.last
+                    done = partition.last
                     if number + 1 == len(futures) or not futures[number + 1].done():
                         yield done
             finally:

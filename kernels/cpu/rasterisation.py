@@ -30,13 +30,13 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
         Counter-clockwise as the viewer sees them; others are left out, and so are those with corners that are no numbers.
     image : ndarray of uint8, shape (height, width, 3)
     nearest : (height, width) float32
-        The depth of what is there; both are written to.
+        Depth of the drawn surface; both are written to.
     """
     height, width = nearest.shape
     for t in range(len(triangles)):
         i, j, k = triangles[t, 0], triangles[t, 1], triangles[t, 2]
         x0, y0, x1, y1, x2, y2 = np.float64(x[i]), np.float64(y[i]), np.float64(x[j]), np.float64(y[j]), np.float64(x[k]), np.float64(y[k])
-        # Rows count downwards, so that what is counter-clockwise has a negative area.
+        # Rows count downwards, so that counter-clockwise triangles have a negative area.
         area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
         if not -np.inf < area < -_MINIMUM_AREA:
             continue

@@ -1,6 +1,6 @@
 """Smith-Waterman by matrix rows of one pair: its score and the directions for traceback.
 
-The recurrence is that of `proteoscope.kernels.cpu.lanes`. A row is computed one vector of columns at once.
+The recurrence is that of `proteoscope.kernels.cpu.lanes`. A row is computed in vectors of columns.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class RowArrays(NamedTuple):
 
 def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> RowArrays:
     """Return the state of a subject before the first row of `score_rows`, in numbers of a bit width."""
-    number, lanes, n_letters = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
+    number, lanes, n_symbols = np.dtype(f"int{bits}"), REGISTER_BYTES * 8 // bits, len(costs.scores)
     width = -(-len(subject) // lanes) * lanes
-    profile, decay, f_row = aligned(n_letters * width, number), aligned(lanes, number), aligned(width, number)
+    profile, decay, f_row = aligned(n_symbols * width, number), aligned(lanes, number), aligned(width, number)
     profile[:], f_row[:] = -1, -1
-    profile.reshape(n_letters, width)[:, : len(subject)] = costs.scores[:, subject]
+    profile.reshape(n_symbols, width)[:, : len(subject)] = costs.scores[:, subject]
     decay[:] = np.minimum(np.arange(1, lanes + 1) * costs.gap_extend, np.iinfo(number).max)
     return RowArrays(profile, decay, np.zeros((2, 1 + width), number), f_row)
 
@@ -76,9 +76,9 @@ def row_arrays(costs: Substitution, subject: NDArray[np.int8], bits: int) -> Row
 def score_rows(query, rows, opening, extending, first_row, last_row, best, target, directions, keeps_directions):
     """Compute rows of one pair's matrix: scores, the best cell, and directions.
 
-    Rows belong to the query and columns to the subject. A call goes on where the one before stopped. Along a row, E is the running maximum
-    of gaps opened before, each worth less by `extending` a cell: found for a vector's cells in steps that double (Hillis and Steele 1986).
-    The width of the numbers, that of the dtype of `rows`, must hold the best score.
+    Rows belong to the query and columns to the subject. A call continues where the previous call stopped. Along a row, E is the running
+    maximum of gaps opened before, each worth less by `extending` a cell: found for a vector's cells in steps that double (Hillis and Steele
+    1986). The width of the numbers, that of the dtype of `rows`, must hold the best score.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
             f = load(f_row, j)
             paired = add_saturated(load_anywhere(above, j), load(profile, scores + j))
             without_e = maximum(maximum(paired, f), zero)
-            # E does not need H: where H is E, extending the gap is no more expensive than opening one.
+            # E does not need H: where H is E, extending the gap costs at most as much as opening one.
             gap = subtract_saturated(without_e, open_cost)
             gap = maximum(gap, subtract_saturated(shifted_1(least, gap), extend_cost))
             gap = maximum(gap, subtract_saturated(shifted_2(least, gap), extend_2))
@@ -155,21 +155,21 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def trace_back(directions, first_row, place, steps):
-    """Follow an alignment from its end backwards as far as the rows in `directions` extend.
+    """Follow an alignment from its end backwards through the rows in `directions`.
 
     Parameters
     ----------
     directions : (rows, n) uint8
         From `score_rows`, of the rows from `first_row` on.
     place : (4,) int64
-        Row and column of the cell to go on from, the step taken last (0: none), and how many steps are written; changed. The alignment
+        Row and column of the cell to continue from, the last step (0: none), and the number of written steps; updated. The alignment
         begins before row or column 0, or where the score is zero.
     steps : uint8
-        To fill from the end of the alignment: 1 two residues, 2 a residue of the subject alone, 3 one of the query alone.
+        To fill from the end of the alignment: 1 two residues, 2 a residue of the subject only, 3 one of the query only.
 
     Returns
     -------
-    Whether the beginning was reached.
+    True if the beginning was reached.
     """
     i, j, followed, n_steps = place
     reached = False
@@ -180,7 +180,7 @@ def trace_back(directions, first_row, place, steps):
         if i < first_row:
             break
         cell = directions[i - first_row, j]
-        # A gap that came from here says here whether it was opened in this cell or had come further.
+        # A gap from here records here whether it was opened in this cell or extended.
         if followed == _SUBJECT_ALONE and cell & _SUBJECT_GOES_ON:
             step = _SUBJECT_ALONE
         elif followed == _QUERY_ALONE and cell & _QUERY_GOES_ON:

@@ -63,7 +63,8 @@ PEPTIDES_AT_ONCE = 256
 FORMS_AT_ONCE = 16
 """Forms that are prepared together, then looked up, then scored."""
 _ROUNDING = 1e-12  # of a mass, at most
-NEEDS_ROOTS, NEEDS_CORRELATION = tuple(one.needs_roots for one in SCORE_KINDS), tuple(one.needs_correlation for one in SCORE_KINDS)
+NEEDS_ROOTS = tuple(kind.needs_roots for kind in SCORE_KINDS)
+NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
 """Flags of each score from `proteoscope.kernels.score_kinds.ScoreKind`."""
 
 
@@ -389,15 +390,15 @@ def cross_correlation(matched, settings):
 
 def _choice(code: int) -> Any:
     """Return the compiled function of (score number, match, settings) for the scores from number `code`."""
-    own = globals()[SCORE_KINDS[code].on_processor]
+    score_function = globals()[SCORE_KINDS[code].on_processor]
     if code + 1 == len(SCORE_KINDS):
-        return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: own(matched, settings))
+        return njit(nogil=True, _nrt=False, forceinline=True)(lambda which, matched, settings: score_function(matched, settings))
     others = _choice(code + 1)
 
     @njit(nogil=True, _nrt=False, forceinline=True)
     def score(which, matched, settings):
         if which == code:
-            return own(matched, settings)
+            return score_function(matched, settings)
         return others(which, matched, settings)
 
     return score

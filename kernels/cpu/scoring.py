@@ -12,7 +12,7 @@ from collections.abc import Generator
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.kernels.counts import CANDIDATES_OF_PIECE, COST_OF_QUERY
+from proteoscope.kernels.counts import CANDIDATES_OF_PARTITION, COST_OF_QUERY
 from proteoscope.kernels.cpu import candidates
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.scores import NONE
@@ -33,7 +33,7 @@ __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 MAXIMUM_PEAKS = (sys.maxsize,) * len(SCORE_KINDS)
 """Peaks of a spectrum that can be searched, by score: any number."""
 
-_QUERIES_COUNTED = 4096  # by a thread between two looks at a cancel
+_QUERIES_COUNTED = 4096  # by a thread between two checks for a cancel
 
 
 class SpectrumSearch:
@@ -48,17 +48,17 @@ class SpectrumSearch:
 
     Attributes
     ----------
-    candidates_of_piece
+    candidates_of_partition
         At most about a tenth of a second of one thread, the time between two steps of the progress.
     """
 
-    candidates_of_piece = CANDIDATES_OF_PIECE
+    candidates_of_partition = CANDIDATES_OF_PARTITION
 
     def __init__(self, device: Processor, peptides: PeptideArrays, modifications: ModificationArrays, settings: ScoringSettings) -> None:
         self._device, self._peptides, self._modifications, self._settings = device, peptides, modifications, settings
 
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
-        """Write how many unmodified peptides are in the mass windows of each query `first:last`, over all combinations and isotope errors.
+        """Write the number of unmodified peptides in the mass windows of each query `first:last`, over all combinations and isotope errors.
 
         `out` (q,) int64, a row for each query. This is the pre-calculation of Li 2014: plans cut the queries where its sums say.
         """
@@ -66,7 +66,7 @@ class SpectrumSearch:
         def count(begun: int, stop: int, flag: StopFlag) -> None:
             candidates.count_candidates(queries, self._peptides.mass, self._modifications, self._settings, begun, stop, out)
 
-        chunks = [Partition(one, min(last, one + _QUERIES_COUNTED), 1.0) for one in range(first, last, _QUERIES_COUNTED)]
+        chunks = [Partition(start, min(last, start + _QUERIES_COUNTED), 1.0) for start in range(first, last, _QUERIES_COUNTED)]
         for _ in self._device.run(count, chunks, first):
             pass
 
@@ -78,7 +78,7 @@ class SpectrumSearch:
         Candidates of a query are the peptides, with any allowed combination of variable modifications, whose mass agrees with the query's
         at one of the isotope errors.
 
-        Yields the end of what is done, a few times a second: `hits` holds all rows before it. Closing the generator stops the search
+        Yields the end of the finished part, a few times a second: `hits` holds all rows before it. Closing the generator stops the search
         within a tenth of a second.
 
         Raises
@@ -95,7 +95,7 @@ class SpectrumSearch:
             _empty(hits, begun, stop)
             candidates.search_queries(spectra, queries, self._peptides, self._modifications, self._settings, hits, begun, stop, flag)
 
-        cuts = equal_partitions(cost[first:last] + COST_OF_QUERY, self._device.threads, maximum_cost=self.candidates_of_piece)
+        cuts = equal_partitions(cost[first:last] + COST_OF_QUERY, self._device.threads, maximum_cost=self.candidates_of_partition)
         yield from self._device.run(search, [Partition(first + cut.first, first + cut.last, cut.cost) for cut in cuts], first)
 
 

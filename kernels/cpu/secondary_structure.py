@@ -102,8 +102,8 @@ def _bridge(b, e, joined, partner, energy):
 
 
 @njit(nogil=True, cache=True)
-def _near_pairs(x, y, z, place, last, found):
-    """Write rows after `place` within its reach, with rows sorted by x, to `found`; return their number."""
+def _near_pairs(x, y, z, place, last, neighbours):
+    """Write rows after `place` within its reach, with rows sorted by x, to `neighbours`; return their number."""
     count = 0
     reach = _CA_DISTANCE * _CA_DISTANCE
     for q in range(place + 1, last):
@@ -111,9 +111,9 @@ def _near_pairs(x, y, z, place, last, found):
         if dx > _CA_DISTANCE:
             break
         dy, dz = y[q] - y[place], z[q] - z[place]
-        found[count] = q
+        neighbours[count] = q
         count += 1 if dx * dx + dy * dy + dz * dz <= reach else 0
-        if count == len(found):
+        if count == len(neighbours):
             break
     return count
 
@@ -193,14 +193,14 @@ def _mark_strands(bridges, number, block, states):
 def _mark_helices(joined, partner, energy, states):
     """Two successive turns of one stride make a helix. α (stride 4) goes before strands; 3-10 fills coil, π coil or α."""
     n = len(joined)
-    behind_break = np.zeros(n + 1, np.int64)
+    breaks_before = np.zeros(n + 1, np.int64)
     for i in range(n):
-        behind_break[i + 1] = behind_break[i] + (0 if joined[i] else 1)
+        breaks_before[i + 1] = breaks_before[i] + (0 if joined[i] else 1)
     helices = np.zeros(n, np.int64)  # the stride, 0 elsewhere
     for stride in (4, 3, 5):
         before = False
         for i in range(n - stride):
-            turn = behind_break[i + stride] == behind_break[i] and _is_bond(i + stride, i, partner, energy)
+            turn = breaks_before[i + stride] == breaks_before[i] and _is_bond(i + stride, i, partner, energy)
             if turn and before:
                 free = True
                 for k in range(i, i + stride):

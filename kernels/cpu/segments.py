@@ -58,7 +58,7 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
     heaviest_peak = charges * (settings.maximum_mz + settings.fragment_absolute) * (1 + 2 * settings.fragment_relative)
     heaviest_ion = peptides.mass.max(initial=0.0) + modifications.combination_mass.max(initial=0.0) + HEAVIEST_END
     if min(heaviest_peak, heaviest_ion) * KEYS_OF_DALTON >= LAST_KEY:
-        return "fragments are heavier than a key tells"
+        return "fragments are heavier than a key can represent"
     if spectra.mz.min(initial=np.inf) * (1 - settings.fragment_relative) - settings.fragment_absolute < 2 * PROTON_MASS:
         return "peaks lie below the masses of fragments"
     lightest = np.nanmin(peptides.residue_mass) + modifications.combination_mass.min(initial=0.0)
@@ -142,7 +142,7 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
     absolute, relative = settings.fragment_absolute, settings.fragment_relative
     begin, end = first_peak, first_peak  # peaks whose tolerance has begun, and whose tolerance has ended
     at = 0.0
-    own = used
+    start = used
     while end < last_peak:
         ends = (mz[end] + absolute) / (1.0 - relative)
         begins = (mz[begin] - absolute) / (1.0 + relative) if begin < last_peak else np.inf
@@ -154,7 +154,7 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
             left, right = key_of(z * (at - PROTON_MASS)), min(LAST_KEY, key_of(z * (min(begins, ends) - PROTON_MASS)) + 1)
             value = np.float64(spectra.weight[heaviest])
             units = max(1, np.int64(value * scale + 0.5)) if value > 0.0 else 0
-            if used > own and high[used - 1] > left:  # a key that an edge divides belongs to the heavier side
+            if used > start and high[used - 1] > left:  # a key that an edge divides belongs to the heavier side
                 if weight[used - 1] >= units:
                     left = high[used - 1]
                 else:
@@ -162,7 +162,7 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
                     if low[used - 1] == left:
                         used -= 1
             if right > left:
-                if used > own and high[used - 1] == left and weight[used - 1] == units:
+                if used > start and high[used - 1] == left and weight[used - 1] == units:
                     high[used - 1] = right
                 else:
                     low[used] = left
@@ -199,6 +199,6 @@ def precursor_windows(
     return windows
 
 
-def empty_best(n: int, kept: int) -> BestArrays:
-    """Return space for the best `kept` candidates of n queries."""
-    return BestArrays(np.full((n, kept), -np.inf, np.float32), np.full((n, kept), -1, np.int64))
+def empty_best(n: int, limit: int) -> BestArrays:
+    """Return space for the best `limit` candidates of n queries."""
+    return BestArrays(np.full((n, limit), -np.inf, np.float32), np.full((n, limit), -1, np.int64))

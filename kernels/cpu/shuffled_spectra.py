@@ -59,11 +59,11 @@ def shuffle_residues(masses, offsets, seeds, first, last, out):
                 value, state = _random(state)
                 j = np.int64(value % np.uint64(i + 1))
                 trial[i], trial[j] = trial[j], trial[i]
-            same, own, other = 0, 0.0, 0.0
+            same, prefix_mass, trial_mass = 0, 0.0, 0.0
             for i in range(n - 1):
-                own += masses[start + i]
-                other += trial[i]
-                same += abs(own - other) < _SAME_MASS
+                prefix_mass += masses[start + i]
+                trial_mass += trial[i]
+                same += abs(prefix_mass - trial_mass) < _SAME_MASS
             if same < fewest:
                 fewest = same
                 out[start : start + n] = trial
@@ -95,16 +95,16 @@ class ShuffledPeptides(NamedTuple):
 @njit(nogil=True, cache=True)
 def _fragments(masses, shuffled, n_terminal, total, most, has_series, place, shift):
     """Fill m/z of the ions of some series with up to `most` charges, and by how much those of the shuffled residues lie higher."""
-    count, own, other = 0, n_terminal, n_terminal
+    count, prefix_mass, other = 0, n_terminal, n_terminal
     for i in range(len(masses) - 1):
-        own += masses[i]
+        prefix_mass += masses[i]
         other += shuffled[i]
         for z in range(1, most + 1):
             for kind in range(4):
                 if has_series[kind]:
                     is_front = kind % 2 == 0
-                    place[count] = ((own if is_front else total - own) + _END_MASS[kind]) / z + _PROTON
-                    shift[count] = (other - own if is_front else own - other) / z
+                    place[count] = ((prefix_mass if is_front else total - prefix_mass) + _END_MASS[kind]) / z + _PROTON
+                    shift[count] = (other - prefix_mass if is_front else prefix_mass - other) / z
                     count += 1
 
 

@@ -1,8 +1,8 @@
 """Kernels of each search, with the types that it calls them with, and whether they are compiled on this machine.
 
-`resources/kernels.json`, which `installer/kernel_signatures.py` writes, lists them by group: one for each kind of search, and others for
-what few searches need. Types are JSON: the name of a scalar; ``["array", scalar, dimensions, layout]``, with ``"readonly"`` where nobody
-may write; ``["tuple", ...]``; or ``["kernels.MODULE.NAME", ...]`` for a named tuple.
+`resources/kernels.json`, which `installer/kernel_signatures.py` writes, lists them by group: one group for each kind of search, and others
+for kernels that few searches need. Types are JSON: the name of a scalar; ``["array", scalar, dimensions, layout]``, with ``"readonly"`` if
+it must not be written; ``["tuple", ...]``; or ``["kernels.MODULE.NAME", ...]`` for a named tuple.
 """
 
 from __future__ import annotations

@@ -102,8 +102,8 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
                     dx = position[neighbour, 0] - x
                     dy = position[neighbour, 1] - y
                     dz = position[neighbour, 2] - z
-                    own = radius[neighbour] + probe
-                    if dx * dx + dy * dy + dz * dz < own * own:
+                    neighbour_reach = radius[neighbour] + probe
+                    if dx * dx + dy * dy + dz * dz < neighbour_reach * neighbour_reach:
                         is_free = False
                         last_hit = (last_hit + j) % n_near
                         break

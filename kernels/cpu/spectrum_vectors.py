@@ -24,13 +24,13 @@ class VectorRules(NamedTuple):
     width
         Of a bin.
     lowest, highest
-        Peaks from the one to below the other are taken; bins count from `lowest`. All in thomson.
+        Peaks from `lowest` to below `highest` are selected; bins count from `lowest`. Both in thomson.
     removal
-        Peaks within so many thomson of the precursor are left out; 0: none.
+        Peaks within this distance (thomson) of the precursor are excluded; 0 excludes none.
     per_window, window
-        The so many most intense ones of each `window` (thomson) are taken; 0: all.
+        Number of most intense peaks to select in each `window` (thomson); 0 selects all.
     maximum_peaks
-        Of these the most intense ones (of equal ones the lighter).
+        Maximum number of these peaks: the most intense, the lighter among equals.
     minimum_peaks
         A spectrum with fewer has an empty vector.
     transform
@@ -119,10 +119,10 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
 
 
 @njit(nogil=True, cache=True)
-def _most_intense(intensity, kept, n, most, top):
+def _most_intense(intensity, peaks, n, most, top):
     """Select the `most` most intense of `n` peaks, lighter ones among equals, by m/z. `top` is a heap, (most,) float32."""
     for i in range(n):  # a heap of the largest, the least of them on top
-        value = intensity[kept[i]]
+        value = intensity[peaks[i]]
         if i < most:
             at = i
             while at > 0 and top[(at - 1) // 2] > value:
@@ -140,43 +140,43 @@ def _most_intense(intensity, kept, n, most, top):
                 top[at] = top[child]
                 at = child
             top[at] = value
-    least, workspace = top[0], most
+    least, remaining = top[0], most
     for i in range(n):
-        workspace -= intensity[kept[i]] > least
+        remaining -= intensity[peaks[i]] > least
     count = 0
     for i in range(n):
-        value = intensity[kept[i]]
-        if value > least or (value == least and workspace > 0):
-            workspace -= value == least
-            kept[count] = kept[i]
+        value = intensity[peaks[i]]
+        if value > least or (value == least and remaining > 0):
+            remaining -= value == least
+            peaks[count] = peaks[i]
             count += 1
     return most
 
 
 @njit(nogil=True, cache=True)
-def _in_windows(mz, intensity, kept, n, per_window, window, top):
+def _in_windows(mz, intensity, peaks, n, per_window, window, top):
     """Select the most intense of `n` peaks in each window, by m/z; return their number."""
     taken, start = 0, 0
     while start < n:
         stop = start
-        while stop < n and np.int64(mz[kept[stop]] / window) == np.int64(mz[kept[start]] / window):
+        while stop < n and np.int64(mz[peaks[stop]] / window) == np.int64(mz[peaks[start]] / window):
             stop += 1
         some = stop - start
-        own = kept[start:stop].copy()
+        window_peaks = peaks[start:stop].copy()
         if some > per_window:
-            some = _most_intense(intensity, own, some, per_window, top)
+            some = _most_intense(intensity, window_peaks, some, per_window, top)
         for k in range(some):
-            kept[taken + k] = own[k]
+            peaks[taken + k] = window_peaks[k]
         taken, start = taken + some, stop
     return taken
 
 
 @njit(nogil=True, cache=True)
-def _merged(mz, intensity, kept, n, width, lowest, merging, bins, height):
+def _merged(mz, intensity, peaks, n, width, lowest, merging, bins, height):
     """Merge peaks sorted by m/z into bins; return the number of bins."""
     n_bins, in_bin = 0, 0
     for k in range(n):
-        i = kept[k]
+        i = peaks[k]
         b = np.int64((mz[i] - lowest) / width)
         if n_bins > 0 and bins[n_bins - 1] == b:
             in_bin += 1
@@ -212,11 +212,11 @@ def _transformed(height, n, transform):
 @njit(nogil=True, cache=True)
 def _spread(bins, height, n, share, last_bin, value):
     """Add a share to neighbouring bins and return the number of bins; `bins` and `value` have space for them."""
-    own = bins[:n].copy()
+    source_bins = bins[:n].copy()
     count = 0
     for i in range(n):
         for step in range(-1, 2):
-            b = own[i] + step
+            b = source_bins[i] + step
             if b < 0 or b > last_bin:
                 continue
             part = height[i] if step == 0 else share * height[i]

@@ -42,8 +42,8 @@ __all__ = ["StructureSearch"]
 LANES = REGISTER_BYTES // 4  # chains that are aligned with the query together
 _COLUMNS = 4
 _TABLE_ROW = 64  # elements of a row of the kernel's tables, stored twice
-_CELLS_OF_PIECE = 200_000_000  # a tenth of a second with AVX-512
-_PIECES_OF_THREAD = 3
+_CELLS_OF_PARTITION = 200_000_000  # a tenth of a second with AVX-512
+_PARTITIONS_OF_THREAD = 3
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -186,12 +186,12 @@ def _cell(diagonal, reward, e, f, best, zero, first_cost, next_cost):
 
 
 class StructureSearch:
-    """Chains of a database, ready to be searched with the threads of a processor.
+    """Chains of a database, ready to be searched with the threads of a CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     chains
         In order of length, shortest first; in any other order lanes stay empty.
     """
@@ -230,7 +230,7 @@ class StructureSearch:
             prepared.score(first + begin, first + end, least, scores, element_scores, stop)
 
         cells = self._lengths[first:last] * max(1, len(query.state))
-        chunks = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        chunks = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD)
         for done in self._device.run(work, chunks, 0):
             yield first + done
 

@@ -121,7 +121,7 @@ def residue_features(position, conformation, neighbour, places, burial):
     conformation : (n, 8)
         Neighbour : (n, 10) float64, to fill.
     places : (n,) int64
-        To fill: how many places along the chain the neighbour stands, 0 where there is none.
+        To fill: distance of the neighbour along the chain, in residues; 0 for none.
     burial : (n,) int64
         To fill: residues within 14 Å, four or more places away.
     """
@@ -235,8 +235,8 @@ def describe_residues(position, offsets, first, last, coding, length, angle, sta
             else:
                 length[begin + i] = length[begin + i - 1] if n > 1 else 0
             if i + 2 < n:
-                one, two = _step(atoms, i, i + 1), _step(atoms, i + 1, i + 2)
-                turn = _cross(one, two)
-                angle[begin + i] = int(math.atan2(math.sqrt(_dot(turn, turn)), _dot(one, two)) * angle_units + 0.5)
+                first, second = _step(atoms, i, i + 1), _step(atoms, i + 1, i + 2)
+                turn = _cross(first, second)
+                angle[begin + i] = int(math.atan2(math.sqrt(_dot(turn, turn)), _dot(first, second)) * angle_units + 0.5)
             else:
                 angle[begin + i] = angle[begin + i - 1] if i > 0 else 0

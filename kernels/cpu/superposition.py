@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 
 from proteoscope.kernels.cpu.chain_pairs import farthest_pair, report_pair, shorter_and_longer, start_of_pair, tm_scale
-from proteoscope.kernels.cpu.distance_alignment import align, alignment_room, place_states, place_x, place_y, trace
+from proteoscope.kernels.cpu.distance_alignment import align, alignment_workspace, place_states, place_x, place_y, trace
 from proteoscope.kernels.cpu.least_squares import BATCH, MOVE, distances_squared, moments, near_moments, near_totals, rotations
-from proteoscope.kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_room
+from proteoscope.kernels.cpu.pair_superposition import N_HALVINGS, gather, near_of, search, search_workspace
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.visited_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
 from proteoscope.kernels.device import StopFlag
@@ -27,7 +27,7 @@ from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, Fou
 
 __all__ = ["ChainSuperposition"]
 
-_CELLS_OF_PIECE = 1.2e7  # and a searched beginning: a tenth of a second or so
+_CELLS_OF_PARTITION = 1.2e7  # and a searched beginning: a tenth of a second or so
 _COARSE = 40  # residues between two fragments, in a search that only guides
 _HOPELESS = 0.9  # of the best score: a fragment or a shift with less after two rounds is dropped
 _WIDER = 0.8  # Å that the scale is wider by while searching
@@ -41,31 +41,42 @@ _SPARSE_REFINEMENTS = 2
 
 
 @njit(nogil=True, cache=True)
-def _thread(room, x, y, scale, near, pairs):
+def _thread(workspace, x, y, scale, near, pairs):
     """Write the pairs of the best gapless shift of one chain along the other to the end of `pairs`; return their number."""
     m, n = x.shape[1], y.shape[1]
     shortest = max(min(m, n) // 2, min(5, m, n))
     greatest, chosen = -1.0, 0
-    room.limits[:] = near
+    workspace.limits[:] = near
     for shift in range(shortest - m, n - shortest + 1, BATCH):
         for k in range(BATCH):
             first, last = max(0, -shift - k), min(m, n - shift - k)
-            room.first_x[k], room.first_y[k] = first, first + shift + k
-            room.lengths[k] = last - first if shift + k <= n - shortest else 0
-        moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
+            workspace.first_x[k], workspace.first_y[k] = first, first + shift + k
+            workspace.lengths[k] = last - first if shift + k <= n - shortest else 0
+        moments(x, y, workspace.first_x, workspace.first_y, workspace.lengths, workspace.sums)
         for turn in range(2):
-            rotations(room.sums, room.lengths, room.moves, room.kept)
-            near_totals(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.totals)
+            rotations(workspace.sums, workspace.lengths, workspace.moves, workspace.state)
+            near_totals(x, y, workspace.first_x, workspace.first_y, workspace.lengths, workspace.moves, scale, workspace.totals)
             is_promising = False
             for k in range(BATCH):
-                if room.lengths[k] and room.totals[k] > greatest:
-                    greatest, chosen = room.totals[k], shift + k
+                if workspace.lengths[k] and workspace.totals[k] > greatest:
+                    greatest, chosen = workspace.totals[k], shift + k
             for k in range(BATCH):
-                room.lengths[k] = room.lengths[k] if room.totals[k] >= _HOPELESS * greatest else 0
-                is_promising |= room.lengths[k] > 0
+                workspace.lengths[k] = workspace.lengths[k] if workspace.totals[k] >= _HOPELESS * greatest else 0
+                is_promising |= workspace.lengths[k] > 0
             if turn or not is_promising:
                 break
-            near_moments(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.limits, room.sums, room.totals)
+            near_moments(
+                x,
+                y,
+                workspace.first_x,
+                workspace.first_y,
+                workspace.lengths,
+                workspace.moves,
+                scale,
+                workspace.limits,
+                workspace.sums,
+                workspace.totals,
+            )
     first, last = max(0, -chosen), min(m, n - chosen)
     place = len(pairs) - (last - first)
     for i in range(first, last):
@@ -74,7 +85,7 @@ def _thread(room, x, y, scale, near, pairs):
 
 
 @njit(nogil=True, cache=True)
-def _fragments(room, x, y, scale, moves, scores):
+def _fragments(workspace, x, y, scale, moves, scores):
     """Superpose short and long fragments of both chains and write the best to `moves`, as many as it has rows, with `scores`."""
     m, n = x.shape[1], y.shape[1]
     scores[:] = -1.0
@@ -89,49 +100,49 @@ def _fragments(room, x, y, scale, moves, scores):
         first, last = kind * half, (kind + 1) * half
         for begin in range(0, places_x * places_y, BATCH):
             for k in range(BATCH):
-                room.lengths[k] = length if begin + k < places_x * places_y else 0
-                room.first_x[k], room.first_y[k] = (begin + k) // places_y * jump, (begin + k) % places_y * jump
-            moments(x, y, room.first_x, room.first_y, room.lengths, room.sums)
-            rotations(room.sums, room.lengths, room.moves, room.kept)
-            near_totals(x, y, room.first_x, room.first_y, room.lengths, room.moves, scale, room.totals)
+                workspace.lengths[k] = length if begin + k < places_x * places_y else 0
+                workspace.first_x[k], workspace.first_y[k] = (begin + k) // places_y * jump, (begin + k) % places_y * jump
+            moments(x, y, workspace.first_x, workspace.first_y, workspace.lengths, workspace.sums)
+            rotations(workspace.sums, workspace.lengths, workspace.moves, workspace.state)
+            near_totals(x, y, workspace.first_x, workspace.first_y, workspace.lengths, workspace.moves, scale, workspace.totals)
             for k in range(BATCH):
-                total = room.totals[k] / length
-                if room.lengths[k] and total > scores[last - 1]:
+                total = workspace.totals[k] / length
+                if workspace.lengths[k] and total > scores[last - 1]:
                     place = last - 1
                     while place > first and scores[place - 1] < total:
                         scores[place] = scores[place - 1]
                         moves[place] = moves[place - 1]
                         place -= 1
                     scores[place] = total
-                    moves[place] = room.moves[k : MOVE * BATCH : BATCH]
+                    moves[place] = workspace.moves[k : MOVE * BATCH : BATCH]
 
 
 @njit(nogil=True, cache=True)
-def _keep(found, move, scores, moves):
+def _keep(score, move, scores, moves):
     """Insert a superposition among the best, which are sorted, unless one with the same score is there."""
     n = len(scores)
     for k in range(n):
-        if abs(scores[k] - found) < 1e-6:
+        if abs(scores[k] - score) < 1e-6:
             return
-    if found <= scores[n - 1]:
+    if score <= scores[n - 1]:
         return
     place = n - 1
-    while place > 0 and scores[place - 1] < found:
+    while place > 0 and scores[place - 1] < score:
         scores[place] = scores[place - 1]
         moves[place] = moves[place - 1]
         place -= 1
-    scores[place] = found
+    scores[place] = score
     moves[place] = move
 
 
 @njit(nogil=True, cache=True)
-def _realigned(rooms, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
+def _realigned(workspaces, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
     """Realign under a superposition, search the aligned pairs, and replace `move` by the result.
 
-    Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `rooms` are the
-    search's workspace and the visited alignments; y is already set in the alignment's workspace.
+    Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `workspaces` are
+    the search's workspace and the visited alignments; y is already set in the alignment's workspace.
     """
-    (workspace, met), m, n = rooms, x.shape[1], y.shape[1]
+    (workspace, met), m, n = workspaces, x.shape[1], y.shape[1]
     # The same superposition leads to the same alignment, and that to the same superposition: most refinements end where others did.
     under = place_of(met, mark_of_move(move, gap, by_states))
     row = met.rows[under]
@@ -148,17 +159,17 @@ def _realigned(rooms, alignment, x, y, move, guide, gap, by_states, by_distance,
             met.rows[of_pairs] = row
         met.rows[under] = row
     move[:] = met.moves[row]
-    return met.found[row], met.counts[row]
+    return met.score[row], met.counts[row]
 
 
 @njit(nogil=True, cache=True)
-def _best_fragments(room, sparse, met, x, y, guide, steps, pairs):
+def _best_fragments(workspace, sparse, met, x, y, guide, steps, pairs):
     """Return superpositions of fragments of both chains by their fit of the whole chains: (n_fragments, 12), and score sums."""
     m = x.shape[1]
     every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
     some_x, some_y = x[:, ::every].copy(), y[:, ::every].copy()
     scores, moves = np.empty(steps.n_fragments), np.empty((steps.n_fragments, MOVE))
-    _fragments(room, x, y, guide, moves, scores)
+    _fragments(workspace, x, y, guide, moves, scores)
     place_y(sparse, some_y, guide)
     forget(met)
     for k in range(steps.n_fragments):
@@ -168,7 +179,9 @@ def _best_fragments(room, sparse, met, x, y, guide, steps, pairs):
     best, refined = np.zeros(steps.n_fragments), moves.copy()
     for k in np.argsort(-scores, kind="mergesort")[: steps.n_sparse]:
         for _ in range(_SPARSE_REFINEMENTS if scores[k] > 0.0 else 0):
-            result, _count = _realigned((room, met), sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs)
+            result, _count = _realigned(
+                (workspace, met), sparse, some_x, some_y, moves[k], guide, _GAP, 0.0, 1.0, steps.coarse_halvings, pairs
+            )
             if result > best[k]:
                 best[k] = result
                 refined[k] = moves[k]
@@ -184,7 +197,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
     (12,), the pairs to `best_pairs` (m, 2). Return the TM-scores normalised by m and by n, and the number of pairs.
     """
     m, n = x.shape[1], y.shape[1]
-    workspace, scale, scale_y = search_room(m), tm_scale(m), tm_scale(n)
+    workspace, scale, scale_y = search_workspace(m), tm_scale(m), tm_scale(n)
     near = near_of(scale)
     guide = scale + _WIDER
     pairs, move = np.empty((m, 2), np.int32), np.empty(MOVE)
@@ -277,7 +290,7 @@ def _best(x, y, start, states_x, states_y, steps, fine, sparse, best_move, best_
 
 
 @njit(nogil=True, cache=True)
-def _superpose_pairs(pairs, first, last, steps, fine, sparse, found, stop):
+def _superpose_pairs(pairs, first, last, steps, fine, sparse, superpositions, stop):
     """Superpose the pairs of chains `first:last`."""
     for k in range(first, last):
         if stop[0]:
@@ -287,16 +300,16 @@ def _superpose_pairs(pairs, first, last, steps, fine, sparse, found, stop):
         start = start_of_pair(pairs, k, is_turned)
         aligned, move = np.empty((m, 2), np.int32), np.empty(MOVE)
         by_x, by_y, count = _best(x, y, start, states_x, states_y, steps, fine, sparse, move, aligned)
-        report_pair(pairs, k, by_x, by_y, move, aligned[:count], found)
+        report_pair(pairs, k, by_x, by_y, move, aligned[:count], superpositions)
 
 
 class ChainSuperposition:
-    """Superposes pairs of chains with the threads of a processor.
+    """Superposes pairs of chains with the threads of a CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     steps
         How far the search of each pair goes.
     """
@@ -305,7 +318,7 @@ class ChainSuperposition:
         self._device, self._steps = device, steps
 
     def superpose(
-        self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
+        self, pairs: ChainPairs, superpositions: FoundSuperpositions, first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
         """Align and superpose the pairs `first:last` so that the TM-score of each is the greatest that is found.
 
@@ -320,10 +333,10 @@ class ChainSuperposition:
         def work(begin: int, end: int, stop: StopFlag) -> None:
             some = slice(first + begin, first + end)
             m, n = int((shorter * fits)[some].max(initial=0)), int((longer * fits)[some].max(initial=0))
-            fine, sparse = alignment_room(m, n), alignment_room(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
-            _superpose_pairs(pairs, some.start, some.stop, self._steps, fine, sparse, found, stop)
+            fine, sparse = alignment_workspace(m, n), alignment_workspace(max(min(m, 2 * _SPARSE_LENGTH), m // _SPARSE + 1), n)
+            _superpose_pairs(pairs, some.start, some.stop, self._steps, fine, sparse, superpositions, stop)
 
         cells = (shorter * longer)[first:last].astype(np.float64)
-        chunks = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PIECE / self._steps.n_searched)
+        chunks = equal_partitions(cells, self._device.threads, maximum_cost=_CELLS_OF_PARTITION / self._steps.n_searched)
         for done in self._device.run(work, chunks, 0):
             yield first + done

@@ -23,7 +23,7 @@ __all__ = [
     "scan_tags",
 ]
 
-# Where a scan of lines or of tags goes on after its table was full.
+# Where a scan of lines or of tags continues after its table was full.
 N_STATES = 4
 _POSITION, _LINES, _PEAKS, _HEAD = range(4)
 _NO_COMMENT_ENDS, _NO_INSTRUCTION_ENDS, _NO_SECTION_ENDS = 1, 2, 3
@@ -46,7 +46,7 @@ def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
             shift = power.bit_length() - 128
             values.append(power >> shift if shift >= 0 else power << -shift)
         else:
-            # The published proof rounds the reciprocal up as far as 5^27 fits a word, and down beyond.
+            # The published proof rounds the reciprocal up while 5^27 fits a word, and down beyond.
             values.append((1 << (power.bit_length() + 127)) // power + (1 if q >= -27 else 0))
     word = (1 << 64) - 1
     return np.array([v >> 64 for v in values], dtype=np.uint64), np.array([v & word for v in values], dtype=np.uint64)
@@ -118,7 +118,7 @@ def parse_number(text, start, stop, decimal):
     ----------
     text : ndarray of uint8, shape (bytes,)
     start, stop : int64
-        The part of `text` to look at.
+        Range of `text` to parse.
     decimal : int64
         The byte of the decimal sign.
 
@@ -210,17 +210,17 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
     text : (bytes,) uint8
         Lines end in LF, CR LF or CR.
     is_headed : bool
-        Whether the first line of numbers, at the beginning or after a blank line or one that begins with ``=``, is no peak.
+        True if the first line of numbers at the beginning, or after a blank line or a line that begins with ``=``, is not a peak.
     decimal : int64
         The byte of the decimal sign.
     state : (N_STATES,) int64
-        Zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far.
+        Zeros at first: the byte to continue from (all bytes are read if it is the last), lines and peaks so far.
     mz, intensity : float64
-        To fill, with room for all peaks (each takes four bytes of text and a line at least).
+        To fill, with space for all peaks (each takes four bytes of text and a line at least).
     lines : (m, 5) int64
-        To fill; when it is full, the scan returns and can be called again with another. Of each line that is no peak: where it begins and
-        stops without the blanks around it, its number from 1, how many peaks came before it, and ``LINE_OTHER`` or what is wrong with a
-        line of numbers. Of blank lines in a row only the last is told, of broken ones the first.
+        To fill; when it is full, the scan returns and can be called again with another array. A row for each line that is not a peak:
+        begin and end without surrounding blanks, line number from 1, number of preceding peaks, and ``LINE_OTHER`` or the error in a line
+        of numbers. Only the last of consecutive blank lines and the first of consecutive broken lines have a row.
 
     Returns
     -------
@@ -312,16 +312,16 @@ def _look_up(text, start, stop, names, offsets):
 def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, state, tags):
     """Find the tags of some elements, and the values of some of their attributes.
 
-    Comments, CDATA sections and processing instructions are passed over. A declaration (``<!DOCTYPE``) is a broken tag: no entity is ever
-    defined, and none replaced. Of broken tags in a row, with no tag of the elements between them, only the first is told.
+    Comments, CDATA sections and processing instructions are skipped. A declaration (``<!DOCTYPE``) is a broken tag: entities are neither
+    defined nor replaced. Of consecutive broken tags, without a tag of the elements between them, only the first is listed.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
     elements, attributes : uint8
-        The names looked for, end to end; with `element_offsets` and `attribute_offsets`, int64.
+        The names to find, concatenated; with `element_offsets` and `attribute_offsets`, int64.
     state : (N_STATES,) int64
-        Zeros at first: the byte to go on from (all is read where it is the last), and what has no end any more.
+        Zeros at first: the byte to continue from (all bytes are read if it is the last), and constructs that are known to have no end.
     tags : (m, TAG_COLUMNS + 2 * attributes) int64
         To fill; when it is full, the scan returns and can be called again with another. Columns: which element (-1 for a broken tag), its
         kind (``TAG_...``), the byte where the tag begins, the byte after it, and where each attribute's value begins (-1: absent) and
@@ -409,8 +409,8 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
             position = begin
             element = -1
         position += 1
-        is_told = n_tags > 0 and kind == TAG_BROKEN and tags[n_tags - 1, TAG_KIND] == TAG_BROKEN
-        if (element >= 0 or kind == TAG_BROKEN) and not is_told:
+        is_repeated = n_tags > 0 and kind == TAG_BROKEN and tags[n_tags - 1, TAG_KIND] == TAG_BROKEN
+        if (element >= 0 or kind == TAG_BROKEN) and not is_repeated:
             tags[n_tags, TAG_ELEMENT] = element
             tags[n_tags, TAG_KIND] = kind
             tags[n_tags, TAG_BEGIN] = begin
@@ -449,7 +449,7 @@ def decode_base64(text, starts, stops, out, offsets):
 
     Returns
     -------
-    (n,) bool, whether each span is sound; that of a broken one becomes nothing.
+    (n,) bool, True for each valid span; broken spans are decoded as empty.
     """
     sound = np.ones(len(starts), dtype=np.bool_)
     written = 0
@@ -466,7 +466,7 @@ def decode_base64(text, starts, stops, out, offsets):
             out[written + 2] = (c << 6) | d
             written += 3
             position += 4
-        gathered, n_letters, n_padding = 0, 0, 0
+        gathered, n_digits, n_padding = 0, 0, 0
         while position < stop:
             value = _BASE64[text[position]]
             position += 1
@@ -479,21 +479,21 @@ def decode_base64(text, starts, stops, out, offsets):
                 sound[i] = False
                 break
             gathered = (gathered << 6) | value
-            n_letters += 1
-            if n_letters == 4:
+            n_digits += 1
+            if n_digits == 4:
                 out[written] = gathered >> 16
                 out[written + 1] = (gathered >> 8) & 255
                 out[written + 2] = gathered & 255
                 written += 3
-                gathered, n_letters = 0, 0
-        if n_letters == 2:
+                gathered, n_digits = 0, 0
+        if n_digits == 2:
             out[written] = gathered >> 4
             written += 1
-        elif n_letters == 3:
+        elif n_digits == 3:
             out[written] = gathered >> 10
             out[written + 1] = (gathered >> 2) & 255
             written += 2
-        if n_letters == 1 or n_padding > 2 or (n_padding > 0 and n_letters + n_padding != 4):
+        if n_digits == 1 or n_padding > 2 or (n_padding > 0 and n_digits + n_padding != 4):
             sound[i] = False
         if not sound[i]:
             written = first
@@ -538,7 +538,7 @@ def scan_fasta(text, headers, residues, offsets, digests):
     -------
     n_records : int64.
     n_lines : int64.
-    refused : int64, the byte of the first letter that no sequence can have; -1: none.
+    refused : int64, the first byte that cannot be a residue; -1: none.
     refused_line : int64.
     """
     record, line, refused, refused_line = -1, 0, -1, 0

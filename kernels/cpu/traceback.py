@@ -19,13 +19,13 @@ from proteoscope.kernels.cpu.vectors import lanes_of, largest, load, spread, sto
 
 __all__ = [
     "CIGAR_BYTES",
-    "CIGAR_LETTERS",
+    "CIGAR_OPERATIONS",
     "IDENTITIES",
     "MISMATCHES",
     "N_COUNTS",
     "OPENINGS",
     "POSITIVES",
-    "EndRoom",
+    "EndWorkspace",
     "PairedSequences",
     "Traces",
     "draw_pairs",
@@ -36,11 +36,11 @@ __all__ = [
 IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
 """Columns of what `draw_pairs` counts."""
 N_COUNTS = 5
-CIGAR_LETTERS = "?MDI"
+CIGAR_OPERATIONS = "?MDI"
 """CIGAR operation of each step: pair, subject residue only, query residue only."""
 _PAIR, _SUBJECT_ALONE, _QUERY_ALONE = 1, 2, 3
 _GAP, _POSITIVE, _APART, _ZERO = ord("-"), ord("+"), ord(" "), ord("0")
-_LETTERS = np.frombuffer(CIGAR_LETTERS.encode(), np.uint8).copy()
+_OPERATIONS = np.frombuffer(CIGAR_OPERATIONS.encode(), np.uint8).copy()
 
 
 class PairedSequences(NamedTuple):
@@ -59,16 +59,16 @@ class Traces(NamedTuple):
     ----------
     steps : uint8
         From `offsets` (n,) int64 of a pair on, the last step first; see `trace_back`.
-    found : (n, 3) int64
+    ends : (n, 3) int64
         Steps, and the first residues of query and subject.
     """
 
     steps: NDArray[np.uint8]
     offsets: NDArray[np.int64]
-    found: NDArray[np.int64]
+    ends: NDArray[np.int64]
 
 
-class EndRoom(NamedTuple):
+class EndWorkspace(NamedTuple):
     """Aligned work space of `find_ends`: `h_rows` (m * 4 * lanes,), `e_row` (m * lanes,), `profile` (r * 4 * lanes,), `seen` (lanes,)."""
 
     h_rows: NDArray
@@ -78,10 +78,10 @@ class EndRoom(NamedTuple):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, directions, traces):
+def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, directions, traces):
     """Align pairs with known scores one by one.
 
-    The width of the numbers is that of the dtype of `room`.
+    The width of the numbers is that of the dtype of `workspace`.
 
     Parameters
     ----------
@@ -91,11 +91,11 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
         N, `PairedSequences`.
     targets : (n,) int64
         The best score of each pair.
-    matrix : (letters, letters)
+    matrix : (symbols, symbols)
         Scores.
     opening, extending
         Cost of a gap's first residue, and of each further one.
-    room
+    workspace
         `RowArrays`, whose `profile`, `h_rows`, here flat, and `f_row` are work space for the longest subject.
     directions : uint8
         Work space for the cells of the largest pair.
@@ -103,7 +103,7 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
         To fill.
     """
     queries, query_places, subjects, subject_places = pairs
-    profiles, decay, h_rows, f_rows = room
+    profiles, decay, h_rows, f_rows = workspace
     steps, step_offsets, result = traces
     lanes = len(decay)
     best, place = np.empty(3, np.int64), np.empty(4, np.int64)
@@ -132,7 +132,7 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, room, direct
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, room, ends):
+def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, workspace, ends):
     """Find the ends of best-scoring alignments of one query with a subject in each lane; by columns, as `score_lanes` computes them.
 
     Parameters
@@ -143,12 +143,12 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
         Int8 from `fill_columns`, of `n_blocks` blocks.
     targets : (lanes,)
         Aligned, the best score of each lane; the greatest number for none.
-    room
-        `EndRoom`, of the dtype of the targets.
+    workspace
+        `EndWorkspace`, of the dtype of the targets.
     ends : (lanes, 4) int64
         To fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the last column with any end.
     """
-    h_rows, e_row, profile, seen = room
+    h_rows, e_row, profile, seen = workspace
     lanes, m = lanes_of(e_row), len(query)
     zero, reached = spread(e_row, 0), spread(e_row, 1)
     open_cost, extend_cost, goal = spread(e_row, opening), spread(e_row, extending), load(targets, 0)
@@ -162,17 +162,17 @@ def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending
         above_0, above_1, above_2, above_3 = zero, zero, zero, zero
         top = zero
         for i in range(m):
-            place, own = query[i] * BLOCK_COLUMNS * lanes, i * BLOCK_COLUMNS * lanes
-            e, left = load(e_row, i * lanes), load(h_rows, own + 3 * lanes)
+            place, row_begin = query[i] * BLOCK_COLUMNS * lanes, i * BLOCK_COLUMNS * lanes
+            e, left = load(e_row, i * lanes), load(h_rows, row_begin + 3 * lanes)
             h_0, e, f_0, top = cell(above_0, load(profile, place), e, f_0, top, open_cost, extend_cost)
             h_1, e, f_1, top = cell(above_1, load(profile, place + lanes), e, f_1, top, open_cost, extend_cost)
             h_2, e, f_2, top = cell(above_2, load(profile, place + 2 * lanes), e, f_2, top, open_cost, extend_cost)
             h_3, e, f_3, top = cell(above_3, load(profile, place + 3 * lanes), e, f_3, top, open_cost, extend_cost)
             above_0, above_1, above_2, above_3 = left, h_0, h_1, h_2
-            store(h_rows, own, h_0)
-            store(h_rows, own + lanes, h_1)
-            store(h_rows, own + 2 * lanes, h_2)
-            store(h_rows, own + 3 * lanes, h_3)
+            store(h_rows, row_begin, h_0)
+            store(h_rows, row_begin + lanes, h_1)
+            store(h_rows, row_begin + 2 * lanes, h_2)
+            store(h_rows, row_begin + 3 * lanes, h_3)
             store(e_row, i * lanes, e)
         result = where_equal(top, goal, reached, zero)
         if largest(result) > 0:
@@ -195,14 +195,14 @@ def _note_ends(h_rows, lane, target, m, block, lanes, ends):
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
+def draw_pairs(traces, pairs, matrix, symbols, lines, cigars, counts):
     """Draw alignments and count identities, gaps and so on.
 
     Parameters
     ----------
     traces, pairs, matrix
         As `trace_pairs` takes and leaves them.
-    letters : uint8
+    symbols : uint8
         The symbol of each code.
     lines : (3, columns) uint8
         To fill with the alignments, one after the other: query, what they share, subject.
@@ -230,20 +230,20 @@ def draw_pairs(traces, pairs, matrix, letters, lines, cigars, counts):
             run += 1
             above, middle, below = _GAP, _APART, _GAP
             if step == _PAIR:
-                one, two = queries[i], subjects[j]
-                above, below = letters[one], letters[two]
-                if matrix[one, two] > 0:
+                query_code, subject_code = queries[i], subjects[j]
+                above, below = symbols[query_code], symbols[subject_code]
+                if matrix[query_code, subject_code] > 0:
                     positives += 1
                     middle = _POSITIVE
-                if one == two:
+                if query_code == subject_code:
                     identities += 1
                     middle = above
                 else:
                     mismatches += 1
             elif step == _SUBJECT_ALONE:
-                below = letters[subjects[j]]
+                below = symbols[subjects[j]]
             else:
-                above = letters[queries[i]]
+                above = symbols[queries[i]]
             if step != _SUBJECT_ALONE:
                 i += 1
             if step != _QUERY_ALONE:
@@ -265,5 +265,5 @@ def _write_run(cigars, at, run, step):
     for k in range(digits):
         cigars[at + digits - 1 - k] = _ZERO + run % 10
         run //= 10
-    cigars[at + digits] = _LETTERS[step]
+    cigars[at + digits] = _OPERATIONS[step]
     return at + digits + 1

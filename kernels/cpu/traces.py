@@ -1,4 +1,4 @@
-"""Ion traces on the processor's threads: the counterpart of `proteoscope.kernels.cuda.traces`."""
+"""Ion traces on the CPU's threads: the counterpart of `proteoscope.kernels.cuda.traces`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 
 __all__ = ["extract_traces"]
 
-_WINDOWS_OF_PIECE = 1 << 14
+_WINDOWS_OF_PARTITION = 1 << 14
 """Some milliseconds of a thread for windows of some hundred peaks each."""
 
 
 def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
     """Raise each cell to the most intense peak of its MS1 spectrum within its window's m/z.
 
-    Peaks are given in blocks, of whole survey spectra or not, one call for each; what cells have from others stays where it is more. The
+    Peaks are given in blocks, of whole MS1 spectra or not, one call for each; what cells have from others stays where it is more. The
     most intense of several peaks is the same in any order, so that every device gives the same bytes.
 
     Parameters
@@ -30,7 +30,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
     cells : (cells,) float32
         0 where nothing was found yet; windows have different ones.
 
-    Yields how many windows are done, a few times a second.
+    Yields the number of finished windows a few times a second.
 
     Raises
     ------
@@ -42,7 +42,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
         cut_windows(peaks, windows, first, last, stop, cells)
 
     n = len(windows.low)
-    chunks = [Partition(first, min(n, first + _WINDOWS_OF_PIECE), 1.0) for first in range(0, n, _WINDOWS_OF_PIECE)]
+    chunks = [Partition(first, min(n, first + _WINDOWS_OF_PARTITION), 1.0) for first in range(0, n, _WINDOWS_OF_PARTITION)]
     yield from device.run(cut, chunks, 0)
 
 

@@ -33,7 +33,7 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
     Parameters
     ----------
     nucleotides : (total,) uint8
-        Letters.
+        Characters.
     offsets : (n + 1,) int64
         Into it.
     residue_of_codon : (4096,) uint8
@@ -41,16 +41,16 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
     minimum
         Residues that a frame must have, those of unknown codons (X) not counted.
     strands : (2,) bool
-        Whether to read the sequences themselves, and their reverse complements.
+        True to translate the sequences, and their reverse complements.
     places : (f, 5) int64
-        Written where there is room: sequence, first and last nucleotide of the frame, from 0 and on the sequence itself, the last included;
+        Written while there is space: sequence, first and last nucleotide of the frame, from 0, on the given strand, the last included;
         strand (1 or -1), frame (0 to 2 from the end where reading begins).
     residues : (r,) uint8
-        Written where there is room: residues of the frames, end to end.
+        Written while there is space: residues of the frames, concatenated.
 
     Returns
     -------
-    frames and residues that there are, whether they were written or not.
+    numbers of all frames and residues, including those not written.
     """
     n_frames, n_residues = 0, 0
     for sequence in range(len(offsets) - 1):
@@ -60,7 +60,7 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
             if not strands[strand]:
                 continue
             for frame in range(3):
-                first, known, written = frame, 0, n_residues
+                first, n_residues_known, written = frame, 0, n_residues
                 at = frame
                 while at <= length:
                     residue = _STOP
@@ -77,10 +77,10 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
                         if written < len(residues):
                             residues[written] = residue
                         written += 1
-                        known += residue != _UNKNOWN
+                        n_residues_known += residue != _UNKNOWN
                         at += 3
                         continue
-                    if known > 0 and known >= minimum:
+                    if n_residues_known > 0 and n_residues_known >= minimum:
                         if n_frames < len(places):
                             last = at - 1
                             places[n_frames, 0] = sequence
@@ -93,5 +93,5 @@ def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, res
                     if at + 3 > length:
                         break
                     at += 3
-                    first, known, written = at, 0, n_residues
+                    first, n_residues_known, written = at, 0, n_residues
     return n_frames, n_residues

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from proteoscope.kernels.gapsmis_layouts import LETTERS, LOCAL, WITHIN, Alignments, GapRules, Sequences
+from proteoscope.kernels.gapsmis_layouts import LOCAL, N_SYMBOLS, WITHIN, Alignments, GapRules, Sequences
 
 __all__ = ["align_where_sure", "best_without_gaps"]
 
@@ -25,15 +25,15 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
     texts, patterns
         `Sequences`.
     text_of, pattern_of : ndarray of int64, shape (n,)
-    losses : (letters, letters) int64
-        By the pattern's and the text's code, what a pair scores less than the pattern's letter gains at the most.
-    gains : ndarray of int64, shape (letters,)
+    losses : (symbols, symbols) int64
+        By the pattern's and the text's code: the maximum score of the pattern's symbol minus the score of the pair.
+    gains : ndarray of int64, shape (symbols,)
     shortest_gap
-        What has lost so much is not sure.
+        Loss from which an alignment is not certain to be optimal.
     minimum_gain
-        A pattern with a letter that gains less is left.
+        Patterns with a symbol that gains less are skipped.
     score, starts : (n,) int64
-        Filled; `starts` is -1 where none is sure.
+        Filled; `starts` is -1 where no alignment is certain.
     """
     (text_codes, text_offsets), (pattern_codes, pattern_offsets) = texts, patterns
     for k in range(len(text_of)):
@@ -69,7 +69,7 @@ def align_where_sure(
     result, score, starts = Alignments.none(n, rules.maximum_gaps), np.zeros(n, np.int64), np.full(n, -1, np.int64)
     is_local = rules.mode == LOCAL
     if rules.seed_length == 0 and not rules.is_published and rules.mode in (WITHIN, LOCAL):
-        size = max(LETTERS, len(rules.matrix))
+        size = max(N_SYMBOLS, len(rules.matrix))
         matrix = np.full((size, size), rules.matrix.min(), np.int64)
         matrix[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
         # With a gap, a residue with a negative score is better unmatched.

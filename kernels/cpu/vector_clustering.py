@@ -1,9 +1,9 @@
 """Clustering of similar sparse vectors within windows of their order: DBSCAN, and complete and average linkage.
 
 The similarity of two vectors is their cosine: dot / sqrt(square · square), integers in one expression of doubles, bit-identical on every
-device. Vectors that may not be compared have similarity zero; empty vectors are alone. A tile of as many vectors as a register has lanes is
-entered into a table of bins; those of their windows then read a row per element. Threads share the windows of a run of islands; the
-component trees of each are merged.
+device. Vectors that may not be compared have similarity zero; empty vectors form single clusters. A tile of as many vectors as a register
+has lanes is entered into a table of bins; those of their windows then read a row per element. Threads share the windows of a run of
+islands; the component trees of each are merged.
 
 SINGLE: a vector with enough neighbours is a core point; neighbouring core points are in one cluster; another vector is in that of its most
 similar core neighbour, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
@@ -45,11 +45,11 @@ __all__ = ["VectorClustering"]
 
 LANES = REGISTER_BYTES // 4  # vectors of a tile
 _CLEARLY = 1.0 - 1e-9
-_PRODUCTS_OF_PIECE = 300_000_000  # about a tenth of a second
-_PIECES_OF_THREAD, _PIECES_OF_BATCH = 4, 5  # of each thread: at least in a pass, at most in a batch of islands
+_PRODUCTS_OF_PARTITION = 300_000_000  # about a tenth of a second
+_PARTITIONS_OF_THREAD, _PARTITIONS_OF_BATCH = 4, 5  # of each thread: at least in a pass, at most in a batch of islands
 _OPERATIONS_OF_CELL = 20  # of a matrix, in addition to the products of elements
-_LARGE = 4096  # members of a group whose matrix is not made for every thread at once
-_LARGE_AT_A_TIME = 4
+_LARGE = 4096  # members of a group whose matrix is not allocated for all threads together
+_MAXIMUM_LARGE_GROUPS = 4
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
@@ -160,7 +160,7 @@ class _Joined(NamedTuple):
 
     @classmethod
     def none(cls, n: int) -> _Joined:
-        """Return a state with every vector alone."""
+        """Return a state with every vector in its own cluster."""
         return cls(np.arange(n), np.zeros(n), np.full(n, -1))
 
 
@@ -168,7 +168,7 @@ class _Joined(NamedTuple):
 def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is_core, joined, stop):
     """Join core points that are neighbours, in the windows of the vectors `first:last`.
 
-    `is_core` and `joined` : of the vectors from `first` on, as far as windows reach.
+    `is_core` and `joined` : of the vectors from `first` to the end of their windows.
     """
     offsets, bins, weights = vectors
     parents, highest, nearest_core = joined
@@ -207,9 +207,9 @@ def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def _add_joined(begin, own, joined):
-    """Add what was found in some windows, from `begin` on, to what was found in others."""
-    own_parents, own_highest, own_nearest = own
+def _add_joined(begin, total, joined):
+    """Add the results of some windows, from `begin` on, to those of others."""
+    own_parents, own_highest, own_nearest = total
     parents, highest, nearest_core = joined
     for k in range(len(own_parents)):
         a = begin + k
@@ -313,8 +313,8 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
                 s = active[k]
                 if s in (retained, leaving):
                     continue
-                own, other = cells[retained * n + s], cells[leaving * n + s]
-                cells[retained * n + s] = cells[s * n + retained] = own + other if is_average else min(own, other)
+                here, other = cells[retained * n + s], cells[leaving * n + s]
+                cells[retained * n + s] = cells[s * n + retained] = here + other if is_average else min(here, other)
         else:
             chain[length] = nearest
             length += 1
@@ -350,12 +350,12 @@ def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, pl
 
 
 class VectorClustering:
-    """Vectors, ready to be clustered with the threads of a processor.
+    """Vectors, ready to be clustered with the threads of a CPU.
 
     Parameters
     ----------
     device
-        The processor.
+        CPU.
     vectors
         N of them, in the order that their windows are of; a table of all bins is made for each thread.
     ends : (n,) int64
@@ -367,7 +367,7 @@ class VectorClustering:
         self._squares = _squares_of(vectors)
         self._n_bins = int(vectors.bins.max(initial=0)) + 1
         self._elements = max(1.0, len(vectors.bins) / max(1, len(ends)))
-        self._adding, self._large = Lock(), BoundedSemaphore(_LARGE_AT_A_TIME)
+        self._adding, self._large = Lock(), BoundedSemaphore(_MAXIMUM_LARGE_GROUPS)
 
     def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
         """Cluster the vectors `first:last`, between two cuts of `proteoscope.kernels.clustering_layouts.islands`.
@@ -399,7 +399,7 @@ class VectorClustering:
         before = np.concatenate(([0.0], np.cumsum(self._costs(int(cuts[0]), int(cuts[-1])))))[cuts - cuts[0]]
         begin = 0
         while begin + 1 < len(cuts):
-            most = before[begin] + _PIECES_OF_BATCH * self._device.threads * _PRODUCTS_OF_PIECE
+            most = before[begin] + _PARTITIONS_OF_BATCH * self._device.threads * _PRODUCTS_OF_PARTITION
             end = max(begin + 1, int(np.searchsorted(before, most, side="right")) - 1)
             yield int(cuts[begin]), int(cuts[end])
             begin = end
@@ -417,23 +417,23 @@ class VectorClustering:
         def count(begin: int, end: int, stop: StopFlag) -> None:
             reach = int(self._ends[first + end - 1]) - first
             result = np.zeros(reach - begin, np.int64)
-            _count_neighbours(*arguments, first + begin, first + end, *self._room(), result, stop)
+            _count_neighbours(*arguments, first + begin, first + end, *self._workspace(), result, stop)
             with self._adding:
                 neighbours[begin:reach] += result
 
         if linkage.minimum_neighbours > 2:  # otherwise every point with a neighbour is a core point
-            yield from self._in_pieces(count, costs)
+            yield from self._in_partitions(count, costs)
             is_core = neighbours >= linkage.minimum_neighbours
         joined = _Joined.none(n)
 
         def join(begin: int, end: int, stop: StopFlag) -> None:
             reach = int(self._ends[first + end - 1]) - first
             result = _Joined.none(reach - begin)
-            _join_neighbours(*arguments, first + begin, first + end, *self._room(), is_core[begin:reach], result, stop)
+            _join_neighbours(*arguments, first + begin, first + end, *self._workspace(), is_core[begin:reach], result, stop)
             with self._adding:
                 _add_joined(begin, result, joined)
 
-        yield from self._in_pieces(join, costs)
+        yield from self._in_partitions(join, costs)
         is_border = joined.nearest_core >= 0
         joined.parents[is_border] = joined.nearest_core[is_border]
         labels[:] = first + named_by_smallest(_roots(joined.parents))
@@ -456,17 +456,17 @@ class VectorClustering:
         def link(begin: int, end: int, stop: StopFlag) -> None:
             largest = int(groups.sizes[begin:end].max())
             with self._large if largest > _LARGE else nullcontext():
-                _link_groups(groups, squares, method != COMPLETE, begin, end, *self._room(), np.empty(largest**2, dtype), places, stop)
+                _link_groups(groups, squares, method != COMPLETE, begin, end, *self._workspace(), np.empty(largest**2, dtype), places, stop)
 
-        yield from self._in_pieces(link, groups.sizes**2 * (self._elements + _OPERATIONS_OF_CELL))
+        yield from self._in_partitions(link, groups.sizes**2 * (self._elements + _OPERATIONS_OF_CELL))
 
-    def _in_pieces(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
+    def _in_partitions(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
         """Do the work of items that cost so much, by all threads."""
-        chunks = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PIECE, per_worker=_PIECES_OF_THREAD)
+        chunks = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD)
         for _ in self._device.run(work, chunks, 0):
             yield
 
-    def _room(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _workspace(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """Return an empty table of bins with a lane per vector of a tile, and space for dot products."""
         return aligned(self._n_bins * LANES, np.int32), aligned(LANES, np.int32)
 

@@ -12,7 +12,7 @@ __all__ = ["sum_vectors"]
 def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, sums):
     """Write the sums of members, normalised, or their largest elements.
 
-    One after the other: each element of a member is looked at three times, and only bins that a cluster has are sorted.
+    One after the other: each element of a member is read three times, and only bins that a cluster has are sorted.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
     length : float64
         Of a sum.
     most
-        So many elements of a sum are kept at the most, the largest, and of equal ones the first.
+        Maximum number of elements of a sum: the largest, the first among equals.
     sums
         `VectorArrays` of n, to fill; `bins` and `weights` are as long as all members, and filled from the beginning.
     """
@@ -44,14 +44,14 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
                     seen[n_seen] = bins[i]
                     n_seen += 1
                 table[bins[i]] += weights[i] * counts[k]
-        own = seen[:n_seen]
-        own.sort()
+        seen_bins = seen[:n_seen]
+        seen_bins.sort()
         square = 0.0
-        for b in own:
+        for b in seen_bins:
             square += np.float64(table[b]) * np.float64(table[b])
         factor = length / np.sqrt(square) if square > 0 else 0.0
         begin = end
-        for b in own:
+        for b in seen_bins:
             weight = np.int64(np.floor(np.float64(table[b]) * factor + 0.5))
             table[b] = 0
             if weight > 0:

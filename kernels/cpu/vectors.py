@@ -111,8 +111,8 @@ def _pointer(context: Any, builder: Any, array_type: types.Array, array: Any, po
 
 def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
     """LLVM's function of that name, declared in the module that is being built."""
-    known = builder.module.globals.get(name)
-    return known if known is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
+    declared = builder.module.globals.get(name)
+    return declared if declared is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
 
 @intrinsic
@@ -191,8 +191,8 @@ def spread(typing: Any, array: Any, value: Any) -> Any:
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        one = builder.trunc(arguments[1], ir.IntType(lanes.bits))
-        vector = builder.insert_element(ir.Constant(lanes.llvm_type, ir.Undefined), one, _INDEX(0))
+        value = builder.trunc(arguments[1], ir.IntType(lanes.bits))
+        vector = builder.insert_element(ir.Constant(lanes.llvm_type, ir.Undefined), value, _INDEX(0))
         return builder.shuffle_vector(vector, vector, ir.Constant(ir.VectorType(_INDEX, lanes.count), [0] * lanes.count))
 
     return lanes(array, types.int64), code
@@ -213,8 +213,8 @@ def _lane_by_lane(operation: str, text: str) -> Any:
     return intrinsic(typed)
 
 
-add_saturated = _lane_by_lane("sadd.sat", "Sums, kept at the least or greatest value where they would pass it.")
-subtract_saturated = _lane_by_lane("ssub.sat", "Differences, kept at the least or greatest value where they would pass it.")
+add_saturated = _lane_by_lane("sadd.sat", "Sums, limited to the least and greatest value.")
+subtract_saturated = _lane_by_lane("ssub.sat", "Differences, limited to the least and greatest value.")
 subtract_to_zero = _lane_by_lane("usub.sat", "Differences of numbers that are not negative, zero where they would be negative.")
 maximum = _lane_by_lane("smax", "The larger of each two.")
 minimum = _lane_by_lane("smin", "The smaller of each two.")

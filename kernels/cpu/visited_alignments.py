@@ -27,7 +27,7 @@ class MetAlignments(NamedTuple):
 
     marks: NDArray[np.int64]
     rows: NDArray[np.int64]
-    found: NDArray[np.float64]
+    score: NDArray[np.float64]
     counts: NDArray[np.int64]
     moves: NDArray[np.float64]
     n: NDArray[np.int64]
@@ -51,7 +51,7 @@ def met_alignments(most):
 
 @njit(nogil=True, cache=True)
 def forget(met):
-    """Begin anew."""
+    """Reset the table."""
     met.marks[:] = 0
     met.rows[:] = -1
     met.n[0] = 0
@@ -65,7 +65,7 @@ def _mixed(mark, bits):
 
 @njit(nogil=True, cache=True)
 def mark_of_move(move, gap, by_states):
-    """Mark of an alignment by the superposition (12,) under which it is made, and by what a gap and the same state are worth in it."""
+    """Return the mark of an alignment by its superposition (12,), gap cost and reward of the same state."""
     mark = _mixed(np.int64(_SEED), np.int64(gap * 1024.0) * 2048 + np.int64(by_states * 1024.0))
     bits = move.view(np.int64)
     for k in range(MOVE):
@@ -75,7 +75,7 @@ def mark_of_move(move, gap, by_states):
 
 @njit(nogil=True, cache=True)
 def mark_of_pairs(pairs, first):
-    """Mark of an alignment by its pairs (n, 2), from row `first` on."""
+    """Return the mark of an alignment by its pairs (n, 2), from row `first` on."""
     mark = np.int64(_SEED)
     for k in range(first, len(pairs)):
         mark = _mixed(mark, np.int64(pairs[k, 0]) << np.int64(32) | np.int64(pairs[k, 1]))
@@ -94,10 +94,10 @@ def place_of(met, mark):
 
 
 @njit(nogil=True, cache=True)
-def note(met, found, count, move):
+def note(met, score, count, move):
     """Append a row and return its number."""
     row = met.n[0]
-    met.found[row], met.counts[row] = found, count
+    met.score[row], met.counts[row] = score, count
     met.moves[row] = move
     met.n[0] += 1
     return row

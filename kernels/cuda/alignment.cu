@@ -8,26 +8,26 @@
 //
 // Division of labour. A query is cut into strips of kLanes * kColumns columns; a launch computes one strip against all subjects. kLanes
 // neighbouring lanes of a warp share a subject, as in CUDASW++ 4.0 (Schmidt et al. 2024, BMC Bioinformatics 25:342): each keeps kColumns
-// columns of H and E in registers, and the rows pass from lane to lane, two in a step, each lane a step behind its left neighbour. What
-// leaves a strip on its right, H and F of each row, is kept in device memory for the next strip. Warps fetch subjects from a common
-// counter, the longest first. Blocks know nothing of each other; in a block there is one barrier, behind the making of the table of scores.
+// columns of H and E in registers, and the rows pass from lane to lane, two in a step, each lane one step after its left neighbour. What
+// leaves a strip on its right, H and F of each row, is stored in device memory for the next strip. Warps fetch subjects from a common
+// counter, the longest first. Blocks are independent; a block has one barrier, after computing the table of scores.
 //
 // The few longest subjects would keep one warp busy long after all others. More lanes than a warp has (kWarps > 1) shorten that: the warps
 // of a subject follow each other by two phases of 32 steps, and hand on the rows of a phase in a ring in shared memory, with a barrier
 // before each phase. The whole block takes subjects together then, some for each group of kWarps warps.
 //
 // A word of 32 bits holds two alignments of 16 bits: two queries against one subject (kSubjects 1), or two subjects against one query
-// (kSubjects 2). Scores of pairs of residues come from a table in shared memory with a row for each letter, made of the queries of the
+// (kSubjects 2). Scores of pairs of residues come from a table in shared memory with a row for each residue, made of the queries of the
 // launch. A lane reads those of its columns in loads of 16 bytes. The lanes of a quarter of a warp, which are served together, read 16
-// bytes each whose addresses differ modulo 128, whatever their letters are: there are no bank conflicts.
+// bytes each whose addresses differ modulo 128, whatever their residues are: there are no bank conflicts.
 //
-// H is kept as H - opening only, which E, F and, with the opening added to each score of the table, the diagonal need.
+// H is stored as H - opening only, which E, F and, with the opening added to each score of the table, the diagonal need.
 //
 // Numbers (NUMBERS):
 // * 1: integers of 16 bits with DPX (compute capability 9.0 and later). Zero is represented by kZero, large enough for H - opening and
 //   F - extending never to be negative: sums of whole words then neither borrow nor carry between the halves. Such a sum is written as
 //   a multiplication by `one`, whose value the compiler does not know: it goes to the multiplier's pipe, while maxima keep the other
-//   busy. Besides these pipes, what bounds the loop is how many registers its instructions read: all constants are compiled in.
+//   busy. In addition to these pipes, the number of registers that its instructions read bounds the loop: all constants are compiled in.
 // * 2: half-precision floating point (8.x), exact up to 2,048.
 // * 3: integers of 32 bits, one alignment in a word (7.5; everywhere for pairs whose score passes what 16 bits hold).
 
@@ -58,12 +58,12 @@ constexpr int kSubjects = SUBJECTS;                           // of a word
 constexpr int kLanes = LANES;                                 // that share a subject, or a pair of them
 constexpr int kColumns = COLUMNS;                             // of a lane
 constexpr bool kBorrows = BORROWS;                            // some score of the table, the opening added, is negative
-constexpr Word kZero = ZERO;                                  // what stands for a score of zero, in both halves
-constexpr Word kMinusOpening = MINUS_OPENING;                 // what takes the opening from H, as a sum of whole words
+constexpr Word kZero = ZERO;                                  // represents a score of zero, in both halves
+constexpr Word kMinusOpening = MINUS_OPENING;                 // subtracts the opening from H, as a sum of whole words
 constexpr Word kMinusExtending = MINUS_EXTENDING;             // what takes a gap's extension from E or F, half by half
 constexpr Word kMinusExtendingWhole = MINUS_EXTENDING_WHOLE;  // the same, as a sum of whole words
 constexpr int kDpx = 1, kWide = 3;
-constexpr int kLetters = 27, kPadding = 27, kTableRows = 28;  // letters as the matrix has them, and one that matches nothing
+constexpr int kSymbols = 27, kPadding = 27, kTableRows = 28;  // symbols of the matrix, and one that matches nothing
 constexpr int kPlaces = kLanes < 8 ? 8 : kLanes;  // lanes whose scores lie side by side; of fewer than eight lanes, several times
 constexpr int kColumnsOfLoad = kSubjects == 2 && kColumns % 8 == 0 ? 8 : 4;
 constexpr int kLoads = kColumns / kColumnsOfLoad;
@@ -82,7 +82,7 @@ static_assert(kSubjects == 1 || kNumbers != kWide, "a word of 32 bits holds one 
 __device__ __forceinline__ int as_int(Word word) { return static_cast<int>(word); }
 __device__ __forceinline__ int greatest(int a, int b) { return a < b ? b : a; }
 
-// Arithmetic: the maximum of three; the maximum of a sum and a third; H - opening; the score that stands in a half of a word.
+// Arithmetic: the maximum of three; the maximum of a sum and a third; H - opening; the score in a half of a word.
 #if NUMBERS == 1
 __device__ __forceinline__ Word greatest_of(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
 __device__ __forceinline__ Word sum_or(Word a, Word b, Word c) { return __viaddmax_s16x2(a, b, c); }
@@ -159,7 +159,7 @@ __device__ __forceinline__ Word advance(int column, Word corner, Word score, Wor
     return opened;
 }
 
-// A lane's part of the table for the letters of the two rows of a step.
+// A lane's part of the table for the residues of the two rows of a step.
 struct Rows {
     const unsigned char *upper, *lower;
 };
@@ -178,7 +178,7 @@ __device__ __forceinline__ Pairs pairs_at(const unsigned char* place) {
     return Pairs{{words.x, words.y, 0, 0}};
 }
 
-// Scores of the columns of a load: as they stand, or those of two subjects, two columns in a word each, brought together.
+// Scores of the columns of a load: unchanged, or of two subjects, with two columns in a word each, interleaved.
 __device__ __forceinline__ void load_scores(const unsigned char* mine, const unsigned char* other, int load, Word* scores) {
     const int place = load * kPlaces * kLoadBytes;
     if (kSubjects == 1) {
@@ -193,7 +193,7 @@ __device__ __forceinline__ void load_scores(const unsigned char* mine, const uns
 
 // Two rows of the columns of a lane. `corner`: H - opening above and left of the first column. `left` becomes what the next lane takes.
 //
-// The lower row runs a column behind the upper one: H of the row above is then needed no more when the new one takes its register.
+// The lower row runs one column after the upper one: H of the row above is then no longer needed when the new value takes its register.
 __device__ __forceinline__ void advance_rows(Columns& columns, const Rows& mine, const Rows& other, Word corner, Left& left, Word& best,
                                              Word one) {
     Word lower_corner = 0, lower_score = 0, upper_h, lower_h;
@@ -234,17 +234,17 @@ struct Strip {
     int n;
 };
 
-// Strips in the low and the high half of the words. kept: ones in the halves that have a strip before. most: the greatest score that the
+// Strips in the low and the high half of the words. continued: ones in the halves that continue a strip. most: the greatest score that the
 // numbers hold for certain.
 struct Strips {
     Strip low, high;
-    Word kept;
+    Word continued;
     int most;
 };
 
 // Subjects of a launch. residues: of the batch. offsets: where its n subjects begin, and where the last ends, in the whole database.
 // order: the numbers of the subjects that are to be scored, in the order in which they are taken; none: all, the last first. border_in,
-// border_out: what stands on the right of the strips before and of these, two rows in an element; may be the same; none where no half
+// border_out: values at the right edge of the preceding strips and of these, two rows in an element; may be the same; none where no half
 // has a strip before or after.
 struct Subjects {
     const signed char* residues;
@@ -255,24 +255,24 @@ struct Subjects {
     Word n, n_items;
 };
 
-// The scores of each letter with each column of the strips, in the order in which lanes read them.
+// The scores of each residue with each column of the strips, in the order in which lanes read them.
 __device__ void fill_table(const Strip& low, const Strip& high, const int* matrix) {
     for (int i = threadIdx.x; i < kTableRows * kLoads * kPlaces * kColumnsOfLoad; i += THREADS) {
         const int k = i % kColumnsOfLoad, place = i / kColumnsOfLoad % kPlaces, load = i / (kColumnsOfLoad * kPlaces) % kLoads;
         const int letter = i / (kColumnsOfLoad * kPlaces * kLoads);
         const int column = place % kLanes * kColumns + load * kColumnsOfLoad + k;
-        const int score = letter == kPadding || column >= low.n ? 0 : matrix[low.residues[column] * kLetters + letter];
+        const int score = letter == kPadding || column >= low.n ? 0 : matrix[low.residues[column] * kSymbols + letter];
         if (kSubjects == 2) {
             reinterpret_cast<unsigned short*>(dynamic_shared)[i] = static_cast<unsigned short>(score);
         } else {
-            const int high_score = letter == kPadding || column >= high.n ? 0 : matrix[high.residues[column] * kLetters + letter];
+            const int high_score = letter == kPadding || column >= high.n ? 0 : matrix[high.residues[column] * kSymbols + letter];
             const Word both = static_cast<Word>(high_score) << 16 | (static_cast<Word>(score) & 0xffffu);
             reinterpret_cast<Word*>(dynamic_shared)[i] = kNumbers == kWide ? static_cast<Word>(score) : both;
         }
     }
 }
 
-// The subject that a lane works on. `border`: where its rows begin among the borders, of which an element holds two rows.
+// The subject that a lane works on. `border`: where its rows begin among the borders; an element of the borders holds two rows.
 struct Subject {
     const signed char* residues;
     int n, number;
@@ -287,12 +287,12 @@ __device__ Subject subject_of(const Subjects& all, Word item) {
                    (place + number + 1) / 2};
 }
 
-// Rows before the first of a subject and behind its last are of padding.
+// Rows before the first residue of a subject and after its last are padding.
 __device__ __forceinline__ Word letter_at(const Subject& subject, int row) {
     return static_cast<Word>(row) < static_cast<Word>(subject.n) ? __ldg(subject.residues + row) : kPadding;
 }
 
-// Letters of the two rows of a step, of both subjects.
+// Residues of the two rows of a step, of both subjects.
 struct Letters {
     Word upper, lower, other_upper, other_lower;
 };
@@ -308,8 +308,8 @@ __device__ __forceinline__ Letters letters_at(const Subject& mine, const Subject
 __device__ __forceinline__ void fetch_line(const void* place) { asm volatile("prefetch.global.L2 [%0];" ::"l"(place)); }
 #endif
 
-// What is read 16 steps later (letters: 64) is brought near, a line at a time; to be called every eighth step. Device memory answers later
-// than a step takes, and the compiler puts off loads until shortly before their values are needed.
+// Prefetch the cache lines that are read 16 steps later (residues: 64), one line per call; to be called every eighth step. Device memory
+// answers later than a step takes, and the compiler puts off loads until shortly before their values are needed.
 __device__ __forceinline__ void fetch_ahead(const Subject& mine, const Subject& other, int row, const uint4* border, int n_in) {
     if (row + 128 < mine.n) fetch_line(mine.residues + row + 128);
     if (kSubjects == 2 && row + 128 < other.n) fetch_line(other.residues + row + 128);
@@ -362,8 +362,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
     uint4* const ring_out = rings + (threadIdx.x / kLanes * kWarps + warp) * kRing;  // the last warp's is read by none
     const uint4* const ring_in = ring_out - kRing;
     const bool is_first = place == 0 && warp == 0, is_last = place == kLanesOfWarp - 1 && warp == kWarps - 1;
-    const Word nothing = less_opening(kZero, one), kept = strips.kept;
-    const Word fresh = nothing & ~kept, fresh_f = kZero & ~kept;
+    const Word nothing = less_opening(kZero, one), continued = strips.continued;
+    const Word fresh = nothing & ~continued, fresh_f = kZero & ~continued;
     const Left nothing_left{nothing, kZero, nothing, kZero};
     while (true) {
         const Word taken = take_subjects(next_item);
@@ -386,7 +386,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
         Word best = kZero, corner = nothing;
         Left left = nothing_left;
         int row = -2 * place;  // the upper one of the step
-        // Letters and borders are loaded two steps ahead.
+        // Residues and borders are loaded two steps ahead.
         Letters letters = letters_at(mine, other, row), next_letters = letters_at(mine, other, row + 2);
         uint4 from_left{nothing, kZero, nothing, kZero}, next_from_left = from_left, from_ring = from_left;
         if (n_in > 0) from_left = subjects.border_in[border];
@@ -406,11 +406,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
                 left.lower = __shfl_up_sync(kEveryLane, left.lower, 1, kLanesOfWarp);
                 left.lower_f = __shfl_up_sync(kEveryLane, left.lower_f, 1, kLanesOfWarp);
                 if (is_first) {
-                    left = Left{(from_left.x & kept) | fresh, (from_left.y & kept) | fresh_f, (from_left.z & kept) | fresh,
-                                (from_left.w & kept) | fresh_f};
+                    left = Left{(from_left.x & continued) | fresh, (from_left.y & continued) | fresh_f, (from_left.z & continued) | fresh,
+                                (from_left.w & continued) | fresh_f};
                 }
                 if (kWarps > 1) {
-                    // Behind the last row that the warp before has handed on comes nothing. All lanes read: a branch costs more.
+                    // Nothing follows the last row that the preceding warp has handed on. All lanes read: a branch costs more.
                     const bool is_there = step + kLanesOfWarp - 1 < steps, takes = place == 0 && warp > 0;
                     left.upper = takes ? (is_there ? from_ring.x : nothing) : left.upper;
                     left.upper_f = takes ? (is_there ? from_ring.y : kZero) : left.upper_f;
@@ -447,7 +447,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1)
 }
 
 // Lists the subjects whose score passes `most`, which the numbers held for certain, and sets that score to zero. scores: of one query and
-// n subjects. found: their count, zero at first, and behind it their numbers.
+// n subjects. found: their count, zero at first, then their numbers.
 extern "C" __global__ void list_overflows(int* scores, Word n, int most, Word* found) {
     for (Word i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
         if (scores[i] > most) {

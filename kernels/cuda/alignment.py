@@ -11,7 +11,7 @@ ATGPU analysis, for queries of m residues in total against n subjects of r resid
   subjects, and with 32 bits);
 * words in: r / 4 + 2n, once if the database stays; out: n for each query;
 * operations: m r cells; two of them take 3.8 on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's, with DPX;
-* memory blocks: one of 32 bytes for 4 residues of a subject and strip, in and out, besides the residues;
+* memory blocks: one of 32 bytes for 4 residues of a subject and strip, in and out, in addition to the residues;
 * shared memory: 112 bytes for each column of a strip, 56 with two subjects.
 """
 
@@ -49,15 +49,15 @@ _COUNTERS = 4096
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUES_OF_BATCH = 1 << 27  # where the database does not stay on the device
 _BORDER_BYTES = 8  # of a residue
-_CELLS_OF_GROUP = 250_000_000_000  # between two looks at a cancel: 50 ms on an H200
+_CELLS_OF_GROUP = 250_000_000_000  # between two checks for a cancel: 50 ms on an H200
 _STAGED_BYTES = 16 << 20  # scores that are copied together, through pinned memory
-_PLANS_KEPT = 64
+_PLANS_CACHED = 64
 _ROWS_OF_SUBJECT = 16  # of the same duration as the start of a subject and of its lanes, one after the other
 _GREATEST = {SIXTEEN_BITS: (1 << 15) - 1, HALF_PRECISION: 1 << 11}
 _LARGEST_COST = {SIXTEEN_BITS: 1 << 12, HALF_PRECISION: 1 << 9}  # of a gap's residue or, below zero, of a pair; and greatest score
 _MATRIX_BYTES = 4 * 27 * 27
 _STRIP = np.dtype([("residues", np.uint64), ("scores", np.uint64), ("passed", np.uint64), ("n", np.int32)], align=True)
-_STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("kept", np.uint32), ("most", np.int32)], align=True)
+_STRIPS = np.dtype([("low", _STRIP), ("high", _STRIP), ("continued", np.uint32), ("most", np.int32)], align=True)
 _SUBJECTS = np.dtype(
     [
         ("residues", np.uint64),
@@ -105,7 +105,7 @@ def _half_bits(values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Strip:
-    """Columns of a query: its number, the first column and how many."""
+    """Columns of a query: its number, the first column and their number."""
 
     query: int
     begin: int
@@ -133,7 +133,7 @@ def _has_before(pair: _Pair) -> bool:
     return any(strip and strip.begin for strip in pair)
 
 
-def _has_behind(pair: _Pair) -> bool:
+def _has_after(pair: _Pair) -> bool:
     return any(strip and not strip.is_last for strip in pair)
 
 
@@ -181,7 +181,7 @@ class AlignmentSearch:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     residues
         Int8 codes: A to Z are 0 to 25, ``*`` is 26.
     offsets : (n + 1,) int64
@@ -222,7 +222,7 @@ class AlignmentSearch:
         self._budget = free if self.memory_bytes is None else min(free, self.memory_bytes)
         self._lengths = np.diff(self._offsets)
         self._is_sorted = bool((self._lengths[1:] >= self._lengths[:-1]).all())
-        self._stream, self._beside, self._copies = card.stream(), card.stream(), card.stream()
+        self._stream, self._side_stream, self._copies = card.stream(), card.stream(), card.stream()
         self._resident: tuple[Any, Any] | None = None
         if self._residues.nbytes + self._offsets.nbytes <= self._budget // 3:  # the rest is for borders, scores and lists
             with suppress(DeviceMemoryError):
@@ -243,7 +243,7 @@ class AlignmentSearch:
     ) -> Generator[int, None, None]:
         """Score every query against the subjects `first:last`, exactly.
 
-        Yields after each piece of work the end of what is done, often the same again: `out` holds all subjects before it. Closing the
+        Yields the end of the finished subjects after each launch, often the same again: `out` holds all subjects before it. Closing the
         generator stops the work.
 
         Parameters
@@ -255,7 +255,7 @@ class AlignmentSearch:
         gap_open, gap_extend
             A gap of k residues costs ``gap_open + k * gap_extend``.
         out : (queries, subjects) int32
-            Whose columns `first:last` are filled; other columns are left alone.
+            Whose columns `first:last` are filled; other columns are not changed.
 
         Raises
         ------
@@ -281,7 +281,7 @@ class AlignmentSearch:
                 yield batch.last
                 batch = following
         finally:
-            for stream in (self._stream, self._beside, self._copies):
+            for stream in (self._stream, self._side_stream, self._copies):
                 self._card.wait(stream)
 
     def work(self, lengths: Sequence[int], first: int = 0, last: int | None = None) -> OperationCounts:
@@ -296,10 +296,10 @@ class AlignmentSearch:
             sizes, rows, order = self._by_length(begun, stop)
             batch = _Batch(begun, stop, 0, 0, int(order is not None), sizes, rows)
             words_in += (0 if order is None else batch.n) + (0 if self._resident else -(-int(rows[-1]) // 4) + 2 * (batch.n + 1))
-            for chunks in self._pieces(self._kind, lengths, batch):
+            for chunks in self._partitions(self._kind, lengths, batch):
                 for part, pairs in chunks:
                     rows_of_part = int(rows[part.last] - rows[part.first])
-                    passes = sum(_has_before(pair) + _has_behind(pair) for pair in pairs)
+                    passes = sum(_has_before(pair) + _has_after(pair) for pair in pairs)
                     rounds += len(pairs)
                     cells += rows_of_part * sum(strip.n for pair in pairs for strip in pair if strip)
                     blocks += len(pairs) * -(-rows_of_part // 32) + passes * -(-rows_of_part // 4)
@@ -310,7 +310,7 @@ class AlignmentSearch:
         """Return the relative cost (n,) in cells of each subject with queries of these lengths, for partitioning."""
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
-    def _pieces(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
+    def _partitions(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
         """Parts of a batch that are scored side by side, and the strips of each launch; one after the other, for some queries each."""
         for in_word, queries in query_groups(kind, lengths) if batch.n else ():
             parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
@@ -406,7 +406,7 @@ class AlignmentSearch:
             return self._parts_as_set(numbers, in_word, lengths, batch)
         key = numbers, in_word, tuple(lengths), batch.first, batch.last
         if key not in self._plans:
-            if len(self._plans) == _PLANS_KEPT:
+            if len(self._plans) == _PLANS_CACHED:
                 del self._plans[next(iter(self._plans))]
             self._plans[key] = self._planner.parts(numbers, in_word, lengths, batch.subjects(batch.n), batch.lengths, batch.rows)
         return self._plans[key]
@@ -437,7 +437,7 @@ class _Slot:
         return self._card.address(self._buffers[name])
 
     def load(self, name: str, values: NDArray, stream: Any) -> None:
-        """Send a column. What was sent before must have arrived."""
+        """Send a column. Earlier columns must have arrived."""
         staged = self._pinned[name][: values.nbytes].view(values.dtype)
         staged[:] = values
         self._card.upload(self._buffers[name], staged, stream)
@@ -477,7 +477,7 @@ class _Work:
         self._words, self._found = card.buffer(4 * (_COUNTERS + n_queries + n_scores)), card.buffer(4 * (n + 1))
         self._border = card.buffer(_BORDER_BYTES * (n_residues + n) + 64)
         self._sent, self._packed = card.buffer(packed.nbytes), packed
-        self._words_at, self._border_at, self._sent_at = (card.address(one) for one in (self._words, self._border, self._sent))
+        self._words_at, self._border_at, self._sent_at = (card.address(buffer) for buffer in (self._words, self._border, self._sent))
         self._n_counted = 0
         self._begins = (2 * self._wide.matrix.nbytes + np.cumsum([0, *self._lengths])).tolist()
         staged = n_queries + n_scores
@@ -486,7 +486,7 @@ class _Work:
 
     def wait(self) -> None:
         """Wait for all started work."""
-        self._card.wait(self._search._beside)
+        self._card.wait(self._search._side_stream)
         self._card.wait(self._stream)
 
     def score(self, batch: _Batch) -> Iterator[None]:
@@ -495,14 +495,14 @@ class _Work:
         # The streams begin when this is done, which it is while the launches are prepared.
         self._card.clear(self._words, 4 * (_COUNTERS + n_queries * (1 + batch.n)), search._copies)
         self._n_counted = 0
-        for chunks in search._pieces(self._narrow.kind, self._lengths, batch):
+        for chunks in search._partitions(self._narrow.kind, self._lengths, batch):
             launches = self._launches(batch, chunks)
             self._card.wait(search._copies)
-            if len(chunks) > 1:  # what the streams share must be done before it is used otherwise
+            if len(chunks) > 1:  # buffers that the streams share must be finished before reuse
                 self.wait()
             yield from self._launched(launches, self._narrow)
         self._card.wait(search._copies)
-        self._card.wait(search._beside)
+        self._card.wait(search._side_stream)
         self._card.download(self._staged[: self._n_staged(batch)], self._words, self._stream, offset=4 * _COUNTERS)
         yield
         for query in np.flatnonzero(self._staged[:n_queries]).tolist():
@@ -514,7 +514,7 @@ class _Work:
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
-        """Score the pairs of a query whose score passed what the numbers hold."""
+        """Score the pairs of a query whose score overflowed the numbers."""
         card, stream, count = self._card, self._stream, np.zeros(1, np.uint32)
         card.clear(self._found, 4, stream)
         scores = np.uint64(self._words_at + self._row(query, batch))
@@ -537,12 +537,12 @@ class _Work:
         """Bytes before the scores of a query."""
         return 4 * (_COUNTERS + len(self._lengths) + query * batch.n)
 
-    def _launches(self, batch: _Batch, pieces: list[tuple[Part, list[_Pair]]]) -> list[_Launch]:
+    def _launches(self, batch: _Batch, parts: list[tuple[Part, list[_Pair]]]) -> list[_Launch]:
         """Return the launches of concurrent parts, alternating between them."""
-        streams = (self._stream,) if len(pieces) == 1 else (self._search._beside, self._stream)
+        streams = (self._stream,) if len(parts) == 1 else (self._search._side_stream, self._stream)
         of_parts: list[list[tuple[float, _Launch]]] = []
         border = 0
-        for (part, pairs), stream in zip(pieces, streams, strict=True):
+        for (part, pairs), stream in zip(parts, streams, strict=True):
             subjects, rows = (
                 self._subjects(batch, part, batch.order, part.last - part.first),
                 int(batch.rows[part.last] - batch.rows[part.first]),
@@ -551,7 +551,7 @@ class _Work:
             of_parts.append([((i + 1) / len(some), launch) for i, launch in enumerate(some)])
             if not batch.order:
                 border += 16 * ((rows + part.last - part.first) // 2 + 2)
-        return [launch for _, launch in sorted((one for some in of_parts for one in some), key=lambda one: one[0])]
+        return [launch for _, launch in sorted((item for items in of_parts for item in items), key=lambda item: item[0])]
 
     def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
         """Return the kernel's subject argument: a part of a batch sorted by length, else all of it with the part's order."""
@@ -588,10 +588,10 @@ class _Work:
         halves = (0xFFFF, 0xFFFF0000) if shape.subjects == 1 and numbers is not self._wide else (0xFFFFFFFF, 0)
         retained = sum(half for strip, half in zip(launch.pair, halves, strict=True) if strip and strip.begin)
         subjects = launch.subjects.copy()
-        subjects["border_in"], subjects["border_out"] = border if retained else 0, border if _has_behind(launch.pair) else 0
+        subjects["border_in"], subjects["border_out"] = border if retained else 0, border if _has_after(launch.pair) else 0
         strips = np.array((*(self._half(launch, strip) for strip in launch.pair), retained, numbers.most), _STRIPS)
         matrix = self._sent_at + (0 if numbers is self._wide else self._wide.matrix.nbytes)
-        # Bytes of structs: CuPy takes long to look at fields.
+        # Bytes of structs: CuPy accesses fields slowly.
         structs = subjects.view(f"V{_SUBJECTS.itemsize}"), strips.view(f"V{_STRIPS.itemsize}")
         arguments = *structs, np.uint64(matrix), np.uint32(1), np.uint64(self._words_at + 4 * self._n_counted)
         self._n_counted += 1

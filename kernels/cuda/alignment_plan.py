@@ -86,7 +86,7 @@ class AlignmentShape:
 
 
 class Subjects(NamedTuple):
-    """Subjects as the plan counts them: how many, their residues, those of the longest and of the shortest."""
+    """Size of subjects: their number, residues, and residues of the longest and the shortest."""
 
     n: int
     rows: int
@@ -134,12 +134,12 @@ def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int)
         for n in sorted({threads or threads_for(columns), threads or _FEW_THREADS})
     ]
     of_block = [] if threads else list(product(_LANES_OF_WARPS, _COLUMNS_OF_WARPS, _THREADS_OF_WARPS))
-    result = [AlignmentShape(numbers, subjects, *one) for one in (*of_warp, *of_block)]
+    result = [AlignmentShape(numbers, subjects, *sizes) for sizes in (*of_warp, *of_block)]
     return _Shapes([shape for shape in result if shape.shared_bytes <= shared_bytes])
 
 
 class _Shapes:
-    """Shapes of one kind of numbers, and what they cost."""
+    """Shapes of one kind of numbers, and their costs."""
 
     def __init__(self, shapes: list[AlignmentShape]) -> None:
         self.shapes = shapes
@@ -164,7 +164,7 @@ class _Shapes:
 
         `multiprocessors` is a number, or alternatives, which become the second last dimension.
         """
-        n, rows, longest, shortest = (np.asarray(one, np.float64)[..., None] for one in some)
+        n, rows, longest, shortest = (np.asarray(values, np.float64)[..., None] for values in some)
         launches = self.launches(lengths)
         whole = launches * (rows / 2 + self._more_steps * n) * self._occupied
         end = launches * ((shortest / 2 + self._more_steps) * self._step + _LAUNCH_CYCLES)
@@ -176,23 +176,27 @@ class _Shapes:
 
 
 class Planner:
-    """Chooses shapes for a card.
+    """Chooses shapes for a GPU.
 
     Parameters
     ----------
     shared_bytes
         That a block may have.
-    wished
+    requested
         Lanes and columns where they are not to be chosen, and threads of a block.
     """
 
-    def __init__(self, multiprocessors: int, shared_bytes: int, wished: tuple[int, int] | None, threads: int | None) -> None:
-        self._multiprocessors, self._shared_bytes, self._wished, self._threads = multiprocessors, shared_bytes, wished, threads
+    def __init__(self, multiprocessors: int, shared_bytes: int, requested: tuple[int, int] | None, threads: int | None) -> None:
+        self._multiprocessors, self._shared_bytes, self._requested, self._threads = multiprocessors, shared_bytes, requested, threads
 
     def _possible(self, numbers: int, subjects: int) -> _Shapes:
-        if self._wished:
+        if self._requested:
             return _Shapes(
-                [AlignmentShape(numbers, subjects, *self._wished, self._threads or max(self._wished[0], threads_for(self._wished[1])))]
+                [
+                    AlignmentShape(
+                        numbers, subjects, *self._requested, self._threads or max(self._requested[0], threads_for(self._requested[1]))
+                    )
+                ]
             )
         return _shapes(numbers, subjects, self._threads, self._shared_bytes)
 
@@ -213,7 +217,7 @@ class Planner:
         longest : (n,)
             Lengths of all subjects, the longest first.
         rows : (n + 1,)
-            Residues of the first so many of them.
+            Residues of the first 0 to n of them.
         """
         return self.plan(numbers, in_word, lengths, subjects, longest, rows)[1]
 
@@ -226,7 +230,7 @@ class Planner:
         shares = _SHARES[self._multiprocessors // 2 >= _SHARES]
         cuts = _FEWEST_LONG << np.arange(12)
         cuts = cuts[cuts <= subjects.n // 2]
-        if self._wished or not len(cuts) or not len(shares):
+        if self._requested or not len(cuts) or not len(shares):
             return alone, [part]
         first = cuts, rows[cuts], np.full_like(cuts, longest[0]), longest[cuts - 1]
         others = subjects.n - cuts, rows[-1] - rows[cuts], longest[cuts], np.full_like(cuts, subjects.shortest)
@@ -244,7 +248,7 @@ class Planner:
 def predicted_cycles(
     capability: int, multiprocessors: int, shared_bytes: int, lengths: Sequence[int], subjects: NDArray[np.int64]
 ) -> float:
-    """Cycles in which a card should score queries of these lengths against subjects of these (n,), all at once on the device."""
+    """Cycles in which a GPU should score queries of these lengths against subjects of these (n,), all resident on the device."""
     planner, numbers = Planner(multiprocessors, shared_bytes, None, None), numbers_of(capability)
     longest = np.sort(subjects)[::-1]
     if not len(longest):

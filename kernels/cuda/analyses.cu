@@ -116,7 +116,7 @@ extern "C" __global__ void repeat_operation(Word* results, int steps) {
     }
     // What is read is what other blocks leave at their end: any of it will do. Volatile: past the multiprocessor's own cache.
     const volatile Word* kept = results;
-    const int n_kept = gridDim.x * kBlock;
+    const int n_best = gridDim.x * kBlock;
     int place = blockIdx.x * kBlock + own;
     for (int step = 0; step < steps; ++step) {
 #pragma unroll
@@ -135,7 +135,7 @@ extern "C" __global__ void repeat_operation(Word* results, int steps) {
             if (RATE == kCached) {
                 values[i] += kept[place];
                 place += 5 * kBlock;
-                if (place >= n_kept) place -= n_kept;
+                if (place >= n_best) place -= n_best;
             }
             if (RATE == kAtomic) atomicAdd(&table[(values[i] + own) & (kBlock - 1)], 1u);
         }

@@ -99,10 +99,10 @@ class Analyses:
     def _launch(self, kernel: str, blocks: int, arguments: Sequence[Any], defines: tuple[str, ...] = ()) -> None:
         self._card.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
-    def _done(self, given: Sequence[NDArray], room: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
-        """Send, compute and fetch synchronously; the result is the buffer at `place`, after those given and one of `room` words."""
+    def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
+        """Send, compute and fetch synchronously; the result is the buffer at `place`, after those given and one of `workspace` words."""
         card, stream = self._card, self._stream
-        buffers = [card.buffer(values.nbytes) for values in given] + ([card.buffer(4 * room)] if room else [])
+        buffers = [card.buffer(values.nbytes) for values in given] + ([card.buffer(4 * workspace)] if workspace else [])
         result = np.empty(n_out, np.uint32)
         marks = [perf_counter()]
         for buffer, values in zip(buffers, given, strict=False):

@@ -25,9 +25,9 @@ __device__ void set_site(Form& form, int slot, int site) { form.sites = with_sit
 
 __device__ Long residues_after(Long possible, int residue) { return residue >= 63 ? 0ull : possible >> (residue + 1) << (residue + 1); }
 
-// Put each slot on its first site, and behind them the modifications that the peptide carries at known residues. False when the peptide has
+// Put each slot on its first site, then the modifications that the peptide carries at known residues. False when the peptide has
 // too few sites for the combination, or would carry too many: `most` where there are known ones, else 0. `residues_in` gives the residues
-// of a mask of letters, as bits. Where a warp does this together for one form, only the lane that `writes` does so.
+// of a mask of residues, as bits. Where a warp does this together for one form, only the lane that `writes` does so.
 template <class ResiduesIn>
 __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, const unsigned char* slots, int most, ResiduesIn residues_in,
                                   bool writes) {
@@ -83,7 +83,7 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
                 const int other = in.place[slots[u]];
                 if (other > 0 && ((other ^ place) & 1) == 0) return false;  // an end carries one
             }
-            // As many sites as there are of it, so that there is no next arrangement; of an end `possible` stays empty, as above.
+            // As many sites as modifications, so that there is only one arrangement; for an end `possible` stays empty, as above.
             possible = 0;
             for (int other = 0; place == 0 && other < kMostSlots; ++other) {
                 if (known[other] == known[k]) possible |= 1ull << (known_site[other] - 1);
@@ -119,7 +119,7 @@ __device__ bool first_arrangement(Form& form, const Inputs& in, Word peptide, co
 
 // Advance to the next arrangement. False after the last.
 __device__ bool next_arrangement(Form& form) {
-    int following = 0;  // slots of the same modification behind slot t: each needs a site
+    int following = 0;  // slots of the same modification after slot t: each needs a site
     for (int t = form.n_slots - 1; t >= 0; --t) {
         following = t + 1 < form.n_slots && form.modification[t + 1] == form.modification[t] ? following + 1 : 0;
         Long after = form.possible[t] == 0 ? 0 : residues_after(form.possible[t], site_of(form, t) - 1);
@@ -230,7 +230,7 @@ __device__ bool is_free(Long sites, int n_slots) {
     return true;
 }
 
-// Whether a peptide has every letter that the slots of a combination need: most that cannot carry it are known by this alone.
+// Return true if a peptide has every residue that the slots of a combination need. This excludes most peptides that cannot carry it.
 __device__ bool may_carry(Word letters, const unsigned char* slots, const unsigned int* residue_mask) {
     for (int t = 0; t < kMostSlots && slots[t] != kNone; ++t) {
         if (!(letters & residue_mask[slots[t]])) return false;

@@ -20,22 +20,22 @@ struct Carried {
     const unsigned char* known_modification;
 };
 
-// One warp for each query joins the kept candidates of its items `first_item[query]` and following and writes them.
-extern "C" __global__ void merge_hits(const Settings* settings, const int* first_item, const Candidate* kept_of_items,
+// One warp for each query merges the stored candidates of its items `first_item[query]` and following and writes them.
+extern "C" __global__ void merge_hits(const Settings* settings, const int* first_item, const Candidate* best_of_items,
                                       Carried carried, const int* histogram, int n_queries, Hits hits) {
     const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
     if (query >= n_queries) return;
-    const int n_kept = static_cast<int>(settings->n_kept), n_slots = static_cast<int>(settings->n_slots);
+    const int n_best = static_cast<int>(settings->n_best), n_slots = static_cast<int>(settings->n_slots);
     const int n_bins = static_cast<int>(settings->n_bins), isotopes = static_cast<int>(settings->n_isotope_errors);
     Candidate kept = nobody();
     for (int item = first_item[query]; item < first_item[query + 1]; ++item) {
         Candidate mine = nobody();
-        if (lane < n_kept) mine = kept_of_items[static_cast<long long>(item) * n_kept + lane];
+        if (lane < n_best) mine = best_of_items[static_cast<long long>(item) * n_best + lane];
         if (item == first_item[query]) {
             kept = mine;
             continue;
         }
-        for (int j = 0; j < n_kept; ++j) {
+        for (int j = 0; j < n_best; ++j) {
             const Candidate fresh = candidate_of_lane(mine, j);
             if (fresh.key == kNobody) break;
             insert(kept, fresh, lane);
@@ -45,8 +45,8 @@ extern "C" __global__ void merge_hits(const Settings* settings, const int* first
     for (int b = lane; b < n_bins; b += 32) total += histogram[static_cast<long long>(query) * n_bins + b];
     total = sum_of_lanes(total);
     if (lane == 0) hits.n_candidates[query] = total;
-    if (lane >= n_kept) return;
-    const long long row = static_cast<long long>(query) * n_kept + lane;
+    if (lane >= n_best) return;
+    const long long row = static_cast<long long>(query) * n_best + lane;
     const bool is_there = kept.key != kNobody;
     const Word window = static_cast<Word>(kept.key >> kPeptideBits);
     hits.score[row] = kept.score;

@@ -1,17 +1,17 @@
 // Search of spectra against the mass-sorted peptide dictionary where mass windows are dense: queries that are neighbours in mass share most
 // of their candidates. The same candidates, modified forms and scores as kernels/cpu/candidates.py.
 //
-// A tile is kTile such queries, one for each lane; a block streams the peptides of the union of their windows past it, and a warp takes one
-// peptide with one combination of modifications at a time. Its theoretical ions are computed once, by the lanes side by side, and each is
-// looked up for all queries of the tile in one load.
+// A tile is kTile such queries, one for each lane; a block streams the peptides of the union of their windows past it. A warp processes one
+// peptide with one combination of modifications after the other. Its theoretical ions are computed once, by the lanes side by side, and
+// each is looked up for all queries of the tile in one load.
 //
 // Arrangements of the same modifications share most of their ions: an ion's mass depends only on how many modifications of each kind lie
-// on it, the *state*, not on where. So each state is matched once, over those ions that can be in it, and sums up to every site are kept.
-// An arrangement goes from state to state at its sites; its sum is that of the last state to the end, and for each site the difference of
-// two kept sums. Sums are integers, and therefore exact in any order: see `packed`.
+// on it, the *state*, not on where. So each state is matched once, over those ions that can be in it, and the sums up to every site are
+// stored. An arrangement goes from state to state at its sites; its sum is that of the last state to the end, and for each site the
+// difference of two stored sums. Sums are integers, and therefore exact in any order: see `packed`.
 //
 // The look-up is exact, by the tables of tile_tables.cu. Whether an ion within kClose of an edge matches is a matter of rounding: then the
-// arrangements are matched again for that query with the sums of doubles that the processor makes.
+// arrangements are matched again for that query with the sums of doubles that the CPU makes.
 
 #include "arrangements.cuh"
 #include "elementary.cuh"
@@ -22,7 +22,7 @@ enum Score { kSpectralDotProduct, kHyperscore };  // those that have a kernel he
 
 constexpr int kDenseWarps = 12;          // of a block
 constexpr int kDenseBlocks = 2;          // of them on a multiprocessor
-constexpr int kMostDenseKept = 8;
+constexpr int kMostDenseBest = 8;
 constexpr int kMostDenseWindows = 96;
 constexpr int kTaken = 8;                // candidates that a warp takes at once
 constexpr float kDoubt = 1e-5f;          // of a score in single precision, several times its rounding
@@ -47,7 +47,7 @@ struct Family {
     double total;       // mass of the peptide
 };
 
-// What a block has in shared memory, besides.
+// Static shared memory of a block.
 template <int kScore>
 struct Block {
     Settings settings;
@@ -70,7 +70,7 @@ struct Query {
     int number, charges;
     bool is_there;
     float bar, worst;  // what a score must reach, for all warps and for this one
-    Candidate kept[kMostDenseKept];
+    Candidate kept[kMostDenseBest];
 };
 
 // Of lane s: the mass of state s, and the ions that can be in it, from the site at which it is reached at the earliest to that at which it
@@ -80,8 +80,8 @@ struct State {
     int begin, end;
 };
 
-// For each modification of an arrangement, which of the kept sums is to be added (that of the state that it ends, up to its site) and,
-// times 256, which to be taken away (that of the state that it begins). How many there are is the same for all arrangements.
+// For each modification of an arrangement, which of the stored sums is added (that of the state that it ends, up to its site) and,
+// times 256, which is subtracted (that of the state that it begins). All arrangements have the same number of them.
 __device__ int write_steps(unsigned short* steps, const Family& family, Long sites) {
     const Form& form = family.form;
     int n = 0;
@@ -103,13 +103,13 @@ __device__ int write_steps(unsigned short* steps, const Family& family, Long sit
 }
 
 // Put a candidate among the best of a query, which one lane holds.
-__device__ void keep(Candidate* kept, int n_kept, const Candidate& fresh) {
-    int place = n_kept;
+__device__ void keep(Candidate* kept, int n_best, const Candidate& fresh) {
+    int place = n_best;
 #pragma unroll 1
     for (; place > 0 && comes_before(fresh, kept[place - 1]); --place) {
-        if (place < n_kept) kept[place] = kept[place - 1];
+        if (place < n_best) kept[place] = kept[place - 1];
     }
-    if (place < n_kept) kept[place] = fresh;
+    if (place < n_best) kept[place] = fresh;
 }
 
 // All threads: the windows of the tile's queries with each combination, and the union of the windows of all queries.
@@ -314,12 +314,12 @@ __device__ __forceinline__ Long match_states(const Block<kScore>& block, const F
     return to_the_end;
 }
 
-// The candidate with this sum counts in the histogram of its lane's query, and is kept if it is good enough.
+// The candidate with this sum counts in the histogram of its lane's query, and is stored if its score is high enough.
 template <int kScore>
 __device__ __forceinline__ void count_score(const Block<kScore>& block, const Family& family, Query& query, Long sum, Word form_number,
                                             Long sites, int* bars, int* histogram) {
     const int lane = threadIdx.x & 31;
-    const int n_bins = static_cast<int>(block.settings.n_bins), n_kept = static_cast<int>(block.settings.n_kept);
+    const int n_bins = static_cast<int>(block.settings.n_bins), n_best = static_cast<int>(block.settings.n_best);
     const int count_n = static_cast<int>(sum >> kDotBits & 255u);
     const int count_c = static_cast<int>(sum >> (kDotBits + kCountBits));
     const double dot = static_cast<double>(static_cast<long long>(sum & ((1ull << kDotBits) - 1))) * block.inverse_units;
@@ -342,15 +342,15 @@ __device__ __forceinline__ void count_score(const Block<kScore>& block, const Fa
         score = static_cast<float>(exact);
         if (is_candidate && score >= threshold) {
             const Long key = static_cast<Long>(family.window) << kPeptideBits | family.peptide;
-            keep(query.kept, n_kept, Candidate{score, form_number, key, sites});
-            query.worst = query.kept[n_kept - 1].score;
+            keep(query.kept, n_best, Candidate{score, form_number, key, sites});
+            query.worst = query.kept[n_best - 1].score;
             if (query.worst > query.bar) atomicMax(&bars[query.number], __float_as_int(query.worst));  // scores are not negative
         }
     }
     atomicAdd(&histogram[min(bin, n_bins - 1) * kTile + lane], 1);
 }
 
-// The warp goes through the arrangements of a family, 32 ways at a time, and scores each for the queries whose windows hold the peptide.
+// The warp goes through the arrangements of a family, 32 per step, and scores each for the queries whose windows hold the peptide.
 template <int kScore>
 __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, const Family& family, const Column& column,
                                                  const double* prefix, double always, bool in_window, const Tiles& tiles, Query& query,
@@ -400,12 +400,12 @@ __device__ __forceinline__ void try_arrangements(const Block<kScore>& block, con
     }
 }
 
-// All threads: what the block has found of each query. Half of the warps lay down their best, one of each query at a time, and the other
-// half takes them up, until one warp has all.
+// All threads: merge the best candidates of each query. Half of the warps write their best to shared memory, one of each query per step,
+// and the other half merges them, until one warp has all.
 template <int kScore>
 __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& query, const int* first_item, const int* histogram) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
-    const int n_bins = static_cast<int>(block.settings.n_bins), n_kept = static_cast<int>(block.settings.n_kept);
+    const int n_bins = static_cast<int>(block.settings.n_bins), n_best = static_cast<int>(block.settings.n_best);
     __syncthreads();
     if (query.is_there) {
         for (int b = warp; b < n_bins; b += n_warps) {
@@ -416,16 +416,16 @@ __device__ __forceinline__ void give_away(const Block<kScore>& block, Query& que
     Candidate* laid_down = reinterpret_cast<Candidate*>(dynamic_shared);
     for (int left = n_warps; left > 1; left = (left + 1) / 2) {
         const int half = (left + 1) / 2;
-        for (int j = 0; j < n_kept; ++j) {
+        for (int j = 0; j < n_best; ++j) {
             __syncthreads();
             if (warp >= half && warp < left) laid_down[(warp - half) * kTile + lane] = query.kept[j];
             __syncthreads();
-            if (warp + half < left) keep(query.kept, n_kept, laid_down[warp * kTile + lane]);
+            if (warp + half < left) keep(query.kept, n_best, laid_down[warp * kTile + lane]);
         }
     }
     if (warp > 0 || !query.is_there) return;
     const long long row = first_item[query.number] + static_cast<long long>(block.in.item_part[blockIdx.x]);
-    for (int j = 0; j < n_kept; ++j) block.in.kept_of_items[row * n_kept + j] = query.kept[j];
+    for (int j = 0; j < n_best; ++j) block.in.best_of_items[row * n_best + j] = query.kept[j];
 }
 
 // A warp takes handfuls of candidates until none is left: of `n_parts` blocks that share a tile, each takes every n_parts-th handful, because
@@ -476,8 +476,8 @@ __device__ __forceinline__ void search_candidates(Block<kScore>& block, const Ti
 }
 
 // A block scores its part of the candidates in the union of the windows of one tile. It writes the best that it found for each query, as an
-// item of that query; `tiles.bars` (queries,), zero at the start, holds the bits of the highest score of a last one kept by any warp: what
-// scores less is in no warp's way to the best of all.
+// item of that query; `tiles.bars` (queries,), zero at the start, holds the bits of the highest of the lowest scores that the warps
+// retain: candidates with lower scores cannot be among the best of all.
 template <int kScore>
 __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, const Inputs* inputs_in_memory, const Tiles& tiles) {
     __shared__ Block<kScore> block;
@@ -513,7 +513,7 @@ __device__ __forceinline__ void search_tile(const Settings* settings_in_memory, 
                         close_of(tiles.bins_of_thomson[tile]),
                         block.bins[warp],
                         block.places[warp]};
-    for (int j = 0; j < static_cast<int>(settings.n_kept); ++j) query.kept[j] = nobody();
+    for (int j = 0; j < static_cast<int>(settings.n_best); ++j) query.kept[j] = nobody();
     query.worst = query.kept[0].score;
     search_candidates(block, tiles, column, lows, highs, first_query, query, histogram);
     give_away(block, query, tiles.first_item, histogram);

@@ -6,7 +6,7 @@
 // A thread takes one residue as the first of peptides and lengthens them residue by residue, as long as mass, length and missed cleavages
 // allow. Which protein a residue is in is found by a binary search in the offsets. The table of cleavages (26 x 26) and the masses are in
 // shared memory; neighbouring threads read neighbouring residues. Counts are added atomically in global memory, in the row of the share of
-// the proteins (so that each share can later be filled in at its own places). Masses are integers of 1e-9 Da, as on the processor: the
+// the proteins (so that each share can later be filled in at its own places). Masses are integers of 1e-9 Da, as on the CPU: the
 // counts are the same to the last one.
 
 #include "warp.cuh"
@@ -14,13 +14,13 @@
 using Count = unsigned int;
 using Mass = long long;
 
-constexpr int kLetters = 26;
+constexpr int kResidues = 26;
 constexpr unsigned char kFirstLetter = 65;
 constexpr unsigned char kMethionine = 77;
 
 // The limits of a digest. kernels/cuda/digestion.py writes it; every member has 8 bytes, so that there is no padding.
 struct Limits {
-    Mass residue_mass[kLetters];  // negative: the letter has no mass
+    Mass residue_mass[kResidues];  // negative: the symbol has no mass
     Mass terminal_mass, minimum_mass, maximum_mass, bucket_width;
     long long required_ends, maximum_missed, minimum_length, maximum_length, clip_methionine;
     long long n_proteins, n_shares, n_buckets;
@@ -41,10 +41,10 @@ __device__ long long place_of(const long long* values, long long n, long long va
 extern "C" __global__ void __launch_bounds__(256)
 count_peptides(const Limits* limits, const unsigned char* residues, const long long* offsets, const long long* bounds,
                const unsigned char* cleaves, long long first, long long last, Count* counts) {
-    __shared__ Mass residue_mass[kLetters];
-    __shared__ unsigned char cuts[kLetters * kLetters];
-    for (int i = threadIdx.x; i < kLetters; i += blockDim.x) residue_mass[i] = limits->residue_mass[i];
-    for (int i = threadIdx.x; i < kLetters * kLetters; i += blockDim.x) cuts[i] = cleaves[i];
+    __shared__ Mass residue_mass[kResidues];
+    __shared__ unsigned char cuts[kResidues * kResidues];
+    for (int i = threadIdx.x; i < kResidues; i += blockDim.x) residue_mass[i] = limits->residue_mass[i];
+    for (int i = threadIdx.x; i < kResidues * kResidues; i += blockDim.x) cuts[i] = cleaves[i];
     __syncthreads();  // the tables are whole
 
     const long long start = first + static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -55,7 +55,7 @@ count_peptides(const Limits* limits, const unsigned char* residues, const long l
     const bool is_clipped = limits->clip_methionine && end - begin > 1 && residues[begin] == kMethionine;
     const bool start_is_end =
         start == begin || (is_clipped && start == begin + 1) ||
-        cuts[(residues[start - 1] - kFirstLetter) * kLetters + residues[start] - kFirstLetter];
+        cuts[(residues[start - 1] - kFirstLetter) * kResidues + residues[start] - kFirstLetter];
     if (required_ends == 2 && !start_is_end) return;
 
     Count* row = counts + place_of(bounds, limits->n_shares, protein) * limits->n_buckets;
@@ -70,7 +70,7 @@ count_peptides(const Limits* limits, const unsigned char* residues, const long l
         if (residue_mass[letter] < 0) return;
         mass += residue_mass[letter];
         if (mass > maximum_mass) return;
-        const bool is_cut = at + 1 == end || cuts[letter * kLetters + residues[at + 1] - kFirstLetter];
+        const bool is_cut = at + 1 == end || cuts[letter * kResidues + residues[at + 1] - kFirstLetter];
         if (at - start + 1 >= minimum_length && mass >= minimum_mass && start_is_end + is_cut >= required_ends) {
             atomicAdd(row + mass / width, Count(1));
         }

@@ -4,14 +4,14 @@
 //     H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
 //
 // A team of threads, a warp or the block, aligns a pair; cells of an antidiagonal do not depend on each other. Two antidiagonals of H and one
-// of G are kept, and the one that is written; then the team meets.
+// of G are stored, in addition to the one being written; then the team synchronises.
 #pragma once
 
 #include "warp.cuh"
 
-constexpr int kUnit = 1 << 15;  // what two residues in one place are worth
+constexpr int kUnit = 1 << 15;  // reward of two residues at the same position
 
-// A residue that was moved, or stands, over the scale: three coordinates (twice as much of x) and its square (and one, of y).
+// A moved or fixed residue, divided by the scale: three coordinates (twice as much of x) and its square (and one, of y).
 struct Residue {
     float a, b, c, plus;
 };
@@ -48,7 +48,7 @@ struct Weights {
         : gap(static_cast<int>(gap * kUnit)), by_states(static_cast<int>(by_states * kUnit)), by_distance(static_cast<float>(by_distance * kUnit)) {}
 };
 
-// Bytes of `Rows` for chains of up to m residues, besides those of y.
+// Bytes of `Rows` for chains of up to m residues, without those of y.
 __device__ inline int bytes_of_rows(int m) { return m * static_cast<int>(sizeof(Residue)) + 5 * (m + 2) * static_cast<int>(sizeof(int)); }
 
 __device__ inline Rows rows_at(unsigned char* place, int m) {
@@ -129,7 +129,7 @@ __device__ int align(
     return before[m];
 }
 
-// The pairs of the alignment, ascending, to the end of `pairs`, which has room for m; how many they are. For one warp.
+// The pairs of the alignment, ascending, to the end of `pairs`, which has space for m; return their number. For one warp.
 //
 // The ways come in squares of 32 antidiagonals and 32 residues of x, each lane holding an antidiagonal's as bits: one wait for memory a square.
 __device__ __noinline__ int trace(const unsigned char* ways, int m, int n, Pair* pairs) {

@@ -13,10 +13,10 @@ _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 
 
 def begin_context(number: int) -> bool:
-    """Make the primary context of CUDA device `number`, which CuPy then finds there; whether it is there.
+    """Create the primary context of CUDA device `number` for CuPy; return True on success.
 
     It takes tenths of a second, without the interpreter's lock, and lasts as long as the process. For a device that was found usable: a
-    driver that is out of order could take the process along. What goes wrong here CuPy meets too, and says.
+    broken driver could crash the process. CuPy meets and reports errors of this function too.
     """
     try:
         driver = ctypes.CDLL(_LIBRARY)

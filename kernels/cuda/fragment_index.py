@@ -20,7 +20,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.arrangements import first_arrangement, is_possible, known_row, next_arrangement
-from proteoscope.kernels.cpu.peptidoforms import arrangement_room, peptidoform_code
+from proteoscope.kernels.cpu.peptidoforms import arrangement_workspace, peptidoform_code
 from proteoscope.kernels.cuda.modules import Card, sent, struct
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 from proteoscope.kernels.layouts import (
@@ -38,25 +38,25 @@ __all__ = ["FragmentSearch"]
 
 _NONE = 255
 # Bounds of the kernels.
-_MAXIMUM_SERIES, _MAXIMUM_WINDOWS, _MAXIMUM_KEPT, _MAXIMUM_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
+_MAXIMUM_SERIES, _MAXIMUM_WINDOWS, _MAXIMUM_BEST, _MAXIMUM_FORMS, _WARP_FORMS = 3, 16, 32, 1 << 15, 128
 _STATIC_SHARED_BYTES = 6 << 10
 _RESERVED_SHARED_BYTES = 1 << 10  # of each block, by the system
 _OTHER_SHARED_BYTES = 8 << 10  # for histograms and candidates
 _BLOCKS_TOGETHER = 3  # on a multiprocessor, where they fit
 _FEWEST_FORMS = 1 << 13  # that are worth the search of a query's ranges of keys
-_THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a multiprocessor; counters that a thread looks at together
-_GRID = 2048  # more blocks than any device runs at once; those that find no work end at once
+_THREADS, _FORMS_OF_THREAD = 320, 16  # registers for three such blocks on a multiprocessor; counters that a thread compares together
+_GRID = 2048  # more blocks than any device runs together; those without work end immediately
 _COPIES = 32  # of a histogram, at most
 _FOUND = 256  # candidates that a block notes as they come
 _MAXIMUM_QUERY_BYTES = 1 << 33  # 31 bits number the ranges of keys, of ten bytes each
 _BIN_BITS = 10, 16
-_LETTERS, _ENDS = 26, 32
+_RESIDUES, _ENDS = 26, 32
 _PROTON_MASS = 1.007276466621
-_MASS_BEYOND = 200.0  # dalton: what a series may add to the mass of a form
+_MASS_BEYOND = 200.0  # dalton: maximum that a series adds to the mass of a form
 
 _MASSES = np.dtype(
     [
-        ("residue_mass", np.float64, _LETTERS),
+        ("residue_mass", np.float64, _RESIDUES),
         ("n_term_mass", np.float64),
         ("c_term_mass", np.float64),
         ("n_term_series", np.float64, _MAXIMUM_SERIES),
@@ -66,7 +66,7 @@ _MASSES = np.dtype(
         ("arrangement_bits", np.int64),
         ("peptide_mask", np.int64),
         ("n_slots", np.int64),
-        ("end_key", np.int64, _LETTERS),
+        ("end_key", np.int64, _RESIDUES),
     ]
 )
 """The struct Masses of fragments.cuh."""
@@ -108,7 +108,7 @@ _QUERIES = np.dtype(
         ],
         *[(name, np.int32) for name in ("n_windows", "isotope_shift", "minimum_matched_ions")],
         ("inverse_width", np.float32),
-        *[(name, np.int32) for name in ("n_bins", "n_copies", "n_kept", "unused")],
+        *[(name, np.int32) for name in ("n_bins", "n_copies", "n_best", "unused")],
     ],
     align=True,
 )
@@ -121,7 +121,7 @@ class FragmentSearch:
     Parameters
     ----------
     device
-        Its card; 80 % of its free memory may be used, a quarter of that for queries.
+        GPU; 80 % of its free memory may be used, a quarter of that for queries.
     peptides, modifications, settings
         As for `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
     form_mass, form_number : (f,) float64
@@ -140,15 +140,15 @@ class FragmentSearch:
     share_of_free_memory
         What may be used.
     share_of_queries
-        How much of that is for queries.
+        Share of that memory for queries.
     forms_of_chunk
-        Forms whose counters a block holds, a multiple of 128 up to 32,768; 0: what suits the card.
+        Forms whose counters a block holds, a multiple of 128 up to 32,768; 0: chosen for the GPU.
     bin_shift
         Bits of a key below its bin, at most 16; 0: what suits the tolerance.
     threads
         Of a block, a multiple of 32 from 64 to 1,024.
     pairs_of_batch
-        Of a query and a chunk, searched between two looks at a cancel.
+        Of a query and a chunk, searched between two checks for a cancel.
     """
 
     share_of_free_memory = 0.8
@@ -187,8 +187,8 @@ class FragmentSearch:
         self._columns = sent(card, columns, self._stream)
         workspace = max(0, budget - sum(column.nbytes for column in columns.values()))
         workspace -= min(32 * self.pairs_of_batch, workspace // 8)  # two batches of pairs
-        self._query_room = min(_MAXIMUM_QUERY_BYTES, int(workspace * self.share_of_queries))
-        self._part_room = workspace - self._query_room
+        self._query_bytes = min(_MAXIMUM_QUERY_BYTES, int(workspace * self.share_of_queries))
+        self._part_bytes = workspace - self._query_bytes
         self._postings_of_chunk = np.zeros(self._n_chunks, np.int64)
         _count_ions_of_chunks(
             form_number,
@@ -202,7 +202,7 @@ class FragmentSearch:
         self._bins_of_chunk = (np.minimum(heaviest * KEYS_OF_DALTON, float((1 << 32) - 1)).astype(np.int64) >> self._bin_shift) + 1
         of_form = 9 + 2 * self._n_slots
         self._bytes_of_chunk = 4 * self._postings_of_chunk + 4 * (self._bins_of_chunk + 2) + of_form * self._forms_of_chunk + 16 + 4 * _ENDS
-        if self._n_chunks and int(self._bytes_of_chunk.max()) > self._part_room:
+        if self._n_chunks and int(self._bytes_of_chunk.max()) > self._part_bytes:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for a fragment-ion index")
         self._part: dict[str, Any] = {}
         self._built = 0, 0
@@ -213,7 +213,7 @@ class FragmentSearch:
 
         Yields the number of indexed forms.
         """
-        if self._built != (0, self._n_chunks) and int(self._bytes_of_chunk.sum()) <= self._part_room:
+        if self._built != (0, self._n_chunks) and int(self._bytes_of_chunk.sum()) <= self._part_bytes:
             with suppress(DeviceMemoryError):
                 self._build_part(0, self._n_chunks)
         first, last = self._built
@@ -248,12 +248,12 @@ class FragmentSearch:
         if len(settings.c_term_series):
             # Where rounding gives a form another key, its ion is sorted with the others.
             ends = settings.c_term_series[0] - _PROTON_MASS + peptides.c_term_mass + peptides.residue_mass
-            known = ends > 0  # a symbol that is not a residue has no mass
-            masses["end_key"][0, known] = (ends[known] * KEYS_OF_DALTON).astype(np.int64)
+            is_residue = ends > 0  # a symbol that is not a residue has no mass
+            masses["end_key"][0, is_residue] = (ends[is_residue] * KEYS_OF_DALTON).astype(np.int64)
         return masses
 
     def _build_part(self, first: int, last: int) -> None:
-        """Have the index of the chunks `first:last` on the device, in place of what is there."""
+        """Build the index of the chunks `first:last` on the device, replacing the current one."""
         if self._built == (first, last):
             return
         card, stream = self._card, self._stream
@@ -267,7 +267,7 @@ class FragmentSearch:
         site = np.full((len(codes) if self._n_slots else 0, self._n_slots), _NONE, np.uint8)
         modification = site.copy()
         if self._n_slots:
-            workspace = arrangement_room(self._peptides, self._modifications)
+            workspace = arrangement_workspace(self._peptides, self._modifications)
             _sites_of_forms(codes, self._code, self._peptides, self._modifications, workspace, site, modification)
         bin_bytes = 4 * int(chunks["first_bin"][-1])
         part = {
@@ -314,8 +314,8 @@ class FragmentSearch:
         `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries.
 
-        Yields the end of what is done after each batch: all rows before it are written, those after it are as they were. Queries that come
-        in order of mass are done one after the other. Closing the generator stops the search.
+        Yields the end of the finished part after each batch: all rows before it are written, those after it are as they were. Queries that
+        come in order of mass are done one after the other. Closing the generator stops the search.
 
         Raises
         ------
@@ -329,7 +329,7 @@ class FragmentSearch:
         shared_bytes, copies = self._shape(retained, bins)
         of_query = 10 * np.diff(segments.offsets) + 4 * bins + 12 * retained + 8 * windows.shape[1] + 4 * _ENDS + 8
         ends = np.concatenate(([0], np.cumsum(of_query)))
-        begun, workspace = 0, self._query_room
+        begun, workspace = 0, self._query_bytes
         while begun < last - first:
             stop = int(np.searchsorted(ends, ends[begun] + workspace, side="right")) - 1
             stop = min(last - first, max(stop, begun + 1))
@@ -343,12 +343,12 @@ class FragmentSearch:
             yield from self._search_group(group, histogram_width, shared_bytes, copies)
             begun = stop
 
-    def _shape(self, kept: int, bins: int) -> tuple[int, int]:
+    def _shape(self, limit: int, bins: int) -> tuple[int, int]:
         """Bytes of dynamic shared memory, and copies of the histogram that fit."""
-        if kept > _MAXIMUM_KEPT:
-            raise DeviceError(f"{kept} candidates for a query are more than the {_MAXIMUM_KEPT} that a GPU keeps")
-        other = 4 * self._forms_of_chunk + 16 * (_FOUND + kept * (self.threads // 32))
-        copies, workspace = _COPIES, _shared_room(self._card) - other
+        if limit > _MAXIMUM_BEST:
+            raise DeviceError(f"{limit} candidates for a query are more than the {_MAXIMUM_BEST} that a GPU keeps")
+        other = 4 * self._forms_of_chunk + 16 * (_FOUND + limit * (self.threads // 32))
+        copies, workspace = _COPIES, _shared_bytes(self._card) - other
         while copies > 1 and 4 * bins * copies > workspace:
             copies //= 2
         return other + 4 * bins * copies, copies
@@ -361,14 +361,14 @@ class FragmentSearch:
         ends = np.concatenate(([0], np.cumsum(self._bytes_of_chunk)))
         begun = 0
         while begun < self._n_chunks:
-            stop = int(np.searchsorted(ends, ends[begun] + self._part_room, side="right")) - 1
+            stop = int(np.searchsorted(ends, ends[begun] + self._part_bytes, side="right")) - 1
             stop = max(stop, begun + 1)
             try:
                 self._build_part(begun, stop)
             except DeviceMemoryError:
                 if stop == begun + 1:
                     raise
-                self._part_room = int(ends[stop] - ends[begun]) // 2
+                self._part_bytes = int(ends[stop] - ends[begun]) // 2
                 continue
             yield begun, stop
             begun = stop
@@ -395,7 +395,7 @@ class FragmentSearch:
                     stop = min(stop, end_chunk)
                     batch = free.pop()
                     running.append(batch)
-                    pairs = batch.room(int(total[stop - begun - 1]))
+                    pairs = batch.workspace(int(total[stop - begun - 1]))
                     _list_pairs(group.offsets, group.windows, self._forms_of_chunk, first_chunk, begun, stop, pairs)
                     batch.begin(pairs, stop, self._arguments(group, first_chunk, histogram_width, copies), self.threads, shared_bytes)
                     begun = stop
@@ -427,14 +427,14 @@ class FragmentSearch:
             "inverse_width": np.float32(1.0 / histogram_width),
             "n_bins": group.bins,
             "n_copies": copies,
-            "n_kept": group.kept,
+            "n_best": group.best,
             "unused": 0,
         }
         return self._index(self._part, start, n_forms), struct(self._card, _QUERIES, queries)
 
 
 class _Queries(NamedTuple):
-    """The arguments of a search: those of the queries from `first` on, and what all queries add to."""
+    """Arguments of a search: arrays of the queries from `first` on, and those that all queries add to."""
 
     segments: SegmentArrays
     windows: NDArray[np.int64]
@@ -455,7 +455,7 @@ class _Group:
         low, high = int(segments.offsets[begun]), int(segments.offsets[stop])
         self.offsets = segments.offsets[begun : stop + 1] - low
         self.windows = np.ascontiguousarray(queries.windows[begun:stop], np.int32)
-        self.kept, self.bins = best.score.shape[1], queries.histogram.shape[1]
+        self.best, self.bins = best.score.shape[1], queries.histogram.shape[1]
         rows = slice(self.first, self.first + n)
         host: dict[str, NDArray] = {
             "offsets": self.offsets.astype(np.int32),
@@ -489,14 +489,14 @@ class _Group:
         if n <= 0:
             return start
         card = self._card
-        rows, own = slice(self.first + start, self.first + end), slice(start, end)
-        score, code = np.empty((n, self.kept), np.float32), np.empty((n, self.kept), np.int64)
+        rows, part = slice(self.first + start, self.first + end), slice(start, end)
+        score, code = np.empty((n, self.best), np.float32), np.empty((n, self.best), np.int64)
         histogram = np.empty((n, self.bins), np.int32)
         for name, values in (("score", score), ("code", code), ("histogram", histogram)):
             card.download(values, self.buffers[name], self._stream, offset=start * values[0].nbytes)
         card.wait(self._stream)
-        inside = np.maximum(self.windows[own, :, 1].astype(np.int64) - self.windows[own, :, 0], 0).sum(axis=1)
-        inside[np.diff(self.offsets)[own] == 0] = 0
+        inside = np.maximum(self.windows[part, :, 1].astype(np.int64) - self.windows[part, :, 0], 0).sum(axis=1)
+        inside[np.diff(self.offsets)[part] == 0] = 0
         histogram[:, 0] += (inside - histogram.sum(axis=1)).astype(np.int32)
         into = self._queries
         into.best.score[rows], into.best.code[rows] = score, code
@@ -516,7 +516,7 @@ class _Batch:
         self._pinned = np.zeros(0, np.uint8)
         self.end_chunk = 0
 
-    def room(self, n: int) -> NDArray[np.int32]:
+    def workspace(self, n: int) -> NDArray[np.int32]:
         """Return space for n pairs, (n, 4) int32: struct Pair of fragment_search.cu."""
         if len(self._pinned) < 16 * n:
             self._pairs, self._pinned = self._card.buffer(16 * n), self._card.pinned(16 * n)
@@ -530,15 +530,17 @@ class _Batch:
             return
         card.upload(self._pairs, pairs, self._stream)
         card.clear(self._next_pair, 4, self._stream)
-        own = self._pairs, np.int32(n), self._next_pair
-        card.launch("fragment_search.cu", "search_chunks", min(n, _GRID), threads, (*before, *own), self._stream, shared_bytes=shared_bytes)
+        of_pairs = self._pairs, np.int32(n), self._next_pair
+        card.launch(
+            "fragment_search.cu", "search_chunks", min(n, _GRID), threads, (*before, *of_pairs), self._stream, shared_bytes=shared_bytes
+        )
 
     def finish(self) -> None:
         """Wait for the kernel."""
         self._card.wait(self._stream)
 
 
-def _shared_room(card: Card) -> int:
+def _shared_bytes(card: Card) -> int:
     """Dynamic shared memory of a block when as many as may are on a multiprocessor together."""
     most = card.maximum_shared_bytes()
     together = most // _BLOCKS_TOGETHER - _RESERVED_SHARED_BYTES
@@ -550,7 +552,7 @@ def _shared_room(card: Card) -> int:
 
 def _forms_that_suit(card: Card) -> int:
     """Return the number of forms whose counters fit a block, divisible by its warps if possible."""
-    workspace = (_shared_room(card) - _OTHER_SHARED_BYTES) // 4
+    workspace = (_shared_bytes(card) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= workspace)
     return min(_MAXIMUM_FORMS, workspace) // step * step
 
@@ -571,9 +573,9 @@ def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out
 
 
 @njit(nogil=True, cache=True, _nrt=False)
-def _sites_of_forms(form_code, code, peptides, modifications, room, site, modification):  # type: ignore[no-untyped-def]
+def _sites_of_forms(form_code, code, peptides, modifications, workspace, site, modification):  # type: ignore[no-untyped-def]
     """Write the modification sites of each form, as in `HitArrays`: `site` and `modification` (f, s) uint8, 255 before."""
-    sites, n_sites, slot_modification, slot_choice, slot_site = room
+    sites, n_sites, slot_modification, slot_choice, slot_site = workspace
     slots, previous = 0, np.int64(-2)
     arrangements = (1 << code.arrangement_bits) - 1
     for i in range(len(form_code)):

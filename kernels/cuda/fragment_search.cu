@@ -1,10 +1,10 @@
 // Searches the fragment-ion index of fragments.cuh: the same candidates, counters, scores and histograms as kernels/cpu/postings.py, bit for
 // bit.
 //
-// A block takes a query and a chunk (a pair) at a time, in order of chunks, so that what all blocks read lies in the cache of the second
-// level. The ranges of keys of the query are looked up in the bins, each posting in them adds its peak's weight and a match to the counter
-// of its form, and then all counters are looked at and cleared. Several blocks on a multiprocessor are in different phases: some wait for
-// memory, some add, some rank. The best of each query are kept in global memory, where one warp at a time changes them.
+// A block takes one pair of a query and a chunk after the other, in order of chunks, so that the data that all blocks read stay in the
+// level 2 cache. The ranges of keys of the query are looked up in the bins, each posting in them adds its peak's weight and a match to the
+// counter of its form, and then all counters are ranked and cleared. Several blocks on a multiprocessor are in different phases: some wait
+// for memory, some add, some rank. The best of each query are stored in global memory, where warps change them one after the other.
 
 #include "fragments.cuh"
 
@@ -13,14 +13,14 @@ constexpr int kRows = 8;                 // of 32 postings that a warp takes at 
 constexpr int kStrip = 512;              // counters that a warp looks at together: 16 in each lane
 constexpr int kFours = kStrip / 128;     // of them side by side, in a lane
 constexpr int kFound = 256;              // candidates of a pair that are noted as they come
-constexpr int kPlaceBits = 40;           // of such a note: the place of the form; its isotope error stands above
+constexpr int kPlaceBits = 40;           // of such a note: the place of the form; its isotope error is above
 constexpr long long kPlaceMask = (1ll << kPlaceBits) - 1;
 constexpr int kMostWindows = 16;         // isotope errors
-constexpr int kCounts = 256;             // matched ions from one end that a counter can tell
+constexpr int kCounts = 256;             // matched ions from one end that a counter can represent
 constexpr Word kOneNTerminal = 1, kOneCTerminal = 256;  // matches in a counter: weights << 16 | C-terminal << 8 | N-terminal
 constexpr long long kNobody = 0x7fffffffffffffffll;
 
-// What a block does at a time: where the ranges of keys of a query lie, and in which chunk they are looked up.
+// Current work of a block: where the ranges of keys of a query lie, and in which chunk they are looked up.
 struct __align__(16) Pair {
     int query, chunk, first_segment, n_segments;
 };
@@ -39,20 +39,20 @@ struct Queries {
     const float* of_count;
     const float* of_dot;
     int* histogram;                  // (queries, n_bins)
-    float* best_score;               // (queries, n_kept)
+    float* best_score;               // (queries, n_best)
     long long* best_number;
     int* locks;                      // (queries,)
     int n_windows, isotope_shift, minimum_matched_ions;
     float inverse_width;             // of a bin
-    int n_bins, n_copies, n_kept, unused;
+    int n_bins, n_copies, n_best, unused;
 };
 
-// One warp for each query: what ions of one residue add to a counter, for each letter. (queries, kEnds)
+// One warp for each query: contribution of ions of one residue to a counter, by residue. (queries, kEnds)
 extern "C" __global__ void weigh_ends(const Masses* masses, const int* segment_offsets, const Word* segment_low, const Word* segment_high,
                                       const unsigned short* segment_weight, int n_queries, Word* ends) {
     const int query = (blockIdx.x * blockDim.x + threadIdx.x) >> 5, lane = threadIdx.x & 31;
     if (query >= n_queries) return;
-    const long long key = lane < kLetters ? masses->end_key[lane] : -1;
+    const long long key = lane < kResidues ? masses->end_key[lane] : -1;
     Word added = 0;
     for (int s = segment_offsets[query]; s < segment_offsets[query + 1]; ++s) {
         const bool is_inside = key >= static_cast<long long>(segment_low[s]) && key < static_cast<long long>(segment_high[s]);
@@ -61,7 +61,7 @@ extern "C" __global__ void weigh_ends(const Masses* masses, const int* segment_o
     ends[query * kEnds + lane] = added;
 }
 
-// A candidate that may be kept: of equal scores, that of the lower number comes first.
+// A candidate for the best of a query: of equal scores, the one with the lower number comes first.
 struct __align__(16) Candidate {
     long long number;
     float score;
@@ -87,7 +87,7 @@ struct __align__(16) Range {
     Word begin, end, inner_begin, inner_end, lowest, highest, added;
 };
 
-// What a block knows of its pair besides its counters.
+// State of a block's pair, without its counters.
 struct Lookup {
     Range range[kTile];
     Pair pair;
@@ -104,24 +104,24 @@ struct Lookup {
 // Dynamic shared memory of a block.
 struct Room {
     Word* counters;    // of the forms of a chunk
-    Candidate* found;  // as they come, with the place of the form instead of its number; behind kFound of them, n_kept for each warp
-    int* histogram;    // in several copies side by side, of which lanes use different ones
+    Candidate* found;  // as they come, with the place of the form instead of its number; after kFound of them, n_best for each warp
+    int* histogram;    // in several adjacent copies, so that lanes use different ones
     int* of_lane;      // that of this lane. Candidates without a match are not counted
 };
 
-// What a warp ranks counters by. The same in all lanes but `kept` and `bar`.
+// State of a warp that ranks counters. The same in all lanes except `kept` and `bar`.
 struct Ranking {
     int chunk_form;       // first form of the chunk, among those on the device
     int low, length;      // of the first window
     int n_joined;
     bool has_ends, ranks_ends;
-    Candidate kept;       // of those for which there was no room
+    Candidate kept;       // of the candidates that did not fit
     float bar;
 };
 
 // Add the postings of up to kTile ranges to the counters. Ranges are cut into rows of 32 postings, one for each lane; a warp takes kRows
-// rows, of one range or of many, at a time, so that as many loads are under way. Which range a row belongs to, a warp finds by the running
-// sums of the ranges' rows, of which each lane holds four.
+// rows per step, of one range or of many, so that as many loads are in flight. A warp finds the range of a row by the running sums of the
+// ranges' rows; each lane holds four of the sums.
 __device__ void add_postings(Lookup& lookup, Word* counters, const Word* postings, int n_ranges, int lane) {
     Word rows[4], total = 0;
     for (int j = 0; j < 4; ++j) {
@@ -210,7 +210,7 @@ __device__ void find_windows(Lookup& lookup, const int* windows, int n_windows, 
 // One warp puts what its block has found among the best of the query in global memory. Blocks that have the same query wait for one
 // another at its lock.
 __device__ void merge(Lookup& lookup, const Candidate* found, const long long* form_code, const Queries& queries, int query, int lane) {
-    const int n_kept = queries.n_kept;
+    const int n_best = queries.n_best;
     const int n_found = min(kFound, lookup.n_found), n = n_found + lookup.n_late;
     if (n == 0) return;
     if (lane == 0) {
@@ -219,10 +219,10 @@ __device__ void merge(Lookup& lookup, const Candidate* found, const long long* f
     }
     __syncwarp();
     __threadfence();
-    volatile float* score = queries.best_score + static_cast<long long>(query) * n_kept;
-    volatile long long* number = queries.best_number + static_cast<long long>(query) * n_kept;
+    volatile float* score = queries.best_score + static_cast<long long>(query) * n_best;
+    volatile long long* number = queries.best_number + static_cast<long long>(query) * n_best;
     Candidate kept = nobody();
-    if (lane < n_kept && number[lane] >= 0) kept = Candidate{number[lane], score[lane]};
+    if (lane < n_best && number[lane] >= 0) kept = Candidate{number[lane], score[lane]};
     for (int first = 0; first < n; first += 32) {
         const int i = first + lane;
         Candidate mine = nobody();
@@ -233,7 +233,7 @@ __device__ void merge(Lookup& lookup, const Candidate* found, const long long* f
             mine = found[kFound + i - n_found];
         }
         while (true) {
-            const Candidate last = candidate_of_lane(kept, n_kept - 1);
+            const Candidate last = candidate_of_lane(kept, n_best - 1);
             const Word better = __ballot_sync(kEveryLane, comes_before(mine, last));
             if (better == 0) break;
             const int source = __ffs(static_cast<int>(better)) - 1;
@@ -241,7 +241,7 @@ __device__ void merge(Lookup& lookup, const Candidate* found, const long long* f
             if (lane == source) mine = nobody();
         }
     }
-    if (lane < n_kept && kept.number != kNobody) {
+    if (lane < n_best && kept.number != kNobody) {
         score[lane] = kept.score;
         number[lane] = kept.number;
     }
@@ -261,7 +261,7 @@ __device__ __forceinline__ Room begin_block(Lookup& lookup, const Index& index, 
     Room room;
     room.counters = reinterpret_cast<Word*>(dynamic_shared);
     room.found = reinterpret_cast<Candidate*>(room.counters + index.forms_of_chunk);
-    room.histogram = reinterpret_cast<int*>(room.found + kFound + n_warps * queries.n_kept);
+    room.histogram = reinterpret_cast<int*>(room.found + kFound + n_warps * queries.n_best);
     room.of_lane = room.histogram + (lane & (queries.n_copies - 1));
     for (int i = threadIdx.x; i < index.forms_of_chunk; i += blockDim.x) room.counters[i] = 0;
     for (int i = threadIdx.x; i < queries.n_bins * queries.n_copies; i += blockDim.x) room.histogram[i] = 0;
@@ -278,9 +278,9 @@ __device__ __forceinline__ Room begin_block(Lookup& lookup, const Index& index, 
 
 // One warp: what the ions of last residues add, the score that a candidate must reach, and the windows of the query in the chunk.
 __device__ __forceinline__ void know_query(Lookup& lookup, const Queries& queries, const Pair& pair, int first_form, int n_forms, int lane) {
-    // What scores less than the last one kept is in nobody's way. A value that is out of date is lower, and does no harm.
-    const float last = *static_cast<volatile float*>(queries.best_score + static_cast<long long>(pair.query) * queries.n_kept +
-                                                     queries.n_kept - 1);
+    // Candidates with lower scores than the last stored one are skipped. An outdated value is lower, and does no harm.
+    const float last = *static_cast<volatile float*>(queries.best_score + static_cast<long long>(pair.query) * queries.n_best +
+                                                     queries.n_best - 1);
     const Word added = queries.ends[pair.query * kEnds + lane];
     const int c = added >> 8 & 255;
     const float score = (lookup.of_count[0] + lookup.of_count[c]) + queries.of_dot[added >> 16];
@@ -334,7 +334,7 @@ __device__ __forceinline__ Word counters_to_rank(const Lookup& lookup, const Ran
 #pragma unroll
     for (int k = 0; k < kFours; ++k) {
         const int at = strip + 128 * k + 4 * lane;
-        // Behind the last form of the index stands anything; it is in no window.
+        // After the last form of the index, values are undefined, but in no window.
         four_ends[k] = ranking.has_ends && at < forms_of_chunk ? *reinterpret_cast<const Word*>(chunk_ends + at) : 0;
     }
 #pragma unroll
@@ -364,14 +364,14 @@ __device__ __forceinline__ void note(Lookup& lookup, const Room& room, Ranking& 
         room.found[place] = Candidate{isotope << kPlaceBits | (ranking.chunk_form + form), score};
         is_good = false;
     }
-    // No room: each warp sorts its own. The bar rises, and soon few are left.
+    // No space: each warp sorts its own. The bar rises, and soon few are left.
     for (Word late = __ballot_sync(kEveryLane, is_good); late; late &= late - 1) {
         const int source = __ffs(static_cast<int>(late)) - 1;
         const long long number = index.form_code[ranking.chunk_form + __shfl_sync(kEveryLane, form, source)];
         const long long own_isotope = __shfl_sync(kEveryLane, isotope, source);
         const Candidate fresh{number + (own_isotope << queries.isotope_shift), __shfl_sync(kEveryLane, score, source)};
         insert(ranking.kept, fresh, lane);
-        ranking.bar = fmaxf(ranking.bar, __shfl_sync(kEveryLane, ranking.kept.score, queries.n_kept - 1));
+        ranking.bar = fmaxf(ranking.bar, __shfl_sync(kEveryLane, ranking.kept.score, queries.n_best - 1));
     }
 }
 
@@ -394,7 +394,7 @@ __device__ __forceinline__ void rank_counters(Lookup& lookup, const Room& room, 
     if (is_inside) {
         atomicAdd(&room.of_lane[min(queries.n_bins - 1, static_cast<int>(score * queries.inverse_width)) * queries.n_copies], 1);
         const int bin_of_end = ranking.has_ends && !ranking.ranks_ends ? lookup.bin_of_end[letter] : -1;
-        if (bin_of_end >= 0) atomicAdd(&room.of_lane[bin_of_end * queries.n_copies], -1);  // it was counted with those of its letter
+        if (bin_of_end >= 0) atomicAdd(&room.of_lane[bin_of_end * queries.n_copies], -1);  // counted with the forms with its last residue
     }
     const bool is_good = is_inside && score >= ranking.bar && n + c >= queries.minimum_matched_ions;
     const Word good = __ballot_sync(kEveryLane, is_good);
@@ -402,7 +402,7 @@ __device__ __forceinline__ void rank_counters(Lookup& lookup, const Room& room, 
 }
 
 // All threads: the counters of a pair become scores. Forms with no other match than that of their last residue have one score for each
-// letter: where none of these is good enough, and all of a chunk lies in the window, they are counted by letter and not looked at.
+// last residue: if none of these is high enough, and all of a chunk lies in the window, they are counted by residue and not ranked.
 __device__ __forceinline__ void rank_chunk(Lookup& lookup, const Room& room, const Index& index, const Queries& queries, const Pair& pair) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, n_warps = blockDim.x >> 5;
     const int chunk_form = pair.chunk * index.forms_of_chunk;
@@ -428,7 +428,7 @@ __device__ __forceinline__ void rank_chunk(Lookup& lookup, const Room& room, con
             rank_counters(lookup, room, ranking, index, queries, has_one, form, letter, lane);
         }
     }
-    const Word own = __ballot_sync(kEveryLane, lane < queries.n_kept && ranking.kept.number != kNobody);
+    const Word own = __ballot_sync(kEveryLane, lane < queries.n_best && ranking.kept.number != kNobody);
     if (own) {
         int place = lane == 0 ? atomicAdd(&lookup.n_late, __popc(own)) : 0;
         place = __shfl_sync(kEveryLane, place, 0);

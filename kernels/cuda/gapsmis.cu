@@ -1,26 +1,28 @@
 // Alignment of patterns with texts, with a bounded number of gaps: that of kernels/cpu/gapsmis.py, to the last number (the problem of
 // GapsMis: Flouri et al. 2011; Carroll 2018, chapter 5).
 //
-// Recurrence, of a cell (i, j) after i letters of the text and j of the pattern, o being the cost of a gap and x of each of its letters:
+// Recurrence, of a cell (i, j) after i symbols of the text and j of the pattern, with o the cost of a gap and x that of each of its
+// symbols:
 //
 //     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
-//     F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      letters of the pattern alone
-//     E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      letters of the text alone
+//     F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      symbols of the pattern only
+//     E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      symbols of the text only
 //
-// Letters of the text are columns, letters of the pattern are rows: an alignment may then begin and end in any column of the first and the
-// last row, which are met once, instead of in any row. A seed is no part of either: what follows it is aligned, and begins where it ends.
+// Symbols of the text are columns, symbols of the pattern are rows: an alignment may then begin and end in any column of the first and the
+// last row, which are met once, instead of in any row. The seed is excluded from both: the alignment begins where the seed ends.
 //
 // Division of labour. kLanes neighbouring lanes of a warp share a unit: two pairs, one in each half of the words (kNumbers 1), or one pair
-// (2). Each lane keeps kColumns columns with G and F of all layers in registers; the rows pass from lane to lane, each lane a step behind
-// its left neighbour. A text that is longer is cut into strips; what leaves a strip on its right waits in device memory for the next one.
-// Warps know nothing of each other. With kScores kProfile alone, a block has one text, whose scores with each letter lie in shared memory.
+// (2). Each lane keeps kColumns columns with G and F of all layers in registers; the rows pass from lane to lane, each lane one step after
+// its left neighbour. A longer text is cut into strips; the values at the right edge of a strip wait in device memory for the next one.
+// Warps are independent. Only with kScores kProfile, a block has one text, whose scores with each symbol are in shared memory.
 //
-// Numbers are never negative: `zero` stands for a score of 0 and kNone for what is not possible, which is no less than the cost of opening
-// a gap. So that cost is taken from both halves of a word by one subtraction of the whole word, without a borrow; it is written as a
-// multiplication by `one`, whose value the compiler does not know, and goes to another pipe than maxima. A sum less than kNone becomes kNone.
+// Numbers are never negative: `zero` represents a score of 0, and kNone, which is at least the cost of opening a gap, represents what
+// is impossible. So that cost is taken from both halves of a word by one subtraction of the whole word, without a borrow; it is written as
+// a multiplication by `one`, whose value the compiler does not know, and goes to another pipe than maxima. A sum less than kNone becomes
+// kNone.
 //
-// Directions (kTraces): scores are multiplied by four, and the last two bits say what is preferred of what scores the same: 3 to begin here,
-// 2 a pair, 1 a letter of the pattern alone, 0 one of the text alone; and of a gap, 2 to leave it. The greatest number is then the chosen
+// Directions (kTraces): scores are multiplied by four, and the last two bits rank steps with equal scores: 3 to begin here, 2 a
+// pair, 1 a symbol of the pattern only, 0 one of the text only; and of a gap, 2 to leave it. The greatest number is then the chosen
 // one, and its last bits are the direction. Four bits of each cell and layer go to device memory: these two, then whether the gap of the
 // text, and that of the pattern, is left here. A second kernel follows them, a thread for each pair.
 
@@ -59,15 +61,15 @@ constexpr bool kFloored = kMode == kLocal && !kSeeded;      // it begins anywher
 constexpr bool kPublished = PUBLISHED, kTraces = TRACES;
 constexpr bool kNarrow = NUMBERS == 1;
 constexpr int kHalves = kNarrow ? 2 : 1;
-constexpr int kScores = SCORES;                             // where scores of letters come from: one of the following four
-constexpr int kTable = 0, kProfile = 1, kFour = 4, kEight = 8;  // a table by both letters; a table of the text; texts of so many letters
+constexpr int kScores = SCORES;                             // source of the scores of symbols: one of the following four
+constexpr int kTable = 0, kProfile = 1, kFour = 4, kEight = 8;  // a table by both symbols; a table of the text; texts of 4 or 8 symbols
 constexpr int kLanes = LANES, kColumns = COLUMNS, kWidth = kLanes * kColumns;
 constexpr int kUnits = 32 / kLanes;                         // of a warp
 constexpr int kScale = kTraces ? 4 : 1;
 constexpr Word kEveryLane = 0xffffffffu;
-constexpr int kCodes = 32, kPadding = 31;                   // letters, and the row of what is behind the end of a pattern
+constexpr int kCodes = 32, kPadding = 31;                   // symbols, and the row after the end of a pattern
 constexpr int kBitsOfCode = 4, kCodesOfWord = kNarrow ? 4 : 8;
-constexpr int kFirstStored = kFloored ? 0 : 1;              // layer whose directions are kept: in layer 0 there are else pairs alone
+constexpr int kFirstStored = kFloored ? 0 : 1;              // first layer whose directions are stored: otherwise layer 0 has only pairs
 constexpr int kWords = (kColumns + kCodesOfWord - 1) / kCodesOfWord, kStepWords = (kLayers - kFirstStored) * kWords;
 constexpr int kFromText = 0, kFromPattern = 1, kFromPair = 2, kFromStart = 3, kTextLeft = 4, kPatternLeft = 8;
 constexpr int kBorderWords = 2 * kGaps + 1;
@@ -94,7 +96,7 @@ __device__ __forceinline__ Word greatest_of(Word a, Word b, Word c) { return gre
 __device__ __forceinline__ Word sum_or(Word a, Word b, Word c) { return greatest(a + b, c); }
 #endif
 #ifdef __CUDACC__
-// Four bytes of eight; the fourth bit of a place asks for the sign of its byte.
+// Four bytes of eight; the fourth bit of a place selects the sign of its byte.
 __device__ __forceinline__ Word signed_bytes(Word a, Word b, Word places) {
     Word found;
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(found) : "r"(a), "r"(b), "r"(places));
@@ -112,8 +114,8 @@ extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
 // Texts, patterns, and which pairs of them. text_of, pattern_of: of the n pairs. order: the pairs at the n_places places of the units; none:
 // those from `first` on. windows: where the part of each pair's text begins, and ends, that is looked at; none: all. chunks: first and last
-// place of each block; none: as many as a block has, one behind the other. scores: words by the letter of the pattern, see fill_scores.
-// ranks: of the letters of texts among those that occur; with kProfile of patterns. diagonal: score of each letter with itself, multiplied.
+// place of each block; none: as many as a block has, in order. scores: words by the symbol of the pattern, see fill_scores.
+// ranks: of the symbols of texts among those that occur; with kProfile of patterns. diagonal: score of each symbol with itself, multiplied.
 struct Pairs {
     const signed char *texts, *patterns;
     const Place *text_offsets, *pattern_offsets, *text_of, *pattern_of;
@@ -123,7 +125,7 @@ struct Pairs {
     const Word* scores;
     const signed char* ranks;
     const int* diagonal;
-    int n, first, n_places, n_items, seed, zero, lowest, gain, loss, n_letters;
+    int n, first, n_places, n_items, seed, zero, lowest, gain, loss, n_symbols;
 };
 
 // found: of each pair: score, text start, text end, pattern start, pattern end, gaps: n of each. runs: 2 * kGaps + 1 of each pair. border:
@@ -134,7 +136,7 @@ struct Results {
     int strips, steps, border_rows;
 };
 
-// A pair as it is aligned: behind the seed. text_begin is where its part of the text begins, the seed included.
+// A pair as it is aligned: after the seed. text_begin is where its part of the text begins, the seed included.
 struct Pair {
     const signed char *text, *pattern;
     Place text_begin;
@@ -142,7 +144,7 @@ struct Pair {
     bool is_alive;
 };
 
-// The pair at a place; one that cannot have an alignment has no letters.
+// The pair at a place; a pair that cannot have an alignment has no symbols.
 __device__ Pair pair_at(const Pairs& pairs, int place, int last) {
     Pair pair{nullptr, nullptr, 0, -1, 0, 0, false};
     if (place >= last) return pair;
@@ -155,7 +157,7 @@ __device__ Pair pair_at(const Pairs& pairs, int place, int last) {
         end = begin + pairs.window_ends[pair.number];
         begin += pair.text_begin;
     } else if (kMode == kPrefix && kExtending > 0) {
-        // So many letters of the text alone cost more than they can be worth.
+        // A longer gap costs more than the symbols of the pattern can gain.
         const Place reach = m + (m * pairs.gain + m * pairs.loss + kOpening / kScale) / kExtendingOnce;
         if (reach < end - begin) end = begin + reach;
     }
@@ -169,7 +171,7 @@ __device__ Pair pair_at(const Pairs& pairs, int place, int last) {
     return pair;
 }
 
-// Whether the seed ends behind so many letters of the text.
+// Return true if the seed ends after this number of symbols of the text.
 __device__ bool has_seed(const Pair& pair, int seed, int i) {
     for (int k = 0; k < seed; ++k) {
         if (pair.text[i + k - seed] != pair.pattern[k - seed]) return false;
@@ -177,7 +179,7 @@ __device__ bool has_seed(const Pair& pair, int seed, int i) {
     return true;
 }
 
-// What an alignment that begins behind so many letters of the text has in the first row; kNone where none may.
+// Score in the first row of an alignment that begins after this number of symbols of the text; kNone where none may begin.
 __device__ int begun_at(const Pairs& pairs, const Pair& pair, int i) {
     const bool may = pair.is_alive && i <= pair.n && (kMode != kPrefix || i == 0);
     if (!may || !has_seed(pair, pairs.seed, i)) return kOpening;
@@ -195,7 +197,7 @@ __device__ __forceinline__ void note(Best& best, int score, int text_end, int pa
     if (score > best.score) best = Best{score, text_end, pattern_end, gaps};
 }
 
-// Scores of letters: what a lane keeps of its columns, and what it reads for a row.
+// Scores of symbols: values that a lane stores for its columns, and values that it reads for a row.
 #if SCORES == 1
 struct Row {
     const unsigned char *low, *high;
@@ -215,7 +217,7 @@ __device__ __forceinline__ Word column_code(const signed char* ranks, int low, i
     return a | (a | 8) << 4 | b << 8 | (b | 8) << 12;
 }
 
-// What is read for a row, by the letters of the two halves: words of bytes, rows of the table, or of the table of the text.
+// Values that are read for a row, by the symbols of the two halves: words of bytes, rows of the table, or of the table of the text.
 #if SCORES == 1
 __device__ __forceinline__ Row row_of(const Word*, const signed char* ranks, int low, int high, int lane_of_warp) {
     const int row_bytes = kLoads * kPlaces * 16, place = lane_of_warp % kPlaces * 16;
@@ -244,12 +246,12 @@ struct Columns {
     Word g[kLayers][kColumns], f[kGapRoom][kColumns], code[kColumns], most[kMode == kLocal ? kColumns : 1];
 };
 
-// What passes from a lane to the next: G of its last column, and E behind it.
+// Values that pass from a lane to the next: G of its last column, and E after it.
 struct Edge {
     Word g[kLayers], e[kGapRoom];
 };
 
-// The first row: where alignments begin, and letters of the text alone.
+// The first row: where alignments begin, and symbols of the text only.
 __device__ void begin_row(const Pairs& pairs, const Pair* pair, Columns& columns, Edge& edge, int base) {
     const Word zero = both(pairs.zero);
 #pragma unroll
@@ -370,10 +372,11 @@ __device__ void note_last_column(const Columns& columns, const Pair& pair, Best&
 __device__ void fill_scores(const Pairs& pairs, const Pair& first, Word* table, signed char* ranks) {
     for (int k = threadIdx.x; k < kCodes; k += THREADS) ranks[k] = pairs.ranks[k];
     if (kScores == kProfile) {
-        // Of the block's text, as far as any of its patterns goes: pairs.scores is by the rank of the pattern's letter and the text's letter.
+        // Of the block's text, as far as any of its patterns goes: pairs.scores is by the rank of the pattern's symbol and the text's
+        // symbol.
         const Place text = first.number < 0 ? 0 : pairs.text_of[first.number];
         const Place n = first.number < 0 ? 0 : pairs.text_offsets[text + 1] - pairs.text_offsets[text] - pairs.seed;
-        for (int k = threadIdx.x; k < (pairs.n_letters + 1) * kLoads * kPlaces * 8; k += THREADS) {
+        for (int k = threadIdx.x; k < (pairs.n_symbols + 1) * kLoads * kPlaces * 8; k += THREADS) {
             const int place = k / 8 % kPlaces, load = k / 8 / kPlaces % kLoads, letter = k / 8 / kPlaces / kLoads;
             const int c = place % kLanes * kColumns + load * 8 + k % 8;
             const int code = c < n ? static_cast<int>(first.text[c]) : kPadding;
@@ -386,7 +389,7 @@ __device__ void fill_scores(const Pairs& pairs, const Pair& first, Word* table, 
     __syncthreads();
 }
 
-// The pairs of a unit, and the best of each that this lane has met. begun: G before the first letters; n, m: of the longest.
+// The pairs of a unit, and the best of each that this lane has met. begun: G before the first symbols; n, m: of the longest.
 struct Unit {
     Pair pair[kHalves];
     Best best[kHalves];
@@ -407,15 +410,15 @@ __device__ __forceinline__ Unit unit_at(const Pairs& pairs, int place, int last,
         Best& best = unit.best[half];
         best = Best{kMode == kLocal ? pairs.zero : pairs.lowest, -1, -1, 0};
         if (lane > 0 || !pair.is_alive) continue;
-        // Before the first letter of the text: nothing, or letters of the pattern alone.
+        // Before the first symbol of the text: nothing, or symbols of the pattern only.
         if (kMode == kLocal || pair.m == 0) note(best, begun, 0, 0, 0);
         if (kMode != kLocal && pair.m > 0 && kGaps > 0) note(best, begun - kOpening - (pair.m - 1) * kExtending, 0, pair.m, 1);
     }
     return unit;
 }
 
-// What the first lane has on its left: what an earlier strip left there, or what is before the first letter of the text. `side`: G of letters
-// of the pattern alone.
+// Left border of the first lane: values of the earlier strip, or those before the first symbol of the text. `side`: G of symbols of the
+// pattern only.
 __device__ __forceinline__ void enter(Edge& edge, Word& side, const Word* border, Word begun, Word zero, int strip, int j) {
     if (strip > 0) {
 #pragma unroll
@@ -591,7 +594,7 @@ extern "C" __global__ void trace_reads(const Pairs pairs, const Results results)
     while (true) {
         if (kFloored && (i == 0 || j == 0)) break;
         if (j == 0) {
-            // Letters of the text alone, back to where an alignment may begin.
+            // Symbols of the text only, back to where an alignment may begin.
             int length = 0;
             while (i > 0 && begun_at(pairs, pair, i) == kOpening) --i, ++length;
             if (length > 0) runs[2 * q - 1] = -length, runs[2 * q] = n_pairs, n_pairs = 0, --q;

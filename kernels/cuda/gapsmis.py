@@ -52,8 +52,8 @@ from proteoscope.kernels.cuda.modules import Card, sent, struct
 from proteoscope.kernels.cuda.rates import USUAL_RATES, between_looks
 from proteoscope.kernels.device import DeviceMemoryError, UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import (
-    LETTERS,
     LOCAL,
+    N_SYMBOLS,
     NO_ALIGNMENT,
     PREFIX,
     SINGLE_PASS,
@@ -67,14 +67,14 @@ from proteoscope.kernels.gapsmis_layouts import (
 __all__ = ["ReadSearch"]
 
 _FILE = "gapsmis.cu"
-_CODES = LETTERS + 1
-_PADDING = LETTERS
+_CODES = N_SYMBOLS + 1
+_PADDING = N_SYMBOLS
 _PAIRS_OF_BLOCK = 1 << 20
 _TRACE_THREADS, _NOTING_THREADS = 128, 256
 _SENDERS = 6  # threads
 _BLOCKS = 8  # on each multiprocessor, where warps take one unit after the other
 _BORDER_BYTES = 1 << 29
-_TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of what is found
+_TEXT_END, _GAPS, _COLUMNS_FOUND = 2, 5, 6  # rows of the results
 _PAIRS = np.dtype(
     [
         *[
@@ -107,7 +107,7 @@ _PAIRS = np.dtype(
                 "lowest",
                 "gain",
                 "loss",
-                "n_letters",
+                "n_symbols",
             )
         ],
     ]
@@ -173,18 +173,18 @@ class ReadSearch:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     texts, patterns
-        Codes below `LETTERS`.
+        Codes below `N_SYMBOLS`.
     rules
-        What an alignment may be, and what it scores.
+        Allowed alignments and their scores.
 
     Raises
     ------
     ValueError
         Scores of these patterns could pass 32 bits.
     UnsupportedSearchError
-        They could here, where two bits tell directions.
+        They could here, where two bits hold directions.
     DeviceMemoryError
         Texts and patterns do not fit.
     """
@@ -192,7 +192,7 @@ class ReadSearch:
     shape: GapsMisShape | None = None
     """Plan; the one predicted to be fastest by default."""
     numbers: int | None = None
-    """NARROW or WIDE; NARROW where the card has instructions for it and the scores fit, when None."""
+    """NARROW or WIDE; NARROW where the GPU has instructions for it and the scores fit, when None."""
     scores: int | None = None
     """Source of scores with plan MANY_TEXTS; by the number of symbols by default."""
     traces_on_host: bool | None = None
@@ -202,7 +202,7 @@ class ReadSearch:
     direction_bytes: int = 4 << 30
     """Maximum device memory for directions."""
     staged_bytes: int = 1 << 22
-    """Bytes sent at once by each of several threads; less than four times as much is sent at once."""
+    """Bytes sent by each of several threads per step; less than four times as much is sent in one step."""
 
     def __init__(self, device: Card, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         card = self._card = device
@@ -225,7 +225,7 @@ class ReadSearch:
         for name, values in columns.items():
             _send(card, self._columns[name], values, self._stream, self.staged_bytes)
         self._direction_bytes = min(self.direction_bytes, card.free_bytes() // 2)
-        self._letters = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
+        self._symbols = [self._noted(name, len(columns[name])) for name in ("texts", "patterns")]
         self._tables: dict[tuple[int, int], dict[str, Any]] = {}
         self._best: dict[tuple[Task, bool], GapsMisShape] = {}
 
@@ -290,7 +290,7 @@ class ReadSearch:
         blocks = border + (int(n.sum() + m.sum()) // 32) + (written * 4 // 32 + int(m.sum()) if task.traces else 0)
         words_in = (0 if launch.order is None else len(launch.order)) + (0 if launch.chunks is None else launch.chunks.size)
         transfers = (launch.order is not None) + (launch.chunks is not None)
-        return OperationCounts(1 + task.traces, cells, blocks, words_in, 0, shape.shared_bytes(task.n_letters), transfers)
+        return OperationCounts(1 + task.traces, cells, blocks, words_in, 0, shape.shared_bytes(task.n_symbols), transfers)
 
     def _best_shape(self, task: Task) -> GapsMisShape:
         """Return the plan predicted to be fastest."""
@@ -322,13 +322,13 @@ class ReadSearch:
             self._score_source(traces),
             traces,
             patterns_of_text,
-            len(self._letters_of(1)),
+            len(self._symbols_of(1)),
         )
 
     def _scale(self, traces: bool) -> _Scale:
         is_new = self._properties.capability >= 90
         wanted = (self.numbers,) if self.numbers else (NARROW, WIDE) if is_new else (WIDE,)
-        result = next((one for one in (_Scale.of(self._rules, self._longest, numbers, traces=traces) for numbers in wanted) if one), None)
+        result = next((scale for numbers in wanted if (scale := _Scale.of(self._rules, self._longest, numbers, traces=traces))), None)
         if result is None:
             raise UnsupportedSearchError("these scores pass what the card's numbers hold")
         return result
@@ -339,22 +339,22 @@ class ReadSearch:
         workspace = card.buffer(4)
         card.clear(workspace, 4, self._stream)
         blocks = min(4 * self._properties.multiprocessors, -(-n // (16 * _NOTING_THREADS)))
-        card.launch("letters.cu", "note_letters", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), workspace), self._stream)
+        card.launch("symbols.cu", "note_symbols", blocks, _NOTING_THREADS, (self._columns[name], np.int64(n), workspace), self._stream)
         card.download(result, workspace, self._stream)
         card.wait(self._stream)
         return int(result[0])
 
-    def _letters_of(self, which: int) -> list[int]:
+    def _symbols_of(self, which: int) -> list[int]:
         """Return the symbols of references (0) or of reads (1)."""
-        return [symbol for symbol in range(LETTERS) if self._letters[which] >> symbol & 1]
+        return [symbol for symbol in range(N_SYMBOLS) if self._symbols[which] >> symbol & 1]
 
     def _score_source(self, traces: bool) -> int:
         if self.scores is not None:
             return self.scores
         times = self._scales[traces].times
-        values = times * self._rules.matrix[:, self._letters_of(0)]
+        values = times * self._rules.matrix[:, self._symbols_of(0)]
         is_small = values.min(initial=-times) >= -128 and values.max(initial=0) + 2 <= 127
-        n = len(self._letters_of(0))
+        n = len(self._symbols_of(0))
         return FOUR if is_small and n <= 4 else EIGHT if is_small and n <= 8 else TABLE
 
     def _score_tables(self, shape: GapsMisShape, traces: bool) -> dict[str, Any]:
@@ -364,7 +364,7 @@ class ReadSearch:
             full = np.full((_CODES, _CODES), -1, np.int64)  # by the symbol of the pattern; padding scores less than zero
             full[: rules.matrix.shape[0], : rules.matrix.shape[1]] = rules.matrix
             full = scale.times * full + (2 if traces else 0)
-            ranks, texts, patterns = np.zeros(_CODES, np.int8), self._letters_of(0), self._letters_of(1)
+            ranks, texts, patterns = np.zeros(_CODES, np.int8), self._symbols_of(0), self._symbols_of(1)
             if source == TABLE:
                 words = full
             elif source == PROFILE:
@@ -384,7 +384,7 @@ class ReadSearch:
         return self._tables[source, scale.times]
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Pairs of a launch's cells, and no more than the columns of what is found may have."""
+        """Pairs of a launch's cells, and at most the length of the columns of results."""
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
@@ -410,7 +410,7 @@ class _Block:
         self._n = len(text_of)
         self._floored = self._rules.mode == LOCAL and not self._rules.seed_length
         self._buffers: dict[str, Any] = {}
-        self._kept: list[Any] = []
+        self._buffers_in_use: list[Any] = []
 
     def align(self, traces: bool, out: Alignments) -> Generator[None, None, None]:
         """Fill the rows of `out`."""
@@ -539,7 +539,9 @@ class _Block:
                     break
                 fewer = begin + min((end - begin) // 2, max(1, int((end - begin) * 0.95 * of._direction_bytes / (needed * launch.n_items))))
                 if fewer == begin:
-                    raise DeviceMemoryError(f"{of._card.name} has no room for the directions of {sides[1]:,} letters with {sides[0]:,}")
+                    raise DeviceMemoryError(
+                        f"{of._card.name} has too little memory for the directions of {sides[1]:,} bases with {sides[0]:,}"
+                    )
                 end = fewer
             yield launch
             begin = end
@@ -547,17 +549,17 @@ class _Block:
     def _launch(self, shape: GapsMisShape, task: Task, first: int, last: int, order: NDArray[Any] | None) -> _Launch:
         chunks = None
         if shape.plan == ONE_TEXT:
-            own = np.arange(first, last) if order is None else order[first:last]
-            texts = self._text_of[own]
+            pairs = np.arange(first, last) if order is None else order[first:last]
+            texts = self._text_of[pairs]
             by_text = np.argsort(_compact(texts), kind="stable")
-            own, texts = own[by_text], texts[by_text]
+            pairs, texts = pairs[by_text], texts[by_text]
             starts = np.flatnonzero(np.concatenate([[True], texts[1:] != texts[:-1]]))
             ends = np.append(starts[1:], len(texts))
             blocks = -(-(ends - starts) // shape.pairs_of_block)
             before = np.repeat(np.cumsum(blocks) - blocks, blocks)
             begins = np.repeat(starts, blocks) + shape.pairs_of_block * (np.arange(blocks.sum()) - before)
             chunks = np.stack([begins, np.minimum(begins + shape.pairs_of_block, np.repeat(ends, blocks))], axis=1).astype(np.int32)
-            return _Launch(shape, task, first, last, own.astype(np.uint32), chunks)
+            return _Launch(shape, task, first, last, pairs.astype(np.uint32), chunks)
         return _Launch(shape, task, first, last, None if order is None else order[first:last].astype(np.uint32), None)
 
     def _pass(
@@ -571,7 +573,7 @@ class _Block:
         for launch in self.launches(chosen, traces, window):
             self._start(launch, traces, more)
             card.wait(self._stream)
-            self._kept.clear()
+            self._buffers_in_use.clear()
             yield
 
     def _start(self, launch: _Launch, traces: bool, more: dict[str, Any]) -> None:
@@ -602,7 +604,7 @@ class _Block:
             "lowest": scale.lowest,
             "gain": rules.maximum_gain,
             "loss": max(rules.gap_extend, -int(rules.matrix.min(initial=0))),
-            "n_letters": task.n_letters,
+            "n_symbols": task.n_symbols,
         }
         of_pairs = {name: self._buffers[name] for name in ("text_of", "pattern_of")}
         pairs = struct(card, _PAIRS, {**of._columns, **of_pairs, **of._score_tables(shape, traces), **lists, **more, **numbers})
@@ -618,7 +620,7 @@ class _Block:
                 "border_rows": task.m + 1,
             },
         )
-        self._kept += [lists, workspace, more]
+        self._buffers_in_use += [lists, workspace, more]
         defines = (
             f"NUMBERS={shape.numbers}",
             f"GAPS={task.gaps}",
@@ -640,7 +642,7 @@ class _Block:
             shape.threads,
             (pairs, results, np.uint32(1)),
             self._stream,
-            shared_bytes=shape.shared_bytes(task.n_letters),
+            shared_bytes=shape.shared_bytes(task.n_symbols),
             defines=defines,
         )
         if traces:
@@ -660,13 +662,13 @@ def _send(card: Card, buffer: Any, values: NDArray[Any], stream: Any, staged_byt
     def work(share: int) -> None:
         streams, workspaces = [card.stream() for _ in range(2)], [card.pinned(staged_bytes) for _ in range(2)]
         for turn, begin in enumerate(range(share * staged_bytes, len(sent_bytes), _SENDERS * staged_bytes)):
-            own, workspace = streams[turn % 2], workspaces[turn % 2]
-            card.wait(own)
+            stream, workspace = streams[turn % 2], workspaces[turn % 2]
+            card.wait(stream)
             chunk = sent_bytes[begin : begin + staged_bytes]
             workspace[: len(chunk)] = chunk
-            card.upload(buffer, workspace[: len(chunk)], own, offset=begin)
-        for own in streams:
-            card.wait(own)
+            card.upload(buffer, workspace[: len(chunk)], stream, offset=begin)
+        for stream in streams:
+            card.wait(stream)
 
     with ThreadPoolExecutor(_SENDERS) as pool:
         for _ in pool.map(work, range(_SENDERS)):

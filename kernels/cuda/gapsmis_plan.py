@@ -100,9 +100,9 @@ class Properties:
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs that are aligned by one launch: how many, their longest text and pattern, and how.
+    """Pairs that are aligned by one launch: their number, longest text and pattern, and options.
 
-    `patterns_of_text` : pairs for each text, on average. `n_letters` : of patterns, all together.
+    `patterns_of_text` : pairs for each text, on average. `n_symbols` : of patterns, all together.
     """
 
     n_pairs: int
@@ -114,7 +114,7 @@ class Task:
     scores: int
     traces: bool
     patterns_of_text: float = 1.0
-    n_letters: int = 4
+    n_symbols: int = 4
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ class GapsMisShape:
         """Return the number of strips of a reference length."""
         return -(-n // self.width)
 
-    def shared_bytes(self, n_letters: int) -> int:
+    def shared_bytes(self, n_symbols: int) -> int:
         """Dynamic, of a block."""
         if self.plan != ONE_TEXT:
             return 0
-        return (n_letters + 1) * (-(-self.columns // 8)) * max(8, self.lanes) * 16
+        return (n_symbols + 1) * (-(-self.columns // 8)) * max(8, self.lanes) * 16
 
     def step_words(self, gaps: int, *, floored: bool) -> int:
         """Words of directions that a lane writes for a row."""
@@ -194,7 +194,7 @@ def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
             yield GapsMisShape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
             single = GapsMisShape(ONE_TEXT, lanes, columns, task.numbers, PROFILE)
             is_possible = task.numbers == NARROW and columns % 8 == 0 and task.n <= single.width
-            if is_possible and task.patterns_of_text >= 2 and single.shared_bytes(task.n_letters) <= properties.maximum_shared_bytes - 2048:
+            if is_possible and task.patterns_of_text >= 2 and single.shared_bytes(task.n_symbols) <= properties.maximum_shared_bytes - 2048:
                 yield single
 
 
@@ -214,7 +214,7 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
     """Return the predicted seconds of a launch, including traceback."""
     items, strips, steps = shape.items(task), max(1, shape.strips(task.n)), task.m + shape.lanes
     of_warp = strips * (steps * row_slots(shape, task) + 30 * shape.columns + 300)
-    of_block = shape.shared_bytes(task.n_letters) / 2 / shape.threads * 12  # filling the table of its text
+    of_block = shape.shared_bytes(task.n_symbols) / 2 / shape.threads * 12  # filling the table of its text
     slots = items * (of_warp + of_block)
     cycles = max(slots / (_WARPS_PER_CYCLE * properties.multiprocessors), of_warp * _CYCLES_OF_LONE_WARP) + of_warp / 2
     result = cycles / properties.cycles_per_second

@@ -2,7 +2,7 @@
 // kernels/cpu/k_means.py computes, with the same labels and sums (Li's thesis, Algorithms 4.3, 4.4 and 4.6).
 //
 // Points of up to 16 dimensions: a thread keeps kPoints of them in registers, and the block's centroids pass through shared memory, where all
-// threads read the same one. Points of more dimensions: a block computes the distances of 64 points from 64 centroids at a time, from tiles
+// threads read the same one. Points of more dimensions: a block computes the distances of 64 points from 64 centroids per step, from tiles
 // of 16 dimensions in shared memory; a thread has 4 by 4 of them in registers. Both find the nearest and the second nearest in float32. Where
 // the second may be nearer by the bound of float32's rounding (see kernels/cpu/k_means.py), the warp compares all centroids by the
 // definition: float64, one dimension after the other.
@@ -26,7 +26,7 @@ constexpr int kDimensions = DIMENSIONS;
 constexpr int kThreads = 256;
 constexpr int kPoints = kDimensions <= 4 ? 8 : kDimensions <= 8 ? 4 : 2;  // of a thread
 constexpr int kStride = (kDimensions + 3) / 4 * 4;                        // floats of a centroid
-constexpr int kFloats = 8192;                                             // of centroids that are in shared memory at a time
+constexpr int kFloats = 8192;                                             // of the centroids that are in shared memory together
 constexpr int kCentroids = kFloats / kStride;
 constexpr int kSide = 64, kDepth = 16, kRow = kSide + 4;                  // of tiles
 constexpr int kTile = 1024;                                               // clusters whose products a warp keeps
@@ -96,8 +96,8 @@ struct Nearest {
     }
 };
 
-// What is known of points: (n, d) numbers, of which `first:last` are to be labelled; labels hold those of the round before, and `changed` is
-// raised by each that differs; `distances` are the squares, if they are wanted.
+// State of points: (n, d) numbers, of which `first:last` are to be labelled; labels hold those of the round before, and `changed` is
+// raised by each that differs; `distances` are the squares, if requested.
 struct Points {
     const int* points;
     int* labels;
@@ -346,9 +346,9 @@ struct Lists {
     long long* sums;
 };
 
-// Of the k clusters, whose values are dot * factor - square. `is_moved`: not as in the round before; `moves`: a vector leaves or joins it in
-// this round, of which `changed` says how many do. `squares` (3, k): the products of the halves of sums, see LOW_BITS. `is_whole`: nothing is
-// known of a round before but its labels.
+// Terms of the k clusters, whose values are dot * factor - square. `is_moved`: changed in the round before; `moves`: a vector leaves or
+// joins it in this round; `changed` is the number of these vectors. `squares` (3, k): the products of the halves of sums, see LOW_BITS.
+// `is_whole`: only the labels of the round before are given.
 struct Terms {
     double* factor;
     double* square;
@@ -434,8 +434,8 @@ extern "C" __global__ void __launch_bounds__(256) count_vectors(const int* label
     }
 }
 
-// Lists of the sums over the vectors `first:last` of each cluster, and their squares, a block for each bin: of all clusters, and of those
-// alone that something left or joined. A bin's begin where its vectors stand in `bin_offsets`.
+// Lists of the sums over the vectors `first:last` of each cluster, and their squares, a block for each bin: of all clusters, and of
+// only those that a vector left or joined. The lists of a bin begin at its offset in `bin_offsets`.
 extern "C" __global__ void __launch_bounds__(256)
     add_vectors(Vectors vectors, const int* labels, int first, int last, Lists all, Lists of_moved, Terms terms) {
     __shared__ Long sums[kTile];

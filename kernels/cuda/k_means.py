@@ -66,9 +66,9 @@ _POINTS_OF_BLOCK = 32768  # beyond, counters of sums might overflow
 _BLOCKS = 4  # of a kernel, on each multiprocessor, where a block takes what there is
 _VECTOR_BLOCKS = 16
 _SHARE_OF_FREE_MEMORY = 0.6
-_OPERATIONS_OF_RUN = 500_000_000_000  # between two looks at a cancel: a tenth of a second on an H200
+_OPERATIONS_OF_RUN = 500_000_000_000  # between two checks for a cancel: a tenth of a second on an H200
 _STEPS_OF_RUN = 10_000_000_000
-_ELEMENT_BYTES = 6 + 6 + 24  # by vector, by bin, and what the lists may hold
+_ELEMENT_BYTES = 6 + 6 + 24  # by vector, by bin, and capacity of the lists
 _VECTOR_BYTES = 8 + 8 + 4 + 8
 
 _POINTS = np.dtype(
@@ -189,7 +189,7 @@ class _Centers:
         self._card, self._stream, self.k, self._d, self.stride = card, stream, k, d, _stride(d)
         self._exact, self._next = card.buffer(8 * k * d), card.buffer(8 * k * d)
         self._quick, self._moved = card.buffer(4 * k * self.stride), card.buffer(8 * k)
-        self.sums, self.told = card.buffer(8 * k * d), _RoundStatus(card, stream, k)
+        self.sums, self.status = card.buffer(8 * k * d), _RoundStatus(card, stream, k)
 
     @property
     def struct(self) -> NDArray[np.void]:
@@ -221,19 +221,19 @@ class _Centers:
     def clear(self) -> None:
         """Clear the sums."""
         self._card.clear(self.sums, 8 * self.k * self._d, self._stream)
-        self.told.clear()
+        self.status.clear()
 
     def found(self) -> tuple[PointSums, int]:
         """Return the sums and the number of changed labels."""
         sums = np.empty((self.k, self._d), np.int64)
         self._card.download(sums, self.sums, self._stream)
-        counts, changed = self.told.read()
+        counts, changed = self.status.read()
         return PointSums(sums, counts), changed
 
     def _make(self, old: Any, new: Any, *, is_given: bool) -> None:
         members = {
             "sums": self.sums,
-            "counts": self.told.buffer,
+            "counts": self.status.buffer,
             "old": old,
             "exact": new,
             "quick": self._quick,
@@ -258,7 +258,7 @@ class PointMeans:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     points : (n, d)
         Int32.
     """
@@ -269,7 +269,7 @@ class PointMeans:
         self._bytes = 4 * self._d + 4 + 8
         runs = int(device.free_bytes() * _SHARE_OF_FREE_MEMORY) // (self._bytes * POINTS_OF_RUN)
         self._most = max(1, runs) * POINTS_OF_RUN
-        self._residents: list[_Group] = []  # by place; what comes once stays, if it fits
+        self._residents: list[_Group] = []  # by place; once sent, it stays if it fits
         self._centers: tuple[_Centers, Any] | None = None
 
     def assign(
@@ -279,7 +279,7 @@ class PointMeans:
         distances: NDArray[np.float64],
         first: int,
         last: int,
-        told: int,
+        reporting: int,
     ) -> Generator[Assigned, None, None]:
         """Assign as on the CPU.
 
@@ -302,12 +302,12 @@ class PointMeans:
                 for _ in self._label(group, workspace, bool(len(distances)), centers, *here):
                     self._card.wait(self._stream)
                     yield Assigned(begin)
-                if told != NEVER:
+                if reporting != NEVER:
                     self._add(group, centers, *here)
                 self._card.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
                 if len(distances):
                     self._card.download(distances[begin:end], workspace, self._stream, offset=8 * here[0])
-                sums = centers.found()[0] if told != NEVER else None
+                sums = centers.found()[0] if reporting != NEVER else None
                 self._card.wait(self._stream)
                 yield Assigned(end, sums)
         finally:
@@ -331,7 +331,7 @@ class PointMeans:
                     self._card.wait(self._stream)
                     yield number - 1
                 self._add(group, centers, 0, n)
-                counts, changed = centers.told.read()
+                counts, changed = centers.status.read()
                 if number == rounds or changed == 0 or not counts.all():
                     break
                 centers.move()
@@ -358,11 +358,11 @@ class PointMeans:
     ) -> Generator[None, None, Tally]:
         """Run a round as on the CPU. Labels stay on the GPU with the points."""
         if not self._bring(first, last):
-            # Labels of the host may be older than those that the card had.
+            # Labels of the host may be older than those that the GPU had.
             yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
             return (yield from yielded)
         try:
-            centers, workspace = self._kept_centers(len(centroids))
+            centers, workspace = self._cached_centers(len(centroids))
             if previous is not None and not is_labelled:
                 centers.put(previous)
                 for group in self._groups(first, last):
@@ -377,13 +377,15 @@ class PointMeans:
                     yield
                     self._card.wait(self._stream)
                 self._add(group, centers, *here)
-            yield  # before it waits, so that one thread sets several cards to work
+            yield  # before it waits, so that one thread sets several GPUs to work
             sums, changed = centers.found()
             return Tally(sums, last - first if previous is None else changed)
         finally:
             self._card.wait(self._stream)
 
-    def _label(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> Generator[None, None, None]:
+    def _label(
+        self, group: _Group, workspace: Any, measures: bool, centers: _Centers, first: int, last: int
+    ) -> Generator[None, None, None]:
         """Launch the labelling of the points `first:last` of a group; yields between launches."""
         of_block = _THREADS * _points_of_thread(self._d) if self._d <= _MAXIMUM_DIMENSIONS else _SIDE
         of_run = between_looks(_OPERATIONS_OF_RUN, self._card.rates.multiply_adds, USUAL_RATES.multiply_adds)
@@ -402,7 +404,7 @@ class PointMeans:
                 kernel,
                 blocks,
                 _THREADS,
-                (self._struct(group, room, measures, centers, begin, end), centroids),
+                (self._struct(group, workspace, measures, centers, begin, end), centroids),
                 self._stream,
                 shared_bytes=shared,
                 defines=_defines(self._d),
@@ -415,7 +417,7 @@ class PointMeans:
             _columns(centers.k, self._d, self._card.maximum_shared_bytes()),
         )
         multiprocessors, n = self._card.multiprocessors(), last - first
-        sums, counts, defines = centers.sums, centers.told.buffer, _defines(self._d)
+        sums, counts, defines = centers.sums, centers.status.buffer, _defines(self._d)
         if columns == 0:
             blocks = min(multiprocessors * _BLOCKS, -(-n * self._d // _THREADS))
             self._card.launch(_FILE, "add_points_one_by_one", blocks, _THREADS, (points, sums, counts), self._stream, defines=defines)
@@ -435,14 +437,14 @@ class PointMeans:
                 defines=defines,
             )
 
-    def _struct(self, group: _Group, room: Any, measures: bool, centers: _Centers, first: int, last: int) -> NDArray[np.void]:
+    def _struct(self, group: _Group, workspace: Any, measures: bool, centers: _Centers, first: int, last: int) -> NDArray[np.void]:
         return struct(
             self._card,
             _POINTS,
             {
                 **group.buffers,
-                "distances": 0 if room is None else room,
-                "changed": centers.told.changed_at,
+                "distances": 0 if workspace is None else workspace,
+                "changed": centers.status.changed_at,
                 "first": first,
                 "last": last,
                 "d": self._d,
@@ -483,7 +485,7 @@ class PointMeans:
         self._residents = sorted([*self._residents, *new], key=lambda group: group.first)
         return True
 
-    def _kept_centers(self, k: int) -> tuple[_Centers, Any]:
+    def _cached_centers(self, k: int) -> tuple[_Centers, Any]:
         """Return space for centroids, and an empty one for distances, cached between rounds, which take only milliseconds."""
         if self._centers is None or self._centers[0].k != k:
             self._centers = None
@@ -547,14 +549,14 @@ class _Lists:
 
 
 class _VectorCenters:
-    """Terms of the centroids of vectors on the device, and what is known of a round."""
+    """Terms of the centroids of vectors on the device, and the state of a round."""
 
     def __init__(self, card: Card, stream: Any, k: int) -> None:
         self._card, self._stream, self.k = card, stream, k
         self.tiles = -(-k // _CLUSTERS_OF_TILE)
         self._terms = {name: card.buffer(8 * k) for name in ("factor", "square")}
         self._is_moved, self._moves, self._squares = card.buffer(k), card.buffer(k), card.buffer(24 * k)
-        self.told = _RoundStatus(card, stream, k)
+        self.status = _RoundStatus(card, stream, k)
         for buffer in (self._is_moved, self._moves):
             card.clear(buffer, k, stream)
 
@@ -565,7 +567,7 @@ class _VectorCenters:
 
     def begin(self) -> None:
         """Reset the state of a round."""
-        self.told.clear()
+        self.status.clear()
         self._card.clear(self._moves, self.k, self._stream)
         self._card.clear(self._squares, 24 * self.k, self._stream)
 
@@ -574,19 +576,19 @@ class _VectorCenters:
         self._is_moved, self._moves = self._moves, self._is_moved
 
     def terms(self, is_whole: bool) -> NDArray[np.void]:
-        own = {
+        members = {
             "is_moved": self._is_moved,
             "moves": self._moves,
-            "changed": self.told.changed_at,
+            "changed": self.status.changed_at,
             "squares": self._squares,
             "k": self.k,
             "is_whole": int(is_whole),
         }
-        return struct(self._card, _TERMS, {**self._terms, **own})
+        return struct(self._card, _TERMS, {**self._terms, **members})
 
     def make(self) -> None:
         """Compute the terms of this round's sums."""
-        arguments = self.terms(False), self.told.buffer
+        arguments = self.terms(False), self.status.buffer
         self._card.launch(_FILE, "make_terms", -(-self.k // _THREADS), _THREADS, arguments, self._stream, defines=_defines(8))
 
 
@@ -596,9 +598,9 @@ class VectorMeans:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     vectors, n_bins, low, high
-        As those of the processor.
+        As those of the CPU.
     """
 
     def __init__(
@@ -627,7 +629,7 @@ class VectorMeans:
         distances: NDArray[np.float64],
         first: int,
         last: int,
-        told: int,
+        reporting: int,
     ) -> Generator[Assigned, None, None]:
         """Assign as on the CPU.
 
@@ -651,9 +653,9 @@ class VectorMeans:
                     self._card.wait(self._stream)
                     yield Assigned(begin)
                 sums = None
-                if told != NEVER:
+                if reporting != NEVER:
                     made = self._added(group, centers, *here)
-                    counts, _ = centers.told.read()
+                    counts, _ = centers.status.read()
                     sums = made[0].read(self._stream, counts)
                 self._card.download(labels[begin:end], group.buffers["labels"], self._stream, offset=4 * here[0])
                 if len(distances):
@@ -684,7 +686,7 @@ class VectorMeans:
                     self._card.wait(self._stream)
                     yield number - 1
                 made = self._added(group, centers, 0, n)
-                counts, changed = centers.told.read()
+                counts, changed = centers.status.read()
                 if number == rounds or changed == 0 or not counts.all():
                     break
                 centers.make()
@@ -744,7 +746,7 @@ class VectorMeans:
         numbers, labels = (np.int32(first), np.int32(last)), group.buffers["labels"]
         blocks = min(self._card.multiprocessors() * _BLOCKS, -(-(last - first) // _THREADS))
         self._card.launch(
-            _FILE, "count_vectors", blocks, _THREADS, (labels, *numbers, centers.told.buffer), self._stream, defines=_defines(8)
+            _FILE, "count_vectors", blocks, _THREADS, (labels, *numbers, centers.status.buffer), self._stream, defines=_defines(8)
         )
         arguments = self._struct(group, centers), labels, *numbers, made[0].struct, made[1].struct, centers.terms(False)
         self._card.launch(_FILE, "add_vectors", self._n_bins, _THREADS, arguments, self._stream, defines=_defines(8))
@@ -764,7 +766,7 @@ class VectorMeans:
         return struct(self._card, _VECTORS, {**columns, "has_ranges": int(self._ranges is not None), "tiles": centers.tiles})
 
     def _bytes(self) -> NDArray[np.int64]:
-        """(n + 1,) what the vectors before each take on the device."""
+        """(n + 1,) bytes on the device of the vectors before each."""
         offsets = self._vectors.offsets
         return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
 

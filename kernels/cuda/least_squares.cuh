@@ -1,14 +1,14 @@
-// Superpositions of least squares, sixteen at a time, and what they make of pairs: those of kernels/cpu/least_squares.py, bit for bit.
+// Least-squares superpositions in batches of sixteen, and the distances of pairs under them, bit-identical to kernels/cpu/least_squares.py.
 //
 // Kabsch's rotation (Acta Crystallographica A32, 1976, 922-923) as a quaternion (Horn, Journal of the Optical Society of America A 4, 1987,
 // 629-642), its eigenvalue by Newton's method (Theobald, Acta Crystallographica A61, 2005, 478-480). Coordinates lie on a grid on which
 // every sum of products is exact, and shares are whole parts of 2^-32: sums are the same in any order, so that lanes may add as they like.
-// All else is rounded as on the processor: the same operations in the same order, none of them fused.
+// All else is rounded as on the CPU: the same operations in the same order, none of them fused.
 #pragma once
 
 #include "warp.cuh"
 
-constexpr int kBatch = 16;    // superpositions that are computed at a time
+constexpr int kBatch = 16;    // superpositions that are computed together
 constexpr int kMoments = 17;  // sums of x (3) and of y (3), of the products of their axes (9), of the squares of both, and how many pairs
 constexpr int kMove = 12;     // a superposition: the rotation row by row, then the translation
 constexpr int kNewtonSteps = 9;
@@ -16,7 +16,8 @@ constexpr double kFarthest = 1e6;               // Å
 constexpr double kShareUnits = 1048576.0;       // added and taken off again: what is left are whole parts of 2^-32
 constexpr int kLanesOfRun = THREADS / kBatch;   // threads that add up a run of pairs, where there are sixteen of them
 
-// A batch of runs of pairs, in shared memory: the k-th of lengths[k] pairs, none where that is 0. Moves and moments stand by their element.
+// A batch of runs of pairs, in shared memory: the k-th of lengths[k] pairs, unused where that is 0. Moves and moments are ordered by
+// element.
 struct Runs {
     double sums[kMoments][kBatch];
     double moves[kMove][kBatch];

@@ -4,8 +4,8 @@
 // A block has a query, whose peaks lie in shared memory; its threads take the references of the query's pools in turn, each all of a
 // comparison, and keep their best. Then the best of the block is found in a tree. Peaks are so far from each other that each has one partner
 // at most where it is: one walk along both lists finds all. Where fragments may be moved by the difference of the masses, a peak has up to
-// two partners, and matches that exclude each other form paths along that difference; of each path the matches are taken that give most.
-// What a path has come to is kept for the query's peaks, in memory of the thread's own.
+// two partners, and matches that exclude each other form paths along that difference; of each path the matches with the highest sum count.
+// The state of a path is stored for the query's peaks, in memory of the thread.
 
 #include "warp.cuh"
 

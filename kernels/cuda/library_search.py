@@ -34,7 +34,7 @@ _THREADS = 128
 _SHARE_OF_FREE_MEMORY = 0.6
 _BYTES_OF_PEAK, _BYTES_OF_REFERENCE = 6, 20
 _QUERIES_OF_BATCH = 1 << 14
-_PAIRS_OF_LAUNCH = 1 << 26  # a fraction of a second: between two looks at a cancel
+_PAIRS_OF_LAUNCH = 1 << 26  # a fraction of a second: between two checks for a cancel
 _SHARED_BYTES = 5 << 10
 
 _PEAKS = np.dtype([(name, np.uint64) for name in ("offsets", "mz", "weight", "mass")] + [("before", np.int64)])
@@ -51,12 +51,12 @@ def search_analysis(*, queries: int, query_peaks: int, ranges: int, pairs: int, 
 
 
 class LibrarySearch:
-    """References on a card, to be searched by similarity.
+    """References on a GPU, to be searched by similarity.
 
     Parameters
     ----------
     device
-        The card.
+        GPU.
     references
         Their peaks.
     mass : (n,) int32
@@ -69,7 +69,7 @@ class LibrarySearch:
     queries_of_batch
         That are on the device together.
     pairs_of_launch
-        Of a query and a reference, between two looks at a cancel.
+        Of a query and a reference, between two checks for a cancel.
     """
 
     share_of_free_memory = _SHARE_OF_FREE_MEMORY
@@ -89,7 +89,7 @@ class LibrarySearch:
         mass: NDArray[np.int32],
         pools: Pools,
         matching: Matching,
-        found: NDArray[np.int64],
+        reference: NDArray[np.int64],
         similarity: NDArray[np.float64],
         matched: NDArray[np.int32],
         first: int = 0,
@@ -105,14 +105,14 @@ class LibrarySearch:
             Not even some references fit.
         """
         last = len(mass) if last is None else last
-        found[first:last], similarity[first:last], matched[first:last] = -1, 0.0, 0
+        reference[first:last], similarity[first:last], matched[first:last] = -1, 0.0, 0
         table = {"table": entropy_table() if matching.is_entropy else np.zeros(1, np.int32)}
         try:
             rules = sent(self._card, table, self._stream)
             parts = list(self._parts())
             for begin, end in self._batches(pools, first, last):
                 for low, high in parts:
-                    self._search(queries, mass, pools, matching, rules, (begin, end), (low, high), (found, similarity, matched))
+                    self._search(queries, mass, pools, matching, rules, (begin, end), (low, high), (reference, similarity, matched))
                     yield begin
                 yield end
         finally:
@@ -179,13 +179,13 @@ class LibrarySearch:
         held = self._on_card(low, high)
         offsets = queries.offsets[begin : end + 1]
         peaks = slice(int(offsets[0]), int(offsets[-1]))
-        own = {"offsets": offsets, "mz": _some(queries.mz[peaks]), "weight": _some(queries.weight[peaks]), "mass": mass[begin:end]}
+        query_arrays = {"offsets": offsets, "mz": _some(queries.mz[peaks]), "weight": _some(queries.weight[peaks]), "mass": mass[begin:end]}
         ranges = {"low": np.clip(pools.low[begin:end], low, high) - low, "high": np.clip(pools.high[begin:end], low, high) - low}
-        sent_own = sent(card, {name: np.ascontiguousarray(values) for name, values in own.items()}, self._stream)
+        sent_own = sent(card, {name: np.ascontiguousarray(values) for name, values in query_arrays.items()}, self._stream)
         sent_ranges = sent(card, {name: np.ascontiguousarray(values) for name, values in ranges.items()}, self._stream)
         n = end - begin
         fresh: tuple[NDArray, ...] = np.empty(n, np.int64), np.empty(n, np.float64), np.empty(n, np.int32)
-        workspace = {name: card.buffer(one.nbytes) for name, one in zip(("found", "similarity", "matched"), fresh, strict=True)}
+        workspace = {name: card.buffer(values.nbytes) for name, values in zip(("found", "similarity", "matched"), fresh, strict=True)}
         first_peak = int(self._references.offsets[low])
         arguments = (
             struct(card, _PEAKS, sent_own | {"before": int(offsets[0])}),

@@ -44,10 +44,10 @@ def card_use(number: int) -> CardUse | None:
         name = f"GPU-{UUID(bytes=result.uuid)}".encode()
         if library.nvmlDeviceGetHandleByUUID(name, ctypes.byref(handle)) or library.nvmlDeviceGetMemoryInfo(handle, ctypes.byref(memory)):
             return None
-        is_told = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0
+        is_measured = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0
     except AttributeError:
         return None
-    return CardUse(int(memory.used), int(memory.total), busy.gpu / 100 if is_told else None)
+    return CardUse(int(memory.used), int(memory.total), busy.gpu / 100 if is_measured else None)
 
 
 @lru_cache

@@ -3,12 +3,12 @@
 //
 // Candidates next in mass make a chunk. A row is a mass that occurs, from zero on or from the precursor down. A block has a query and a chunk;
 // its counters, one for each candidate of the chunk, lie in shared memory, several in a word. Those that belong among the query's best are put
-// there. Chunks come one launch after the other, so that a query's best are only one block's at a time. Two forms give the counters:
+// there. Chunks come one launch after the other, so that only one block changes a query's best. Two forms give the counters:
 //
 // * Postings: each row has the numbers of the candidates that have it, and threads add one for each posting of the query's rows.
 // * Bits: each row has a bit for each candidate (Carroll's thesis, Algorithm 11), 32 in a word. A thread adds up the rows of the query in its
-//   own columns: sums stand across words, the lowest bit of all 32 in one, the next in another, and eight rows are added with seven full
-//   adders, of two instructions each. Where many candidates have a mass, that is less work.
+//   own columns: sums are stored across words, the lowest bit of all 32 in one, the next in another, and eight rows are added with seven
+//   full adders, of two instructions each. Where many candidates have a mass, that is less work.
 
 // What a launch is compiled for; kernels/cuda/match_scores.py sets it.
 #ifndef BITS
@@ -236,7 +236,7 @@ __device__ void keep_best(const Word* counters, int low, int high, Long first, L
         for_each_above(counters, low, high, worst, [&](Long one) { n += one >= least; });
         return sum_of_block(n, total);
     };
-    // From `cut` on there are no more than there is room for, and either all that are above the worst, or as many as are wanted.
+    // From `cut` on, the candidates fit into the space, and are either all above the worst, or as many as requested.
     Long cut = 0, some = 0, none = static_cast<Long>(kMost + 1) << kPlaceBits;
     int n = count(cut);
     if (n == 0) return;

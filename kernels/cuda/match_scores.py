@@ -108,12 +108,12 @@ class _Group:
 
 
 class MatchScores:
-    """Candidates on a card, to be searched by match score.
+    """Candidates on a GPU, to be searched by match score.
 
     Parameters
     ----------
     device
-        The card.
+        GPU.
     candidates
         In ascending order of precursor, less than 2^32.
 
@@ -136,7 +136,7 @@ class MatchScores:
     queries_of_batch
         Whose best are on the device together.
     passes_of_look
-        Pairs of a query and a chunk between two looks at a cancel.
+        Pairs of a query and a chunk between two checks for a cancel.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
@@ -155,7 +155,7 @@ class MatchScores:
         workspace = self.counter_bytes
         while workspace + (8 << 10) > device.maximum_shared_bytes():
             workspace //= 2
-        # Counters of 16 bits where a candidate alone may score that much: queries come later.
+        # Counters of 16 bits if a single candidate may score that much: queries come later.
         self._longest = longest(self._lists)
         self._bits = 8 if 2 * self._longest < 1 << 8 else 16
         self._chunk_size = max(1, min(n, self.candidates_of_chunk, workspace * 8 // self._bits))
@@ -186,15 +186,15 @@ class MatchScores:
         last = len(queries.precursors) if last is None else last
         if top > _FOUND // 2:
             raise UnsupportedSearchError(f"cards find the best {_FOUND // 2} candidates of a query, not {top}")
-        own = counting(queries)
-        self._check(own)
+        counted = counting(queries)
+        self._check(counted)
         candidate[first:last], score[first:last] = -1, 0
-        windows = candidate_ranges(self._lists, own, window)
+        windows = candidate_ranges(self._lists, counted, window)
         try:
             for begin in range(first, last, self.queries_of_batch):
                 end = min(last, begin + self.queries_of_batch)
                 best = np.empty((end - begin, top), np.uint64)
-                batch = self._sent(own, windows, begin, end, top)
+                batch = self._sent(counted, windows, begin, end, top)
                 yield from self._passed(batch, begin)
                 self._card.download(best, batch.buffers["best"], self._stream)
                 self._card.wait(self._stream)
@@ -218,18 +218,18 @@ class MatchScores:
             See `search`.
         """
         last = len(queries.precursors) if last is None else last
-        own = counting(queries)
-        if maximum_matches(own, self._longest) > np.iinfo(scores.dtype).max:
-            raise ValueError(f"scores of up to {maximum_matches(own, self._longest)} do not go into {scores.dtype}")
-        self._check(own)
+        counted = counting(queries)
+        if maximum_matches(counted, self._longest) > np.iinfo(scores.dtype).max:
+            raise ValueError(f"scores of up to {maximum_matches(counted, self._longest)} do not go into {scores.dtype}")
+        self._check(counted)
         n = len(self._lists.precursors)
-        windows = np.tile(np.array([0, n]), (len(own.precursors), 1))
-        at_a_time = max(1, _SCORE_BYTES // max(1, n * self._bits // 8))
+        windows = np.tile(np.array([0, n]), (len(counted.precursors), 1))
+        queries_of_batch = max(1, _SCORE_BYTES // max(1, n * self._bits // 8))
         try:
-            for begin in range(first, last, at_a_time):
-                end = min(last, begin + at_a_time)
+            for begin in range(first, last, queries_of_batch):
+                end = min(last, begin + queries_of_batch)
                 result = np.empty((end - begin, n), score_type((1 << self._bits) - 1))
-                batch = self._sent(own, windows, begin, end, 1)
+                batch = self._sent(counted, windows, begin, end, 1)
                 workspace = self._card.buffer(result.nbytes)
                 yield from self._passed(batch, begin, workspace)
                 self._card.download(result, workspace, self._stream)
@@ -268,7 +268,7 @@ class MatchScores:
             launched, struct_of_queries = False, struct(self._card, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
             postings = 2 * int(self._lists.offsets[self._end(group.last)] - self._lists.offsets[self._end(group.first)])
             of_row = postings / max(1, group.stride * (group.last - group.first))
-            lanes = next(one for one in (4, 8, 16, 32) if one >= min(32.0, of_row))
+            lanes = next(width for width in (4, 8, 16, 32) if width >= min(32.0, of_row))
             kernel = "count_by_bits" if group.by_bits else "count_by_postings"
             for chunk in range(group.first, group.last):
                 first, end = self._end(chunk), self._end(chunk + 1)
@@ -378,7 +378,7 @@ class MatchScores:
                 card.download(values, buffers[name], stream)
             card.wait(stream)
             rows = MassRows.of(bits["bits"]), MassRows.of(bits["bits_below"])
-            before = {name: one.before[:-1].astype(np.uint32) for name, one in zip(("before", "before_below"), rows, strict=True)}
+            before = {name: table.before[:-1].astype(np.uint32) for name, table in zip(("before", "before_below"), rows, strict=True)}
             starts = np.minimum(np.arange(last - first + 1) * size, end - begin)
             buffers |= sent(card, before | {"firsts": 2 * (offsets[starts] - offsets[0])}, stream)
             group = _Group(first, last, *rows, buffers)

@@ -23,7 +23,7 @@ from proteoscope.kernels.device import Device, DeviceError, DeviceMemoryError
 __all__ = ["COMPILER_OPTIONS", "Card", "CudaGpu", "card", "header_options", "sent", "source", "struct"]
 
 COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
-"""Fused multiply-adds are off: they round differently from the processor's kernels."""
+"""Fused multiply-adds are off: they round differently from the CPU's kernels."""
 
 
 class Card(Device, Protocol):
@@ -133,7 +133,7 @@ def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, An
     return buffers
 
 
-class _Faults:
+class _CudaErrors:
     """Converts CuPy's errors in a block to this module's, without overhead, since a short search makes hundreds of calls."""
 
     def __init__(self, name: str) -> None:
@@ -171,13 +171,13 @@ class CudaGpu:
         self._compiling, self._attributes = Lock(), dict[str, int]()
         self.name = f"cuda:{number}"
         self.rates = USUAL_RATES
-        self._faults = _Faults(self.name)
-        with self._faults:
+        self._errors = _CudaErrors(self.name)
+        with self._errors:
             self._device = cupy.cuda.Device(number)
 
     def limit_memory(self, n_bytes: int) -> None:
         """Limit the memory of buffers and CuPy's pool together; 0 for no limit."""
-        with self._faults, self._device:
+        with self._errors, self._device:
             pool = self._cupy.get_default_memory_pool()
             if n_bytes:
                 pool.free_all_blocks()
@@ -185,7 +185,7 @@ class CudaGpu:
 
     def free_bytes(self) -> int:
         """Device memory that can be allocated now, with what CuPy's pool holds unused, within the limit."""
-        with self._faults, self._device:
+        with self._errors, self._device:
             pool = self._cupy.get_default_memory_pool()
             free, _ = self._cupy.cuda.runtime.memGetInfo()
             limit, free = int(pool.get_limit()), int(free) + int(pool.free_bytes())
@@ -197,7 +197,7 @@ class CudaGpu:
 
     def compute_capability(self) -> int:
         """See `Card`."""
-        with self._faults:
+        with self._errors:
             return int(self._device.compute_capability)
 
     def multiprocessors(self) -> int:
@@ -207,13 +207,13 @@ class CudaGpu:
     def _attribute(self, name: str) -> int:
         """Return a device attribute, cached, since launches of microseconds need it each time."""
         if name not in self._attributes:
-            with self._faults:
+            with self._errors:
                 self._attributes[name] = int(self._device.attributes[name])
         return self._attributes[name]
 
     def buffer(self, n_bytes: int) -> Any:
         """See `Card`."""
-        with self._faults, self._device:
+        with self._errors, self._device:
             return self._cupy.empty(max(16, n_bytes), np.uint8)
 
     def address(self, buffer: Any) -> int:
@@ -222,30 +222,30 @@ class CudaGpu:
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
         """See `Card`."""
-        with self._faults, self._device:
+        with self._errors, self._device:
             memory = self._cupy.cuda.alloc_pinned_memory(max(16, n_bytes))
             return np.frombuffer(memory, np.uint8, max(16, n_bytes))
 
     def stream(self) -> Any:
         """See `Card`."""
-        with self._faults, self._device:
+        with self._errors, self._device:
             return self._cupy.cuda.Stream(non_blocking=True)
 
     def upload(self, buffer: Any, values: NDArray, stream: Any, *, offset: int = 0) -> None:
         """See `Card`."""
         if values.nbytes:
-            with self._faults, self._device:
+            with self._errors, self._device:
                 (buffer.data + offset).copy_from_host_async(values.ctypes.data, values.nbytes, stream)
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
         """See `Card`."""
         if values.nbytes:
-            with self._faults, self._device:
+            with self._errors, self._device:
                 (buffer.data + offset).copy_to_host_async(values.ctypes.data, values.nbytes, stream)
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
         """See `Card`."""
-        with self._faults, self._device:
+        with self._errors, self._device:
             buffer.data.memset_async(0, n_bytes, stream)
 
     def launch(
@@ -263,7 +263,7 @@ class CudaGpu:
         """See `Card`."""
         if blocks <= 0:
             return
-        with self._faults, self._device, stream:
+        with self._errors, self._device, stream:
             function, workspace = self._functions.get((file, defines, kernel)) or self._compiled(file, defines, kernel)
             if shared_bytes > workspace:  # more than 48 KB with the static part must be requested
                 function.max_dynamic_shared_size_bytes = shared_bytes
@@ -278,7 +278,7 @@ class CudaGpu:
         DeviceError
             Compilation failed.
         """
-        with self._faults, self._device:
+        with self._errors, self._device:
             self._module(file, defines).compile()
 
     def _module(self, file: str, defines: tuple[str, ...]) -> Any:
@@ -296,7 +296,7 @@ class CudaGpu:
 
     def wait(self, stream: Any) -> None:
         """See `Card`."""
-        with self._faults, self._device:
+        with self._errors, self._device:
             stream.synchronize()
 
 

@@ -1,10 +1,10 @@
 // Builds the fragment-ion index of fragments.cuh: the postings of kernels/cpu/postings.py, in another order within a bin.
 //
 // The postings of a chunk are sorted by bins of their keys (counting sort: count the ions of each bin, sum, place). Inside a bin they lie in
-// no order. A bin is narrower than the reach of 16 bits, so those in the two bins at the ends of a range of keys are told from their
-// neighbours by comparing the low bits; the bins between lie in the range as a whole.
+// no order. A bin is narrower than the reach of 16 bits, so those in the two bins at the ends of a range of keys are distinguished from
+// their neighbours by the low bits; the bins between lie in the range as a whole.
 //
-// Sums of masses are made in the order of the processor's kernel. Compile with --fmad=false: a fused multiply-add rounds differently.
+// Sums of masses are made in the order of the CPU's kernel. Compile with --fmad=false: a fused multiply-add rounds differently.
 
 #include "fragments.cuh"
 
@@ -20,7 +20,7 @@ struct Dictionary {
     const unsigned char* length;
     const unsigned char* residues;
     const unsigned char* site;          // (forms, n_slots): where a modification sits: 0 N-terminus, 1..length, length + 1 C-terminus
-    const unsigned char* modification;  // which it is, kNone behind the last
+    const unsigned char* modification;  // which it is, kNone after the last
 };
 
 __device__ Word key_of(double mass) {

@@ -43,7 +43,7 @@ def _version(number: int) -> str:
 def look() -> dict[str, Any]:
     """Return what the driver reports about itself and the GPUs, before trying any; one it cannot open has its reason."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
-    tell(result)
+    report(result)
     management = _library("libnvidia-ml.so.1", "nvml.dll")
     if management is None:
         result["reason"] = "no NVIDIA driver is installed"
@@ -89,28 +89,30 @@ def _driver_error(management: ctypes.CDLL, code: int) -> str:
     return f"{_text(describe(code))} (error {code})"
 
 
-def _text(letters: bytes) -> str:
-    return letters.decode(errors="replace")
+def _text(value: bytes) -> str:
+    return value.decode(errors="replace")
 
 
 def _device(number: int, name: str) -> dict[str, Any]:
     return {"number": number, "name": name, "memory_bytes": 0, "compute_capability": "", "usable": False, "reason": ""}
 
 
-def try_devices(found: dict[str, Any], first: int = 0) -> None:
+def try_devices(result: dict[str, Any], first: int = 0) -> None:
     """Run the kernel on each GPU that CuPy sees, from number `first`; these may be fewer than the driver's, in another order.
 
     Those that the driver cannot open, which CuPy does not see, are listed last.
     """
-    found["step"] = "CuPy"
-    tell(found)
-    major = int((found["cuda"] or "99").split(".")[0])
+    result["step"] = "CuPy"
+    report(result)
+    major = int((result["cuda"] or "99").split(".")[0])
     if major < OLDEST_MAJOR:
-        found["reason"] = f"the driver {found['driver']} runs CUDA {found['cuda']}, at least {OLDEST_MAJOR}.0 is needed; update the driver"
+        result["reason"] = (
+            f"the driver {result['driver']} runs CUDA {result['cuda']}, at least {OLDEST_MAJOR}.0 is needed; update the driver"
+        )
         return
-    suitable = PACKAGES[13 if float(found["cuda"] or 0) >= 13 else 12]
+    suitable = PACKAGES[13 if float(result["cuda"] or 0) >= 13 else 12]
     if importlib.util.find_spec("cupy") is None:
-        found["reason"] = f"CuPy is not installed; to install it: pip install {suitable}"
+        result["reason"] = f"CuPy is not installed; to install it: pip install {suitable}"
         return
     try:
         import cupy  # optional, and slow to import: only searches on a GPU need it
@@ -118,8 +120,8 @@ def try_devices(found: dict[str, Any], first: int = 0) -> None:
         needed = _version(cupy.cuda.runtime.runtimeGetVersion())
         # Since CUDA 11 a driver runs all minor versions of its major version.
         if int(needed.split(".")[0]) > major:
-            found["reason"] = (
-                f"the driver {found['driver']} runs CUDA {found['cuda']}, the CuPy that is installed needs {needed}; update the driver,"
+            result["reason"] = (
+                f"the driver {result['driver']} runs CUDA {result['cuda']}, the CuPy that is installed needs {needed}; update the driver,"
                 f" or uninstall this CuPy and install another: pip install {suitable}"
             )
             return
@@ -127,20 +129,22 @@ def try_devices(found: dict[str, Any], first: int = 0) -> None:
     except Exception as error:  # whatever CuPy raises is the reason
         chosen = os.environ.get("CUDA_VISIBLE_DEVICES")
         if chosen is not None and "NoDevice" in str(error):
-            found["reason"] = f"CUDA shows no GPU while the environment variable CUDA_VISIBLE_DEVICES is '{chosen}'; unset it, or name some"
+            result["reason"] = (
+                f"CUDA shows no GPU while the environment variable CUDA_VISIBLE_DEVICES is '{chosen}'; unset it, or name some"
+            )
         else:
-            found["reason"] = f"CuPy does not work: {_one_line(error)}"
+            result["reason"] = f"CuPy does not work: {_one_line(error)}"
         return
-    lost = [device for device in found["devices"] if device["reason"]]
+    lost = [device for device in result["devices"] if device["reason"]]
     lost = [device | {"number": number} for number, device in enumerate(lost, count)]
     devices = [_device(number, f"GPU {number} of CUDA's list") for number in range(count)]
-    found["devices"] = devices + lost
+    result["devices"] = devices + lost
     for device in devices[first:]:
-        found["step"] = device["number"]
-        tell(found)
+        result["step"] = device["number"]
+        report(result)
         try:
             _describe(cupy, device)
-            tell(found)
+            report(result)
             device["usable"] = _is_right(cupy, device["number"])
             device["reason"] = "" if device["usable"] else "a test kernel gave wrong numbers"
         except Exception as error:  # whatever CuPy raises is the reason
@@ -166,14 +170,14 @@ def _one_line(error: Exception) -> str:
     return f"{type(error).__name__}: {' '.join(lines)[:300]}"
 
 
-def tell(found: dict[str, Any]) -> None:
-    """Print what is known by now. On a line of its own, whatever a library printed before."""
-    sys.stdout.write(f"\n{json.dumps(found)}\n")
+def report(result: dict[str, Any]) -> None:
+    """Print the current result on its own line, whatever a library printed before."""
+    sys.stdout.write(f"\n{json.dumps(result)}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Print what is there."""
+    """Print the devices."""
     result = look()
     if not result["reason"]:
         try_devices(result, int(sys.argv[1]) if len(sys.argv) > 1 else 0)
@@ -181,7 +185,7 @@ def main() -> None:
         if not device["usable"] and not device["reason"]:
             device["reason"] = result["reason"]
     result["step"] = "done"
-    tell(result)
+    report(result)
 
 
 if __name__ == "__main__":

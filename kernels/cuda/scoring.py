@@ -43,12 +43,12 @@ from proteoscope.kernels.score_kinds import SCORE_KINDS
 __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 
 _MAXIMUM_NUMBERED_PEAKS = (1 << 16) - 1
-MAXIMUM_PEAKS = tuple(2048 if one.needs_correlation else _MAXIMUM_NUMBERED_PEAKS for one in SCORE_KINDS)
+MAXIMUM_PEAKS = tuple(2048 if kind.needs_correlation else _MAXIMUM_NUMBERED_PEAKS for kind in SCORE_KINDS)
 """Maximum number of peaks of a spectrum on a GPU, by score; for XCorr, with up to 512 bins in the histograms."""
 
 _THREADS = 256
 # Bounds of the kernels.
-_MAXIMUM_SLOTS, _MAXIMUM_KEPT, _MAXIMUM_SERIES, _MAXIMUM_ISOTOPE_ERRORS, _MAXIMUM_WINDOWS = 8, 32, 3, 16, 1 << 24
+_MAXIMUM_SLOTS, _MAXIMUM_BEST, _MAXIMUM_SERIES, _MAXIMUM_ISOTOPE_ERRORS, _MAXIMUM_WINDOWS = 8, 32, 3, 16, 1 << 24
 _MAXIMUM_FRAGMENT_CHARGE = 5
 _CANDIDATE_BYTES = 24
 _SHARED_BYTES = 48 << 10  # every device provides it without a request
@@ -60,14 +60,14 @@ _CORRELATION_HALF_WINDOW = 75
 _FACTORIALS = 1024  # of the ions from one end: up to 62 in three series of five charges
 _NONE = 255
 # Of the kernel for dense windows.
-_TILE, _DENSE_WARPS, _MAXIMUM_DENSE_KEPT, _MAXIMUM_DENSE_WINDOWS, _MAXIMUM_DENSE_PEAKS = 32, 12, 8, 96, 1022
+_TILE, _DENSE_WARPS, _MAXIMUM_DENSE_BEST, _MAXIMUM_DENSE_WINDOWS, _MAXIMUM_DENSE_PEAKS = 32, 12, 8, 96, 1022
 _DENSE_STATIC_SHARED_BYTES = 26 << 10
 _FINE_BINS = 1 << 15  # of the table of a tile
 _EDGE_BYTES = 16
 _MAXIMUM_IONS_OF_SERIES, _DOT_BITS, _COUNT_BITS = 62, 48, 8
 _MAXIMUM_BATCH_BYTES = 1 << 33  # 31 bits number the peaks, of twelve bytes each; most of it is pinned on the host, too
 _MAXIMUM_CANDIDATES = (1 << 31) - (1 << 16)  # of a query, or of a tile: 31 bits number them, and warps ask for a few beyond the last
-_LANDMARKS = 1 << 16  # masses that stay in a processor's cache, to estimate how many peptides lie between two
+_LANDMARKS = 1 << 16  # masses that stay in a CPU's cache, to estimate how many peptides lie between two
 _TILES_TOGETHER = 64  # go to the same kernel: alternating launches of a few blocks each would leave most of the device idle
 _MARGIN = 1e-6  # dalton
 
@@ -110,7 +110,7 @@ _SETTINGS = np.dtype(
                 "n_peptides",
                 "n_combinations",
                 "maximum_forms",
-                "n_kept",
+                "n_best",
                 "n_slots",
                 "n_bins",
                 "candidates_of_item",
@@ -145,7 +145,7 @@ _INPUTS = (
     "query_charge",
     "item_query",
     "item_part",
-    "kept_of_items",
+    "best_of_items",
     "histogram",
 )
 """The pointers of the struct Inputs of search.cuh."""
@@ -176,7 +176,7 @@ class SpectrumSearch:
     Parameters
     ----------
     device
-        Its card; 80 % of its free memory may be used, half of that for the dictionary.
+        GPU; 80 % of its free memory may be used, half of that for the dictionary.
     peptides, modifications, settings
         As for `proteoscope.kernels.cpu.scoring.SpectrumSearch`.
 
@@ -192,7 +192,7 @@ class SpectrumSearch:
     share_of_free_memory
         What may be used.
     candidates_of_batch, candidates_of_item
-        How much is searched between two looks at a cancel, and by one block.
+        Work between two checks for a cancel, and of one block.
     minimum_sharing
         Of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate on average;
         others are searched one by one.
@@ -227,9 +227,9 @@ class SpectrumSearch:
             "combination_slots": self._slots_of_combination,
             "factorial_log": FACTORIAL_LOG[:_FACTORIALS],
         }
-        self._room = budget - sum(column.nbytes for column in columns.values())
+        self._workspace_bytes = budget - sum(column.nbytes for column in columns.values())
         self._bytes_of_peptide = max(1, sum(column.itemsize for column in self._peptides.values() if len(column)))  # without peptides 0
-        self._maximum_peptides = max(0, self._room // 2 // self._bytes_of_peptide)  # half of the memory is for batches
+        self._maximum_peptides = max(0, self._workspace_bytes // 2 // self._bytes_of_peptide)  # half of the memory is for batches
         if self._maximum_peptides == 0:
             raise DeviceMemoryError(f"{card.name} has {budget / 1e6:,.0f} MB to give, which is not enough for the proteins")
         self._scalars = self._packed_settings(peptides)
@@ -257,7 +257,9 @@ class SpectrumSearch:
         self._scalars["first_peptide"], self._scalars["n_peptides"] = low, high - low
         self._peptides_of_landmark = max(1, (high - low) // _LANDMARKS)
         self._landmarks = self._peptides["mass"][low : high : self._peptides_of_landmark].copy()
-        self._batch_bytes = min(_MAXIMUM_BATCH_BYTES, max(0, self._room - (high - low) * self._bytes_of_peptide) // _BATCHES_UNDER_WAY)
+        self._batch_bytes = min(
+            _MAXIMUM_BATCH_BYTES, max(0, self._workspace_bytes - (high - low) * self._bytes_of_peptide) // _BATCHES_UNDER_WAY
+        )
 
     def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
         """Cut queries into runs whose peptides fit on the device together, and bring those of each run there."""
@@ -270,7 +272,7 @@ class SpectrumSearch:
                 highs = np.searchsorted(mass, above[begun - first :], side="right")
                 stop = begun + int(np.searchsorted(highs, low + self._maximum_peptides, side="right"))
                 if stop == begun:
-                    raise DeviceMemoryError(f"{self._card.name} has no room for the candidates of one spectrum")
+                    raise DeviceMemoryError(f"{self._card.name} has too little memory for the candidates of one spectrum")
                 high = int(highs[stop - begun - 1])
             try:
                 self._bring(low, high)
@@ -351,7 +353,7 @@ class SpectrumSearch:
     ) -> Generator[int, None, None]:
         """Search `first:last` as `proteoscope.kernels.cpu.scoring.SpectrumSearch.search_queries` does, batch by batch.
 
-        Yields the end of what is done after each batch: `hits` holds all rows before it. Closing the generator stops the search.
+        Yields the end of the finished part after each batch: `hits` holds all rows before it. Closing the generator stops the search.
 
         Raises
         ------
@@ -393,7 +395,7 @@ class SpectrumSearch:
         n_bytes = counts.spectrum_search_bytes(
             peaks,
             n_items,
-            kept=retained,
+            hits=retained,
             slots=slots,
             bins=bins,
             candidate_bytes=_CANDIDATE_BYTES,
@@ -442,7 +444,7 @@ class SpectrumSearch:
                 batch.abandon()
 
     def _know_weights(self, spectra: SpectrumArrays) -> None:
-        """Know the lightest peak of each spectrum, and how many of the units in which the kernel for dense windows sums weights make 1.
+        """Compute the lightest peak of each spectrum, and the unit in which the kernel for dense windows sums weights.
 
         A power of two, so that no sum overflows. Partitions are of the same spectra: it is found out for the first.
         """
@@ -481,7 +483,7 @@ class SpectrumSearch:
         ions = _MAXIMUM_IONS_OF_SERIES * settings.maximum_fragment_charge * max(len(settings.n_term_series), len(settings.c_term_series))
         if np.isinf(self.minimum_sharing) or ions >= 1 << _COUNT_BITS:
             return parts
-        if not self._kind.dense_on_card or hits.score.shape[1] > _MAXIMUM_DENSE_KEPT or windows > _MAXIMUM_DENSE_WINDOWS:
+        if not self._kind.dense_on_card or hits.score.shape[1] > _MAXIMUM_DENSE_BEST or windows > _MAXIMUM_DENSE_WINDOWS:
             return parts
         lightest, heaviest = queries.mass[starts], queries.mass[np.minimum(starts + _TILE, last) - 1]
         union = np.zeros(len(starts), np.int64)
@@ -528,16 +530,16 @@ class SpectrumSearch:
     def _shape(self, hits: HitArrays, maximum_peaks: int) -> int:
         """Complete the settings with the shapes of the hits and the bit table; bytes of dynamic shared memory."""
         retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
-        if retained > _MAXIMUM_KEPT or slots > _MAXIMUM_SLOTS:
+        if retained > _MAXIMUM_BEST or slots > _MAXIMUM_SLOTS:
             raise UnsupportedSearchError(
-                f"{retained} hits with {slots} modifications for a query (a GPU takes {_MAXIMUM_KEPT} with {_MAXIMUM_SLOTS})"
+                f"{retained} hits with {slots} modifications for a query (a GPU takes {_MAXIMUM_BEST} with {_MAXIMUM_SLOTS})"
             )
         other = 4 * bins + (8 + 12 * maximum_peaks if self._kind.needs_correlation else 0)
         workspace = (_SHARED_BYTES - _STATIC_SHARED_BYTES - other) // 6
         if maximum_peaks > _MAXIMUM_NUMBERED_PEAKS or workspace < _FEWEST_WORDS:
             raise UnsupportedSearchError(f"a spectrum has {maximum_peaks:,} peaks, more than a GPU takes")
         words = min(_MAXIMUM_WORDS, workspace, int(self._settings.maximum_mz / self._settings.bin_width) // 32 + 2)
-        self._scalars["n_words"], self._scalars["n_kept"], self._scalars["n_bins"], self._scalars["n_slots"] = words, retained, bins, slots
+        self._scalars["n_words"], self._scalars["n_best"], self._scalars["n_bins"], self._scalars["n_slots"] = words, retained, bins, slots
         self._scalars["histogram_width"] = hits.histogram_width
         return other + 6 * words
 
@@ -690,8 +692,8 @@ class _Batch:
             "histogram": self._host("histogram", np.int32, n, bins),
         }
         outputs = {name: self._device(name, values.nbytes) for name, values in self._out.items()}
-        kept_of_items = self._device("kept_of_items", int(items["first_item"][-1]) * retained * _CANDIDATE_BYTES)
-        arrays = search._columns | inputs | {"kept_of_items": kept_of_items, "histogram": outputs["histogram"]}
+        best_of_items = self._device("best_of_items", int(items["first_item"][-1]) * retained * _CANDIDATE_BYTES)
+        arrays = search._columns | inputs | {"best_of_items": best_of_items, "histogram": outputs["histogram"]}
         pointers = self._host("pointers", np.uint64, len(_INPUTS))
         pointers[:] = [card.address(arrays[name]) for name in _INPUTS]
         device_pointers = self._device("pointers", pointers.nbytes)
@@ -708,7 +710,7 @@ class _Batch:
         arguments = (
             scalars,
             of["first_item"],
-            of["kept_of_items"],
+            of["best_of_items"],
             struct(card, _CARRIED, {name: search._columns[name] for name in _CARRIED.names or ()}),
             of["histogram"],
             np.int32(n),
@@ -719,7 +721,7 @@ class _Batch:
             card.download(values, of[name], stream)
 
     def abandon(self) -> None:
-        """Wait for what was begun and forget it."""
+        """Wait for started work and discard it."""
         with suppress(DeviceError):
             self._card.wait(self._stream)
 

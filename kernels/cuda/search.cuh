@@ -1,6 +1,6 @@
-// What a search of spectra against the dictionary is told, and the candidates that it keeps.
+// Input of a search of spectra against the dictionary, and the candidates that it stores.
 //
-// Scores are those of the processor to the last bit: sums are made in the same order, or of whole numbers, and the logarithm and the power
+// Scores are those of the CPU to the last bit: sums are made in the same order, or of whole numbers, and the logarithm and the power
 // are those of kernels/cpu/elementary.py. Compile with --fmad=false: a fused multiply-add rounds differently.
 #pragma once
 
@@ -10,7 +10,7 @@ constexpr int kMostSlots = 8;            // variable modifications of one peptid
 constexpr int kMostFragmentCharge = 5;
 constexpr int kMostIsotopeErrors = 16;
 constexpr Long kNobody = ~0ull;
-constexpr int kPeptideBits = 40;         // of a key; the window's number stands above
+constexpr int kPeptideBits = 40;         // of a key; the window's number is above
 
 // The scalars of a search. kernels/cuda/scoring.py writes it; every member has 8 bytes, so that there is no padding.
 struct Settings {
@@ -18,18 +18,18 @@ struct Settings {
     double fragment_absolute, fragment_relative, bin_width;
     double correlation_bin_width, correlation_bin_offset;
     double ksdp_power, histogram_width, n_term_mass, c_term_mass;
-    double residue_mass[kLetters];
+    double residue_mass[kResidues];
     double n_term_series[kMostSeries], c_term_series[kMostSeries];
     double isotope_minimum_mass[kMostIsotopeErrors];
     long long isotope_error[kMostIsotopeErrors];
     long long n_isotope_errors, n_n_term_series, n_c_term_series, maximum_fragment_charge;
     long long n_words, n_correlation_bins, ksdp_window, minimum_matched_ions;
     long long first_peptide, n_peptides;  // the part of the dictionary that is on the device
-    long long n_combinations, maximum_forms, n_kept, n_slots, n_bins, candidates_of_item;
+    long long n_combinations, maximum_forms, n_best, n_slots, n_bins, candidates_of_item;
     long long maximum_with_known;  // modifications of a peptide where some are at known residues, 0 where none is
 };
 
-// A candidate that may be kept. Equal scores go to the lower key, then to the lower form: the order in which the processor meets them.
+// A candidate for the best of a query. Equal scores go to the lower key, then to the lower form: the order in which the CPU meets them.
 struct Candidate {
     float score;
     Word form;     // number of the arrangement of modifications among those tried
@@ -68,7 +68,8 @@ struct Inputs {
     const unsigned int* known;
     const unsigned char* known_site;
     const unsigned char* known_modification;
-    // Variable modifications, and behind them those at known residues, of which there is a mass and a place. Place: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
+    // Variable modifications, then those at known residues (mass and place only). Place: 0 anywhere, 1 peptide N-terminus,
+    // 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
     const double* modification_mass;
     const unsigned int* residue_mask;
     const int* place;
@@ -85,6 +86,6 @@ struct Inputs {
     // Items of work: a query and which part of its candidates.
     const int* item_query;
     const int* item_part;
-    Candidate* kept_of_items;  // (items, n_kept)
+    Candidate* best_of_items;  // (items, n_best)
     int* histogram;            // (queries, n_bins), zero at the start
 };

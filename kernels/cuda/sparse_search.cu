@@ -6,13 +6,13 @@
 // (Eng 2008).
 //
 // A block takes one query, or a part of its candidates. It puts the peaks into a bit table in shared memory, in which a theoretical ion is
-// found or missed in one look. The windows of all combinations of modifications and isotope errors are joined into one run of candidates.
-// Each warp takes 32 of them at a time, queues those that can carry the modifications, and gives each lane a few arrangements of the
+// found or missed by one read. The windows of all combinations of modifications and isotope errors are joined into one run of candidates.
+// Each warp takes 32 candidates per step, queues those that can carry the modifications, and gives each lane a few arrangements of the
 // modifications of one peptide; a lane that is done gets the next, so that one peptide with many arrangements keeps all lanes busy.
 // Theoretical ions are computed on the fly and never stored. The best candidates are held in the registers of the warp, one in each lane;
 // they are merged at the end of the block and over the blocks of a query. Scores of other candidates leave the device only as a histogram.
 //
-// Double precision: prefix sums and fragment m/z are doubles, and are added in the order of the processor's kernel, so that an ion at the
+// Double precision: prefix sums and fragment m/z are doubles, and are added in the order of the CPU's kernel, so that an ion at the
 // very edge of its tolerance matches on both or on neither. Looking ions up in single precision was no faster on an H200 (2.31 against 2.36
 // thousand million scorings a second).
 
@@ -27,20 +27,20 @@ constexpr int kQueue = 64;               // candidates that wait for a lane, for
 constexpr int kRefill = 16;              // idle lanes that are worth a look into the queue
 constexpr Word kTogether = 0xffffffffu;  // instead of a number of arrangements: one lane takes all
 
-// In this order: correlation_sum, correlation_bin (both for XCorr alone), histogram, words, first.
+// In this order: correlation_sum, correlation_bin (both for XCorr only), histogram, words, first.
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
 
-// What a block has in shared memory, besides.
+// Static shared memory of a block.
 struct Block {
     Settings settings;
     Inputs in;
-    double residue_mass[kLetters];
+    double residue_mass[kResidues];
     int window_low[kMostThreads], window_high[kMostThreads], window_start[kMostThreads + 1];
     int next_candidate, n_correlation_bins;
     // Of a queued candidate: peptide, window, how many arrangements are to be tried and how many of them have been given out.
     Word queue_peptide[kMostWarps][kQueue], queue_window[kMostWarps][kQueue];
     Word queue_total[kMostWarps][kQueue], queue_begun[kMostWarps][kQueue];
-    Candidate kept_of_warps[kMostWarps][32];
+    Candidate best_of_warps[kMostWarps][32];
 };
 
 // What a lane has in hand: the arrangements from `number` up to `last` of a peptide with a combination of modifications.
@@ -62,7 +62,7 @@ template <class Score>
 __device__ __forceinline__ Peaks begin_item(Block& block, int query, int maximum_peaks, int*& histogram) {
     const Settings& settings = block.settings;
     const Inputs& in = block.in;
-    for (int i = threadIdx.x; i < kLetters; i += blockDim.x) block.residue_mass[i] = settings.residue_mass[i];
+    for (int i = threadIdx.x; i < kResidues; i += blockDim.x) block.residue_mass[i] = settings.residue_mass[i];
     const bool is_correlation = Score::kNeedsCorrelation;
     const int n_bins = static_cast<int>(settings.n_bins);
     long long* correlation_sum = reinterpret_cast<long long*>(dynamic_shared);
@@ -80,7 +80,7 @@ __device__ __forceinline__ Peaks begin_item(Block& block, int query, int maximum
     return peaks;
 }
 
-// All threads: the windows `tile:tile + n_tile` of a query as one run of candidates, of which those before `skipped` are not this block's.
+// All threads: the windows `tile:tile + n_tile` of a query as one run of candidates. Those before `skipped` belong to other blocks.
 __device__ __forceinline__ void find_windows(Block& block, int query, int tile, int n_tile, long long skipped) {
     const int isotopes = static_cast<int>(block.settings.n_isotope_errors);
     __syncthreads();
@@ -192,7 +192,7 @@ __device__ __forceinline__ void hand_out(Block& block, Queue& queue, Task& task,
     __syncwarp();
 }
 
-// Score the next free arrangement of a lane's task; what may be kept of it.
+// Score the next free arrangement of a lane's task and return it as a candidate.
 template <class Score>
 __device__ __forceinline__ Candidate try_arrangement(const Block& block, Task& task, const Peaks& peaks, int charges,
                                                      double inverse_histogram, int* histogram) {
@@ -216,9 +216,9 @@ __device__ __forceinline__ Candidate try_arrangement(const Block& block, Task& t
 
 // All threads: what the warps of the block have found, as the item's share of the answer.
 __device__ __forceinline__ void give_away(Block& block, const Candidate& kept, const int* histogram, int query, int warp, int lane) {
-    const int n_bins = static_cast<int>(block.settings.n_bins), n_kept = static_cast<int>(block.settings.n_kept);
+    const int n_bins = static_cast<int>(block.settings.n_bins), n_best = static_cast<int>(block.settings.n_best);
     const int n_warps = blockDim.x >> 5;
-    block.kept_of_warps[warp][lane] = kept;
+    block.best_of_warps[warp][lane] = kept;
     __syncthreads();
     for (int b = threadIdx.x; b < n_bins; b += blockDim.x) {
         if (histogram[b]) atomicAdd(&block.in.histogram[static_cast<long long>(query) * n_bins + b], histogram[b]);
@@ -226,11 +226,11 @@ __device__ __forceinline__ void give_away(Block& block, const Candidate& kept, c
     if (warp > 0) return;
     Candidate joined = kept;
     for (int other = 1; other < n_warps; ++other) {
-        for (int j = 0; j < n_kept && block.kept_of_warps[other][j].key != kNobody; ++j) {
-            insert(joined, block.kept_of_warps[other][j], lane);
+        for (int j = 0; j < n_best && block.best_of_warps[other][j].key != kNobody; ++j) {
+            insert(joined, block.best_of_warps[other][j], lane);
         }
     }
-    if (lane < n_kept) block.in.kept_of_items[static_cast<long long>(blockIdx.x) * n_kept + lane] = joined;
+    if (lane < n_best) block.in.best_of_items[static_cast<long long>(blockIdx.x) * n_best + lane] = joined;
 }
 
 // A block scores candidates part * candidates_of_item and following of one query. At most `maximum_peaks` peaks are in a spectrum.
@@ -247,7 +247,7 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
     const Peaks peaks = begin_item<Score>(block, query, maximum_peaks, histogram);
     const int charges = max(1, min(static_cast<int>(settings.maximum_fragment_charge), block.in.query_charge[query] - 1));
     const double inverse_histogram = 1.0 / settings.histogram_width;
-    const int isotopes = static_cast<int>(settings.n_isotope_errors), n_kept = static_cast<int>(settings.n_kept);
+    const int isotopes = static_cast<int>(settings.n_isotope_errors), n_best = static_cast<int>(settings.n_best);
     const int n_windows = peaks.n > 0 ? static_cast<int>(settings.n_combinations) * isotopes : 0;
     const int windows_of_tile = static_cast<int>(blockDim.x) / isotopes * isotopes;
     const long long begin = block.in.item_part[blockIdx.x] * settings.candidates_of_item, end = begin + settings.candidates_of_item;
@@ -278,7 +278,7 @@ __device__ __forceinline__ void search(const Settings* settings_in_memory, const
                 const int source = __ffs(static_cast<int>(good)) - 1;
                 insert(kept, candidate_of_lane(fresh, source), lane);
                 good &= good - 1;
-                if (!good) worst = candidate_of_lane(kept, n_kept - 1);
+                if (!good) worst = candidate_of_lane(kept, n_best - 1);
             }
         }
         before_tile += block.window_start[n_tile];

@@ -11,9 +11,9 @@
 // threads side by side, since neighbouring chains are of nearly equal length.
 //
 // Phase 2, residues: a warp aligns a chain. Each lane keeps kColumns columns of the query with their H and E in registers; the rows pass
-// from lane to lane, each lane a step behind its left neighbour. A query longer than 32 * kColumns is cut into strips, a launch each; H and
-// F of a strip's last column wait in device memory for the next strip. Warps take chains from a common counter, the longest first, and skip
-// those that phase 1 forbids. Blocks know nothing of each other; in a block there is one barrier, behind the copying of the tables.
+// from lane to lane, each lane one step after its left neighbour. A query longer than 32 * kColumns is cut into strips, a launch each; H
+// and F of a strip's last column wait in device memory for the next strip. Warps take chains from a common counter, the longest first, and
+// skip those that phase 1 forbids. Blocks are independent; a block has one barrier, after copying the tables.
 //
 // A reward is a sum of whole numbers from tables in shared memory: for each alphabet one by the two codes, five bits of a word each, and,
 // with kCompares, one by the difference of lengths and one by that of angles.
@@ -62,7 +62,7 @@ struct Chains {
     long long elements_before;
 };
 
-// The query: its n residues, its elements, and the values of all tables of its rewards, one behind the other; costs of gaps in both phases.
+// The query: its n residues, its elements, and the concatenated values of all tables of its rewards; costs of gaps in both phases.
 struct Query {
     const Word* state;
     const unsigned short* length;
@@ -146,7 +146,7 @@ __device__ __forceinline__ int reward_of(const int* tables, const Residue& mine,
 }
 
 // Phase 2 of the chains first:last, for the strip of the query that begins at column `begin`. A chain whose elements score less than
-// `least` is left alone. A strip raises the score of a chain where it has a better one.
+// `least` is skipped. A strip raises the score of a chain where it has a better one.
 extern "C" __global__ void __launch_bounds__(256)
     align_residues(Chains chains, Query query, Results results, int first, int last, int least, int begin) {
     int* const tables = reinterpret_cast<int*>(dynamic_shared);

@@ -40,10 +40,10 @@ _FILE = "structure_alignment.cu"
 _LANES = 32
 _COLUMNS = (2, 4, 6, 8, 10, 12)  # of a lane
 _THREADS, _ELEMENT_THREADS = 256, 128
-_BLOCKS, _ELEMENT_BLOCKS = 8, 8  # on each multiprocessor, of phase 2 as far as the tables leave space, and of phase 1
+_BLOCKS, _ELEMENT_BLOCKS = 8, 8  # on each multiprocessor, of phase 2 if the tables leave space, and of phase 1
 _SHARE_OF_FREE_MEMORY = 0.8
 _RESIDUE_BYTES, _BORDER_BYTES, _ELEMENT_BYTES, _CHAIN_BYTES = 8, 8, 5, 16 + 8
-_CELLS_OF_RUN = 20_000_000_000  # between two looks at a cancel: some 50 ms on an H200
+_CELLS_OF_RUN = 20_000_000_000  # between two checks for a cancel: some 50 ms on an H200
 
 _POINTERS = "state", "length", "angle", "element_type", "element_length"
 _CHAINS = np.dtype(
@@ -121,7 +121,7 @@ class StructureSearch:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     chains
         In order of length, shortest first; in any other order the longest may come last.
     """
@@ -184,7 +184,7 @@ class StructureSearch:
         return int(self._chains.offsets[batch.last] - self._chains.offsets[batch.first])
 
     def _bytes(self) -> NDArray[np.int64]:
-        """(n + 1,) what the chains before each, all of their columns, borders and scores, take on the device."""
+        """(n + 1,) bytes on the device of the chains before each, with all columns, borders and scores."""
         chains = self._chains
         of_residues = (_RESIDUE_BYTES + _BORDER_BYTES) * (chains.offsets - chains.offsets[0])
         of_elements = _ELEMENT_BYTES * (chains.element_offsets - chains.element_offsets[0])
@@ -248,7 +248,7 @@ class _Query:
         self._defines = f"COLUMNS={self._columns}", f"SHIFTS={shifts}", f"COMPARES={int(len(rewards.of_length) > 0)}"
         threads = card.multiprocessors() * _ELEMENT_BLOCKS * _ELEMENT_THREADS
         self._element_threads, n_elements = threads, len(query.element_type)
-        self._room = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
+        self._workspace = {"next_chain": card.buffer(4), "rows": card.buffer(8 * threads * n_elements)}
         numbers = {
             "n": len(query.state),
             "n_elements": n_elements,
@@ -260,9 +260,9 @@ class _Query:
         self._query = struct(card, _QUERY, {**self._buffers, **numbers})
         card.wait(stream)
 
-    def align(self, chains: NDArray[np.void], room: dict[str, Any], first: int, last: int, least: int) -> None:
+    def align(self, chains: NDArray[np.void], workspace: dict[str, Any], first: int, last: int, least: int) -> None:
         """Run both phases for the chains `first:last` of a batch; only phase 2 if `least` is 0."""
-        card, results = self._card, struct(self._card, _RESULTS, {**self._room, **room})
+        card, results = self._card, struct(self._card, _RESULTS, {**self._workspace, **workspace})
         arguments = chains, self._query, results, np.int32(first), np.int32(last)
         if least > 0:
             blocks = min(self._element_threads // _ELEMENT_THREADS, -(-(last - first) // _ELEMENT_THREADS))
@@ -270,7 +270,7 @@ class _Query:
         blocks = min(card.multiprocessors() * _BLOCKS, -(-(last - first) // (_THREADS // _LANES)))
         admitting = np.int32(least if least > 0 else -1)  # without phase 1 all have -1
         for strip in range(self.n_strips):
-            card.clear(self._room["next_chain"], 4, self._stream)
+            card.clear(self._workspace["next_chain"], 4, self._stream)
             card.launch(
                 _FILE,
                 "align_residues",

@@ -1,11 +1,11 @@
 // The superposition of pairs of chains that has the greatest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710): the search of
 // kernels/cpu/superposition.py, bit for bit, which follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309).
 //
-// Superpose on pieces of an alignment and again on what then lies near, align anew by the distances, repeat. A block takes a pair of chains
-// after the other from a common counter, the dearest first, and knows nothing of other blocks. Sixteen superpositions go side by side,
-// and all threads add up what they need, shared among those that go on (least_squares.cuh). An alignment is the work of the whole block, or, of every fourth residue, by
-// which pieces of chains are ranked, of a warp (distance_alignment.cuh). Thread 0 decides what comes next, as the processor does: all
-// threads of a block go the same way. x is the shorter chain, or y's equal.
+// Superpose fragments of an alignment, then the pairs that are near, realign by the distances, repeat. A block takes pairs of chains from a
+// common counter, the costliest first, independently of other blocks. Sixteen superpositions are computed together; all threads compute
+// their sums, shared among the superpositions that continue (least_squares.cuh). The whole block computes an alignment; a warp computes an
+// alignment of every fourth residue, by which fragments of chains are ranked (distance_alignment.cuh). Thread 0 decides on the next step,
+// as the CPU does, so that all threads of a block take the same branch. x is the shorter chain, or as long as y.
 
 // What a launch is compiled for; kernels/cuda/superposition.py sets it.
 #ifndef THREADS
@@ -23,13 +23,13 @@ constexpr int kHopelessRounds = 2;
 constexpr double kHopeless = 0.9, kWider = 0.8, kGap = -0.6, kMinimumGain = 1e-4, kHopelessStart = 0.5;
 constexpr int kMaximumRefinements = 12, kSparseRefinements = 2;
 constexpr int kTable = 2048, kMaximumFragments = 600, kSparse = 4, kSparseLength = 40;
-constexpr int kMostKept = 16, kMostSparse = 64;  // beginnings that are kept, and pieces that are refined sparsely, at the most
+constexpr int kMostKept = 16, kMostSparse = 64;  // maximum numbers of stored beginnings, and of sparsely refined fragments
 
-// A pair of chains: where its columns (as numbers), its beginning and its pairs stand.
+// A pair of chains: offsets of its columns (in numbers), its initial alignment and its pairs.
 struct Item {
     long long x, y, start, out;
     int m, n, n_start, is_aligned;
-    double scale_x, scale_y, limit;  // d0 by m and by n; Å beyond which a pair is none in the end
+    double scale_x, scale_y, limit;  // d0 by m and by n; Å beyond which residues are not paired in the result
 };
 
 // How far a search goes (`SearchSteps`).
@@ -51,8 +51,8 @@ struct Found {
     double* scores;
     int* counts;
     Pair* pairs;
-    unsigned char* room;  // of each block
-    long long room_bytes;
+    unsigned char* workspace;  // of each block
+    long long workspace_bytes;
     int* next_item;
 };
 
@@ -63,13 +63,13 @@ struct Shared {
     double scores[kMostKept], moves[kMostKept][kMove];
     double some_scores[kMostKept], some_moves[kMostKept][kMove];
     double greatest;
-    int begin[kBatch], fresh[kBatch], rounds[kBatch];  // of pieces that are new, so many pairs; 0 of others
+    int begin[kBatch], fresh[kBatch], rounds[kBatch];  // pairs of new fragments; 0 for other fragments
     int n_running, count, chosen, item;
     int order[kMostSparse];
     long long seen[kTable];
 };
 
-// A block at work on a pair of chains, and its room in device memory.
+// A block at work on a pair of chains, and its workspace in device memory.
 struct Block {
     Shared& shared;
     Steps steps;
@@ -97,7 +97,7 @@ __device__ void copy(double* to, const double* from) {
     for (int c = 0; c < kMove; ++c) to[c] = from[c];
 }
 
-// Whether a selection was not met before; notes it while there is room.
+// Whether a selection was not met before; notes it while there is workspace.
 __device__ bool is_new(long long mark, long long* seen) {
     int place = static_cast<int>((mark ^ (mark >> 29) ^ (mark >> 47)) & (kTable - 1));
     for (int step = 0; step < 16; ++step) {
@@ -251,7 +251,7 @@ __device__ int rank_of(const double* values, int n, int k) {
     return rank;
 }
 
-// Superpositions of short and of long pieces of both chains, those that fit best, to `kept_moves` and `kept_scores`. The block meets.
+// Write the best superpositions of short and of long fragments of both chains to `kept_moves` and `kept_scores`. The block synchronises.
 __device__ __noinline__ void fragments(Block& block, double scale) {
     Shared& shared = block.shared;
     Runs& runs = shared.runs;
@@ -332,8 +332,8 @@ __device__ __noinline__ double realigned(
     return search(block, *count, guide, near_of(guide - kWider), kCoarse, block.steps.coarse_halvings, kHopeless, move);
 }
 
-// Pieces of both chains, those first that every so manieth residue of both fits best: to `shared.order`, as many as are returned, their
-// superpositions in `refined`. The block meets.
+// Write the fragments of both chains, ordered by a sparse alignment, to `shared.order`, and their superpositions to `refined`; return their
+// number. The block synchronises.
 __device__ int best_fragments(Block& block, double guide) {
     Shared& shared = block.shared;
     const Steps steps = block.steps;
@@ -404,7 +404,7 @@ __device__ int aligned_by_distance(Block& block, int n_best, double best, double
     int order[kMostKept];
     for (int place = 0; place < n_fragments; ++place) order[place] = shared.order[place];
     place_y(placed_y, block.y, block.n, guide);
-    // Where to begin: the given alignment, the best shift, secondary structure, that and what lies near, and pieces that fit.
+    // Beginnings: the given alignment, the best shift, secondary structure, secondary structure with distances, and matching fragments.
     for (int kind = 0; kind < 3 + steps.n_searched; ++kind) {
         double found;
         int count;
@@ -493,9 +493,9 @@ __device__ int near_enough(Block& block, int n_best, double limit) {
     return block.shared.count;
 }
 
-// Superpose all items. room_m: residues of the longest x; shared_bytes: what a block has for the rows of alignments.
+// Superpose all items. longest: residues of the longest x; shared_bytes: what a block has for the rows of alignments.
 extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
-    superpose_pairs(Chains chains, Found found, Steps steps, int n_items, int room_m, int shared_bytes) {
+    superpose_pairs(Chains chains, Found found, Steps steps, int n_items, int longest, int shared_bytes) {
     extern __shared__ __align__(16) unsigned char dynamic_shared[];
     __shared__ Shared shared;
     while (true) {
@@ -505,21 +505,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
         if (shared.item >= n_items) return;
         const Item item = chains.items[shared.item];
         const int number = shared.item, m = item.m, n = item.n;
-        unsigned char* room = found.room + static_cast<long long>(blockIdx.x) * found.room_bytes;
-        double* numbers = reinterpret_cast<double*>(room);
+        unsigned char* workspace = found.workspace + static_cast<long long>(blockIdx.x) * found.workspace_bytes;
+        double* numbers = reinterpret_cast<double*>(workspace);
         Block block{shared, steps, Columns{chains.position + item.x, m, 1}, Columns{chains.position + item.y, n, 1}};
         block.m = m, block.n = n;
         block.states_x = chains.states + item.x / 3, block.states_y = chains.states + item.y / 3;
         block.best_pairs = found.pairs + item.out;
-        block.near_pairs = numbers, numbers += 6 * room_m;
+        block.near_pairs = numbers, numbers += 6 * longest;
         block.totals = numbers, numbers += 2 * kMaximumFragments;
         block.fragment_moves = numbers, numbers += 2 * kMaximumFragments * kMove;
         block.kept_scores = numbers, numbers += steps.n_fragments;
         block.best_scores = numbers, numbers += steps.n_fragments;
         block.kept_moves = numbers, numbers += steps.n_fragments * kMove;
         block.refined = numbers, numbers += steps.n_fragments * kMove;
-        block.pairs = reinterpret_cast<Pair*>(numbers), numbers += room_m;
-        // Where the rows of its alignments do not fit into shared memory, they are in the block's room.
+        block.pairs = reinterpret_cast<Pair*>(numbers), numbers += longest;
+        // Where the rows of its alignments do not fit into shared memory, they are in the block's workspace.
         unsigned char* behind = reinterpret_cast<unsigned char*>(numbers);
         const int parts = m / kSparseLength > 1 ? m / kSparseLength : 1, every = parts < kSparse ? parts : kSparse;
         const int some_m = (m + every - 1) / every, some_n = (n + every - 1) / every;
@@ -539,7 +539,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, RESIDENT)
             best = search(block, n_best, guide, near, kCoarse, steps.coarse_halvings, kHopeless, shared.best_move);
         }
         if (item.is_aligned) n_best = aligned_by_distance(block, n_best, best, guide, near);
-        // At last, more pieces; and pairs that lie far apart then are none.
+        // Finally, more fragments; and pairs that are far apart are removed.
         gather(block, block.best_pairs, n_best, 1);
         search(block, n_best, guide, near, steps.last_step, kHalvings, kHopeless, shared.best_move);
         const int kept = near_enough(block, n_best, item.limit);

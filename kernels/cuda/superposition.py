@@ -6,7 +6,7 @@ launch, in which a block processes one pair after the other.
 ATGPU analysis, for n pairs of chains of r residues in total, m of them in the shorter chains and k in initial alignments (a word has 4
 bytes); `analysis` counts it:
 
-* rounds: a launch for each run of pairs, two of which are in flight;
+* rounds: a launch for each run of pairs, with two runs in progress;
 * words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
 * operations: cells of alignments, each of some 15 operations. The number per pair depends on its search: at least those that rank its
   fragments, at most those and all possible realignments;
@@ -32,7 +32,7 @@ from proteoscope.kernels.structure_layouts import MAXIMUM_CELLS, ChainPairs, Fou
 __all__ = ["ChainSuperposition"]
 
 _FILE = "superposition.cu"
-_SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, two of which are in progress
+_SHARE_OF_FREE_MEMORY = 0.4  # for the blocks of a run, with two runs in progress
 _MAXIMUM_SHARED_BYTES = 48 << 10  # of the rows of alignments; longer chains have them in device memory
 _RESIDUE_BYTES, _ROW_BYTES = 16, 36
 _MOST_FRAGMENTS, _MOVE, _SPARSE, _SPARSE_LENGTH = 600, 12, 4, 40
@@ -52,8 +52,8 @@ _CHAINS = np.dtype([(name, np.uint64) for name in ("items", "position", "states"
 """The struct Chains."""
 _FOUND = np.dtype(
     [
-        *[(name, np.uint64) for name in ("moves", "scores", "counts", "pairs", "room")],
-        ("room_bytes", np.int64),
+        *[(name, np.uint64) for name in ("moves", "scores", "counts", "pairs", "workspace")],
+        ("workspace_bytes", np.int64),
         ("next_item", np.uint64),
     ]
 )
@@ -97,7 +97,7 @@ def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArra
 
 @dataclass(frozen=True)
 class _Launched:
-    """The pairs `first:last` on their way: on which stream, in which order, where what is found goes, and the buffers that hold it all."""
+    """Pairs `first:last` in progress: their stream, order, results and buffers."""
 
     first: int
     last: int
@@ -105,16 +105,16 @@ class _Launched:
     order: NDArray[np.int64]
     results: dict[str, NDArray]
     buffers: dict[str, Any]
-    rooms: dict[str, Any]
+    workspaces: dict[str, Any]
 
 
 class ChainSuperposition:
-    """Superposes pairs of chains on a card.
+    """Superposes pairs of chains on a GPU.
 
     Parameters
     ----------
     device
-        The card.
+        GPU.
     steps
         How far the search of each pair goes.
     """
@@ -129,7 +129,7 @@ class ChainSuperposition:
         self._streams = device.stream(), device.stream()
 
     def superpose(
-        self, pairs: ChainPairs, found: FoundSuperpositions, first: int = 0, last: int | None = None
+        self, pairs: ChainPairs, superpositions: FoundSuperpositions, first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
         """Superpose as on the CPU.
 
@@ -150,11 +150,11 @@ class ChainSuperposition:
             for number, run in enumerate(runs):
                 launched = self._launch(pairs, first + run.first, first + run.last, self._streams[number % 2])
                 if before is not None:
-                    self._report(pairs, found, before)
+                    self._report(pairs, superpositions, before)
                     yield before.last
                 before = launched
             if before is not None:
-                self._report(pairs, found, before)
+                self._report(pairs, superpositions, before)
                 yield before.last
         finally:
             for stream in self._streams:
@@ -177,10 +177,10 @@ class ChainSuperposition:
         for name, lengths, of_length in (("scale_x", shorter, tm_scale), ("scale_y", longer, tm_scale), ("limit", shorter, farthest_pair)):
             each, which = np.unique(lengths, return_inverse=True)
             items[name] = np.array([of_length(length) for length in each.tolist()])[which]
-        room_m, room_bytes, shared_bytes = self._room(items)
-        blocks = min(n, card.multiprocessors() * self.resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // room_bytes)
+        longest, workspace_bytes, shared_bytes = self._workspace_sizes(items)
+        blocks = min(n, card.multiprocessors() * self.resident, int(card.free_bytes() * _SHARE_OF_FREE_MEMORY) // workspace_bytes)
         if blocks < 1:
-            raise DeviceMemoryError(f"{card.name} has not {room_bytes / 1e6:,.0f} MB to give, for a pair of chains to be superposed")
+            raise DeviceMemoryError(f"{card.name} has less than {workspace_bytes / 1e6:,.0f} MB of free memory for a pair of chains")
         results: dict[str, NDArray] = {
             "moves": np.empty((n, _MOVE)),
             "scores": np.empty((n, 2)),
@@ -188,7 +188,7 @@ class ChainSuperposition:
             "pairs": np.empty((int(shorter.sum()), 2), np.int32),
         }
         workspaces = {name: card.buffer(values.nbytes) for name, values in results.items()}
-        workspaces |= {"room": card.buffer(blocks * room_bytes), "next_item": card.buffer(4)}
+        workspaces |= {"workspace": card.buffer(blocks * workspace_bytes), "next_item": card.buffer(4)}
         buffers = sent(card, {"items": items[order], "position": columns, "states": states, "start_pairs": start_pairs}, stream)
         try:
             card.clear(workspaces["next_item"], 4, stream)
@@ -199,10 +199,10 @@ class ChainSuperposition:
                 self.threads,
                 (
                     struct(card, _CHAINS, buffers),
-                    struct(card, _FOUND, {**workspaces, "room_bytes": room_bytes}),
+                    struct(card, _FOUND, {**workspaces, "workspace_bytes": workspace_bytes}),
                     struct(card, _STEPS, self._steps._asdict()),
                     np.int32(n),
-                    np.int32(room_m),
+                    np.int32(longest),
                     np.int32(shared_bytes),
                 ),
                 stream,
@@ -210,21 +210,21 @@ class ChainSuperposition:
                 defines=(f"THREADS={self.threads}", f"RESIDENT={self.resident}"),
             )
         except BaseException:
-            card.wait(stream)  # what is sent may still be written to
+            card.wait(stream)  # transfers may still be in progress
             raise
         return _Launched(first, last, stream, order, results, buffers, workspaces)
 
-    def _report(self, pairs: ChainPairs, found: FoundSuperpositions, run: _Launched) -> None:
+    def _report(self, pairs: ChainPairs, superpositions: FoundSuperpositions, run: _Launched) -> None:
         """Wait for a run and report its results."""
         for name, values in run.results.items():
-            self._card.download(values, run.rooms[name], run.stream)
+            self._card.download(values, run.workspaces[name], run.stream)
         self._card.wait(run.stream)
         back = np.empty_like(run.order)
         back[run.order] = np.arange(len(back))
         moves, scores, counts = (run.results[name][back] for name in ("moves", "scores", "counts"))
-        report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], found)
+        report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], superpositions)
 
-    def _room(self, items: NDArray[np.void]) -> tuple[int, int, int]:
+    def _workspace_sizes(self, items: NDArray[np.void]) -> tuple[int, int, int]:
         """Return the length of the longest shorter chain, device bytes of a block, and shared bytes of its alignment rows."""
         m, n, steps = items["m"].astype(np.int64), items["n"].astype(np.int64), self._steps
         every = np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)

@@ -80,7 +80,7 @@ __device__ __forceinline__ Long match_ions(const Settings& settings, const Colum
                     entry[1][j] = entry_at(column, column.bins[1][begun + j]);
                     all |= entry[0][j] | entry[1][j];
                 }
-                Long sums_here[kIonsTogether];  // of the ion alone for now
+                Long sums_here[kIonsTogether];  // of the ion only, for now
 #pragma unroll
                 for (int j = 0; j < kIonsTogether; ++j) sums_here[j] = 0;
                 if (all >= kFirstEdge) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ Long match_ions(const Settings& settings, const Colum
     return whole;
 }
 
-// The same for one arrangement of a peptide and one query, in the processor's arithmetic. It is rare, and not inlined because its registers
+// The same for one arrangement of a peptide and one query, in the CPU's arithmetic. It is rare, and not inlined because its registers
 // would be missed elsewhere.
 __device__ __noinline__ Long match_exactly(const Settings& settings, const Inputs& in, const Form& form, Long sites, int query, int charges,
                                            double units) {

@@ -13,7 +13,7 @@ constexpr double kClose = 1e-9;          // thomson: far above rounding
 constexpr int kFirstEdge = 1 << 15;      // entries of the table from there on: an edge, else a peak
 constexpr unsigned short kMore = 1 << 15;
 
-// Sums of an arrangement in one word: in the low bits the dot product in units of 1 / `units`, of which every weight is a whole number;
+// Sums of an arrangement in one word: in the low bits the dot product in units of 1 / `units`, in which every weight is a whole number;
 // then 8 bits for the number of matched N-terminal ions, and 8 for that of C-terminal ones. The launcher sees to it that nothing
 // overflows. The processor's sums of doubles are exact for such weights, too.
 constexpr int kDotBits = 48, kCountBits = 8;

@@ -1,4 +1,4 @@
-"""A card that notes what its kernels and transfers take, by the device's own clock."""
+"""A GPU that records the time of its kernels and transfers, by the device's clock."""
 
 from __future__ import annotations
 

@@ -1,18 +1,18 @@
-// Clusters of sparse vectors that are similar, in windows of their order: those of kernels/cpu/vector_clustering.py, bit for bit.
+// Clusters of sparse vectors that are similar, in windows of their order: bit-identical to kernels/cpu/vector_clustering.py.
 //
 // Pairs. A block takes a tile, up to 32 vectors that follow each other, one for each lane, and makes a table of their elements in shared
-// memory: a hashed list of the bins that any of them has, and for each bin a row with the weights of all lanes. The vectors behind it are
-// streamed past, one for each warp at a time. Each lane looks up one of its bins; for those that are found the whole warp adds one row times
+// memory: a hashed list of the bins that any of them has, and for each bin a row with the weights of all lanes. The vectors after it are
+// streamed past, each warp with one vector. Each lane looks up one of its bins; for those that are found the whole warp adds one row times
 // one weight, so that an element costs one read of shared memory for 32 pairs, and one that none of the tile has costs nothing more.
-// The pairs of a tile are those that windows allow; what is to become of them is a class with `wants`, asked before the dot product is
-// computed, and `take`, which is told of it. The vectors of a tile are all vectors, or the members of groups, which meet in their group alone.
+// Windows determine the pairs of a tile. A class processes them: `wants` selects pairs before the dot product is computed, and `take`
+// receives the dot product. The vectors of a tile are all vectors, or the members of groups, which are paired only within their group.
 //
 // Clusters. Parents of core points form trees, each hanging on a smaller one, so that a root is the smallest of its cluster; trees are joined
 // by compare-and-swap of a root. A parent that is read late is an ancestor all the same, so that reads need no order; what counts is what
-// the swap says. Blocks know nothing of each other but these words, and the result does not depend on their order.
+// the swap says. Blocks share nothing but these words, and the result does not depend on their order.
 //
 // Linkage. A block merges a group along nearest-neighbour chains (Murtagh 1983), on the full symmetric matrix of its similarities in whole
-// units: `merge_group` follows `merge_nearest` of the processor step by step.
+// units: `merge_group` follows `merge_nearest` of the CPU step by step.
 #include "warp.cuh"
 
 constexpr int kUnits = 1 << 20;  // to a similarity of one
@@ -30,7 +30,7 @@ struct Vectors {
 };
 
 // What is cut into tiles: vectors, or, where there are `members`, those of groups, one group after the other, with the end of its group for
-// each. `starts` are those of the tiles; a table has so many rows, and 2 to the power of 32 - shift slots.
+// each. `starts` are those of the tiles; a table has `rows` rows and 2^(32 - shift) slots.
 struct Tiles {
     const int* starts;
     const int* members;
@@ -51,7 +51,7 @@ struct Clusters {
 };
 
 // Groups that are merged. By group: `starts`, and where its matrix begins in the cells; `least` in units. By member: the group that it is in,
-// how many vectors it stands for, the label to find, and work space.
+// the number of vectors it represents, the label to find, and workspace.
 struct Groups {
     const int* starts;
     const long long* begins;
@@ -69,7 +69,7 @@ __device__ __forceinline__ double similarity_of(int dot, int square, int other_s
     return static_cast<double>(dot) / sqrt(static_cast<double>(square) * static_cast<double>(other_square));
 }
 
-// Whether two vectors are as similar as `least`. What is clearly less is told in single precision.
+// Return true if two vectors are as similar as `least`. Single precision detects clearly lower similarities.
 struct Threshold {
     double least;
     float rough;
@@ -160,7 +160,7 @@ __device__ __forceinline__ int dot_with_tile(const Vectors& vectors, int j, cons
     return dot;
 }
 
-// Tells `visit` of the pairs of a tile, by their places: (p, q), p a lane's and the smaller. All lanes come to `take` together.
+// Call `visit` with the pairs of a tile, by their places: (p, q), where p is a lane's and the smaller. All lanes come to `take` together.
 template <class Visit>
 __device__ void visit_pairs(const Vectors& vectors, const Tiles& tiles, int tile, Visit visit) {
     const int first = tiles.starts[tile], last = tiles.starts[tile + 1];
@@ -419,7 +419,7 @@ struct Merging {
     }
 };
 
-// The chain: each the nearest of the one before it. See `merge_nearest` of the processor.
+// The chain: each the nearest of the one before it. See `merge_nearest` of the CPU.
 template <class Cell, bool kAverages>
 __device__ void merge_group(const Groups& groups, int group) {
     __shared__ Near bests[2][kMostWarps];

@@ -94,7 +94,7 @@ def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage
     Parameters
     ----------
     sizes
-        Members of the groups of complete or average linkage, none of which is divided, and all of which may be compared.
+        Number of members of each group of complete or average linkage. Groups are not divided; all pairs of members may be compared.
     """
     n, k, g = len(ends), int(sizes.sum()), len(sizes)
     table = _table_for(card, np.diff(vectors.offsets))
@@ -133,7 +133,7 @@ def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
         A vector is too long for any.
     """
     workspace = card.maximum_shared_bytes() - _STATIC_BYTES
-    possible = [table for table in (_Table(*one) for one in _TABLES) if table.shared_bytes <= workspace]
+    possible = [table for table in (_Table(*sizes) for sizes in _TABLES) if table.shared_bytes <= workspace]
     longest = int(lengths.max(initial=0))
     if not possible or longest > possible[-1].rows:
         rows = possible[-1].rows if possible else 0
@@ -166,18 +166,18 @@ class VectorClustering:
     Parameters
     ----------
     device
-        The card.
+        GPU.
     vectors, ends
-        As the processor takes them.
+        As on the CPU.
 
     Attributes
     ----------
     share_of_free_memory
-        That vectors and matrices may take together; vectors alone half of it.
+        Memory for vectors and matrices together; vectors may use half of it.
     pairs_of_batch, pairs_of_run
         In windows, of a batch of islands and of a launch, which should take less than a tenth of a second.
     threads
-        Of a block that looks at pairs.
+        Threads of a block that compares pairs.
     """
 
     share_of_free_memory = 0.8
@@ -290,11 +290,11 @@ class VectorClustering:
         budget, need = self._budget(), before[1]
         if need > budget:
             raise DeviceMemoryError(f"{self._card.name} has {budget / 1e6:,.0f} MB to give, and a matrix takes {need / 1e6:,.0f} MB")
-        runs, cells = self._room(sizes, before, budget, merger)
+        runs, cells = self._workspace(sizes, before, budget, merger)
         for first, last in runs:
             yield from self._merged_at_once(vectors, groups, order[first:last], merger, cells, places)
 
-    def _room(
+    def _workspace(
         self, sizes: NDArray[np.int64], before: NDArray[np.int64], budget: float, merger: _Merger
     ) -> tuple[list[tuple[int, int]], Any]:
         """Return runs of groups whose matrices fit on the device together, and a buffer for any run."""
@@ -309,7 +309,7 @@ class VectorClustering:
                 raise
         # Free memory may be fragmented.
         taken = max(before[last] - before[first] for first, last in runs)
-        return self._room(sizes, before, max(float(before[1]), taken / 2), merger)
+        return self._workspace(sizes, before, max(float(before[1]), taken / 2), merger)
 
     def _merged_at_once(
         self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]

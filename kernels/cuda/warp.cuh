@@ -6,7 +6,7 @@ using Long = unsigned long long;
 
 constexpr Word kEveryLane = 0xffffffffu;
 
-// The innermost steps that `proteoscope.kernels.counts` tells beforehand. Counted where kernels run on the processor, in tests; nothing on a card.
+// Innermost steps, which `proteoscope.kernels.counts` predicts. Counted only where kernels run on the CPU, in tests.
 #ifndef COUNT_OPERATIONS
 #define COUNT_OPERATIONS(n)
 #endif

@@ -35,39 +35,39 @@ def test_accepted_equals_rates_of_replicates(n_true: int) -> None:
         used = np.isfinite(lists.score[row])
         score, is_decoy, peptide = lists.score[row][used], lists.is_decoy[row][used], lists.peptide[row][used]
         group = np.zeros(len(score), np.int64)
-        found, _ = group_rates(score, is_decoy, peptide, group, np.zeros(1), plus_one=False, decoy_ratio=1.0)
-        assert (found <= 0.05).sum() == in_groups[row]
-        found, _ = error_rates(score, is_decoy, settings, peptide=peptide)
-        assert (found <= 0.05).sum() == in_list[row]
+        actual, _ = group_rates(score, is_decoy, peptide, group, np.zeros(1), plus_one=False, decoy_ratio=1.0)
+        assert (actual <= 0.05).sum() == in_groups[row]
+        actual, _ = error_rates(score, is_decoy, settings, peptide=peptide)
+        assert (actual <= 0.05).sum() == in_list[row]
 
 
 def test_outcome_counts_false_targets() -> None:
     lists = draw_lists(np.random.default_rng(1), SHAPES[0], 3, 5, 5)
-    found = outcome(lists, np.array([0, 4, 10]))
+    actual = outcome(lists, np.array([0, 4, 10]))
     for row, n in enumerate((0, 4, 10)):
         targets = [bool(true) for true, decoy in zip(lists.is_true[row, :n], lists.is_decoy[row, :n], strict=True) if not decoy]
-        assert found.power[row] == sum(targets)
-        assert found.proportion[row] == pytest.approx(1 - sum(targets) / len(targets) if targets else 0.0)
+        assert actual.power[row] == sum(targets)
+        assert actual.proportion[row] == pytest.approx(1 - sum(targets) / len(targets) if targets else 0.0)
 
 
 def test_shapes_have_their_quantiles_and_both_parts() -> None:
     assert [sum(shape.part == part for shape in SHAPES) for part in ("choose", "confirm")] == [len(SHAPES) // 2] * 2
     for shape in SHAPES:
         depth = np.array([0.5, 1.0, 2.0, 4.0])
-        found = shape.survival(shape.scores(depth) + shape.step)
-        assert (found <= 10.0**-depth * 1.02).all()
+        actual = shape.survival(shape.scores(depth) + shape.step)
+        assert (actual <= 10.0**-depth * 1.02).all()
         if not shape.step:
-            assert found == pytest.approx(10.0**-depth, rel=0.02)
+            assert actual == pytest.approx(10.0**-depth, rel=0.02)
 
 
-def test_plain_ratio_is_above_the_nominal_rate_and_the_median_is_not() -> None:
-    found = measure(np.random.default_rng(2), SHAPES[0], "added", 20, 600, ("plain", "median"))
-    assert found["plain", 0.01].proportion.mean() > 0.025
-    assert found["median", 0.01].proportion.mean() < 0.012
+def test_plain_ratio_exceeds_the_nominal_rate_unlike_the_median() -> None:
+    actual = measure(np.random.default_rng(2), SHAPES[0], "added", 20, 600, ("plain", "median"))
+    assert actual["plain", 0.01].proportion.mean() > 0.025
+    assert actual["median", 0.01].proportion.mean() < 0.012
 
 
 def test_summaries_hold_each_rule() -> None:
     lines = list(figures(1, quick=True, levels=("added",), shapes=SHAPES[:2], sizes=(20,)))
-    found = list(summaries(lines))
-    assert {line["rule"] for line in found} == set(RULES) and {line["part"] for line in found} == {"choose", "confirm"}
+    actual = list(summaries(lines))
+    assert {line["rule"] for line in actual} == set(RULES) and {line["part"] for line in actual} == {"choose", "confirm"}
     assert LEVELS[1] == "added" and len(lines) == 4

@@ -1,4 +1,4 @@
-"""What false discovery proportions are measured with: shuffled and foreign proteins, copies with noise, and the estimators."""
+"""Methods that measure false discovery proportions: shuffled and foreign proteins, noisy copies, and the estimators."""
 
 from __future__ import annotations
 
@@ -53,7 +53,10 @@ MASSES = {
 
 
 def proteins(n: int, seed: int) -> dict[str, str]:
-    """Random proteins, some of which share stretches, begin with methionine or proline, hold letters without a mass, or are very short."""
+    """Generate random proteins.
+
+    Some share segments, begin with methionine or proline, contain residues without a mass, or are very short.
+    """
     generator = np.random.default_rng(seed)
 
     def drawn(length: int) -> str:
@@ -62,35 +65,35 @@ def proteins(n: int, seed: int) -> dict[str, str]:
     shared = [drawn(40) for _ in range(5)]
     made = {f"protein{i}": drawn(int(generator.integers(30, 200))) + shared[i % 5] + drawn(30) for i in range(n)}
     made |= {"methionine": "M" + made["protein0"], "two methionines": "MM" + made["protein1"], "proline": "MP" + made["protein2"]}
-    made |= {"unknown letter": made["protein3"][:50] + "X" + made["protein3"][50:], "short": "MAK", "alike": "GGGGGGGGKGGGGGGGGK"}
+    made |= {"unknown residue": made["protein3"][:50] + "X" + made["protein3"][50:], "short": "MAK", "alike": "GGGGGGGGKGGGGGGGGK"}
     made |= {"leucine": made["protein4"].replace("I", "L"), "bound": "AKPRPEDSRPKPGHKPP"}
     return made
 
 
 @functools.cache
 def peptides(sequence: str) -> list[tuple[int, int]]:
-    """Where peptides begin and end: by the definition of trypsin, with up to two missed cleavages, 7 to 50 residues, 500 to 6000 Da."""
+    """Return the peptide boundaries by the definition of trypsin, with up to two missed cleavages, 7 to 50 residues, 500 to 6000 Da."""
     ends = {0, len(sequence)} | {i for i in range(1, len(sequence)) if sequence[i - 1] in "KR" and sequence[i] != "P"}
-    found = []
+    bounds = []
     for start in sorted(ends | ({1} if sequence.startswith("M") else set())):
         for stop in sorted(end for end in ends if start + 7 <= end <= start + 50):
-            mass = sum(MASSES.get(letter, math.nan) for letter in sequence[start:stop]) + 18.01056
+            mass = sum(MASSES.get(residue, math.nan) for residue in sequence[start:stop]) + 18.01056
             if sum(start < end < stop for end in ends) <= 2 and 500 <= mass <= 6000:
-                found.append((start, stop))
-    return found
+                bounds.append((start, stop))
+    return bounds
 
 
 @pytest.fixture(scope="module", params=[1, 2])
 def database(request):
     """Proteins and the database with their shuffled partners."""
-    own = proteins(30, request.param)
-    return own, next(paired_databases(own, [request.param]))
+    target_proteins = proteins(30, request.param)
+    return target_proteins, next(paired_databases(target_proteins, [request.param]))
 
 
-def test_each_peptide_has_a_partner_of_the_same_residues_at_the_same_place(database):
-    own, paired_database = database
-    assert set(paired_database.proteins) == {*own, *(ENTRAPMENT + name for name in own)}
-    for name, sequence in own.items():
+def test_each_peptide_has_a_shuffled_partner_at_its_position(database):
+    target_proteins, paired_database = database
+    assert set(paired_database.proteins) == {*target_proteins, *(ENTRAPMENT + name for name in target_proteins)}
+    for name, sequence in target_proteins.items():
         partner = paired_database.proteins[ENTRAPMENT + name]
         assert peptides(partner) == peptides(sequence)
         for start, stop in peptides(sequence):
@@ -98,22 +101,22 @@ def test_each_peptide_has_a_partner_of_the_same_residues_at_the_same_place(datab
             assert partner[stop - 1] == sequence[stop - 1]
 
 
-def test_a_peptide_has_the_same_partner_wherever_it_occurs_and_the_partner_leads_back(database):
-    own, paired_database = database
+def test_peptide_and_partner_are_each_others_only_partner(database):
+    target_proteins, paired_database = database
     partners: dict[str, set[str]] = {}
-    for name, sequence in own.items():
+    for name, sequence in target_proteins.items():
         partner = paired_database.proteins[ENTRAPMENT + name].replace("I", "L")
         for start, stop in peptides(sequence):
             peptide = sequence[start:stop].replace("I", "L")
             partners.setdefault(peptide, set()).add(partner[start:stop])
             assert paired_database.partner(partner[start:stop]) == peptide
-    assert {len(found) for found in partners.values()} == {1}
+    assert {len(result) for result in partners.values()} == {1}
     assert len(set.union(*partners.values())) == len(partners)
 
 
-def test_no_partner_is_a_peptide_of_the_sample_but_where_nothing_can_be_shuffled(database):
-    own, paired_database = database
-    of_sample = {sequence[start:stop].replace("I", "L") for sequence in own.values() for start, stop in peptides(sequence)}
+def test_partners_are_foreign_unless_nothing_can_be_shuffled(database):
+    target_proteins, paired_database = database
+    of_sample = {sequence[start:stop].replace("I", "L") for sequence in target_proteins.values() for start, stop in peptides(sequence)}
     false = {
         sequence[start:stop].replace("I", "L")
         for name, sequence in paired_database.proteins.items()
@@ -128,30 +131,33 @@ def test_no_partner_is_a_peptide_of_the_sample_but_where_nothing_can_be_shuffled
     assert not any(paired_database.is_entrapment(peptide.replace("L", "I")) for peptide in of_sample)
 
 
-def test_a_seed_gives_one_database_and_another_seed_another():
-    own = proteins(10, 3)
-    first, second = paired_databases(own, [1, 2])
-    again = next(paired_databases(own, [1]))
+def test_each_seed_gives_its_own_database():
+    target_proteins = proteins(10, 3)
+    first, second = paired_databases(target_proteins, [1, 2])
+    again = next(paired_databases(target_proteins, [1]))
     assert list(first.proteins.items()) == list(again.proteins.items())
     assert first.proteins["protein0"] == second.proteins["protein0"]
     assert first.proteins[ENTRAPMENT + "protein0"] != second.proteins[ENTRAPMENT + "protein0"]
 
 
-def test_distinct_peptides_are_as_many_as_the_definition_gives():
-    own = proteins(40, 4)
-    expected = {sequence[start:stop].replace("I", "L") for sequence in own.values() for start, stop in peptides(sequence)}
-    hashes = distinct_peptides(own.values())
+def test_number_of_distinct_peptides_equals_definition():
+    target_proteins = proteins(40, 4)
+    expected = {sequence[start:stop].replace("I", "L") for sequence in target_proteins.values() for start, stop in peptides(sequence)}
+    hashes = distinct_peptides(target_proteins.values())
     assert len(hashes) == len(expected)
     assert (np.diff(hashes.astype(object)) > 0).all()
 
 
-def test_what_the_sample_or_a_contaminant_holds_is_not_foreign():
-    own, foreign, contaminants = proteins(10, 5), proteins(60, 6), list(proteins(5, 7).values())
-    foreign = {f"foreign {name}": sequence for name, sequence in foreign.items()} | {"shared": own["protein1"], "K2C1_HUMAN": "WWWWWWWWK"}
-    made = next(foreign_databases(own, foreign, contaminants, [1], most=100.0))
+def test_proteins_of_sample_or_contaminants_are_not_foreign():
+    target_proteins, foreign, contaminants = proteins(10, 5), proteins(60, 6), list(proteins(5, 7).values())
+    foreign = {f"foreign {name}": sequence for name, sequence in foreign.items()} | {
+        "shared": target_proteins["protein1"],
+        "K2C1_HUMAN": "WWWWWWWWK",
+    }
+    made = next(foreign_databases(target_proteins, foreign, contaminants, [1], most=100.0))
     assert f"{ENTRAPMENT}K2C1_HUMAN" not in made.proteins
-    harmless = {sequence[a:b].replace("I", "L") for sequence in [*own.values(), *contaminants] for a, b in peptides(sequence)}
-    of_sample = {sequence[a:b].replace("I", "L") for sequence in own.values() for a, b in peptides(sequence)}
+    harmless = {sequence[a:b].replace("I", "L") for sequence in [*target_proteins.values(), *contaminants] for a, b in peptides(sequence)}
+    of_sample = {sequence[a:b].replace("I", "L") for sequence in target_proteins.values() for a, b in peptides(sequence)}
     false = {
         sequence[a:b].replace("I", "L")
         for name, sequence in made.proteins.items()
@@ -160,11 +166,11 @@ def test_what_the_sample_or_a_contaminant_holds_is_not_foreign():
     } - harmless
     assert made.ratio == pytest.approx(len(false) / len(of_sample))
     assert not any(made.is_entrapment(peptide) for peptide in harmless)
-    few = next(foreign_databases(own, foreign, contaminants, [1], most=0.5))
+    few = next(foreign_databases(target_proteins, foreign, contaminants, [1], most=0.5))
     assert 0.2 < few.ratio < 1.0
 
 
-def test_estimators_count_as_their_definitions_say():
+def test_estimators_equal_their_definitions():
     q_value = np.array([0.0, 0.001, 0.005, 0.008, 0.01, 0.02, np.nan])
     score = np.array([9.0, 8.0, 7.0, 6.0, 5.0, 4.0, 3.0])
     is_entrapped = np.array([False, True, False, True, True, True, True])
@@ -180,7 +186,7 @@ def test_estimators_count_as_their_definitions_say():
     assert math.isnan(paired(count(q_value, score, is_entrapped, 0.01, 0.5)))
 
 
-def test_q_values_are_those_of_a_plain_loop():
+def test_q_values_equal_a_plain_loop():
     generator = np.random.default_rng(8)
     score, is_decoy = generator.integers(0, 30, 200).astype(float), generator.random(200) < 0.3
     rates = {
@@ -191,7 +197,7 @@ def test_q_values_are_those_of_a_plain_loop():
     assert q_values(score, is_decoy).tolist() == pytest.approx(expected)
 
 
-def test_at_an_equal_share_what_is_accepted_lies_between_the_thresholds():
+def test_accepted_at_equal_share_is_between_thresholds():
     accepted, weighted = np.array([100.0, 200.0, 300.0]), np.array([0.0, 2.0, 9.0])
     assert at_equal_share(accepted, weighted, 0.01) == 200
     assert at_equal_share(accepted, weighted, 0.02) == pytest.approx(250)
@@ -199,19 +205,19 @@ def test_at_an_equal_share_what_is_accepted_lies_between_the_thresholds():
     assert at_equal_share(accepted, np.array([4.0, 8.0, 12.0]), 0.01) == pytest.approx(25)
 
 
-def test_the_bootstrap_knows_the_error_of_a_mean():
+def test_bootstrap_estimates_the_error_of_a_mean():
     generator = np.random.default_rng(9)
-    one = generator.normal(5.0, 2.0, (400, 1))
-    interval = Bootstrap.of({"one": one}).interval(lambda total: float(total[0]) / 400)
-    assert interval.estimate == pytest.approx(one.mean())
-    assert interval.error == pytest.approx(one.std() / 20, rel=0.1)
+    single_scores = generator.normal(5.0, 2.0, (400, 1))
+    interval = Bootstrap.of({"one": single_scores}).interval(lambda total: float(total[0]) / 400)
+    assert interval.estimate == pytest.approx(single_scores.mean())
+    assert interval.error == pytest.approx(single_scores.std() / 20, rel=0.1)
     assert interval.low < interval.estimate < interval.high
-    # Sets that differ make it wider than their seeds alone do.
-    apart = Bootstrap.of({"one": one, "other": one + 10}).interval(lambda total: float(total[0]) / 800)
+    # Different sets make the interval wider than different seeds do.
+    apart = Bootstrap.of({"one": single_scores, "other": single_scores + 10}).interval(lambda total: float(total[0]) / 800)
     assert apart.error > 3
 
 
-def test_copies_with_noise_hold_the_spectra_with_small_errors(tmp_path):
+def test_noisy_copies_hold_the_spectra_with_small_errors(tmp_path):
     mz = np.concatenate([np.arange(200.0, 300.0, 2.5), np.arange(300.0, 700.0, 5.0)])
     original = Spectra(
         ("run.mgf",),
@@ -242,12 +248,12 @@ def test_copies_with_noise_hold_the_spectra_with_small_errors(tmp_path):
     assert not np.array_equal(copies[0].mz, copies[1].mz)
 
 
-def test_copies_of_a_spectrum_are_one_draw_of_chance():
-    """Five copies of each false match spread as one of five times the weight does, and so do five databases that all meet the same."""
+def test_copies_of_a_spectrum_count_as_one_draw():
+    """Five copies of each false match spread like one of five times the weight, and like five databases with the same matches."""
     accepted, factor = np.full(6, 1000.0), np.full(6, 2.0)
     single = [np.arange(10) + 10 * i for i in range(6)]
     plain = spread_over_spectra(accepted, single, factor)
-    copied = spread_over_spectra(5 * accepted, [np.repeat(one, 5) for one in single], factor)
+    copied = spread_over_spectra(5 * accepted, [np.repeat(scores, 5) for scores in single], factor)
     same = spread_over_spectra(accepted, [np.arange(10)] * 6, factor)
     assert plain.estimate == copied.estimate == same.estimate == pytest.approx(0.02)
     assert copied.low == pytest.approx(plain.low) and copied.high == pytest.approx(plain.high)
@@ -256,12 +262,12 @@ def test_copies_of_a_spectrum_are_one_draw_of_chance():
     assert spread_over_spectra(accepted, [[]] * 6, factor) == Spread(0.0, 0.0, 0.0, 1.0)
 
 
-def test_p_values_are_corrected_as_holm_says():
+def test_p_values_are_corrected_by_holm():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.9, 0.8]) == [1.0, 1.0]
 
 
-def test_a_sample_of_a_run_holds_its_spectra_as_they_are(tmp_path):
+def test_sample_of_a_run_holds_unchanged_spectra(tmp_path):
     (path,) = (Path(__file__).parents[2] / "resources" / "samples").glob("Ecoli_MS2_small*")
     run = read_spectra([path])
     rows = np.array([3, 17, 90])

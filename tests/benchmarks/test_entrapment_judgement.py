@@ -1,4 +1,4 @@
-"""How two examinations are compared, and what they search: equal measured share by set, processes, partners in a second pass."""
+"""Comparison of two evaluations, and their searches: equal measured share by set, processes, partners in a second pass."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from benchmarks.entrapment_tables import print_comparison
 
 
 def curve(name: str, seed: int, per_threshold: float, false: float) -> dict[str, Any]:
-    """A search that accepts evenly more with each threshold, a part of it entrapped."""
+    """Return a search that accepts more matches evenly with each threshold, some of them entrapped."""
     accepted = np.round(per_threshold * np.arange(1, len(CURVE) + 1)).astype(int)
     entrapped = np.round(false * accepted).astype(int)
     said = {"figure": "curve", "part": "peers", "set": name, "seed": seed, "program": "proteoscope", "ratio": 1.0}
     return {**said, "q": CURVE.tolist(), "targets": (accepted - entrapped).tolist(), "entrapped": entrapped.tolist()}
 
 
-def test_each_set_is_compared_at_equal_share_and_one_that_loses_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_sets_are_compared_at_equal_share_and_losers_are_named(capsys: pytest.CaptureFixture[str]) -> None:
     random = np.random.default_rng(1)
     before = [curve(name, seed, 10 + random.normal(0, 0.1), 0.004) for name in ("qc_shew", "bsa1") for seed in range(6)]
     now = [
@@ -39,27 +39,27 @@ def test_each_set_is_compared_at_equal_share_and_one_that_loses_is_named(capsys:
     for name in ("qc_shew", "bsa1"):
         for share in (1, 2, 3):
             (line,) = (line for line in lines if re.match(rf"{name} +{share}% ", line))
-            told = [float(word.replace("%", "")) for word in line.replace("loses", "").split()[1:]]
+            reported = [float(word.replace("%", "")) for word in line.replace("loses", "").split()[1:]]
             expected = []
             for records in (before, now):
                 chosen = [record for record in records if record["set"] == name]
-                accepted = np.sum([np.add(one["targets"], one["entrapped"]) for one in chosen], axis=0).astype(float)
-                weighted = 2.0 * np.sum([one["entrapped"] for one in chosen], axis=0)
+                accepted = np.sum([np.add(row["targets"], row["entrapped"]) for row in chosen], axis=0).astype(float)
+                weighted = 2.0 * np.sum([row["entrapped"] for row in chosen], axis=0)
                 expected.append(at_equal_share(accepted, weighted, share / 100) / 6)
-            assert told[2:6] == pytest.approx([*expected, expected[1] / expected[0], expected[1] - expected[0]], abs=0.006)
+            assert reported[2:6] == pytest.approx([*expected, expected[1] / expected[0], expected[1] - expected[0]], abs=0.006)
             assert line.endswith("loses") == (name == "bsa1")
     assert sum(line.startswith("pooled") for line in lines) == 3
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_tasks_come_in_their_order_from_any_number_of_processes(jobs: int) -> None:
+def test_tasks_keep_their_order_for_any_number_of_processes(jobs: int) -> None:
     assert [*done([partial(list, range(n)) for n in (3, 1, 2)], jobs)] == [[0, 1, 2], [0], [0, 1]]
 
 
-def test_a_second_pass_meets_the_partners_of_what_was_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of a sample's protein the shuffled one, and the other way round."""
+def test_second_pass_includes_partners_of_identified_proteins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Return the shuffled protein of a sample's protein, and the reverse."""
     names = ["A", ENTRAPMENT + "B", "B", "C", ENTRAPMENT + "A", ENTRAPMENT + "C", "DECOY_A"]
     proteins = SimpleNamespace(n_targets=6, proteins=SimpleNamespace(accession=names.__getitem__))
     monkeypatch.setattr(entrapment_searches, "identified_proteins", lambda *_: np.array([0, 1]))
-    found: Any = _with_entrapment_partners(None, proteins, 0.01)  # type: ignore[arg-type]
-    assert [names[i] for i in found] == ["A", ENTRAPMENT + "B", "B", ENTRAPMENT + "A"]
+    actual: Any = _with_entrapment_partners(None, proteins, 0.01)  # type: ignore[arg-type]
+    assert [names[i] for i in actual] == ["A", ENTRAPMENT + "B", "B", ENTRAPMENT + "A"]

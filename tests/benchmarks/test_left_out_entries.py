@@ -1,4 +1,4 @@
-"""Libraries without half of their peptides: their false matches, and that decoys are like foreign peptides."""
+"""Libraries without half of their peptides: their false matches, and the similarity of decoys and foreign peptides."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from proteoscope.engine.spectra.columns import Spectra
 
 
 def spectra(peaks: list[np.ndarray]) -> Spectra:
-    """Spectra of such peaks, all of one height."""
+    """Return spectra of such peaks, all of one height."""
     n = len(peaks)
-    mz = np.concatenate([np.sort(one) for one in peaks])
+    mz = np.concatenate([np.sort(peak) for peak in peaks])
     return Spectra(
         (Path("x.mgf"),),
         np.zeros(n, np.int32),
@@ -32,18 +32,18 @@ def spectra(peaks: list[np.ndarray]) -> Spectra:
         np.full(n, 500.0),
         np.zeros(n, np.float32),
         np.full(n, 4, np.uint32),
-        run_offsets(np.array([len(one) for one in peaks])),
+        run_offsets(np.array([len(peak) for peak in peaks])),
         mz,
         np.ones(len(mz), np.float32),
     )
 
 
-def test_false_matches_of_two_peptides_in_a_spectrum_are_contained() -> None:
+def test_matches_of_two_peptides_in_a_spectrum_are_contained() -> None:
     forms = ["SAMPLEPEPTIDEK", "LVNELTEFAK", "LVNEITEFAK", "LVNELTEAFK", "YLYEIARR"]
-    own, other = (fragment_ions(one, maximum_charge=1).mz for one in forms[:2])
-    examined = FalseMatches(spectra([np.concatenate((own, other)), own]), pa.array(forms), Tolerance(20.0, "ppm"))
+    ions, other = (fragment_ions(form, maximum_charge=1).mz for form in forms[:2])
+    examined = FalseMatches(spectra([np.concatenate((ions, other)), ions]), pa.array(forms), Tolerance(20.0, "ppm"))
     assert examined.is_contained(0, 0, 1, 2) and not examined.is_contained(1, 0, 1, 2)
-    # What the spectrum's own peptide explains counts for no other.
+    # Peaks of the spectrum's own peptide count for no other.
     assert not examined.is_contained(0, 1, 2, 2) and not examined.is_contained(0, 0, 4, 2)
     assert examined.is_homologous(1, 2) and examined.is_homologous(1, 3) and not examined.is_homologous(1, 4)
 
@@ -60,7 +60,7 @@ def test_false_share_without_half_is_at_most_1_percent(metaproteome: RunTrials, 
     counts = Counts(*np.array([metaproteome.trial(n_entries, 500 + k) for k in range(8)]).T)
     accepted = np.sum(counts.accepted)
     assert accepted > 10 * n_entries
-    # One pair of peptides, DIGVASVAMGGGDILPALEK and its isomer with A for S and an oxidised M, is beyond any shuffled peptide.
+    # One pair of peptides, DIGVASVAMGGGDILPALEK and its isomer with A for S and an oxidised M, is more alike than any shuffled peptide.
     assert np.sum(counts.left_out) + np.sum(counts.others) - np.sum(counts.homologous) <= 0.01 * accepted
 
 

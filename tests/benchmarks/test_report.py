@@ -1,4 +1,4 @@
-"""The page of what was measured is made from rows that stand, and every one of them has a command."""
+"""The page of measured figures is made from existing rows, and each row has a command."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ import pytest
 from benchmarks.report import RESULTS, Published, benchmarks, main, published_figures, read_rows
 
 
-def test_every_file_of_results_has_commands_that_are_there() -> None:
+def test_every_result_file_has_existing_commands() -> None:
     every = benchmarks()
-    assert {one.name for one in every} == {path.stem for path in RESULTS.glob("*.jsonl")}
-    for one in every:
-        assert one.rows and one.commands, one.name
-        for command in one.commands:
+    assert {benchmark.name for benchmark in every} == {path.stem for path in RESULTS.glob("*.jsonl")}
+    for benchmark in every:
+        assert benchmark.rows and benchmark.commands, benchmark.name
+        for command in benchmark.commands:
             module = re.search(r"-m (benchmarks\.\w+)", command)
             assert module is not None and RESULTS.parents[1].joinpath(*module[1].split(".")).with_suffix(".py").is_file()
 
 
-def test_each_published_figure_has_ours_beside_it() -> None:
-    for one in published_figures():
-        assert any(one.ours in row.values() for row in read_rows(one.file)) and one.date and one.device
+def test_each_published_figure_has_our_figure() -> None:
+    for figure in published_figures():
+        assert any(figure.ours in row.values() for row in read_rows(figure.file)) and figure.date and figure.device
 
 
 @pytest.mark.parametrize(("higher", "ratio"), [(True, 0.5), (False, 2.0)])
@@ -30,7 +30,7 @@ def test_better_is_more_or_less(higher: bool, ratio: float) -> None:
     assert Published("", "", "", 10.0, "s", higher, 5.0, "", "", "").ratio == ratio
 
 
-def test_the_page_holds_published_figures_false_shares_and_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_page_has_published_figures_false_shares_and_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("benchmarks.report._EXAMINATIONS", ("entrapment_variants",))  # the other takes many seconds
     assert main(["--out", str(tmp_path / "report.html"), "--rows", "3"]) == 0
     page = (tmp_path / "report.html").read_text()

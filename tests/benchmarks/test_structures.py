@@ -1,4 +1,4 @@
-"""The figures of the structure benchmark on rankings whose figures are known."""
+"""Figures of the structure benchmark on rankings with known figures."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ import numpy as np
 from benchmarks.structures import Labels, folds_of, ranking_figures
 
 
-def test_a_superfamily_is_in_one_fold_and_folds_are_of_one_size():
+def test_superfamily_is_in_one_fold_and_folds_have_one_size():
     rng = np.random.default_rng(1)
     superfamily = np.array([f"a.{i}.1" for i in rng.integers(0, 90, 300)])
     folds = folds_of(superfamily)
-    assert all(len(set(folds[superfamily == one].tolist())) == 1 for one in set(superfamily.tolist()))
+    assert all(len(set(folds[superfamily == label].tolist())) == 1 for label in set(superfamily.tolist()))
     assert np.bincount(folds).max() - np.bincount(folds).min() <= 1
 
 
-def test_partners_count_as_far_as_the_first_chain_of_another_fold():
+def test_partners_count_up_to_first_chain_of_another_fold():
     labels = Labels.of(["a.1.1.1", "a.1.1.1", "a.1.1.2", "a.1.2.1", "b.1.1.1", "a.1.1.1"])
-    found = ranking_figures({0: np.array([2, 1, 4, 3, 5])}, labels)
-    assert found == {"precision_at_1": 1.0, "family": 0.5, "superfamily": 1.0, "fold": 0.0}
-    found = ranking_figures({4: np.array([0, 1, 2, 3, 5])}, labels)
-    assert all(math.isnan(value) for value in found.values())
+    figures = ranking_figures({0: np.array([2, 1, 4, 3, 5])}, labels)
+    assert figures == {"precision_at_1": 1.0, "family": 0.5, "superfamily": 1.0, "fold": 0.0}
+    figures = ranking_figures({4: np.array([0, 1, 2, 3, 5])}, labels)
+    assert all(math.isnan(value) for value in figures.values())

@@ -1,5 +1,4 @@
-"""What several folders' tests need: writers of small spectrum files, made here from the formats' specifications; databases, schemes and an
-independent aligner."""
+"""Shared fixtures: writers of small spectrum files by the format specifications, databases, scoring schemes and an independent aligner."""
 
 from __future__ import annotations
 
@@ -61,7 +60,7 @@ def mzml_spectrum(
         precursors = f"<precursor><selectedIonList><selectedIon>{ions}</selectedIon></selectedIonList></precursor>" if ions else ""
     return (
         f'<spectrum index="{index}" id="{name or f"controllerType=0 controllerNumber=1 scan={index + 1}"}" '
-        f'defaultArrayLength="{len(mz) if length is None else length}">'
+        f'defaultArrayLength="{length if length is not None else len(mz)}">'
         f"{term('MS:1000511', level) if level else ''}{term(mode) if mode else ''}{extra}"
         f'<scanList count="1"><scan>{time}</scan></scanList>'
         f"<precursorList>{precursors}</precursorList><binaryDataArrayList>{arrays}</binaryDataArrayList></spectrum>\n"
@@ -95,8 +94,10 @@ def mzxml(*scans: str) -> str:
 
 @pytest.fixture(scope="session")
 def explained_once(tmp_path_factory: pytest.TempPathFactory, identified_once: Path) -> tuple[Path, str, str]:
-    """A project with the identification of the sample that `demo` makes and its explanation, made once for all tests of a process, which
-    look at copies; and both runs."""
+    """Return a project with the identification and explanation of the sample of `demo`, and both runs.
+
+    It is made once for all tests of a process, which use copies.
+    """
     folder = Path(shutil.copytree(identified_once, tmp_path_factory.mktemp("explained-once") / "project"))
     done = run_search("explain", {"project": [folder]}, device="cpu", threads=2, bin_width=0.4, bin_spread=0.5, rarity=0.5)
     identified = Project.open(folder).latest("identify")
@@ -105,7 +106,7 @@ def explained_once(tmp_path_factory: pytest.TempPathFactory, identified_once: Pa
 
 
 class Make:
-    """Writers of small files, for tests."""
+    """Return writers of small files for tests."""
 
     mz, intensity = MZ, INTENSITY
     term = staticmethod(term)
@@ -145,8 +146,8 @@ def codes():
 
 @pytest.fixture
 def random_protein():
-    def protein(seed: int, length: int, letters: str = AMINO_ACIDS) -> str:
-        return "".join(np.random.default_rng(seed).choice(list(letters), length))
+    def protein(seed: int, length: int, residues: str = AMINO_ACIDS) -> str:
+        return "".join(np.random.default_rng(seed).choice(list(residues), length))
 
     return protein
 

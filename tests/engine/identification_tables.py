@@ -1,6 +1,6 @@
-"""Small tables of an identification, made from random proteins, for tests of what reads such tables.
+"""Small identification tables made from random proteins, for tests of code that reads such tables.
 
-Masses come from pyteomics, places of peptides from a plain search through the proteins: nothing here uses the code that is tested.
+Masses come from pyteomics and peptide positions from a plain search through the proteins: nothing here uses the tested code.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class Protein:
 
 @dataclass(frozen=True)
 class Identification:
-    """The three tables, what was searched, and the proteins that the peptides come from."""
+    """The three tables, the searched inputs, and the proteins of the peptides."""
 
     psms: pa.Table
     peptides: pa.Table
@@ -146,7 +146,7 @@ class Identification:
 
     @property
     def reading_frames(self) -> pa.Table:
-        """The proteins as reading frames of one sequence of nucleotides, one behind the other, every other read backward."""
+        """Return the proteins as reading frames of one nucleotide sequence, one after the other, every second one reversed."""
         targets = [protein for protein in self.database.values() if not protein.is_decoy]
         ends = np.cumsum([3 * len(protein.sequence) for protein in targets])
         return pa.table(
@@ -160,7 +160,7 @@ class Identification:
         )
 
     def write(self, folder: Path, *, is_translated: bool = False) -> Path:
-        """Write the tables as those of a run, of one that translated nucleotides with their places."""
+        """Write the tables as a run, or as a run that translated nucleotides, with their positions."""
         folder.mkdir(parents=True, exist_ok=True)
         if is_translated:
             pq.write_table(self.reading_frames, folder / "reading_frames.parquet")
@@ -170,10 +170,10 @@ class Identification:
 
 
 def identification(n_spectra: int = 150, seed: int = 7) -> Identification:
-    """An identification of two files: an mzML with scans and times, and an MGF with neither.
+    """Return an identification of two files: an mzML with scans and times, and an MGF with neither.
 
-    It holds decoys, shared peptides, second ranks, modified residues and ends, two modifications at one place, an unlisted modification and
-    characters that XML and TSV must treat with care. `n_spectra` 0: nothing was identified.
+    It has decoys, shared peptides, second ranks, modified residues and ends, two modifications at one position, an unlisted modification,
+    and characters to be escaped in XML and TSV. With `n_spectra` 0, nothing was identified.
     """
     random = np.random.default_rng(seed)
     database = _proteins(random)
@@ -190,7 +190,7 @@ def identification(n_spectra: int = 150, seed: int = 7) -> Identification:
 
 
 def many_psms(small: Identification, n: int) -> pa.Table:
-    """The PSMs of an identification over and over, `n` rows, each of its own spectrum."""
+    """Return the PSMs of an identification repeated to `n` rows, each with its own spectrum."""
     table = pa.concat_tables([small.psms] * (n // len(small.psms) + 1)).slice(0, n).combine_chunks()
     for name in ("psm_id", "spectrum", "spectrum_index"):
         table = table.set_column(table.schema.get_field_index(name), name, pa.array(np.arange(n)))
@@ -204,24 +204,24 @@ def _proteins(random: np.random.Generator) -> dict[str, Protein]:
         proteins.append(Protein(f"sp|P{i:05d}|TEST{i}_HUMAN", f"Test protein {i} OS=Homo sapiens", sequence))
     odd = "odd<&>\"'Ω|x"
     proteins[1] = Protein(odd, 'A "quoted" & <tagged> protein\x01of β-strands\twith a tab', proteins[1].sequence)
-    # Two that share all peptides, and one that shares half of them.
-    proteins.append(Protein("sp|Q00001|TWIN_HUMAN", "", proteins[2].sequence))
+    # Two proteins share all peptides, and one shares half of them.
+    proteins.append(Protein("sp|Q00001|SAME_HUMAN", "", proteins[2].sequence))
     proteins.append(Protein("sp|Q00002|HALF_HUMAN", "Half of another", proteins[3].sequence[:90] + proteins[4].sequence[90:]))
     proteins += [Protein(f"DECOY_{protein.accession}", protein.description, protein.sequence[::-1]) for protein in proteins]
     return {protein.accession: protein for protein in proteins}
 
 
 def _digest(database: dict[str, Protein], *, is_decoy: bool) -> list[str]:
-    found = set()
+    peptides = set()
     for protein in database.values():
         if protein.is_decoy == is_decoy:
-            pieces = re.sub(r"(?<=[KR])(?!P)", "\n", protein.sequence).split("\n")
-            found |= {"".join(pieces[i : i + n]) for i in range(len(pieces)) for n in (1, 2)}
-    return sorted(one for one in found if 6 <= len(one) <= 30)
+            segments = re.sub(r"(?<=[KR])(?!P)", "\n", protein.sequence).split("\n")
+            peptides |= {"".join(segments[i : i + n]) for i in range(len(segments)) for n in (1, 2)}
+    return sorted(peptide for peptide in peptides if 6 <= len(peptide) <= 30)
 
 
 def _modify(random: np.random.Generator, sequence: str, is_protein_start: bool) -> list[tuple[int, str, float, int | None]]:
-    """Modifications as (position, name, mass, Unimod record), by position."""
+    """Return modifications as (position, name, mass, Unimod record), by position."""
     placed = [(i, *CARBAMIDOMETHYL) for i, residue in enumerate(sequence, start=1) if residue == "C"]
     placed += [(i, *OXIDATION) for i, residue in enumerate(sequence, start=1) if residue == "M" and random.random() < 0.5]
     placed += [(i, *PHOSPHO) for i, residue in enumerate(sequence, start=1) if residue in "STY" and random.random() < 0.15]
@@ -231,7 +231,7 @@ def _modify(random: np.random.Generator, sequence: str, is_protein_start: bool) 
         placed.append((len(sequence) + 1, *AMIDATED))
     if sequence.endswith("K") and random.random() < 0.3:
         placed.append((len(sequence), *CUSTOM))
-    return sorted(placed, key=lambda one: one[0])
+    return sorted(placed, key=lambda site: site[0])
 
 
 def _proforma(sequence: str, placed: list[tuple[int, str, float, int | None]]) -> str:
@@ -250,12 +250,12 @@ def _psm(
     spectra: tuple[str, ...],
     psm_id: int,
 ) -> dict[str, Any]:
-    holders = [one for one in database.values() if sequence in one.sequence]
+    holders = [protein for protein in database.values() if sequence in protein.sequence]
     targets = [holder for holder in holders if not holder.is_decoy]
     holders = targets or holders
     starts = [holder.sequence.index(sequence) + 1 for holder in holders]
     placed = _modify(random, sequence, min(starts) == 1)
-    calculated = mass.fast_mass(sequence) + sum(one[2] for one in placed)
+    calculated = mass.fast_mass(sequence) + sum(site[2] for site in placed)
     charge, isotope = int(random.integers(2, 5)), int(random.random() < 0.1)
     error = float(random.normal(0, 3))
     observed = calculated * (1 + error * 1e-6) + isotope * 1.0033548378
@@ -296,13 +296,13 @@ def _psm(
         "xcorr": score / 15,
         "ksdp": float("nan") if spectrum == 3 else score * 2,
         "expectation": None if spectrum == 3 else float(10 ** (-score / 10)),
-        "modification_positions": [one[0] for one in placed],
-        "modification_names": [one[1] for one in placed],
-        "modification_masses": [one[2] for one in placed],
-        "modification_unimod": [one[3] for one in placed],
+        "modification_positions": [site[0] for site in placed],
+        "modification_names": [site[1] for site in placed],
+        "modification_masses": [site[2] for site in placed],
+        "modification_unimod": [site[3] for site in placed],
         "protein_starts": starts,
-        "residues_before": [one.sequence[at - 2] if at > 1 else "-" for one, at in zip(holders, starts, strict=True)],
-        "residues_after": [one.sequence[at] if at < len(one.sequence) else "-" for one, at in zip(holders, ends, strict=True)],
+        "residues_before": [holder.sequence[at - 2] if at > 1 else "-" for holder, at in zip(holders, starts, strict=True)],
+        "residues_after": [holder.sequence[at] if at < len(holder.sequence) else "-" for holder, at in zip(holders, ends, strict=True)],
         "feature_hyperscore": score,
         "feature_absolute_mass_error": float("nan") if spectrum == 4 else abs(error),
         "feature_length": len(sequence),
@@ -311,7 +311,7 @@ def _psm(
 
 def _peptides(rows: list[dict[str, Any]]) -> pa.Table:
     best: dict[str, dict[str, Any]] = {}
-    for row in (one for one in rows if one["rank"] == 1):
+    for row in (row for row in rows if row["rank"] == 1):
         if row["peptide"] not in best or best[row["peptide"]]["score"] < row["score"]:
             best[row["peptide"]] = row
     return pa.Table.from_pylist(
@@ -320,7 +320,7 @@ def _peptides(rows: list[dict[str, Any]]) -> pa.Table:
                 **{name: row[name] for name in ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass")},
                 "q_value": row["peptide_q_value"],
                 "posterior_error_probability": row["posterior_error_probability"],
-                "n_psms": sum(one["peptide"] == peptide and one["rank"] == 1 for one in rows),
+                "n_psms": sum(row["peptide"] == peptide and row["rank"] == 1 for row in rows),
                 "best_score": row["score"],
                 "best_psm": row["psm_id"],
             }
@@ -331,9 +331,9 @@ def _peptides(rows: list[dict[str, Any]]) -> pa.Table:
 
 
 def _protein_groups(rows: list[dict[str, Any]], database: dict[str, Protein]) -> pa.Table:
-    """Proteins with the same peptides of rank 1 are a group; no parsimony beyond that."""
+    """Return groups of proteins with the same rank-1 peptides, without further parsimony."""
     evidence: dict[str, set[str]] = {}
-    for row in (one for one in rows if one["rank"] == 1):
+    for row in (row for row in rows if row["rank"] == 1):
         for accession in row["proteins"]:
             evidence.setdefault(accession, set()).add(row["sequence"])
     groups: dict[frozenset[str], list[str]] = {}
@@ -346,8 +346,8 @@ def _protein_groups(rows: list[dict[str, Any]], database: dict[str, Protein]) ->
         for sequence in sequences:
             start = first.sequence.index(sequence)
             covered[start : start + len(sequence)] = True
-        own = [row for row in rows if row["rank"] == 1 and members[0] in row["proteins"]]
-        unique = {row["sequence"] for row in own if set(row["proteins"]) <= set(members)}
+        rows_of_group = [row for row in rows if row["rank"] == 1 and members[0] in row["proteins"]]
+        unique = {row["sequence"] for row in rows_of_group if set(row["proteins"]) <= set(members)}
         table.append(
             {
                 "group": ";".join(members),
@@ -355,9 +355,9 @@ def _protein_groups(rows: list[dict[str, Any]], database: dict[str, Protein]) ->
                 "description": first.description,
                 "n_peptides": len(sequences),
                 "n_unique_peptides": len(unique),
-                "n_psms": len(own),
+                "n_psms": len(rows_of_group),
                 "coverage": float(covered.mean()),
-                "score": max(row["score"] for row in own),
+                "score": max(row["score"] for row in rows_of_group),
                 "q_value": 0.4 if first.is_decoy else 0.001 * len(table),
                 "is_decoy": first.is_decoy,
                 "razor_peptides": len(unique),

@@ -1,4 +1,4 @@
-"""Spectra of known peptides, simulated from masses that pyteomics computes."""
+"""Spectra of known peptides, simulated from masses computed by pyteomics."""
 
 import gzip
 
@@ -18,7 +18,7 @@ def proteins_of(path):
 
 
 class Simulation:
-    """Spectra of known peptides, as MGF."""
+    """Simulated spectra of known peptides, as MGF."""
 
     def __init__(self, seed, precursor_error, fragment_error, *, relative=True):
         self.random = np.random.default_rng(seed)
@@ -30,17 +30,17 @@ class Simulation:
         return mz + self.random.uniform(-spread, spread)
 
     def add(self, sequence, charge, shifts=None, *, write_charge=True):
-        """A spectrum of a peptide; `shifts` dalton by position 1..L, 0 for the N-terminus."""
+        """Add a spectrum of a peptide; `shifts` are in dalton by position 1..L, 0 for the N-terminus."""
         shifts = shifts or {}
-        residues = np.array([mass.std_aa_mass[letter] + shifts.get(i + 1, 0.0) for i, letter in enumerate(sequence)])
+        residues = np.array([mass.std_aa_mass[residue] + shifts.get(i + 1, 0.0) for i, residue in enumerate(sequence)])
         residues[0] += shifts.get(0, 0.0)
         prefix = np.cumsum(residues)
         water = mass.calculate_mass(formula="H2O")
         ions = np.concatenate((prefix[:-1] + PROTON, prefix[-1] - prefix[:-1] + water + PROTON))
         if charge > 2:
             ions = np.concatenate((ions, (ions + PROTON) / 2))
-        kept = ions[self.random.random(len(ions)) < 0.67]
-        self._write(f"known {len(self.entries)}", prefix[-1] + water, charge, kept, 0.3, write_charge)
+        shown = ions[self.random.random(len(ions)) < 0.67]
+        self._write(f"known {len(self.entries)}", prefix[-1] + water, charge, shown, 0.3, write_charge)
         self.known[f"known {len(self.entries) - 1}"] = sequence
 
     def add_noise(self, neutral_mass, charge, *, write_charge=True):
@@ -53,8 +53,8 @@ class Simulation:
         height = np.concatenate((self.random.lognormal(3, 0.7, len(ions)), noise_level * self.random.lognormal(3, 0.7, len(noise))))
         order = np.argsort(mz)
         peaks = "".join(f"{mz[i]:.5f} {height[i]:.2f}\n" for i in order)
-        told = f"CHARGE={charge}+\n" if write_charge else ""
-        self.entries.append(f"BEGIN IONS\nTITLE={title}\nPEPMASS={precursor:.6f}\n{told}{peaks}END IONS\n")
+        charge_line = f"CHARGE={charge}+\n" if write_charge else ""
+        self.entries.append(f"BEGIN IONS\nTITLE={title}\nPEPMASS={precursor:.6f}\n{charge_line}{peaks}END IONS\n")
 
     def write(self, path):
         path.write_text("\n".join(self.entries))

@@ -1,4 +1,4 @@
-"""Whether a GPU is worth its start is decided by the calibrations of this machine, or those that ship, unless a device is requested."""
+"""The choice of a GPU by its start time, from the calibrations of this machine or shipped ones, unless a device is requested."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.searches import search_of_kind
 
-CARD = Device("cuda:0", "a card", 1 << 34, True, numbers=(0,))
+GPU = Device("cuda:0", "a card", 1 << 34, True, numbers=(0,))
 SPECTRA, DATABASE = (resources.path("samples", name) for name in ("Ecoli_MS2_small.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"))
 
 
 @pytest.fixture(autouse=True)
 def machine(tmp_path, monkeypatch):
-    """A machine with a card, of which nothing was measured."""
+    """Return a machine with a GPU that has not been measured."""
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
     for module in ("proteoscope.engine.estimates", "proteoscope.engine.execution.devices", "proteoscope.engine.search_run"):
-        monkeypatch.setattr(f"{module}.gpus", lambda *_: (CARD,))
+        monkeypatch.setattr(f"{module}.gpus", lambda *_: (GPU,))
 
 
 def measure(device: Device, *, times: float = 1.0, start: float = 0.9) -> DeviceParameters:
-    """Keep what a device is: so many times as slow as the one that ships."""
+    """Store a calibration of a device that is `times` times as slow as the shipped one."""
     shipped = reference_parameters(device, 2)
     kinds = {
-        name: KindCosts.model_validate(one.model_dump() | {"kernel": tuple(times * seconds for seconds in one.kernel)})
-        for name, one in shipped.kinds.items()
+        name: KindCosts.model_validate(costs.model_dump() | {"kernel": tuple(times * seconds for seconds in costs.kernel)})
+        for name, costs in shipped.kinds.items()
     }
-    found = shipped.model_copy(update={"kinds": kinds, "start": start})
-    store_calibration(device, 2, found)
-    return found
+    calibration = shipped.model_copy(update={"kinds": kinds, "start": start})
+    store_calibration(device, 2, calibration)
+    return calibration
 
 
 def request(device: str = "auto") -> SearchRequest:
@@ -52,63 +52,63 @@ def taken(device: str = "auto") -> str:
     return DeviceLookup(device, faster_device_rule("identify", request(device), 2)).device(Progress()).name
 
 
-def test_the_calibration_decides_whether_a_card_is_opened():
-    measure(CARD)
+def test_calibration_decides_whether_gpu_is_opened():
+    measure(GPU)
     measure(processor())
-    assert taken() == "cpu", "a small search is done before the card is ready"
+    assert taken() == "cpu", "a small search is done before the GPU is ready"
     measure(processor(), times=1e4)
-    assert taken() == "cuda:0", "a slow processor is not"
-    measure(CARD, start=1e6)
-    assert taken() == "cpu", "nor is a card that takes long to be opened"
-    measure(CARD, times=1e9, start=0.0)
-    assert taken() == "cpu", "nor one that is slower than the processor"
+    assert taken() == "cuda:0", "a slow CPU is not"
+    measure(GPU, start=1e6)
+    assert taken() == "cpu", "a GPU that takes long to open is not used either"
+    measure(GPU, times=1e9, start=0.0)
+    assert taken() == "cpu", "a GPU slower than the CPU is not used"
 
 
-def test_faster_device_uses_shipped_calibrations_where_none_is_stored():
+def test_faster_device_uses_shipped_calibration_by_default():
     assert taken() == "cpu", "a small search"
     measure(processor(), times=1e4)
-    assert taken() == "cuda:0", "by the card that ships"
-    measure(CARD, start=1e6)
+    assert taken() == "cuda:0", "by the shipped GPU calibration"
+    measure(GPU, start=1e6)
     assert taken() == "cpu"
 
 
-def test_faster_device_looks_for_no_gpu_where_none_could_be_ready(monkeypatch):
-    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda wish: pytest.fail("looked for a GPU"))
+def test_faster_device_detects_no_gpu_when_none_can_be_ready(monkeypatch):
+    monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: pytest.fail("looked for a GPU"))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 2))
     assert (look.device(Progress()).name, look.requested) == ("cpu", "cpu")
 
 
 @pytest.mark.parametrize(("seconds", "name"), [(0.5, "cpu"), (2.0, "cuda:0")])
-def test_faster_device_of_uncounted_workloads_depends_on_the_step(monkeypatch, seconds, name):
+def test_faster_device_of_uncounted_workload_depends_on_step(monkeypatch, seconds, name):
     monkeypatch.setitem(WORKLOAD_ESTIMATORS, "identify", lambda: lambda request: Expectation((), {"score": seconds}, {}, 0.0))
     look = DeviceLookup("auto", faster_device_rule("identify", request(), 1))
     assert look.device(Progress()).name == name
 
 
-@pytest.mark.parametrize(("wish", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
-def test_what_the_user_asks_for_is_taken(wish, name):
-    measure(CARD, start=1e6)
+@pytest.mark.parametrize(("requested", "name"), [("cuda", "cuda:0"), ("cuda:0", "cuda:0"), ("all", "cuda:0+cpu"), ("cpu", "cpu")])
+def test_requested_device_is_used(requested, name):
+    measure(GPU, start=1e6)
     measure(processor())
-    assert taken(wish) == name
+    assert taken(requested) == name
 
 
-def test_a_run_and_its_estimate_say_what_was_not_taken_and_why(tmp_path):
-    measure(CARD, start=1e6)
+def test_run_and_estimate_explain_unused_device(tmp_path):
+    measure(GPU, start=1e6)
     measure(processor(), times=1e4)
-    found = estimate(search_of_kind("identify"), request())
-    assert found.device == "cpu"
-    assert found.alternatives["cuda:0"] > 0
-    assert any("before a GPU is ready" in note for note in found.notes)
-    asked = request()
-    asked = SearchRequest(asked.inputs, asked.parameters, tmp_path / "project", threads=2)
-    summary = identify(asked)
+    result = estimate(search_of_kind("identify"), request())
+    assert result.device == "cpu"
+    assert result.alternatives["cuda:0"] > 0
+    assert any("before a GPU is ready" in note for note in result.notes)
+    requested = request()
+    requested = SearchRequest(requested.inputs, requested.parameters, tmp_path / "project", threads=2)
+    summary = identify(requested)
     assert summary.device == "cpu"
     assert "cuda:0 is not used: the CPU should finish before it is ready (--device cuda uses it)" in summary.messages
 
 
-def test_files_that_cannot_be_looked_at_are_left_to_the_search(tmp_path):
-    measure(CARD)
+def test_faster_device_accepts_unreadable_files(tmp_path):
+    measure(GPU)
     measure(processor())
     missing = SearchRequest({"spectra": [tmp_path / "no.mzML"], "database": [DATABASE]}, request().parameters)
-    for kind, asked in (("identify", missing), ("a kind that is not there", request())):
-        assert DeviceLookup("auto", faster_device_rule(kind, asked, 2)).device(Progress()).name == "cuda:0"
+    for kind, requested in (("identify", missing), ("a kind that is not there", request())):
+        assert DeviceLookup("auto", faster_device_rule(kind, requested, 2)).device(Progress()).name == "cuda:0"

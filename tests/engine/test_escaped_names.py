@@ -15,7 +15,7 @@ from proteoscope.engine.arrays import Texts
 from proteoscope.engine.escaped_names import NameCharacters, escape_column, escape_names, escape_unprintable, escape_unprintable_texts
 
 READ_NAMES = NameCharacters(bytes(range(ord("!"), 127)).replace(b"@", b""), not_first=b"*")
-# Printable characters, escapes and what looks like them.
+# Printable characters, escapes and similar text.
 PRINTABLE = st.text(st.sampled_from("%0124589ABCDEFa@*é\u00a0 ~"), max_size=12)
 
 
@@ -23,7 +23,7 @@ PRINTABLE = st.text(st.sampled_from("%0124589ABCDEFa@*é\u00a0 ~"), max_size=12)
 def test_escape_keeps_different_names_different(names: list[str]) -> None:
     escaped = list(map(READ_NAMES.escape, names))
     assert len(set(escaped)) == len(names)
-    assert all(re.fullmatch("(?![*])[!-?A-~]*", one) for one in escaped)
+    assert all(re.fullmatch("(?![*])[!-?A-~]*", text) for text in escaped)
     texts, is_changed = READ_NAMES.escape_texts(Texts.from_strings(names))
     assert texts.strings() == escaped
     assert is_changed.tolist() == list(map(str.__ne__, names, escaped))
@@ -35,9 +35,9 @@ def test_escape_unprintable_changes_only_controls(name: str) -> None:
     assert escape_unprintable(escaped) == escaped
     if "%" not in name:
         assert unquote_to_bytes(escaped).decode() == name
-    printable = [letter for letter in name if letter.isprintable()]
-    assert [letter for letter in re.sub("%[0-9A-F]{2}", "", escaped) if letter in printable] == [
-        letter for letter in re.sub("%[0-9A-F]{2}", "", name) if letter.isprintable()
+    printable = [character for character in name if character.isprintable()]
+    assert [character for character in re.sub("%[0-9A-F]{2}", "", escaped) if character in printable] == [
+        character for character in re.sub("%[0-9A-F]{2}", "", name) if character.isprintable()
     ]
 
 

@@ -1,4 +1,4 @@
-"""Every search is estimated before it is run, without running it; what is wrong is told as the search tells it; runs record it."""
+"""Every search is estimated without running it, reports errors like the search, and its runs record the estimate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def own_cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def inputs(tmp_path):
-    """What each search reads here, by its kind."""
+    """Return the inputs of each search by its kind."""
     (tmp_path / "genome.fasta").write_text(">g\n" + "ACGTTGCA" * 4000 + "\n")
     (tmp_path / "reads.fastq").write_text("".join(f"@r{n}\n{'ACGTTGCA' * 12}\n+\n{'I' * 96}\n" for n in range(50)))
     (tmp_path / "chain.pdb").write_bytes(as_pdb(atoms_of(helix(60))))
@@ -58,29 +58,29 @@ def inputs(tmp_path):
 @pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 def test_every_search_is_estimated(search, inputs, own_cache):
     request = SearchRequest(inputs[search.kind], search.parameters_of(search.preset), device="cpu", threads=2)
-    found = estimate(search, request)
-    assert found.seconds == pytest.approx(sum(found.steps.values()))
-    assert set(found.steps) == {*STEPS, "start"}
-    assert found.transfer + found.kernel + found.synchronisation + found.host == pytest.approx(found.seconds)
-    assert sum(found.shares().values()) == pytest.approx(1.0)
-    assert found.bound in ("transfer", "memory", "compute", "host")
-    assert found.memory_bytes > 1e8
-    assert found.notes == ()
-    assert json.loads(json.dumps(found.record()))["kind"] == search.kind
+    result = estimate(search, request)
+    assert result.seconds == pytest.approx(sum(result.steps.values()))
+    assert set(result.steps) == {*STEPS, "start"}
+    assert result.transfer + result.kernel + result.synchronisation + result.host == pytest.approx(result.seconds)
+    assert sum(result.shares().values()) == pytest.approx(1.0)
+    assert result.bound in ("transfer", "memory", "compute", "host")
+    assert result.memory_bytes > 1e8
+    assert result.notes == ()
+    assert json.loads(json.dumps(result.record()))["kind"] == search.kind
     more = SearchRequest(
         {name: files * 3 for name, files in inputs[search.kind].items() if name != "project"}, request.parameters, device="cpu"
     )
     if "project" not in inputs[search.kind]:
-        assert estimate(search, more).seconds > found.seconds
+        assert estimate(search, more).seconds > result.seconds
 
 
-def test_a_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys):
+def test_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys):
     out = tmp_path / "hits.tsv"
     command = ["align", str(DATABASE), str(DATABASE), "--out", str(out), "--device", "cpu"]
     assert main(["estimate", *command]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     for word in (
-        "seconds" if "seconds" in told else " s",
+        "seconds" if "seconds" in output else " s",
         "-bound",
         "transfer",
         "kernel",
@@ -89,14 +89,14 @@ def test_a_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys)
         "GB on the host",
         "cells",
     ):
-        assert word in told
+        assert word in output
     assert main(["estimate", "--json", *command]) == 0
     assert json.loads(capsys.readouterr().out)["device"] == "cpu"
     assert not out.exists()
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "output"),
     [
         ((), "expected a search with its arguments"),
         (("dance",), "expected a search with its arguments"),
@@ -108,35 +108,35 @@ def test_a_command_is_estimated_and_not_run(inputs, tmp_path, own_cache, capsys)
         (("cluster", "{cut}", "--out", "x"), "gz"),
     ],
 )
-def test_what_is_wrong_is_told_as_the_search_tells_it(command, told, tmp_path, own_cache, capsys):
+def test_estimate_reports_errors_like_the_search(command, output, tmp_path, own_cache, capsys):
     files = {"empty": b"", "garbage": bytes(range(256)) * 9, "good": b">a\nMKV\n", "cut.gz": SPECTRA.read_bytes()[:9]}
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     paths = {name.removesuffix(".gz"): str(tmp_path / name) for name in files}
     assert main(["estimate", *(part.format(**paths) for part in command)]) == 2
     complaint = capsys.readouterr().err
-    assert told in complaint
+    assert output in complaint
     assert complaint.count("\n") == 1
 
 
-def test_sizes_are_told_by_beginnings(tmp_path):
+def test_input_sizes_are_estimated_from_file_starts(tmp_path):
     rng = np.random.default_rng(1)
     lengths = rng.integers(50, 500, 3000)
     path = tmp_path / "proteins.fasta"
     path.write_text("".join(f">p{number}\n{'A' * length}\n" for number, length in enumerate(lengths)))
-    one = input_size([path])
-    assert one.records == pytest.approx(3000, rel=0.05)
-    assert one.residues == pytest.approx(lengths.sum(), rel=0.05)
+    size = input_size([path])
+    assert size.records == pytest.approx(3000, rel=0.05)
+    assert size.residues == pytest.approx(lengths.sum(), rel=0.05)
     many = input_size([path] * 40)
     assert many.files == 40
-    assert many.residues == pytest.approx(40 * one.residues)
+    assert many.residues == pytest.approx(40 * size.residues)
     assert input_size([SPECTRA]).records > 100
 
 
-def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path, own_cache):
+def test_run_records_prediction_that_corrects_later_ones(tmp_path, own_cache):
     proteins = tmp_path / "proteins.fasta"
     proteins.write_text("".join(f">p{number}\n{'MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLG'[number % 20 :]}\n" for number in range(40)))
-    for number in range(3):  # the first may compile, which is not remembered
+    for number in range(3):  # The first run may compile, which is not recorded.
         command = ["align", str(proteins), str(proteins), "--out", str(tmp_path / "hits.tsv"), "--device", "cpu", "--quiet"]
         assert main([*command, "--project", str(tmp_path / f"project{number}")]) == 0
     (path,) = (tmp_path / "project2" / "results").glob("*/run.json")
@@ -153,7 +153,7 @@ def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path,
     assert all(set(bar.parts) <= set(PARTS) for bar in bars[2:])
     drawing = draw_stacks(bars)
     assert drawing.title.startswith("Predicted and measured: predicted")
-    assert "measured steps" in drawing.title, "people who do not see the bars are told all of them"
+    assert "measured steps" in drawing.title, "people who cannot see the bars get all of them as text"
     search = search_of_kind("align")
     request = SearchRequest({"queries": [proteins], "database": [proteins]}, search.parameters_of(), device="cpu")
     assert estimate(search, request).n_runs >= 2
@@ -161,16 +161,16 @@ def test_a_run_records_what_was_predicted_and_later_ones_are_corrected(tmp_path,
 
 @pytest.mark.parametrize(("seconds", "start"), [(7.0, 4.0), (2.0, 0.0)])
 def test_remember_run_adds_up_to_the_seconds_of_the_run(own_cache, seconds, start):
-    """Also where steps overlap."""
+    """Check steps that overlap, too."""
     expectation = Expectation((), {"read": 1.0, "score": 2.0}, {}, 0.0)
     remember_run(predicted_run("align", expectation, processor(), 1), processor(), 1, {"read": 1.0, "score": 2.0}, seconds)
-    found = predicted_run("align", expectation, processor(), 1)
-    assert found.seconds == pytest.approx(seconds)
-    assert found.steps["start"] == pytest.approx(start)
-    assert found.n_runs == 1
+    prediction = predicted_run("align", expectation, processor(), 1)
+    assert prediction.seconds == pytest.approx(seconds)
+    assert prediction.steps["start"] == pytest.approx(start)
+    assert prediction.n_runs == 1
 
 
-def test_what_sums_of_floats_leave_is_no_step():
+def test_rounding_error_of_sums_is_not_a_step():
     steps = dict.fromkeys(("start", "read", "index"), 0.1)
     whole, more = 0.1 + 0.1 + 0.1 + 1e-15, 0.5
     for seconds, names in ((whole, ["start", "read", "index"]), (more, ["start", "read", "index", "rest"])):
@@ -187,12 +187,12 @@ def test_what_sums_of_floats_leave_is_no_step():
         {"prediction": {"steps": {"read": -1, "score": 1e99}}},
     ],
 )
-def test_a_strangers_record_draws_nothing(record):
+def test_untrusted_record_gives_no_prediction(record):
     assert stacked_bars(record) == ()
     assert run_prediction(record) is None
 
 
-def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
+def test_cost_model_report_lists_every_benchmark(tmp_path, own_cache, capsys, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.command_line.devices._SIZES", (1000, 100_000))
     monkeypatch.setattr("proteoscope.engine.command_line.devices._SIDES", (16, 32))
     path = tmp_path / "report.html"
@@ -205,28 +205,30 @@ def test_the_report_has_every_problem(tmp_path, own_cache, capsys, monkeypatch):
     assert "there is no folder" in capsys.readouterr().err
 
 
-def test_devices_are_measured_and_told(own_cache, capsys, monkeypatch):
+def test_devices_are_measured_and_reported(own_cache, capsys, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.calibration.KINDS", {"structures": ""})
     assert main(["devices", "--calibrate", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told[0]["measured"]["kinds"]["structures"]["operations"]
+    output = json.loads(capsys.readouterr().out)
+    assert output[0]["measured"]["kinds"]["structures"]["operations"]
     assert main(["devices"]) == 0
     assert "measured for structures" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("kind", ["evidence", "structures"])
-def test_structures_that_are_not_there_are_not_estimated(kind, inputs, own_cache, capsys):
+def test_estimate_rejects_missing_structures(kind, inputs, own_cache, capsys):
     there, missing = str(inputs["evidence"]["project"][0]), str(inputs["evidence"]["structures"][0]) + ".no.pdb"
     arguments = {"evidence": [there, "--structures", missing], "structures": [missing, "--database", missing, "--out", "hits"]}[kind]
     assert main(["estimate", kind, *arguments]) == 2
     assert "does not exist" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("search", [one for one in SEARCHES if not one.workload_types], ids=lambda search: search.kind)
-def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own_cache, tmp_path, capsys):
-    given = {one.name: [str(path) for path in inputs[search.kind].get(one.name, ())] for one in search.inputs}
-    placed = [path for one in search.inputs if not one.option for path in given[one.name]]
-    named = [word for one in search.inputs if one.option for path in given[one.name] for word in (one.option, path)]
+@pytest.mark.parametrize("search", [search for search in SEARCHES if not search.workload_types], ids=lambda search: search.kind)
+def test_workers_are_rejected_for_searches_without_workloads(search, inputs, own_cache, tmp_path, capsys):
+    given = {input_file.name: [str(path) for path in inputs[search.kind].get(input_file.name, ())] for input_file in search.inputs}
+    placed = [path for input_file in search.inputs if not input_file.option for path in given[input_file.name]]
+    named = [
+        word for input_file in search.inputs if input_file.option for path in given[input_file.name] for word in (input_file.option, path)
+    ]
     out = ["--out", str(tmp_path / "p")] if search.writes == "project" else []
     for before in ([], ["estimate"]):
         assert main([*before, search.kind, *placed, *named, *out, "--workers", "local:2"]) == 2
@@ -236,7 +238,7 @@ def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own
 
 
 @pytest.mark.parametrize(
-    ("command", "told"),
+    ("command", "output"),
     [
         (["import", SPECTRA, "--spectra", OTHERS], "is mzML, where results of a search engine belong. Give it with --spectra."),
         (
@@ -246,30 +248,32 @@ def test_workers_are_refused_where_there_is_no_work_for_them(search, inputs, own
         (["identify", SPECTRA, "--database", "hits.sage.tsv"], "holds identifications (Sage), where a FASTA file of proteins belongs."),
     ],
 )
-def test_a_file_of_another_sort_is_told_as_the_search_tells_it(command, told, inputs, tmp_path, own_cache, capsys):
+def test_estimate_reports_wrong_file_type_like_the_search(command, output, inputs, tmp_path, own_cache, capsys):
     words = [str(tmp_path / word) if word == "hits.sage.tsv" else str(word) for word in command]
     for before in (["estimate"], []):
         assert main([*before, *words, "--out", str(tmp_path / "p")]) == 2
-        assert told in capsys.readouterr().err
+        assert output in capsys.readouterr().err
 
 
-def test_workers_that_cannot_be_are_not_estimated(own_cache, capsys):
+def test_estimate_rejects_invalid_workers(own_cache, capsys):
     command = ["identify", str(SPECTRA), "--database", str(DATABASE), "--out", "unused", "--workers", "local:0"]
     assert main(["estimate", *command]) == 2
     assert "local:N with N from 1" in capsys.readouterr().err
 
 
-def test_a_first_run_tells_that_compiling_was_not_predicted():
+def test_first_run_reports_unpredicted_compilation():
     predicted = {"seconds": 0.9, "host": 0.9, "bound": "host", "steps": {"read": 0.5}}
     record = {"seconds": 210.0, "works": {}, "steps": {"read": {"seconds": 0.5}}, "prediction": predicted | {"was_compiled": False}}
-    told, later = (run_prediction(one) for one in (record, record | {"prediction": predicted | {"was_compiled": True}}))
-    assert told is not None and later is not None
-    assert "233 times as long as predicted" in told.lines[0] and "compiled first" in told.lines[1]
+    first, later = (run_prediction(run_record) for run_record in (record, record | {"prediction": predicted | {"was_compiled": True}}))
+    assert first is not None and later is not None
+    assert "233 times as long as predicted" in first.lines[0] and "compiled first" in first.lines[1]
     assert not any("compiled" in line for line in later.lines)
 
 
-def test_an_estimate_with_workers_says_that_it_is_of_this_machine(inputs, own_cache):
+def test_estimate_with_workers_names_this_machine(inputs, own_cache):
     search = search_of_kind("align")
-    asked = {workers: SearchRequest(inputs["align"], search.parameters_of(), device="cpu", workers=workers) for workers in ("", "local:2")}
-    here, there = (estimate(search, asked[workers]) for workers in ("", "local:2"))
+    requests = {
+        workers: SearchRequest(inputs["align"], search.parameters_of(), device="cpu", workers=workers) for workers in ("", "local:2")
+    }
+    here, there = (estimate(search, requests[workers]) for workers in ("", "local:2"))
     assert there.seconds == here.seconds and here.notes == () and "workers" in there.notes[0]

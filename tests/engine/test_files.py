@@ -40,20 +40,20 @@ def _sweep_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_SECONDS_BETWEEN_SWEEPS", -1.0)
 
 
-def test_next_writer_removes_what_killed_ones_left(tmp_path: Path) -> None:
+def test_next_writer_removes_files_of_killed_writers(tmp_path: Path) -> None:
     target = tmp_path / "library.msp"
     left = [leave_file(target), leave_folder(target), leave_file(tmp_path / "other.tsv")]
     lone_lock = leave_file(target)
     lone_lock.unlink()
-    assert all(is_temporary(one) for one in left)
+    assert all(is_temporary(path) for path in left)
     with atomic_file(target) as file:
         file.write(b"whole")
-        assert len(hidden(tmp_path)) == 2, "that which is being written, and its lock"
+        assert len(hidden(tmp_path)) == 2, "the file being written, and its lock"
     assert [path.name for path in tmp_path.iterdir()] == ["library.msp"]
     assert target.read_bytes() == b"whole"
 
 
-def test_folder_of_a_running_process_stays_until_it_is_killed(tmp_path: Path) -> None:
+def test_folder_of_running_process_remains_until_killed(tmp_path: Path) -> None:
     process, folder = start_holder(tmp_path / "library.msp")
     try:
         remove_leftovers(tmp_path)
@@ -67,10 +67,10 @@ def test_folder_of_a_running_process_stays_until_it_is_killed(tmp_path: Path) ->
 
 
 def test_temporary_files_of_other_threads_are_retained(tmp_path: Path) -> None:
-    with temporary_folder(tmp_path / "one") as one, temporary_path(tmp_path / "two") as two:
-        two.write_bytes(b"")
+    with temporary_folder(tmp_path / "one") as first, temporary_path(tmp_path / "two") as second:
+        second.write_bytes(b"")
         remove_leftovers(tmp_path)
-        assert one.is_dir() and two.is_file()
+        assert first.is_dir() and second.is_file()
     assert list(tmp_path.iterdir()) == []
 
 
@@ -85,14 +85,14 @@ def test_temporary_files_of_other_threads_are_retained(tmp_path: Path) -> None:
         ".library.msp.lock",
     ],
 )
-def test_files_of_similar_names_stay(name: str, tmp_path: Path) -> None:
+def test_files_of_similar_names_remain(name: str, tmp_path: Path) -> None:
     for end in ("", ".lock"):
         (tmp_path / (name + end)).write_bytes(b"the user's")
     remove_leftovers(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == [name, f"{name}.lock"]
 
 
-def test_renamed_leftover_is_the_users(tmp_path: Path) -> None:
+def test_renamed_leftover_belongs_to_the_user(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     copy = left.with_name(left.name.replace("library", "rescued"))
     left.rename(copy)
@@ -101,7 +101,7 @@ def test_renamed_leftover_is_the_users(tmp_path: Path) -> None:
     assert copy.read_bytes() == b"half"
 
 
-def test_leftover_without_its_lock_stays(tmp_path: Path) -> None:
+def test_leftover_without_its_lock_remains(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     left.with_name(left.name + ".lock").unlink()
     remove_leftovers(tmp_path)
@@ -122,7 +122,7 @@ def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
     assert (tmp_path / "users" / "file").read_bytes() == b"precious"
 
 
-def test_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_symbolic_link_as_lock_is_not_followed(tmp_path: Path) -> None:
     left = leave_file(tmp_path / "library.msp")
     lock = left.with_name(left.name + ".lock")
     lock.unlink()
@@ -132,7 +132,7 @@ def test_lock_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert left.exists() and (tmp_path / "elsewhere").read_bytes() == b"text"
 
 
-def test_files_of_other_users_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_of_other_users_remain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     left = leave_file(tmp_path / "library.msp")
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     remove_leftovers(tmp_path)
@@ -140,7 +140,7 @@ def test_files_of_other_users_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", ["a" * 255, "蛋" * 85, "x" * 79 + "é" * 88, ".", "..tsv", "\udcff" * 255])
-def test_any_name_that_a_file_can_have_is_written(name: str, tmp_path: Path) -> None:
+def test_any_valid_file_name_is_written(name: str, tmp_path: Path) -> None:
     target = tmp_path / (name if name != "." else ".hidden")
     with atomic_file(target) as file:
         file.write(b"whole")
@@ -166,7 +166,7 @@ def test_disk_without_locks_is_written_and_never_swept(tmp_path: Path, monkeypat
     assert hidden(tmp_path) == []
 
 
-def test_forked_child_holds_no_lock_beyond_its_parent(tmp_path: Path) -> None:
+def test_forked_child_does_not_hold_lock_of_killed_parent(tmp_path: Path) -> None:
     script = HOLDER.replace("    sys.stdin.read()", "    import os, time\n    os.fork() or time.sleep(60)\n    os._exit(0)")
     parent = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path / "x")], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -183,21 +183,21 @@ def test_forked_child_holds_no_lock_beyond_its_parent(tmp_path: Path) -> None:
         parent.communicate()
 
 
-def test_scratch_folder_names_the_folder_that_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_folder_error_names_unwritable_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setattr(files.tempfile, "tempdir", str(tmp_path / "file"))
     with pytest.raises(StorageError, match=r"file: a"), scratch_folder():
         pass
 
 
-def test_writers_at_the_same_time_leave_one_whole_file(tmp_path: Path) -> None:
+def test_concurrent_writers_leave_one_complete_file(tmp_path: Path) -> None:
     script = (
         "import sys\nfrom pathlib import Path\nfrom proteoscope.engine import files\nfiles._SECONDS_BETWEEN_SWEEPS = -1.0\n"
         "for _ in range(200):\n    with files.atomic_file(Path(sys.argv[1])) as file:\n        file.write(sys.argv[2].encode() * 1000)\n"
     )
     writers = [
-        subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "hits.tsv"), letter], cwd=REPOSITORY, stderr=subprocess.PIPE)
-        for letter in "abc"
+        subprocess.Popen([sys.executable, "-c", script, str(tmp_path / "hits.tsv"), name], cwd=REPOSITORY, stderr=subprocess.PIPE)
+        for name in "abc"
     ]
     assert [(writer.communicate()[1], writer.returncode) for writer in writers] == [(b"", 0)] * 3
     assert (tmp_path / "hits.tsv").read_bytes() in (b"a" * 1000, b"b" * 1000, b"c" * 1000)

@@ -1,4 +1,4 @@
-"""The memory that is projected is that which commands took when they were measured, at every size that was."""
+"""The estimated memory agrees with measured commands, at every measured size."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
 
         return of_clustering(SearchRequest({"spectra": []}, search.parameters_of(search.preset)))
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
-    of_letter = peptides_of(InputSize(residues=1.0), parameters)
-    return expectation(spectra, InputSize(1, 0, 0.0, 27_583, row["counts"]["peptides_in_index"] / of_letter), parameters)
+    of_residue = peptides_of(InputSize(residues=1.0), parameters)
+    return expectation(spectra, InputSize(1, 0, 0.0, 27_583, row["counts"]["peptides_in_index"] / of_residue), parameters)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['figure']}, {row['items']}, {row['processor'][:5]}")
-def test_the_memory_of_a_size_is_as_it_was_measured(row, monkeypatch):
-    found = predicted_run("", expected(row, monkeypatch), processor(), 2).memory_bytes
-    assert found == pytest.approx(1e6 * row["peak_megabytes"], rel=0.2)
+def test_memory_estimate_agrees_with_measurement(row, monkeypatch):
+    memory = predicted_run("", expected(row, monkeypatch), processor(), 2).memory_bytes
+    assert memory == pytest.approx(1e6 * row["peak_megabytes"], rel=0.2)
 
 
-def test_spectra_beyond_some_hundred_thousand_go_through_memory_in_blocks():
+def test_many_spectra_are_processed_in_blocks():
     small, large = (InputSize(1, 0, n * 2500.0, n) for n in (1e5, 1e8))
     assert small.held_bytes > 2e8
-    assert large.held_bytes < 1e9, "their peaks lie on the disk"
+    assert large.held_bytes < 1e9, "their peaks are on disk"
     proteome = InputSize(1, 13_000_000, 1.3e7, 20_500, 1.14e7)
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
     card = Device("cuda:0", "a card", 1 << 37, True, numbers=(0,))
-    found = predicted_run("", expectation(large, proteome, parameters), card, 16)
-    assert found.memory_bytes < 2e11
-    assert 0 < found.card_bytes < 4e9, "spectra go to a card in batches"
+    prediction = predicted_run("", expectation(large, proteome, parameters), card, 16)
+    assert prediction.memory_bytes < 2e11
+    assert 0 < prediction.card_bytes < 4e9, "spectra are sent to a GPU in batches"

@@ -34,7 +34,7 @@ class Parameters(SearchParameters):
 
 
 def test_description_has_everything_declared():
-    described = {one.name: one for one in Parameters.describe()}
+    described = {parameter.name: parameter for parameter in Parameters.describe()}
     assert list(described) == ["turns", "width", "way", "names", "sizes", "quick", "note"]
     turns, width, way = described["turns"], described["width"], described["way"]
     assert (turns.kind, turns.minimum, turns.maximum, turns.default, turns.group, turns.help) == (
@@ -50,7 +50,7 @@ def test_description_has_everything_declared():
     assert [described[name].kind for name in ("names", "sizes", "quick", "note")] == ["list", "list", "truth", "text"]
 
 
-def test_texts_become_values():
+def test_parameter_texts_become_values():
     changed = Parameters().changed(["turns=4", " width = 1.5 ", "way=right", "names= x ; y,z", "sizes=3", "quick=yes", "note=a=b"])
     assert changed == Parameters(turns=4, width=1.5, way="right", names=("x", "y", "z"), sizes=(3,), quick=True, note="a=b")
     assert changed.changed(["names="]).names == ()
@@ -75,12 +75,12 @@ def test_list_item_with_commas_is_quoted(text, parts):
 
 @given(st.lists(st.text('ab",; \n')))
 def test_list_text_is_parsed_to_the_same_list(values):
-    remaining = [stripped for one in values if (stripped := one.strip())]
+    remaining = [stripped for text in values if (stripped := text.strip())]
     assert split_list(list_text(remaining)) == remaining
 
 
 @given(st.integers(-(10**9), 10**9))
-def test_number_is_accepted_only_within_its_bounds(value):
+def test_number_is_accepted_only_within_bounds(value):
     if 1 <= value <= 9:
         assert Parameters.checked({"turns": str(value)}).turns == value
     else:
@@ -93,7 +93,7 @@ def test_number_is_accepted_only_within_its_bounds(value):
 
 
 @pytest.mark.parametrize(
-    ("setting", "tells"),
+    ("setting", "message"),
     [
         ("turns=x", ("turns = 'x'", "whole number")),
         ("width=2", ("width = '2'", "less than 2 Da")),
@@ -107,17 +107,17 @@ def test_number_is_accepted_only_within_its_bounds(value):
         ("=4", ("no parameter ''",)),
     ],
 )
-def test_wrong_setting_names_field_value_and_bounds(setting, tells):
+def test_wrong_setting_names_field_value_and_bounds(setting, message):
     with pytest.raises(ParameterError) as caught:
         Parameters().changed([setting])
-    for part in tells:
+    for part in message:
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["\udcff", "a\x1b[31m", "\0", "\x9b2J", "a\x7f"])
 @pytest.mark.parametrize("field", ["note", "names", "turns", "way"])
-def test_values_with_control_characters_are_refused(field: str, value: str) -> None:
+def test_parameters_reject_control_characters(field: str, value: str) -> None:
     with pytest.raises(ParameterError, match=f"{field} = .*holds control characters, or is not valid UTF-8") as caught:
         Parameters().changed([f"{field}=x{value}"])
     assert str(caught.value).isprintable()
@@ -128,7 +128,7 @@ def test_all_wrong_values_are_reported_together():
         Parameters.checked({"turns": 0, "width": 9})
 
 
-def test_parameters_do_not_change():
+def test_parameters_are_immutable():
     with pytest.raises(ValidationError, match="frozen"):
         Parameters().turns = 4
 
@@ -140,11 +140,11 @@ def test_parameters_do_not_change():
     quick=st.booleans(),
 )
 def test_recorded_parameters_are_restored(turns, width, names, quick):
-    one = Parameters(turns=turns, width=width, names=tuple(names), quick=quick)
-    assert Parameters.checked(one.model_dump(mode="json")) == one
+    parameters = Parameters(turns=turns, width=width, names=tuple(names), quick=quick)
+    assert Parameters.checked(parameters.model_dump(mode="json")) == parameters
 
 
-def test_a_preset_is_found_by_its_name_and_by_its_path(tmp_path):
+def test_preset_is_found_by_name_and_path(tmp_path):
     assert "high-resolution" in preset_names("identify")
     assert preset_description("identify", "phospho").startswith("Phospho")
     assert read_preset("identify", "tmt")["fixed_modifications"][1] == "TMT6plex (K)"
@@ -160,13 +160,13 @@ def test_missing_preset_lists_existing_ones():
 
 
 @pytest.mark.parametrize(
-    ("content", "tells"),
+    ("content", "message"),
     [(b"[parameters", "is not a preset"), (b"\xff\xfe\x00", "is not a preset"), (b"parameters = 3", "'parameters' is not a table")],
 )
-def test_a_preset_that_cannot_be_read_is_named(tmp_path, content, tells):
+def test_unreadable_preset_is_named(tmp_path, content, message):
     path = tmp_path / "mine.toml"
     path.write_bytes(content)
-    with pytest.raises(InputError, match=tells) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_preset("identify", str(path))
     assert str(path) in str(caught.value)
 
@@ -177,7 +177,7 @@ def test_missing_file_or_folder_is_not_a_preset(tmp_path):
             read_preset("identify", str(path))
 
 
-def test_presets_hold_nothing_but_a_description_and_parameters():
+def test_presets_have_only_description_and_parameters():
     from proteoscope import resources
 
     for name in preset_names("identify"):
@@ -197,15 +197,15 @@ HOSTILE_PRESETS = {
 
 @pytest.mark.parametrize("name", HOSTILE_PRESETS)
 def test_hostile_preset_is_reported_briefly(tmp_path, name):
-    content, tells = HOSTILE_PRESETS[name]
+    content, message = HOSTILE_PRESETS[name]
     path = tmp_path / "mine.toml"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(InputError, match=tells) as caught:
+    with pytest.raises(InputError, match=message) as caught:
         read_preset("identify", str(path))
     assert len(str(caught.value)) < 700 + len(str(path))
 
 
-def test_a_preset_that_never_ends_is_not_read_to_its_end(tmp_path):
+def test_endless_preset_is_not_read_completely(tmp_path):
     (tmp_path / "endless.toml").symlink_to("/dev/zero")
     with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
         read_preset("identify", str(tmp_path / "endless.toml"))

@@ -1,4 +1,4 @@
-"""Row numbers of different tables are different types to mypy, and ints to a program."""
+"""Row numbers of different tables are different types to mypy, and ints at run time."""
 
 import gc
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ follow_imports = skip
 [mypy-proteoscope.engine.row_numbers]
 follow_imports = silent
 """
-"""Of the program mypy reads the one module: the packages above it would have it read all."""
+"""Check one module, since mypy would read the whole program through the packages above it."""
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_mypy_reports_a_row_of_another_table(tmp_path):
     options = ["--follow-imports=silent", f"--config-file={settings}", f"--cache-dir={tmp_path / 'cache'}", "--no-error-summary"]
     text, problems, _ = api.run([*options, str(snippet)])
     assert problems == ""
-    found = [(int(line.split(":")[-3]), line.split(":")[-1].strip()) for line in text.splitlines() if ": error:" in line]
-    assert found == [
+    errors = [(int(line.split(":")[-3]), line.split(":")[-1].strip()) for line in text.splitlines() if ": error:" in line]
+    assert errors == [
         (line, f'Argument 1 to "{name}" has incompatible type "{given}"; expected "{expected}"  [arg-type]')
         for line, name, given, expected in (
             (8, "peaks", "PeptideRow", "SpectrumRow"),

@@ -1,4 +1,4 @@
-"""What ships to try each search with: a search of each kind finds in it what is known to be there."""
+"""Sample data of each search: a search of each kind finds the known results in them."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from tests.conftest import REPOSITORY, leave_advice_out
 
 
 def rows(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
-    """A result table of a run, as rows."""
-    found: list[dict[str, Any]] = pq.read_table(folder / "results" / run / f"{table}.parquet").to_pylist()
-    return found
+    """Return the rows of a result table of a run."""
+    records: list[dict[str, Any]] = pq.read_table(folder / "results" / run / f"{table}.parquet").to_pylist()
+    return records
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The project of a demo."""
+    """Return the project of a demo."""
     return tmp_path_factory.mktemp("demos") / "bench"
 
 
 @pytest.fixture(autouse=True)
-def _told_to_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What each demo ends with can be told to a script, too."""
+def _also_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that the summary of each demo can be written as JSON."""
     plain = search_command.print_summary
 
     def printed(entry: Search, summary: Summary, out: str | None) -> None:
@@ -48,7 +48,7 @@ def _told_to_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
-    """Run a demo; the id of its run, and what it said."""
+    """Run a demo and return the id of its run, and its messages."""
     assert main(["demo", kind, "--out", str(bench), "--device", "cpu", "--threads", "2"]) == 0
     return [run.id for run in Project.open(bench).runs() if run.kind == kind][-1], capsys.readouterr().out
 
@@ -57,37 +57,35 @@ def test_every_search_has_a_sample() -> None:
     assert [search.kind for search in SEARCHES if search.demo is None] == []
 
 
-def test_a_library_of_other_runs_knows_spectra_that_no_search_of_sequences_is_sure_of(
-    bench: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_library_of_other_runs_finds_further_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("library", bench, capsys)
     psms = [row for row in rows(bench, run, "psms") if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01]
-    # The sample is albumin digested with trypsin, which digests itself.
-    known = [row for row in psms if any(name in row["proteins"][0] for name in ("ALBU_BOVIN", "TRYP_PIG"))]
-    assert len(known) >= 40 and len(psms) - len(known) <= 1
+    # The sample is albumin digested with trypsin, which also digests itself.
+    contaminants = [row for row in psms if any(name in row["proteins"][0] for name in ("ALBU_BOVIN", "TRYP_PIG"))]
+    assert len(contaminants) >= 40 and len(psms) - len(contaminants) <= 1
     assert "1 % FDR" in said
 
 
-@pytest.mark.parametrize("search", [one for one in SEARCHES if one.demo is not None], ids=lambda search: search.kind)
-def test_every_search_has_a_sample_whose_files_and_preset_ship(search: Any) -> None:
+@pytest.mark.parametrize("search", [search for search in SEARCHES if search.demo is not None], ids=lambda search: search.kind)
+def test_files_and_presets_of_samples_are_shipped(search: Any) -> None:
     demo = search.demo
     assert demo is not None
     assert all(resources.path("samples", name).is_file() for name in demo.samples.values())
     search.parameters_of(demo.preset)
-    needed = {one.name for one in search.inputs if not (one.is_optional or one.sort == "project")}
+    needed = {input_file.name for input_file in search.inputs if not (input_file.is_optional or input_file.content == "project")}
     assert demo.after or needed == set(demo.samples) & needed
-    told = resources.path("samples", "SOURCES.md").read_text()
-    assert all(f"`{name}`" in told for name in demo.samples.values())
+    text = resources.path("samples", "SOURCES.md").read_text()
+    assert all(f"`{name}`" in text for name in demo.samples.values())
 
 
-def test_human_albumin_is_found_to_be_the_relative_of_bovine_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_search_finds_bovine_relative_of_human_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("align", bench, capsys)
     best = next(row for row in rows(bench, run, "hits") if row["query"] == "1AO6_A")
-    # 76 % of the residues of the two are the same (Peters 1995, All about albumin).
+    # 76 % of the residues are identical (Peters 1995, All about albumin).
     assert "ALBU_BOVIN" in best["subject"] and 0.74 < best["identity"] < 0.78
 
 
-def test_the_domains_of_albumin_have_one_fold_and_the_others_have_another(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_albumin_domains_share_one_fold(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("structures", bench, capsys)
     scores = {row["target"][-1]: row["tm_score_query"] for row in rows(bench, run, "hits")}
     # Chains of one fold have TM-scores above 0.5 (Xu and Zhang 2010).
@@ -95,59 +93,59 @@ def test_the_domains_of_albumin_have_one_fold_and_the_others_have_another(bench:
     assert all(scores.get(other, 0.0) < 0.5 for other in "CD")
 
 
-def test_made_up_reads_are_placed_where_they_were_taken_from(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_simulated_reads_are_mapped_to_their_origin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("reads", bench, capsys)
     placed = {row["pattern"]: row for row in rows(bench, run, "alignments") if row["text"]}
     names = {name: re.fullmatch(r"read\d+_at_(\d+)([+-])", name) for name in placed}
-    assert len(placed) == 400 and all(names.values()), "those of nothing have no place"
+    assert len(placed) == 400 and all(names.values()), "random reads are not mapped"
     right = [
-        abs(row["text_start"] - int(found[1])) <= 12 and row["strand"] == found[2]
+        abs(row["text_start"] - int(match[1])) <= 12 and row["strand"] == match[2]
         for name, row in placed.items()
-        if (found := names[name]) is not None
+        if (match := names[name]) is not None
     ]
     assert sum(right) >= 396
     assert any(row["gaps"] for row in placed.values())
 
 
-def test_the_results_of_comet_name_the_protein_that_is_in_the_sample(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_comet_results_name_the_sample_protein(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, said = of("import", bench, capsys)
     assert "matches of Comet imported" in said and "ALBU_BOVIN" in said
 
 
-def test_spectra_of_the_sample_group(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_spectra_form_clusters(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, _ = of("cluster", bench, capsys)
     sizes = [row["n_members"] for row in rows(bench, run, "clusters")]
     assert sum(size >= 2 for size in sizes) >= 20
 
 
-def test_what_goes_on_from_an_identification_is_run_behind_it(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dependent_samples_run_after_identification(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("evidence", bench, capsys)
-    kinds = [one.kind for one in Project.open(bench).runs()]
+    kinds = [run.kind for run in Project.open(bench).runs()]
     assert kinds[-3:] == ["identify", "modified", "evidence"]
     assert re.search(r"Guanidinyl|Methylthio|Carbamidomethyl", said), "residues of albumin are modified"
     assert "1 of these have a near structure" in said
-    nearest = next(one for one in rows(bench, run, "proteins") if one["chain"])
+    nearest = next(sequence for sequence in rows(bench, run, "proteins") if sequence["chain"])
     assert "ALBU_BOVIN" in nearest["accession"] and 0.7 < nearest["identity"] < 0.8
-    # Modified residues that the sample has: guanidinated lysines, on and below the surface, and near enough to others to be linked.
+    # The sample has guanidinated lysines, on and below the surface, and near enough to others to be linked.
     sites = rows(bench, run, "sites")
-    lysines = [one for one in sites if one["modification"] == "Guanidinyl" and one["site_probability"] > 0.9]
-    assert {one["residue"] for one in lysines} == {"K"} and {one["place"] for one in sites} >= {"surface", "buried"}
-    assert "Carbamidomethyl" not in {one["modification"] for one in sites}, "which the search looked for on all cysteines"
-    assert nearest["n_sites"] == len({one["position"] for one in sites if one["accession"] == nearest["accession"]})
-    assert any(one["is_modified"] for one in rows(bench, run, "contacts"))
+    lysines = [site for site in sites if site["modification"] == "Guanidinyl" and site["site_probability"] > 0.9]
+    assert {lysine["residue"] for lysine in lysines} == {"K"} and {site["place"] for site in sites} >= {"surface", "buried"}
+    assert "Carbamidomethyl" not in {site["modification"] for site in sites}, "the search assumed it on all cysteines"
+    assert nearest["n_sites"] == len({site["position"] for site in sites if site["accession"] == nearest["accession"]})
+    assert any(row["is_modified"] for row in rows(bench, run, "contacts"))
     done = run_search("explain", {"project": [bench]}, preset=search_of_kind("explain").demo.preset, device="cpu", threads=2)
     assert rows(bench, str(done.run_id), "explained")
 
 
-def test_settings_of_another_search_than_the_usual_one_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sample_rejects_changed_settings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["demo", "align", "--out", str(tmp_path / "bench"), "--set", "matrix=BLOSUM45"]) == 2
     assert "its usual parameters" in capsys.readouterr().err
     assert main(["demo", "evidence", "--out", str(tmp_path / "bench"), "--set", "run=x"]) == 2
     assert "runs identify and then modified and then evidence" in capsys.readouterr().err
 
 
-def test_the_driver_is_begun_with_when_what_it_needs_is_whole() -> None:
-    # Two threads that begin with a package at once find it half made: in a process of its own, as these are loaded here.
+def test_gpu_detection_starts_after_its_imports() -> None:
+    # Concurrent threads may import a package incompletely; this needs its own process, since it is imported here already.
     program = """
 import sys, threading
 from proteoscope.engine.command_line import search

@@ -1,4 +1,4 @@
-"""What holds for every search in the list."""
+"""Properties of every search in the list."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from proteoscope.engine.structure_search.descriptor_index import _NAME as _NAME_
 each = pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
 
 
-def test_kinds_names_and_sub_commands_are_different():
-    for names in ([one.kind for one in SEARCHES], [one.name for one in SEARCHES]):
+def test_kinds_names_and_sub_commands_are_distinct():
+    for names in ([search.kind for search in SEARCHES], [search.name for search in SEARCHES]):
         assert len(set(names)) == len(names)
 
 
-def test_the_list_loads_nothing_that_computes():
+def test_search_list_imports_no_computing_modules():
     heavy = ("numpy", "numba", "pydantic", "duckdb", "pyarrow", "PySide6", "cupy")
     code = f"import proteoscope.engine.searches, sys; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
@@ -35,7 +35,7 @@ def test_the_list_loads_nothing_that_computes():
 
 
 @each
-def test_every_preset_suits_its_parameters_and_the_first_one_is_there(search):
+def test_presets_are_valid_and_the_default_exists(search):
     names = preset_names(search.kind)
     assert search.preset in names
     for name in names:
@@ -44,67 +44,67 @@ def test_every_preset_suits_its_parameters_and_the_first_one_is_there(search):
 
 @each
 def test_every_parameter_is_explained(search):
-    for one in search.model.describe():
-        assert one.title and one.help.endswith(".") and one.group, one.name
-    assert {*search.shortcuts} <= {one.name for one in search.model.describe()}
+    for parameter in search.model.describe():
+        assert parameter.title and parameter.help.endswith(".") and parameter.group, parameter.name
+    assert {*search.shortcuts} <= {parameter.name for parameter in search.model.describe()}
 
 
 @each
-def test_tables_and_columns_have_names_of_their_own_and_say_what_they_hold(search):
+def test_tables_and_columns_have_distinct_names_and_help(search):
     tables = search.result_tables
-    assert len({one.name for one in tables}) == len(tables)
+    assert len({table.name for table in tables}) == len(tables)
     for table in tables:
-        assert len({one.name for one in table.columns}) == len(table.columns)
+        assert len({column.name for column in table.columns}) == len(table.columns)
         for column in table.columns:
             assert isinstance(column, Column) and column.title and column.meaning, column.name
 
 
 @each
-def test_formats_are_told_apart_by_name_and_ending(search):
+def test_formats_have_distinct_names_and_suffixes(search):
     assert len({export.name for export in search.exports}) == len(search.exports)
     endings = [ending for export in search.exports for ending in export.endings]
     assert len(set(endings)) == len(endings)
 
 
 @each
-def test_the_ending_of_a_file_says_its_format_and_the_first_is_the_usual_one(search):
+def test_suffix_gives_the_format_and_first_is_default(search):
     for export in search.exports:
         assert all(search.format_of(f"folder.{export.name}/FILE{ending.upper()}") == export.name for ending in export.endings)
     assert search.format_of("-") == search.format_of("file.of_another_kind") == search.exports[0].name
 
 
 @each
-def test_the_kinds_of_work_of_an_entry_are_there_and_known_with_it(search):
-    for name, load in search.work:
+def test_workload_types_of_searches_are_registered(search):
+    for name, load in search.workload_types:
         assert KINDS[name] is load
         kind = workload_type(Workload(name, {}, {}))
         assert type(kind) is load()
         assert all(callable(getattr(kind, method)) for method in ("costs", "open", "empty", "merge")) and kind.parts_of_worker >= 0
 
 
-def test_every_kind_of_work_and_of_kept_index_is_of_an_entry():
+def test_workloads_and_cached_indexes_belong_to_searches():
     texts = [path.read_text(encoding="utf-8") for path in resources.path().parent.joinpath("engine").rglob("*.py")]
     placed = {load().__qualname__ for search in SEARCHES for _, load in search.workload_types}
     kinds = re.compile(r"^class ([A-Z]\w+):(?:\n(?!class ).*)*?\n    parts_of_worker = ", re.MULTILINE)
     assert {name for text in texts for name in kinds.findall(text)} <= placed
-    kept = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
-    assert kept == {kind.name for search in SEARCHES for kind in search.keeps} == set(index_kinds())
+    cached = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
+    assert cached == {kind.name for search in SEARCHES for kind in search.keeps} == set(index_kinds())
 
 
 @pytest.mark.parametrize(
     "folder", sorted({load.__module__.split(".")[2] for search in SEARCHES for _, load in search.workload_types} - {"matches"})
 )
-def test_a_folder_of_a_search_alone_knows_its_kinds_of_work(folder):
+def test_search_folder_registers_its_workload_types(folder):
     code = (
         f"import proteoscope.engine.{folder}.search, sys; from proteoscope.engine.execution.kinds import KINDS; "
         "print('proteoscope.engine.searches' in sys.modules, *KINDS)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
-    loaded, *known = done.stdout.split()
-    own = {
+    loaded, *others = done.stdout.split()
+    allowed = {
         name for search in SEARCHES if search.run.__module__ == f"proteoscope.engine.{folder}.entry" for name, _ in search.workload_types
     }
-    assert loaded == "False" and own and own <= set(known)
+    assert loaded == "False" and allowed and allowed <= set(others)
 
 
 @each

@@ -1,4 +1,4 @@
-"""Each sentence of the page on untrusted files is held by a test that exists, and each bound that it states is that of the program."""
+"""Each sentence of the page on untrusted files is covered by an existing test, and each stated bound is that of the program."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SENTENCES = (
 
 def test_security_page_lists_each_bound_and_no_other():
     rows = _BOUND.findall(TEXT)
-    assert rows == [(one.where, one.what, f"{one.free:,}", f"{one.times:g}") for one in BOUNDS]
+    assert rows == [(bound.where, bound.what, f"{bound.free:,}", f"{bound.times:g}") for bound in BOUNDS]
 
 
 @pytest.mark.parametrize("sentence", SENTENCES)
@@ -58,13 +58,13 @@ ADVICE = (
     "gpg --verify SHA256SUMS.asc",
     "Report a hole to the developers",
 )
-"""Sentences that state nothing of the program."""
+"""Sentences that state nothing about the program."""
 
 PAGE_TEST = "engine/test_security_page.py"
 READERS = ("fuzz/test_readers.py::test_a_mutated_file_is_read_or_refused_within_bounds",)
 UNFOLDING = (
-    "fuzz/test_unfolding.py::test_attacks_are_refused_within_the_limits",
-    "fuzz/test_unfolding.py::test_unfolding_refuses_what_exceeds_a_bound",
+    "fuzz/test_unfolding.py::test_attacks_are_rejected_within_the_limits",
+    "fuzz/test_unfolding.py::test_unfolding_rejects_sizes_beyond_a_bound",
 )
 HELD: dict[str, tuple[str, ...]] = {
     "Spectra, databases, structures, libraries, search results": ("fuzz/test_readers.py::test_every_registered_format_has_a_sample",),
@@ -75,16 +75,16 @@ HELD: dict[str, tuple[str, ...]] = {
         "test_house.py::test_nothing_is_unpickled_or_evaluated",
         f"{PAGE_TEST}::test_program_imports_no_client_of_the_network",
     ),
-    "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_refused_or_read_within_bounds"),
+    "| packed files": (*UNFOLDING, "engine/formats/test_hostile_files.py::test_hostile_files_are_rejected_or_read_within_bounds"),
     "| XML |": (
         "test_house.py::test_parsers_of_xml_follow_no_entity",
         "engine/imported/test_formats.py::test_declared_entities_are_refused_wherever_they_stand",
     ),
     "| a project folder |": (
-        "engine/project/test_strangers.py::test_a_link_in_a_project_is_refused_and_followed_by_nobody",
-        "engine/project/test_strangers.py::test_an_id_that_leads_elsewhere_is_never_swept",
-        "engine/project/test_strangers.py::test_what_the_program_did_not_put_into_the_database_is_refused",
-        "engine/project/test_row_marks.py::test_a_strangers_marks_are_bounded_and_shown_as_text",
+        "engine/project/test_untrusted_projects.py::test_project_rejects_symbolic_links",
+        "engine/project/test_untrusted_projects.py::test_sweep_ignores_run_id_outside_project",
+        "engine/project/test_untrusted_projects.py::test_unexpected_database_objects_are_rejected",
+        "engine/project/test_row_marks.py::test_untrusted_marks_are_bounded_and_shown_as_text",
         "fuzz/test_result_tables.py::test_spoilt_results_of_every_kind_give_results_or_clear_errors",
     ),
     "| a stopped run in it |": (
@@ -108,36 +108,36 @@ HELD: dict[str, tuple[str, ...]] = {
     ),
     "| parameters of a run in it |": (
         "engine/test_recorded_parameters.py::test_recorded_parameters_rejects_forged_values",
-        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_refused",
-        "fuzz/test_source_runs.py::test_following_command_refuses_forged_source_run",
+        "fuzz/test_source_runs.py::test_source_runs_with_forged_records_are_rejected",
+        "fuzz/test_source_runs.py::test_following_command_rejects_forged_source_run",
     ),
     "| a structure database, a cached index |": (
         "fuzz/test_structure_databases.py::test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence",
         "fuzz/test_indexes.py::test_a_spoilt_column_is_refused_or_harmless",
-        "engine/project/test_index_store.py::test_a_damaged_index_is_absent_and_is_built_anew",
+        "engine/project/test_index_store.py::test_damaged_index_is_absent_and_built_again",
     ),
     "| presets, tables of samples, the window's settings |": (
         "engine/test_parameters.py::test_read_preset_does_not_wait_for_a_pipe",
-        "gui/test_settings.py::test_settings_that_are_a_pipe_do_not_block",
+        "gui/test_settings.py::test_settings_file_that_is_a_pipe_does_not_block",
         "gui/test_settings.py::test_damaged_file_is_moved_aside_for_the_defaults",
     ),
     "| names in the input": (
-        "engine/formats/test_fasta.py::test_fasta_refuses_long_names",
-        "engine/formats/test_fastq.py::test_fastq_refuses_long_names",
+        "engine/formats/test_fasta.py::test_fasta_rejects_long_names",
+        "engine/formats/test_fastq.py::test_fastq_rejects_long_names",
         "engine/test_escaped_names.py::test_escape_unprintable_covers_each_control",
-        "fuzz/test_names.py::test_names_are_read_or_refused",
+        "fuzz/test_names.py::test_names_are_read_or_rejected",
     ),
     "| names in the output": (
         "fuzz/test_names.py::test_planted_names_are_written_and_shown_as_text",
-        "engine/command_line/test_terminal.py::test_what_a_terminal_obeys_is_shown_as_an_escape",
+        "engine/command_line/test_terminal.py::test_printable_escapes_control_characters",
         "engine/results/test_separated.py::test_control_characters_of_names_become_spaces",
-        "engine/evidence/test_strangers.py::test_a_name_is_no_command_and_no_path_in_what_is_exported",
-        "engine/evidence/test_strangers.py::test_a_name_stays_in_its_cell_of_gff3_and_text",
-        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
+        "engine/evidence/test_untrusted_input.py::test_structure_export_escapes_untrusted_names",
+        "engine/evidence/test_untrusted_input.py::test_gff3_and_tsv_keep_untrusted_names_in_their_cells",
+        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
     ),
     "| SQLite files": (
         *UNFOLDING,
-        "engine/project/test_strangers.py::test_tables_that_are_views_are_refused",
+        "engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",
         "engine/formats/libraries/test_readers.py::test_code_in_an_untrusted_database_is_not_run",
     ),
     "A file may expand": UNFOLDING,
@@ -145,37 +145,37 @@ HELD: dict[str, tuple[str, ...]] = {
     "Files of up to 1 MB that try this": (*UNFOLDING, *READERS),
     "Other bounds do not depend on the size": (f"{PAGE_TEST}::test_security_page_states_the_bounds_of_the_program",),
     "Output files appear complete": (
-        "engine/test_files.py::test_writers_at_the_same_time_leave_one_whole_file",
+        "engine/test_files.py::test_concurrent_writers_leave_one_complete_file",
         "fuzz/test_kills_and_disks.py::test_killed_commands_leave_nothing_after_the_next_run",
     ),
     "Exported tables can be made safe": (
-        "engine/results/test_separated.py::test_formulas_get_an_apostrophe_where_that_is_wanted",
+        "engine/results/test_separated.py::test_spreadsheet_safe_formulas_get_an_apostrophe",
         "engine/results/test_separated.py::test_formulas_after_invisible_characters_get_an_apostrophe",
     ),
     "HTML pages contain no script": (
-        "engine/views/test_run_report.py::test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded",
-        "engine/evidence/test_strangers.py::test_names_are_text_on_pages_and_no_paths",
+        "engine/views/test_run_report.py::test_report_shows_untrusted_names_as_text",
+        "engine/evidence/test_untrusted_input.py::test_pages_show_untrusted_names_as_text",
     ),
     "Only `project.sqlite` contains": ("engine/command_line/test_private_names.py::test_samples_and_exports_name_no_folder",),
     "Tables (Parquet, TSV), `run.json`": (
-        "engine/test_shared_names.py::test_names_have_the_folders_that_distinguish_them",
+        "engine/test_shared_names.py::test_names_include_distinguishing_folders",
         "engine/test_shared_names.py::test_relative_names_do_not_name_the_user",
         "engine/matches/writers/test_mzidentml.py::test_addresses_are_relative_to_the_export",
     ),
     "While a run writes, `project.lock`": (f"{PAGE_TEST}::test_project_lock_names_machine_and_process_while_run_writes",),
-    "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",),
-    "Without them nothing listens": ("engine/execution/cluster/test_wishes.py::test_a_wish_that_cannot_be_is_refused_in_a_sentence",),
+    "Machines that compute for each other": ("engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",),
+    "Without them nothing listens": ("engine/execution/cluster/test_worker_requests.py::test_parse_workers_rejects_invalid_requests",),
     "Certificates that are not valid now": (
-        "engine/execution/cluster/test_untrusted.py::test_certificates_are_refused_outside_their_time",
-        "engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_refused",
-        "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_refused",
-        "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_refused",
+        "engine/execution/cluster/test_untrusted.py::test_certificates_are_rejected_outside_their_validity",
+        "engine/execution/cluster/test_untrusted.py::test_certificate_of_another_key_is_rejected",
+        "engine/execution/cluster/test_untrusted.py::test_damaged_certificates_are_rejected",
+        "engine/execution/cluster/test_untrusted.py::test_worker_with_a_foreign_answer_is_rejected",
     ),
     "A vendor's run is converted": (
-        "engine/formats/test_vendor.py::test_a_thermo_file_is_read_by_the_converter_that_is_there",
+        "engine/formats/test_vendor.py::test_thermo_file_is_read_by_the_installed_converter",
         "engine/formats/test_vendor.py::test_converter_in_the_data_folder_is_not_run",
     ),
-    "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_hold_nothing_but_a_description_and_parameters",),
+    "**Presets** (TOML)": ("engine/test_parameters.py::test_presets_have_only_description_and_parameters",),
     "**The cache**": (
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
         "engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",
@@ -185,9 +185,9 @@ HELD: dict[str, tuple[str, ...]] = {
         "kernels/test_trusted_folders.py::test_untrusted_folder_finds_folders_and_links_of_others",
         "kernels/test_trusted_folders.py::test_cache_folder_ignores_a_folder_others_may_write",
         "kernels/test_trusted_folders.py::test_kernels_are_not_loaded_from_folders_of_others",
-        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_may_change",
+        "engine/command_line/test_bad_input.py::test_search_warns_of_a_cache_that_others_can_change",
     ),
-    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_groups_with_name_of_user",),
+    "Groups that have your name": (f"{PAGE_TEST}::test_untrusted_folder_accepts_group_named_like_user",),
     "Checkpoints are neither written": ("engine/project/test_checkpoint_store.py::test_checkpoint_folder_is_private",),
     "Windows is not checked": (f"{PAGE_TEST}::test_untrusted_folder_checks_nothing_on_windows",),
     "**Temporary files**": ("kernels/test_trusted_folders.py::test_scratch_folder_refuses_a_place_others_may_change",),
@@ -198,43 +198,45 @@ HELD: dict[str, tuple[str, ...]] = {
         "engine/test_shared_folders.py::test_atomic_file_refuses_link_of_another_user",
     ),
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_refuses_folder_that_others_can_change",),
-    "The database of a project is opened by its name": ("engine/project/test_strangers.py::test_tables_that_are_views_are_refused",),
+    "The database of a project is opened by its name": ("engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",),
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
-        "installer/test_audit.py::test_this_environment_has_none",
-        "installer/test_audit.py::test_no_hole_is_allowed_by_what_is_declared",
+        "installer/test_audit.py::test_this_environment_has_no_vulnerability",
+        "installer/test_audit.py::test_declared_requirements_allow_no_vulnerability",
         "installer/test_audit.py::test_audit_without_packaging_names_the_package",
-        "installer/test_audit.py::test_an_old_list_is_told",
+        "installer/test_audit.py::test_outdated_list_is_reported",
     ),
-    "A release comes with a list": ("installer/test_release.py::test_what_was_signed_is_told_from_what_was_changed",),
+    "A release comes with a list": ("installer/test_release.py::test_signature_detects_changes",),
 }
-"""Tests that hold each sentence and each row of the page, by its beginning; rows of bounds are compared one by one above."""
+"""Tests that cover each sentence and each row of the page, by its beginning; rows of bounds are compared individually above."""
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences of a page of Markdown, and rows of its tables as they are; no headings, heads of tables and rows of bounds."""
-    found = list[str]()
+    """Return the sentences and table rows of a Markdown page, without headings, table heads and rows of bounds."""
+    result = list[str]()
     for part in re.split(r"\n\s*\n|\n(?=\* |\| |    )", text):
         flat = " ".join(part.split()).removeprefix("* ")
         if flat.startswith("| ") and not _BOUND.fullmatch(flat) and not flat.startswith(("| what is", "| files | number")):
-            found.append(flat)
+            result.append(flat)
         elif flat and not flat.startswith(("#", "|")):
-            found += re.split(r"(?<=\.)\s+(?=[A-Z`*])|(?<=\.\*\*)\s+", flat)
-    return [one for one in found if not re.fullmatch(r"\*\*[A-Za-z ]+\.\*\*", one)]
+            result += re.split(r"(?<=\.)\s+(?=[A-Z`*])|(?<=\.\*\*)\s+", flat)
+    return [sentence for sentence in result if not re.fullmatch(r"\*\*[A-Za-z ]+\.\*\*", sentence)]
 
 
 @cache
 def defined_in(path: Path) -> frozenset[str]:
-    """Names of the tests in a module."""
+    """Return the names of the tests in a module."""
     return frozenset(node.name for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.FunctionDef))
 
 
-def test_each_sentence_of_security_page_is_held_by_a_test():
+def test_each_sentence_of_security_page_has_a_test():
     beginnings = (*HELD, *ADVICE)
-    found = {sentence: [one for one in beginnings if sentence.startswith(one)] for sentence in sentences(TEXT)}
-    assert [sentence for sentence, held in found.items() if len(held) != 1] == []
-    assert sorted(one for held in found.values() for one in held) == sorted(beginnings), "a beginning without a sentence"
+    beginnings_of = {sentence: [beginning for beginning in beginnings if sentence.startswith(beginning)] for sentence in sentences(TEXT)}
+    assert [sentence for sentence, held in beginnings_of.items() if len(held) != 1] == []
+    assert sorted(beginning for held in beginnings_of.values() for beginning in held) == sorted(beginnings), (
+        "a beginning without a sentence"
+    )
 
 
 @pytest.mark.parametrize("test", sorted({test for tests in HELD.values() for test in tests}))
@@ -249,19 +251,19 @@ def test_sentences_splits_tables_paragraphs_and_lists():
 
 
 def test_program_imports_no_client_of_the_network():
-    """Only workers, which the user starts, listen and connect."""
+    """Check that only workers, which the user starts, listen and connect."""
     clients = {"socket", "http", "urllib.request", "requests", "urllib3", "ftplib", "smtplib", "aiohttp", "httpx"}
-    found = []
+    importing = []
     for folder in ("engine", "gui", "kernels"):
         for path in sorted((REPOSITORY / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
                 names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 if any(name in clients or name.split(".")[0] in clients for name in names):
-                    found.append(path.relative_to(REPOSITORY).as_posix())
-    # The name of the machine, and a pair of sockets within the process.
+                    importing.append(path.relative_to(REPOSITORY).as_posix())
+    # These use the machine name, and a pair of sockets within the process.
     local = ["engine/shared_names.py", "gui/termination.py"]
-    assert [path for path in found if not path.startswith("engine/execution/cluster/")] == local
+    assert [path for path in importing if not path.startswith("engine/execution/cluster/")] == local
 
 
 def test_project_lock_names_machine_and_process_while_run_writes(tmp_path):
@@ -273,16 +275,16 @@ def test_project_lock_names_machine_and_process_while_run_writes(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="groups are other ones there")
-def test_untrusted_folder_accepts_groups_with_name_of_user(tmp_path, monkeypatch):
+def test_untrusted_folder_accepts_group_named_like_user(tmp_path, monkeypatch):
     import grp
     import pwd
 
     folder = tmp_path / "shared"
     folder.mkdir()
     folder.chmod(0o775)
-    for name, found in ((pwd.getpwuid(os.geteuid()).pw_name, None), ("laboratory", folder)):
+    for name, expected in ((pwd.getpwuid(os.geteuid()).pw_name, None), ("laboratory", folder)):
         monkeypatch.setattr(grp, "getgrgid", lambda _, name=name: SimpleNamespace(gr_name=name))
-        assert trusted_folders.untrusted_folder(folder) == found
+        assert trusted_folders.untrusted_folder(folder) == expected
 
 
 def test_untrusted_folder_checks_nothing_on_windows(tmp_path, monkeypatch):

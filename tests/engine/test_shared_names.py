@@ -1,4 +1,4 @@
-"""Names of files in what is passed on."""
+"""File names in output that is passed on."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from proteoscope.engine.shared_names import distinct_names, relative_name, witho
         ([], ()),
     ],
 )
-def test_names_have_the_folders_that_distinguish_them(paths: list[str], names: tuple[str, ...]) -> None:
+def test_names_include_distinguishing_folders(paths: list[str], names: tuple[str, ...]) -> None:
     assert distinct_names(paths) == names
 
 
@@ -45,14 +45,14 @@ def test_messages_name_no_folder() -> None:
 
 
 @pytest.mark.parametrize("home", ["/", "", "~", "relative", "m/z", "."])
-def test_messages_stay_the_same_when_home_is_no_folder(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_unchanged_when_home_is_invalid(home: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", home)
     text = "run.mzML: 0.5 Da, m/z 500.25, relative"
     assert without_folders(text) == without_private(text) == text
     assert relative_name("/data/lab/in/run.mzML", Path("/data/lab/out"), "run.mzML") == "../in/run.mzML"
 
 
-def test_only_the_home_folder_itself_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_exact_home_folder_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/h/ada")
     assert without_folders("/h/ada") == "~"
     assert without_folders("/h/ada: full") == "~: full"
@@ -60,7 +60,7 @@ def test_only_the_home_folder_itself_is_replaced(monkeypatch: pytest.MonkeyPatch
     assert without_folders("/mnt/h/ada/x") == "…/x"
 
 
-def test_messages_survive_a_user_without_home_and_name(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_are_written_for_user_without_home(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> Path:
         raise RuntimeError("Could not determine home directory.")
 

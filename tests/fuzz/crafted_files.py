@@ -1,4 +1,4 @@
-"""Files of up to a megabyte that were made against the structure of their format: encodings, offsets, nesting, repeated parts.
+"""Files of up to a megabyte that exploit the structure of their format: encodings, offsets, nesting, repeated parts.
 
 `tests.fuzz.unfolding` reads them within its limits.
 """
@@ -25,7 +25,7 @@ MEGABYTE = 1_000_000
 
 
 class Attack(NamedTuple):
-    """A file, the reader of `tests.fuzz.readers.READERS` that it is for, and whether the file is refused (None: either)."""
+    """A file, its reader of `tests.fuzz.readers.READERS`, and if the file is rejected (None: either)."""
 
     reader: str
     content: Callable[[], bytes]
@@ -33,7 +33,7 @@ class Attack(NamedTuple):
 
 
 def _filled(before: bytes, part: bytes, after: bytes = b"", n_bytes: int = MEGABYTE) -> bytes:
-    """A part again and again between two others, up to a megabyte."""
+    """Repeat a part between two others, up to a megabyte."""
     return before + part * ((n_bytes - len(before) - len(after)) // len(part)) + after
 
 
@@ -62,19 +62,19 @@ def _bcif(n_rows: int, columns: list[dict[str, Any]], categories: int = 1) -> by
 
 
 def _changed_bcif(change: Callable[[dict[str, Any]], None]) -> bytes:
-    """The file of a helix with a change of its category."""
+    """Return the file of a helix with a change of its category."""
     root = msgpack.unpackb(examples.as_binary_cif(examples.atoms_of(examples.helix(8)), 5))
     change(root["dataBlocks"][0]["categories"][0])
     return bytes(msgpack.packb(root))
 
 
 def _number_column(category: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = next(one for one in category["columns"] if one["name"] == "Cartn_x")
-    return found
+    column_record: dict[str, Any] = next(column for column in category["columns"] if column["name"] == "Cartn_x")
+    return column_record
 
 
 def _of_number(**changes: Any) -> Callable[[], bytes]:
-    """The x coordinates with other data."""
+    """Return the x coordinates with other data."""
 
     def change(category: dict[str, Any]) -> None:
         _number_column(category)["data"].update(changes)
@@ -188,19 +188,19 @@ _PROTEIN_FEATURES = b"FEATURES             Location/Qualifiers\n"
 
 
 def _genbank(inside: bytes) -> bytes:
-    """A record of a protein with lines among its features."""
+    """Return a record of a protein with additional lines among its features."""
     record = entry_files.GENBANK_PROTEIN.encode()
-    before, found, after = record.partition(_PROTEIN_FEATURES)
-    assert found
-    return before + found + inside + after
+    before, separator, after = record.partition(_PROTEIN_FEATURES)
+    assert separator
+    return before + separator + inside + after
 
 
 def _nucleotides(location: bytes) -> bytes:
-    """A record of nucleotides with a coding sequence at a place."""
+    """Return a nucleotide record with a coding sequence at a position."""
     record = entry_files.GENBANK.encode()
-    before, found, after = record.partition(_PROTEIN_FEATURES)
-    assert found
-    return before + found + b"     CDS             " + location + b'\n                     /translation="MK"\n' + after
+    before, separator, after = record.partition(_PROTEIN_FEATURES)
+    assert separator
+    return before + separator + b"     CDS             " + location + b'\n                     /translation="MK"\n' + after
 
 
 def _swiss(features: bytes) -> bytes:
@@ -327,7 +327,7 @@ def _array(kind: str, data: bytes, *terms: str, more: str = "") -> str:
 
 
 def _peaks(data: bytes, *terms: str) -> Callable[[], bytes]:
-    """A spectrum of as many peaks as fit, whose m/z are packed."""
+    """Return a spectrum with the maximum number of peaks, whose m/z are compressed."""
     heights = _array("1000515", zlib.compress(np.ones(1000, "<f4").tobytes()), "1000521", "1000574")
     return lambda: _mzml(_array("1000514", data, *terms) + heights, 1000)
 
@@ -457,7 +457,7 @@ _TEXTS: dict[str, Attack] = {
     "fastq of a sequence without qualities": Attack("fastq", lambda: b"@a\n" + b"A" * 990_000),
     "fastq of plus signs": Attack("fastq", lambda: b"@a\nA\n" + b"+\n" * 490_000),
     "fastq of empty reads": Attack("fastq", lambda: _filled(b"", b"@a\n\n+\n\n"), None),
-    "fastq with more qualities than letters": Attack("fastq", lambda: b"@a\nA\n+\n" + b"I" * 990_000),
+    "fastq with more qualities than bases": Attack("fastq", lambda: b"@a\nA\n+\n" + b"I" * 990_000),
     "fastq in UTF-16": Attack("fastq", lambda: _READ.decode().encode("utf-16")),
     "fastq of spaces": Attack("fastq", lambda: b"@a\nA" + b" " * 990_000 + b"\n+\nI\n", None),
 }
@@ -466,7 +466,7 @@ _TEXTS: dict[str, Attack] = {
 
 
 def _pin_of_spectrum(proteins: list[str]) -> bytes:
-    """A match of a spectrum that is there, of many proteins."""
+    """Return a match of an existing spectrum to many proteins."""
     head, row, *_ = small_results.pin().splitlines()
     return "\n".join((head, "\t".join([*row.split("\t")[:10], *proteins]), "")).encode()
 

@@ -2,8 +2,8 @@
 
     python -m tests.fuzz.environments [--only TEXT] [--commands NAME ...] [--every N]
 
-Each command of the program runs on small inputs in each situation, in a process of its own. It ends with 0, nothing on standard error and
-the results that it has elsewhere, or with 2 and one line on standard error; its inputs stay as they were, and nothing temporary is left.
+Each command of the program runs on small inputs in each situation, in a process of its own. It ends with 0, an empty standard error and
+the usual results, or with 2 and one line on standard error; its inputs stay unchanged, and no temporary file is left.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tests.searching import few_proteins
 REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"
 SECONDS = 600
-_NOBODY = 65534
+_OTHER_USER = 65534
 _SEARCH = ("--device", "cpu", "--threads", "2", "--quiet")
 
 COMMANDS: dict[str, tuple[str, ...]] = {
@@ -118,7 +118,7 @@ class Situation:
     variables : mapping of str to str, or None to unset
         Environment variables.
     prepare : callable
-        Makes what the situation needs in the site, and returns further variables; it may enter context managers into the stack.
+        Prepares the site and returns further variables; it may enter context managers into the stack.
     limits : mapping of int to int
         Limits of resources, as `resource.setrlimit` takes them.
     in_child : callable
@@ -136,11 +136,11 @@ class Situation:
 
 
 Make: TypeAlias = Callable[[Site, ExitStack], str]
-"""Makes a folder in a site, and returns its path."""
+"""Create a folder in a site and return its path."""
 
 
 def _folder_values() -> dict[str, Make]:
-    """Values of a variable that names a folder, by their names, with what makes the folder."""
+    """Return values of a variable that names a folder, by their names, with functions that create the folder."""
 
     def made(name: str, mode: int = 0o755, owner: int | None = None) -> Make:
         def make(site: Site, stack: ExitStack) -> str:
@@ -182,14 +182,14 @@ def _folder_values() -> dict[str, Make]:
         "device": lambda site, stack: "/dev/null",
     }
     if os.geteuid() == 0:
-        values["of another user"] = made("other", 0o755, _NOBODY)
+        values["of another user"] = made("other", 0o755, _OTHER_USER)
         if can_mount():
             values["full disk"] = filled
     return values
 
 
 def folder_situations() -> Iterator[Situation]:
-    """Each variable that names a folder, with each odd value."""
+    """Yield each variable that names a folder, with each odd value."""
     for variable in FOLDER_VARIABLES:
         yield Situation(f"{variable} unset", {variable: None})
         for name, make in _folder_values().items():
@@ -246,7 +246,7 @@ TEXT_VARIABLES: Mapping[str, tuple[str, ...]] = {
 
 
 def text_situations() -> Iterator[Situation]:
-    """Each variable of Python, the C library and libraries, with each odd value."""
+    """Yield each variable of Python, the C library and libraries, with each odd value."""
     for variable, values in TEXT_VARIABLES.items():
         for value in values:
             yield Situation(f"{variable}={value[:20]}", {variable: value})
@@ -271,20 +271,20 @@ def others_can_start() -> bool:
 
 
 def limit_situations() -> Iterator[Situation]:
-    """Each limit of resources with each value; that of processes as another user, since it does not hold for root."""
+    """Yield each resource limit with each value; the limit of processes for another user, because root is exempt."""
     for name, values in LIMITS.items():
         for value in values:
             yield Situation(f"{name} {value}", limits={getattr(resource, name): value})
     if others_can_start():
         for value in (1, 2, 5):
-            yield Situation(f"RLIMIT_NPROC {value} of another user", limits={resource.RLIMIT_NPROC: value}, user=_NOBODY)
+            yield Situation(f"RLIMIT_NPROC {value} of another user", limits={resource.RLIMIT_NPROC: value}, user=_OTHER_USER)
 
 
 def _close(*descriptors: int) -> Callable[[], None]:
     def close() -> None:
-        for one in descriptors:
+        for descriptor in descriptors:
             with suppress(OSError):
-                os.close(one)
+                os.close(descriptor)
 
     return close
 
@@ -292,8 +292,8 @@ def _close(*descriptors: int) -> Callable[[], None]:
 def _redirect(path: str, *descriptors: int, flags: int = os.O_WRONLY) -> Callable[[], None]:
     def redirect() -> None:
         file = os.open(path, flags)
-        for one in descriptors:
-            os.dup2(file, one)
+        for descriptor in descriptors:
+            os.dup2(file, descriptor)
         os.close(file)
 
     return redirect
@@ -310,7 +310,7 @@ def _unread(descriptor: int) -> Callable[[], None]:
 
 
 def stream_situations() -> Iterator[Situation]:
-    """Standard streams that are closed, full, or unread; masks of modes; signals that are ignored; other users."""
+    """Yield standard streams that are closed, full or unread, file mode masks, ignored signals and other users."""
     for descriptors in ((0,), (1,), (2,), (0, 1), (0, 1, 2), (1, 2)):
         yield Situation(f"closed {descriptors}", in_child=_close(*descriptors))
     yield Situation("full output", in_child=_redirect("/dev/full", 1))
@@ -327,11 +327,11 @@ def stream_situations() -> Iterator[Situation]:
     if hasattr(os, "sched_setaffinity"):
         yield Situation("one processor", in_child=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}))
     if others_can_start():
-        yield Situation("another user", user=_NOBODY)
+        yield Situation("another user", user=_OTHER_USER)
         yield Situation("a user without a name", user=54321)
-        yield Situation("another user at home in /", {"HOME": "/"}, user=_NOBODY)
+        yield Situation("another user at home in /", {"HOME": "/"}, user=_OTHER_USER)
         yield Situation("a user without a name or HOME", {"HOME": None}, user=54321)
-        yield Situation("another user with root's HOME", {"HOME": "/root"}, user=_NOBODY)
+        yield Situation("another user with root's HOME", {"HOME": "/root"}, user=_OTHER_USER)
 
 
 def _leave_for_deleted() -> None:
@@ -376,14 +376,14 @@ def make_inputs(folder: Path) -> Path:
     ]
     assert main(convert) == 0
     for name in ("project", "second"):
-        arguments = [one.replace("IN/", f"{folder}/").replace("OUT/p", str(folder / name)) for one in COMMANDS["identify"]]
+        arguments = [command.replace("IN/", f"{folder}/").replace("OUT/p", str(folder / name)) for command in COMMANDS["identify"]]
         assert main(["identify", *arguments]) == 0
     return folder
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a command ended: its status, what it wrote to both streams, and the digests of its results."""
+    """End of a command: its status, its output on both streams, and the digests of its results."""
 
     status: int
     output: str
@@ -400,10 +400,10 @@ class Place:
             path.chmod(path.stat().st_mode | 0o444 | (0o111 if path.is_dir() else 0))
         self.before = digests(self.inputs)
         self._expected: dict[str, Outcome] = {}
-        self.kernels = folder / "kernels"  # for users who may not write into the program
+        self.kernels = folder / "kernels"  # for users who must not write into the program
         self.kernels.mkdir()
         if os.geteuid() == 0:
-            os.chown(self.kernels, _NOBODY, _NOBODY)
+            os.chown(self.kernels, _OTHER_USER, _OTHER_USER)
 
     def attempt(self, situation: Situation, command: str) -> Outcome:
         """Run a command in a situation, in a new site that is removed afterwards; check what must hold in any case."""
@@ -416,7 +416,7 @@ class Place:
             shutil.rmtree(site.folder)
 
     def expected(self, command: str) -> Outcome:
-        """Outcome of a command in the usual situation."""
+        """Return the outcome of a command in the usual situation."""
         if command not in self._expected:
             self._expected[command] = self.attempt(Situation("usual"), command)
         return self._expected[command]
@@ -424,10 +424,10 @@ class Place:
     def _run(self, situation: Situation, command: str, site: Site, stack: ExitStack) -> Outcome:
         for path in (site.cwd, site.out, site.temporary, site.folder / "home"):
             path.mkdir()
-        arguments = [one.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{site.out}/") for one in COMMANDS[command]]
+        arguments = [word.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{site.out}/") for word in COMMANDS[command]]
         if "PROJECT" in arguments:
             shutil.copytree(self.inputs / "project", site.out / "project")
-        arguments = [one.replace("PROJECT", str(site.out / "project")) for one in arguments]
+        arguments = [word.replace("PROJECT", str(site.out / "project")) for word in arguments]
         environment = self._environment(situation, site, stack)
         if situation.user is not None:
             for path in (site.folder, *site.folder.rglob("*")):
@@ -439,7 +439,7 @@ class Place:
         left += [path for path in site.cwd.iterdir() if path.name not in ("relative", "~")]
         assert not left, f"left: {[str(path.relative_to(site.folder)) for path in left][:5]}"
         assert digests(self.inputs) == self.before, "inputs were changed"
-        return Outcome(done, output, errors, {name: one for name, one in digests(site.out).items() if name.endswith(_SAME)})
+        return Outcome(done, output, errors, {name: digest for name, digest in digests(site.out).items() if name.endswith(_SAME)})
 
     def _environment(self, situation: Situation, site: Site, stack: ExitStack) -> dict[str, str]:
         environment: dict[str, str | None] = {
@@ -457,7 +457,7 @@ class Place:
 
 
 _SAME = (".tsv", ".sam", ".msp", ".mzML", ".pin", ".parquet", ".pdb", ".fasta")
-"""Endings of results that hold no time and no path."""
+"""Endings of results without times and paths."""
 
 
 def digests(folder: Path) -> dict[str, str]:
@@ -470,7 +470,7 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def _start(arguments: list[str], environment: Mapping[str, str], situation: Situation, site: Site) -> tuple[int, str, str]:
-    """Run the program; its status and what it wrote to both streams."""
+    """Run the program and return its status and its output on both streams."""
 
     def begin() -> None:
         for limit, value in situation.limits.items():
@@ -478,7 +478,7 @@ def _start(arguments: list[str], environment: Mapping[str, str], situation: Situ
         situation.in_child()
 
     users = {} if situation.user is None else {"user": situation.user, "group": situation.user, "extra_groups": []}
-    # By pipes: a limit of the size of files does not hold for them.
+    # Pipes are exempt from a limit of file sizes.
     done = subprocess.run(
         [sys.executable, "-m", "proteoscope.engine.command_line", *arguments],
         cwd=site.cwd,
@@ -493,12 +493,12 @@ def _start(arguments: list[str], environment: Mapping[str, str], situation: Situ
 
 
 def check(place: Place, situation: Situation, command: str) -> str:
-    """Run a command in a situation; how it ended in words.
+    """Run a command in a situation and describe its end.
 
     Raises
     ------
     AssertionError
-        It ended otherwise than it may.
+        The end is not allowed.
     """
     expected, done = place.expected(command), place.attempt(situation, command)
     assert "Traceback" not in done.errors and "Exception ignored" not in done.errors, done.errors[-1500:]
@@ -517,18 +517,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="situations whose names hold this")
     parser.add_argument("--commands", nargs="+", default=[*COMMANDS])
-    parser.add_argument("--every", type=int, default=1, help="one of so many cases")
+    parser.add_argument("--every", type=int, default=1, help="run every Nth case")
     options = parser.parse_args()
-    cases = [(one, command) for one in situations() if options.only in one.name for command in options.commands][:: options.every]
+    cases = [(situation, command) for situation in situations() if options.only in situation.name for command in options.commands][
+        :: options.every
+    ]
     n_wrong = 0
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
         place = Place(Path(folder), make_inputs(Path(folder, "inputs")))
         for situation, command in cases:
             try:
-                told = check(place, situation, command)
+                reported = check(place, situation, command)
             except (AssertionError, subprocess.TimeoutExpired, OSError) as error:
-                told, n_wrong = f"WRONG: {error}", n_wrong + 1
-            print(f"{command}, {situation.name!r}: {told}".replace(folder, ""), flush=True)
+                reported, n_wrong = f"WRONG: {error}", n_wrong + 1
+            print(f"{command}, {situation.name!r}: {reported}".replace(folder, ""), flush=True)
     print(f"{len(cases)} cases, {n_wrong} wrong")
     return 1 if n_wrong else 0
 

@@ -1,7 +1,7 @@
-"""Commands of the program in processes forked from one that has loaded it and done such a command before.
+"""Commands of the program in processes forked from one that has loaded it and run such a command before.
 
-What is killed, or meets a full disk, is the work, and to start Python and to load the program takes longer than a small search. Each
-process ends as the program does, and takes environment, temporary folder and random numbers as if it had begun by itself.
+The tests kill the work, or let it meet a full disk; starting Python and loading the program would take longer than a small search. Each
+process ends like the program, and has its own environment, temporary folder and random numbers.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 def prepare(like: str) -> None:
-    """Have such a command done beforehand, by which nobody measures then what one takes."""
+    """Run such a command beforehand, so that its duration is not measured."""
     _parent().ask({"prepare": like})
 
 
 class ForkedCommand:
-    """A command in a process of its own, as `subprocess.Popen` with text has it.
+    """A command in a process of its own, with the interface of `subprocess.Popen` with text.
 
-    `like` names the command that its parent has done, the same where it is not given; `keeps_at_once`: see `tests.fuzz.keeping_command`.
+    `like` names the command that its parent has run, by default the same; for `keeps_at_once` see `tests.fuzz.keeping_command`.
     """
 
     def __init__(self, arguments: list[str], environment: Mapping[str, str], *, like: str = "", keeps_at_once: bool = False) -> None:
@@ -52,26 +52,26 @@ class ForkedCommand:
         )[0]
 
     def poll(self) -> int | None:
-        """Its exit code, negative of the signal that ended it; none while it runs."""
+        """Exit code, negative of the signal that ended it; None while it runs."""
         return self._wait(os.WNOHANG)
 
     def kill(self) -> None:
-        """End it at once."""
+        """Kill it immediately."""
         self.send_signal(signal.SIGKILL)
 
     def send_signal(self, number: int) -> None:
         """Send it a signal, unless it has ended."""
-        if self.returncode is None:  # a process that nobody waited for keeps its number
+        if self.returncode is None:  # a process that has not been waited for retains its number
             os.kill(self.pid, number)
 
     def communicate(self) -> tuple[str, str]:
-        """Wait for its end; what it wrote to both streams."""
+        """Wait for its end and return its output on both streams."""
         if self._folder is not None:
             self._wait(0)
-            self._told = self._output.read_text(encoding="utf-8"), self._errors.read_text(encoding="utf-8")
+            self._result = self._output.read_text(encoding="utf-8"), self._errors.read_text(encoding="utf-8")
             self._folder.cleanup()
             self._folder = None
-        return self._told
+        return self._result
 
     def _wait(self, how: int) -> int | None:
         if self.returncode is None:
@@ -82,7 +82,7 @@ class ForkedCommand:
 
 
 def run_forked(arguments: list[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """A command from its beginning to its end."""
+    """Run a command from its beginning to its end."""
     process = ForkedCommand(arguments, environment)
     output, errors = process.communicate()
     assert process.returncode is not None
@@ -90,7 +90,7 @@ def run_forked(arguments: list[str], environment: Mapping[str, str]) -> subproce
 
 
 class _Parent:
-    """The process that has loaded what commands need, and makes others."""
+    """The process that has loaded what commands need, and forks others."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="forks-")
@@ -106,7 +106,7 @@ class _Parent:
         atexit.register(self.close)
 
     def ask(self, request: dict[str, object]) -> list[int]:
-        """Ask for a process, or how one is."""
+        """Request a process, or the state of one."""
         assert self._process.stdin is not None and self._process.stdout is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
         answer: list[int] = json.loads(self._process.stdout.readline())
@@ -125,7 +125,7 @@ def _parent() -> _Parent:
 
 @cache
 def _do_once(command: str, folder: Path) -> None:
-    """Do a command of this kind, if it is one of those that are done often."""
+    """Run a command of this kind, if it is a frequent one."""
     from proteoscope.engine.command_line.main import main
     from tests.engine.structures.examples import as_pdb, atoms_of, helix
     from tests.fuzz import kills
@@ -142,15 +142,15 @@ def _do_once(command: str, folder: Path) -> None:
         "structure-database": ["structure-database", "build", str(folder / "structure.pdb")],
     }
     if command in arguments:
-        with redirect_stdout(io.StringIO()) as told, redirect_stderr(told):
+        with redirect_stdout(io.StringIO()) as reported, redirect_stderr(reported):
             status = main([*arguments[command], "--out", str(folder / f"{command}-out")])
-        assert status == 0, told.getvalue()
+        assert status == 0, reported.getvalue()
     gc.collect()
     gc.freeze()
 
 
 def _become(request: dict[str, object]) -> None:
-    """Be the program that was asked for, to its end."""
+    """Run the requested program to its end."""
     from proteoscope.engine.command_line.main import main
     from tests.fuzz.keeping_command import keep_at_once
 
@@ -171,7 +171,7 @@ def _become(request: dict[str, object]) -> None:
 
 
 def serve(folder: Path) -> None:
-    """Make processes, and tell how they are, until nobody asks any more."""
+    """Fork processes and report their states until the requests end."""
     while line := sys.stdin.readline():
         request = json.loads(line)
         if "pid" in request:

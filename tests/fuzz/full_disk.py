@@ -1,10 +1,10 @@
-"""Searches that meet a full disk: of the project, the cache, the temporary folder, the compiled kernels. Root alone can mount such disks.
+"""Searches that meet a full disk: of the project, the cache, the temporary folder, the compiled kernels. Only root can mount such disks.
 
     python -m tests.fuzz.full_disk [SIZES] [--places project cache temporary numba]
 
-Of each place in turn, or of several at once (``cache+temporary``), a disk has so much room for a search, in SIZES steps from nothing to a
-few megabytes. The search ends well, or with 2 and one line; the results that were registered before are whole; with more room, the next
-search works.
+Each place in turn, or several together (``cache+temporary``), is on a small disk, in SIZES steps from no space to a few megabytes. The
+search succeeds, or ends with 2 and one line; the results that were registered before are intact; with more space, the next search
+succeeds.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from tests.fuzz.kills import QUERY, REPOSITORY, SPECTRA
 from tests.searching import few_proteins
 
 PLACES = ("project", "cache", "temporary", "numba")
-_MAXIMUM_ROOM = 2_000_000
+_MAXIMUM_SPACE = 2_000_000
 _PAGE = 4096
 
 
 def can_mount() -> bool:
-    """Whether a small disk can be mounted here."""
+    """True if a small disk can be mounted here."""
     with tempfile.TemporaryDirectory() as folder:
         if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=0700", "none", folder], capture_output=True).returncode:
             return False
@@ -40,7 +40,7 @@ def can_mount() -> bool:
 
 @contextmanager
 def disk(folder: Path, n_bytes: int) -> Iterator[None]:
-    """A disk of so many bytes in `folder`, which is emptied and gone afterwards."""
+    """Mount a disk of `n_bytes` at `folder`, and unmount it afterwards."""
     folder.mkdir(exist_ok=True)
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={max(_PAGE, n_bytes)},mode=0700", "none", folder], check=True)
     try:
@@ -50,7 +50,10 @@ def disk(folder: Path, n_bytes: int) -> Iterator[None]:
 
 
 def search(kind: str, folder: Path, variant: int, *, is_started: bool = False) -> subprocess.CompletedProcess[str]:
-    """A search whose places are folders of `folder`; `variant` makes another index; `is_started`: with Python anew, not as a fork."""
+    """Run a search whose places are folders of `folder`.
+
+    `variant` makes another index; with `is_started` Python is started anew, not forked.
+    """
     (folder / "query.fasta").write_text(QUERY)
     database = folder / f"database-{variant}.fasta"
     if not database.exists():
@@ -80,39 +83,39 @@ def search(kind: str, folder: Path, variant: int, *, is_started: bool = False) -
     return subprocess.run(command, cwd=REPOSITORY, env=environment, capture_output=True, text=True)
 
 
-def try_room(place: str, kind: str, room: int, folder: Path, good: Path) -> str:
-    """Search with so many bytes of room in a place, or in each of several; how it ended."""
+def try_space(place: str, kind: str, space: int, folder: Path, good: Path) -> str:
+    """Search with limited space in a place, or in each of several, and describe the end."""
     for name in PLACES:
         (folder / name).mkdir()
     used = 0
     if place == "project":
         used = sum(-(-path.stat().st_size // _PAGE) * _PAGE for path in good.rglob("*") if path.is_file()) + 8 * _PAGE
     with ExitStack() as disks:
-        for one in place.split("+"):
-            disks.enter_context(disk(folder / one, used + room))
+        for name in place.split("+"):
+            disks.enter_context(disk(folder / name, used + space))
         shutil.copytree(good, folder / "project" / "p")
-        # What a program does while it starts goes to all places but the project.
+        # At its start a program writes to all places except the project.
         done = search(kind, folder, 1, is_started=place != "project")
-        what = f"{kind} with {room} bytes for the {place}"
+        what = f"{kind} with {space} bytes for the {place}"
         assert done.returncode in (0, 2), f"{what}: {done.returncode} {done.stderr[-2000:]}"
         assert done.stdout == "" and done.stderr.count("\n") == (done.returncode == 2), f"{what}: {done.stderr[-2000:]}"
-        for one in place.split("+"):
-            subprocess.run(["mount", "-o", f"remount,size={used + 200_000_000}", folder / one], check=True)
+        for name in place.split("+"):
+            subprocess.run(["mount", "-o", f"remount,size={used + 200_000_000}", folder / name], check=True)
         project = Project.open(folder / "project" / "p")
         assert project.verify() == [] and project.runs()[0].status == "done", what
         again = search(kind, folder, 2)
-        assert (again.returncode, again.stderr) == (0, ""), f"{what}, then with room: {again.stderr[-2000:]}"
+        assert (again.returncode, again.stderr) == (0, ""), f"{what}, then with space: {again.stderr[-2000:]}"
         left = [str(path) for path in (folder / "cache").rglob(".*")]
         assert not left, f"{what}: {left}"
-    told = f"{what}: {done.stderr.strip() or 'done'}"
+    reported = f"{what}: {done.stderr.strip() or 'done'}"
     for name in (*PLACES, "hits.tsv"):
         path = folder / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
-    return told
+    return reported
 
 
 def run(n_sizes: int, places: tuple[str, ...], folder: Path) -> list[str]:
-    """Both searches at `n_sizes` sizes of each place; how each ended."""
+    """Run both searches at `n_sizes` sizes of each place and describe the end of each."""
     (folder / "temporary").mkdir()
     (folder / "project").mkdir()
     made = search("identify", folder, 0)
@@ -121,13 +124,13 @@ def run(n_sizes: int, places: tuple[str, ...], folder: Path) -> list[str]:
     (folder / "project" / "p").rename(good)
     for name in ("temporary", "project", "cache"):
         shutil.rmtree(folder / name)
-    told = []
+    reported = []
     for place in places:
         for step in range(n_sizes):
             for kind in ("identify", "align"):
-                told.append(try_room(place, kind, int(_MAXIMUM_ROOM * (step / n_sizes) ** 3), folder, good))
-                print(told[-1].replace(str(folder), ""), flush=True)
-    return told
+                reported.append(try_space(place, kind, int(_MAXIMUM_SPACE * (step / n_sizes) ** 3), folder, good))
+                print(reported[-1].replace(str(folder), ""), flush=True)
+    return reported
 
 
 def main() -> int:
@@ -140,8 +143,8 @@ def main() -> int:
         print("a small disk cannot be mounted here: that takes root's rights")
         return 1
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-") as folder:
-        told = run(options.sizes, tuple(options.places), Path(folder))
-    print(f"{len(told)} searches, {sum(not one.endswith(': done') for one in told)} of them met a full disk and said so")
+        reported = run(options.sizes, tuple(options.places), Path(folder))
+    print(f"{len(reported)} searches, {sum(not outcome.endswith(': done') for outcome in reported)} of them reported a full disk")
     return 0
 
 

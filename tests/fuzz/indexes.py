@@ -1,10 +1,10 @@
-"""Indexes in the cache that somebody has changed together with their checksums, and searches over them.
+"""Indexes in the cache that were changed together with their checksums, and searches with them.
 
     python -m tests.fuzz.indexes [--searches] [--one-of N]
 
-Every column of a peptide index and of a packed database, of a thousand proteins, is spoilt in every way, and opened. What is not refused
-is searched, in this process: when it dies, the last line says of what. With ``--searches``, what is refused is searched too, through the
-cache, where it is to be built again.
+Every column of a peptide index and of a packed database, of a thousand proteins, is corrupted in every way, and opened. Indexes that are
+not rejected are searched, in this process: if it crashes, the last line names the corruption. With ``--searches``, rejected indexes are
+searched too, through the cache, which must rebuild them.
 """
 
 from __future__ import annotations
@@ -82,47 +82,47 @@ def seal(path: Path) -> None:
     """Renew size and checksum of a file in the manifest of its index."""
     folder = path.parent
     manifest = json.loads((folder / "manifest.json").read_text())
-    (one,) = (one for one in manifest["files"] if one["path"] == path.name)
+    (record,) = (record for record in manifest["files"] if record["path"] == path.name)
     content = path.read_bytes()
-    one["bytes"], one["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of the one chunk that it is
+    record["bytes"], record["crc32"] = len(content), [zlib.crc32(content)] if content else []  # of its only chunk
     (folder / "manifest.json").write_text(json.dumps(manifest))
 
 
-def spoilt(folder: Path, seed: int = 0) -> Iterator[str]:
-    """Spoil the index in `folder` in one way after the other, each time from what it was; says how."""
-    kept = folder.with_name("kept")
-    shutil.copytree(folder, kept)
-    for path in sorted(kept.glob("*.npy")):
+def corrupt(folder: Path, seed: int = 0) -> Iterator[str]:
+    """Corrupt the index in `folder` in each way in turn, starting from the original, and yield descriptions."""
+    retained = folder.with_name("originals")
+    shutil.copytree(folder, retained)
+    for path in sorted(retained.glob("*.npy")):
         for name, way in WAYS.items():
             changed = way(np.load(path), np.random.default_rng(seed))
             np.save(folder / path.name, changed, allow_pickle=True)
             seal(folder / path.name)
             yield f"{path.stem}: {name}"
-            _renew(folder, kept, path.name)
+            _renew(folder, retained, path.name)
         for name, content in (("no header", b""), ("half a header", path.read_bytes()[:40]), ("a lie", _longer(path.read_bytes()))):
             (folder / path.name).write_bytes(content)
             seal(folder / path.name)
             yield f"{path.stem}: {name}"
-            _renew(folder, kept, path.name)
-    for path in sorted(set(kept.glob("*.json")) - {kept / "manifest.json"}):
+            _renew(folder, retained, path.name)
+    for path in sorted(set(retained.glob("*.json")) - {retained / "manifest.json"}):
         for name in json.loads(path.read_text()):
             for value in (-1, 1 << 40, 1.5, None, True, "x", [], {}):
                 (folder / path.name).write_text(json.dumps({**json.loads(path.read_text()), name: value}))
                 seal(folder / path.name)
                 yield f"{path.stem}.{name}: {value!r}"
-                _renew(folder, kept, path.name)
-    shutil.rmtree(kept)
+                _renew(folder, retained, path.name)
+    shutil.rmtree(retained)
 
 
-def _renew(folder: Path, kept: Path, name: str) -> None:
-    """Put back what was spoilt; all of it, where it was made again meanwhile."""
+def _renew(folder: Path, originals: Path, name: str) -> None:
+    """Restore what was corrupted, completely if the index was rebuilt meanwhile."""
     folder.mkdir(exist_ok=True)
-    shutil.copyfile(kept / name, folder / name)
-    shutil.copyfile(kept / "manifest.json", folder / "manifest.json")
+    shutil.copyfile(originals / name, folder / name)
+    shutil.copyfile(originals / "manifest.json", folder / "manifest.json")
 
 
 def _longer(content: bytes) -> bytes:
-    """A column whose header tells of far more than there is."""
+    """Return a column whose header announces far more than there is."""
     start, _, rest = content.partition(b"'shape': (")
     return start + b"'shape': (999999999999,), }".ljust(len(rest[: rest.index(b"\n")]) + 10) + rest[rest.index(b"\n") :]
 
@@ -149,25 +149,31 @@ def search_sequences(folder: Path) -> None:
 
 
 def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
-    """Spoil and search both kinds; how many were spoilt, and those that were not refused, of which one in `one_of` is searched."""
+    """Corrupt and search both kinds of index.
+
+    Returns
+    -------
+    tuple
+        Number of corruptions, and those that were not rejected; one in `one_of` of these is searched.
+    """
     n, taken = 0, []
     for search, kind in ((search_peptides, "peptides"), (search_sequences, "sequences")):
-        own = folder / kind
-        own.mkdir()
-        search(own)
-        (index,) = [one.folder for one in index_store(kind).indexes() if one.kind == kind]
-        for what in spoilt(index):
+        subfolder = folder / kind
+        subfolder.mkdir()
+        search(subfolder)
+        (index,) = [stored.folder for stored in index_store(kind).indexes() if stored.kind == kind]
+        for what in corrupt(index):
             n += 1
             if not every and _is_refused(kind, index):
                 continue
-            print(f"taken: {what}", flush=True)
+            print(f"not rejected: {what}", flush=True)
             taken.append(what)
             if every or len(taken) % one_of == 0:
                 try:
-                    search(own)
+                    search(subfolder)
                 except InputError as error:
                     # A name in the tables may be one that no export can write.
-                    print(f"told: {error}", flush=True)
+                    print(f"reported: {error}", flush=True)
     return n, taken
 
 
@@ -192,12 +198,12 @@ def _is_refused(kind: str, index: Path) -> bool:
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--searches", action="store_true", help="search what is refused too")
-    parser.add_argument("--one-of", type=int, default=1, metavar="N", help="of what is not refused, search every Nth")
+    parser.add_argument("--searches", action="store_true", help="search rejected indexes too")
+    parser.add_argument("--one-of", type=int, default=1, metavar="N", help="search every Nth index that is not rejected")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         n, taken = run(options.searches, options.one_of, Path(folder))
-    print(f"{n} spoilt indexes, {len(taken)} of them not refused")
+    print(f"{n} corrupt indexes, {len(taken)} of them not refused")
     return 0
 
 

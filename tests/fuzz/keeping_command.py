@@ -1,4 +1,4 @@
-"""The command line of a program that keeps what it computes from its first moment on, and all of it, so that short runs can be resumed.
+"""The command line of a program that stores every checkpoint from the start, so that short runs can be resumed.
 
 python -m tests.fuzz.keeping_command identify ...
 """
@@ -16,7 +16,7 @@ __all__ = ["keep_at_once", "main"]
 
 
 def keep_at_once() -> None:
-    """Keep from the first moment on, whatever it costs, and small pieces."""
+    """Store checkpoints from the start at any cost, and in small parts."""
     checkpoints.BEGIN_SECONDS, checkpoints.SHARE = 0.0, 1e9
     checkpoints.FLUSH_SECONDS = checkpoints.STATE_SECONDS = 0.02
     scoring.SECONDS_ON_THREADS, scoring.FIRST_SECONDS_ON_THREADS = 0.1, 0.02

@@ -1,9 +1,9 @@
-"""Commands that are killed or get a signal at any moment: the next run writes the right results, and nothing is left.
+"""Commands that are killed or get a signal at any moment: the next run writes the right results and leaves no temporary files.
 
     python -m tests.fuzz.killed_commands [--kills 100] [--signals 60] [--seed SEED] [--commands import predict ...]
 
-Each time a command is started, and gets SIGKILL, SIGTERM or SIGHUP after a random time. After a signal nothing temporary may be left. Then
-the same command is run to its end: its results must be those of a run that nobody disturbed, and nothing temporary may be left.
+Each command is started and gets SIGKILL, SIGTERM or SIGHUP after a random time. After a signal no temporary file may be left. Then the
+same command is run to its end: its results must equal those of an undisturbed run, and no temporary file may be left.
 """
 
 from __future__ import annotations
@@ -82,13 +82,13 @@ class Place:
     def __init__(self, folder: Path, database: Path) -> None:
         self.folder, self.database = folder / "results", database
         self.cache, self.temporary = folder / "cache", folder / "temporary"
-        for one in (self.folder, self.cache, self.temporary):
-            one.mkdir(parents=True)
+        for subfolder in (self.folder, self.cache, self.temporary):
+            subfolder.mkdir(parents=True)
         for out in ("project", "second"):
             self.finish(self.start_arguments(identification(str(self.folder / out), database)))
 
     def start(self, name: str) -> ForkedCommand:
-        """Begin a command."""
+        """Start a command."""
         if name == "resume":
             return self.start_arguments(["resume", str(self.folder / "resumed"), *_QUICK])
         names = {"PLACE": str(self.folder), "PROJECT": str(self.folder / "project"), "DATABASE": str(self.database)}
@@ -98,12 +98,12 @@ class Place:
         return self.start_arguments(arguments)
 
     def start_arguments(self, arguments: list[str], *, keeps_at_once: bool = False) -> ForkedCommand:
-        """Begin a command with these arguments."""
+        """Start a command with these arguments."""
         environment = {**os.environ, VARIABLE: str(self.cache), "TMPDIR": str(self.temporary)}
         return ForkedCommand(arguments, environment, keeps_at_once=keeps_at_once)
 
     def finish(self, process: ForkedCommand) -> str:
-        """Let a command run to its end; what it printed."""
+        """Let a command run to its end and return its output."""
         output, errors = process.communicate()
         assert process.returncode == 0 and "Traceback" not in errors, f"ended with {process.returncode}: {errors}"
         return output
@@ -124,27 +124,27 @@ class Place:
         return bool(Project.open(self.folder / "resumed").resumable())
 
     def results(self, name: str, output: str) -> dict[str, object]:
-        """Return the results of a command that has ended well."""
-        found: dict[str, object] = {"output": output} if name == "export-stdout" else {}
+        """Return the results of a successful command."""
+        contents: dict[str, object] = {"output": output} if name == "export-stdout" else {}
         if name in _IN_PROJECT:
             project = Project.open(self.folder / _IN_PROJECT[name])
             assert project.problems == () and project.verify() == []
-            found |= {one.name: one.path.read_bytes() for one in project.results(project.latest()) if one.rows is not None}
+            contents |= {result.name: result.path.read_bytes() for result in project.results(project.latest()) if result.rows is not None}
         path = self.folder / _FILES.get(name, "none")
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        found |= {one.name: _content(one) for one in files if one.is_file()}
-        assert found, f"{name} has no results"
-        return found
+        contents |= {file.name: _content(file) for file in files if file.is_file()}
+        assert contents, f"{name} has no results"
+        return contents
 
     def leftovers(self) -> list[str]:
-        """Return what is temporary, by its name or its folder."""
-        found = [path for folder in (self.folder, self.cache) for path in folder.rglob("*") if path.name.startswith(".")]
-        found += [path for path in self.folder.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"]
-        return sorted(str(path) for path in [*found, *self.temporary.iterdir()])
+        """Return the temporary files and folders."""
+        leftovers = [path for folder in (self.folder, self.cache) for path in folder.rglob("*") if path.name.startswith(".")]
+        leftovers += [path for path in self.folder.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"]
+        return sorted(str(path) for path in [*leftovers, *self.temporary.iterdir()])
 
 
 def _content(path: Path) -> object:
-    """Return a file's content; of a BiblioSpec library without the time and the identifier of its making."""
+    """Return a file's content; of a BiblioSpec library without its time and identifier."""
     if path.suffix != ".blib":
         return path.read_bytes()
     with closing(sqlite3.connect(path)) as connection:
@@ -152,7 +152,7 @@ def _content(path: Path) -> object:
 
 
 def disturb(place: Place, name: str, number: int, wait: Callable[[], None]) -> bool:
-    """Start a command and send it a signal; True if it was at work."""
+    """Start a command and send it a signal; return True if it was at work."""
     process = place.start(name)
     wait()
     was_at_work = process.poll() is None
@@ -168,9 +168,9 @@ def disturb(place: Place, name: str, number: int, wait: Callable[[], None]) -> b
 
 
 def run(n_kills: int, n_signals: int, seed: int, folder: Path, database: Path, names: list[str] | None = None) -> Counter[str]:
-    """Kill commands and send them signals; how many of each were at work then."""
+    """Kill commands and send them signals; return how many of each were at work then."""
     chance, place = random.Random(seed), Place(folder, database)
-    os.environ[VARIABLE] = str(place.cache)  # where the key is by which stopped runs are recognised
+    os.environ[VARIABLE] = str(place.cache)  # has the key that identifies stopped runs
     chosen, seconds, undisturbed, counts = names or list(COMMANDS), dict[str, float](), dict[str, object](), Counter[str]()
     for name in chosen:
         prepare(COMMANDS[name][0] if COMMANDS[name] else "identify")

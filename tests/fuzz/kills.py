@@ -1,10 +1,10 @@
-"""Searches that are killed at any moment, one after the other, in one project and with one cache.
+"""Searches that are killed at any moment, in sequence, in one project and with one cache.
 
     python -m tests.fuzz.kills [N] [--seed SEED]
 
-N times, `identify` or `align` is started with parameters that make a new index now and then, and killed after a time by chance. Then every
-result that was registered must be whole and as it was. From time to time a search is let through: its exports must be those that the same
-search gives in a project of its own, and nothing of the killed ones is left then, neither in the project nor in the cache.
+N times, `identify` or `align` is started with parameters that sometimes make a new index, and killed after a random time. Then every
+registered result must be intact and unchanged. From time to time a search runs to its end: its exports must equal those of the same
+search in a project of its own, and no file of the killed searches may be left in the project or the cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SAMPLES = REPOSITORY / "resources" / "samples"
 SPECTRA, DATABASE = SAMPLES / "Ecoli_MS2_small.mzML.gz", SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 QUERY = ">query\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVKLVNELTEFAK\n"
-BETWEEN = 20  # kills between two searches that are let through
+BETWEEN = 20  # kills between two undisturbed searches
 _EXPORTS = ("psms.tsv", "peptides.tsv", "proteins.tsv")
 
 
@@ -40,7 +40,7 @@ class Place:
         self.query.write_text(QUERY)
 
     def start(self, kind: str, variant: int) -> ForkedCommand:
-        """Begin a search; `variant` makes another index of `identify`, another result of `align`."""
+        """Start a search; `variant` makes another index of `identify`, another result of `align`."""
         if kind == "identify":
             options = ["--preset", "low-resolution", "--set", f"maximum_mass={5000 + variant}", "--set", f"second_pass={bool(variant % 2)}"]
             arguments = ["identify", str(SPECTRA), "--database", str(self.database), "--out", str(self.project), *options]
@@ -51,7 +51,7 @@ class Place:
         return ForkedCommand([*arguments, "--device", "cpu", "--threads", "2", "--quiet"], environment)
 
     def search(self, kind: str, variant: int) -> dict[str, bytes]:
-        """Search to the end; the exports."""
+        """Search to the end and return the exports."""
         process = self.start(kind, variant)
         output, errors = process.communicate()
         assert (process.returncode, output, errors) == (0, "", ""), f"{kind} ended with {process.returncode}: {output}{errors}"
@@ -60,7 +60,7 @@ class Place:
         return {name: (self.project / "exports" / name).read_bytes() for name in _EXPORTS}
 
     def registered(self) -> dict[Path, bytes]:
-        """The results of the project, after a look whether each is what was registered."""
+        """Return the results of the project, after checking each against its registration."""
         if not (self.project / "project.sqlite").exists():
             return {}
         project = Project.open(self.project)
@@ -69,30 +69,36 @@ class Place:
         return {result.path: result.path.read_bytes() for result in project.results()}
 
     def leftovers(self) -> list[str]:
-        """Return what killed searches left, without what the next search of the same kind takes away."""
+        """Return the files of killed searches, without those that the next search of the same kind removes."""
         project = Project.open(self.project)
         done = {run.id for run in project.runs() if run.status == "done"}
         unfinished = [run.id for run in project.runs() if run.status in ("queued", "running")]
-        assert not unfinished, f"runs that nobody does: {unfinished}"
-        found = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
-        found += [
+        assert not unfinished, f"runs without a process: {unfinished}"
+        leftovers = [str(path) for path in (self.project / "results").iterdir() if path.name not in done]
+        leftovers += [
             str(path) for path in self.project.rglob("*") if path.name.endswith((".partial", ".lock")) and path.name != "project.lock"
         ]
-        # A file that lies beside what it was to become is known for what it is.
-        found += [str(path) for path in self.cache.rglob("*") if path.name.startswith(".")]
-        return found
+        # A temporary file next to its target is recognised by its name.
+        leftovers += [str(path) for path in self.cache.rglob("*") if path.name.startswith(".")]
+        return leftovers
 
 
 def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int, int]:
-    """Kill `n` searches; how many were still at work when they were, and the most files left in the temporary folder."""
+    """Kill `n` searches.
+
+    Returns
+    -------
+    tuple
+        Number of searches that were at work when killed, and the maximum number of files left in the temporary folder.
+    """
     chance = random.Random(seed)
     place, alone = Place(folder / "together", database), dict[tuple[str, int], dict[str, bytes]]()
-    os.environ[VARIABLE] = str(place.cache)  # where the checkpoints are
-    seconds, n_at_work, kept = {}, 0, {}
+    os.environ[VARIABLE] = str(place.cache)  # has the checkpoints
+    seconds, n_at_work, retained = {}, 0, {}
     for kind in ("identify", "align"):
         prepare(kind)
         began = time.monotonic()
-        alone[kind, 0] = place.search(kind, 0)  # nothing was killed yet
+        alone[kind, 0] = place.search(kind, 0)  # before any kill
         seconds[kind] = time.monotonic() - began
     for number in range(n):
         kind, variant = chance.choice(["identify", "identify", "align"]), number // 5
@@ -102,19 +108,19 @@ def run(n: int, seed: int, folder: Path, database: Path = DATABASE) -> tuple[int
         process.kill()
         process.communicate()
         now = place.registered()
-        assert all(now.get(path) == content for path, content in kept.items()), f"kill {number} of {kind}: a result was lost or changed"
-        kept = now
+        assert all(now.get(path) == content for path, content in retained.items()), f"kill {number} of {kind}: a result was lost or changed"
+        retained = now
         if (number + 1) % BETWEEN == 0 or number + 1 == n:
             for kind in ("identify", "align"):
                 key = kind, variant % 4 if kind == "align" else variant
                 if key not in alone:
-                    own = folder / f"alone-{len(alone)}"
-                    alone[key] = Place(own, database).search(kind, variant)
+                    project = folder / f"alone-{len(alone)}"
+                    alone[key] = Place(project, database).search(kind, variant)
                 assert place.search(kind, variant) == alone[key], f"after kill {number}, {kind} exports something else"
-            kept = place.registered()
+            retained = place.registered()
             left = place.leftovers()
             assert not left, f"after kill {number}: {left}"
-            print(f"{number + 1} kills, {n_at_work} of searches at work, {len(kept)} files registered", flush=True)
+            print(f"{number + 1} kills, {n_at_work} of searches at work, {len(retained)} files registered", flush=True)
     return n_at_work, len(list(place.temporary.iterdir()))
 
 

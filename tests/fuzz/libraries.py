@@ -1,4 +1,4 @@
-"""Spectral libraries to break, and how one is read: every entry sound, and an index made of it that is opened again."""
+"""Spectral libraries to corrupt, and their reading: every entry must be valid, and an index made of it is opened again."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from tests.engine.formats.libraries.written import entries
 
 __all__ = ["WORDS", "binary_libraries", "json_libraries", "read_library", "text_libraries"]
 
-_FEW = 2  # entries: what breaks one of them matters
+_FEW = 2  # entries: an error in any one matters
 
 
 def _written(format: str) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "library"
         write_library(path, iter([entries(_FEW, 3)]), format, Progress())
-        if format == "blib":  # its name and the time at which it was made are others each time
+        if format == "blib":  # its name and time differ in each library
             with closing(sqlite3.connect(path)) as connection, connection:
                 connection.execute("UPDATE LibInfo SET libLSID = ?, createTime = ?", ("urn:lsid:library", "Thu Jan 01 00:00:00 2026"))
                 connection.commit()
@@ -97,11 +97,11 @@ WORDS: dict[str, tuple[bytes, ...]] = {
     "diann": _TABLE_WORDS,
     "spectronaut": _TABLE_WORDS,
 }
-"""Of each format of text what it is made of, and what readers stumble over."""
+"""Building blocks of each text format, and content that is difficult for readers."""
 
 
 def text_libraries(name: str) -> list[bytes]:
-    """Libraries of a format of text."""
+    """Generate libraries in a text format."""
     texts = {
         "msp": (samples.MSP,),
         "msdial": (MS_DIAL,),
@@ -116,7 +116,7 @@ def text_libraries(name: str) -> list[bytes]:
 
 
 def json_libraries() -> list[bytes]:
-    """mzSpecLib as JSON."""
+    """Generate mzSpecLib as JSON."""
 
     def said(accession: str, name: str, value: object) -> dict[str, object]:
         return {"accession": accession, "name": name, "value": value}
@@ -133,12 +133,12 @@ def json_libraries() -> list[bytes]:
 
 
 def binary_libraries() -> list[bytes]:
-    """blib."""
+    """Generate a BiblioSpec library."""
     return [_written("blib")]
 
 
 def read_library(path: Path, chance: random.Random) -> int:
-    """Read a library, and half of the time make an index of it, as a search does."""
+    """Read a library and, half of the time, make an index of it as a search does."""
     library = read_libraries([path])
     n = len(library)
     assert n > 0 and library.offsets[0] == 0 and (np.diff(library.offsets) > 0).all() and library.offsets[-1] == len(library.mz)

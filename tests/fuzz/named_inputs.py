@@ -1,7 +1,7 @@
-"""Names planted in input files of every format: what readers make of them, and what writers and readers make of that.
+"""Names planted in input files of every format: how readers read them, and how writers and readers pass them on.
 
-A format can hold some of the names; they are read as they are, but that characters which cannot be printed are escaped
-(`proteoscope.engine.escaped_names`), counted in a warning. Others are refused in a sentence. Different names stay different.
+A format can hold some of the names; they are read unchanged, except that unprintable characters are escaped
+(`proteoscope.engine.escaped_names`), counted in a warning. Others are rejected in a sentence. Different names stay different.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PEAKS = "150.1 5\n250.2 7\n350.3 9\n"
 
 
 class NamedInput(NamedTuple):
-    """A format: how one file with a name is written, and the names that are read of it."""
+    """A format: a function that writes a file with a name, and one that reads the names."""
 
     write: Callable[[Path, str], None]
     read: Callable[[Path, Progress], Sequence[str]]
@@ -54,13 +54,13 @@ def _mgf(path: Path, name: str) -> None:
 
 
 def _results(format: str, place: str) -> Callable[[Path, str], None]:
-    """Results of another program, in which the name stands for a protein, or for what `place` is."""
+    """Write results of another program, in which the name is that of a protein, or of `place`."""
 
     def write(path: Path, name: str) -> None:
         text = small_results.FORMATS[format][1]()
         is_xml = format in ("mzidentml", "pepxml", "idxml", "xtandem")
         quoted = (quoteattr if '"P1"' in place else escape)(name, {"\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}) if is_xml else name
-        text = re.sub(place, lambda found: found[0].replace(found[1], quoted), text)
+        text = re.sub(place, lambda match: match[0].replace(match[1], quoted), text)
         path.write_bytes(text.encode("utf-8", "surrogatepass"))
 
     return write
@@ -98,7 +98,7 @@ def _blib(path: Path, name: str) -> None:
 
 def _accessions(path: Path, progress: Progress) -> Sequence[str]:
     proteins = read_proteins([path], progress=progress)
-    return [one for one in map(proteins.accession, range(len(proteins))) if one != "other"]
+    return [name for name in map(proteins.accession, range(len(proteins))) if name != "other"]
 
 
 def _read_names(path: Path, progress: Progress) -> Sequence[str]:
@@ -110,13 +110,13 @@ def _titles(path: Path, progress: Progress) -> Sequence[str]:
 
 
 def _found_proteins(path: Path, progress: Progress) -> Sequence[str]:
-    known = set(small_results.DATABASE)
-    return [one for one in read_identifications([path], progress).accessions if one not in known]
+    database = set(small_results.DATABASE)
+    return [accession for accession in read_identifications([path], progress).accessions if accession not in database]
 
 
 def _library_proteins(path: Path, progress: Progress) -> Sequence[str]:
     texts = read_libraries([path], progress).proteins.to_pylist()
-    return list(dict.fromkeys(one for text in texts if text for one in text.split(PROTEIN_SEPARATOR)))
+    return list(dict.fromkeys(name for text in texts if text for name in text.split(PROTEIN_SEPARATOR)))
 
 
 INPUTS: dict[str, NamedInput] = {
@@ -147,7 +147,7 @@ _FILES = {
 
 
 class Outcome(NamedTuple):
-    """What a reader made of a name: the names that it read, or why it refused the file; whether it warned of escapes."""
+    """Outcome of reading a name: the names that were read, or why the file was rejected, and if escapes were reported."""
 
     names: Sequence[str]
     refusal: str
@@ -172,17 +172,17 @@ def read_name(format: str, folder: Path, name: str) -> Outcome:
 
 
 def check_name(format: str, folder: Path, name: str) -> Outcome:
-    """Check what a reader makes of a name.
+    """Check the outcome of reading a name.
 
     Raises
     ------
     AssertionError
-        What it reads holds characters that cannot be printed, or was changed without a warning.
+        A name that was read has unprintable characters, or was changed without a warning.
     """
     outcome = read_name(format, folder, name)
-    for one in outcome.names:
-        one.encode()
-        assert escape_unprintable(one) == one, f"{name!r:.100} is read as {one!r:.100}"
+    for stored in outcome.names:
+        stored.encode()
+        assert escape_unprintable(stored) == stored, f"{name!r:.100} is read as {stored!r:.100}"
     if name not in outcome.names and escape_unprintable(name) in outcome.names:
         assert outcome.has_warned, f"{name!r:.100} is escaped without a warning"
     return outcome

@@ -1,10 +1,10 @@
-"""Names and texts that files can hold, planted in every column of text of every kind of search, and what becomes of them.
+"""Names and texts that files can hold, planted in every text column of every kind of search, and their exports and views.
 
     python -m tests.fuzz.names [--kinds KIND ...] [--share SHARE] [--seed SEED] [--window | --both]
 
-Of a finished run of each kind projects are made in whose tables one column of text holds `NAMES`. Each is exported in every format and
-reported, or, with ``--window``, opened. What is written must be read by other programs as text: nothing is markup, a command, a line or a
-cell of its own. What is shown must be text too. Prints a JSON line for each kind; the exit code is 1 where anything failed.
+Copies are made of a finished run of each kind, with `NAMES` in one text column of its tables. Each is exported in every format and
+reported, or, with ``--window``, opened. Other programs must read the exports as text: no name is markup, a command, or a line or cell of
+its own. The window must show text too. Prints a JSON line for each kind; the exit code is 1 if anything failed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.fuzz.places import IN_MEMORY
 from tests.fuzz.result_tables import EXPORTS, KINDS, WINDOW, Window, make
 
 CORE = "ZQX"
-"""In names of markup: what is shown of it without its brackets was taken for markup."""
+"""Part of each name with markup: shown without its brackets, it was interpreted as markup."""
 MARKUP = f"<b>{CORE}</b>"
 NAMES = (
     f"<script>{CORE}</script>",
@@ -152,11 +152,11 @@ _SAM_LINE = re.compile(
 )
 
 
-# --- What is written ---------------------------------------------------------------------------------------------------------------------
+# --- Exported files ----------------------------------------------------------------------------------------------------------------------
 
 
 def problems(path: Path) -> list[str]:
-    """What is wrong with a file that was written, as other programs read it."""
+    """Return the problems of an exported file, as other programs read it."""
     content = path.read_bytes()
     if path.suffix == ".pdf":
         return _pdf_problems(content)
@@ -164,16 +164,16 @@ def problems(path: Path) -> list[str]:
         return []
     if path.suffix == ".blib":
         with closing(sqlite3.connect(path)) as connection:
-            return [] if connection.execute("PRAGMA integrity_check").fetchone() == ("ok",) else ["is no SQLite"]
+            return [] if connection.execute("PRAGMA integrity_check").fetchone() == ("ok",) else ["is not SQLite"]
     if path.suffix == ".bam":
         return _bam_problems(path)
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        return [f"is no UTF-8: {error}"]
-    found = [f"holds control characters: {sorted(set(_CONTROL.findall(text)))!r}"] if _CONTROL.search(text) else []
+        return [f"is not UTF-8: {error}"]
+    problems = [f"holds control characters: {sorted(set(_CONTROL.findall(text)))!r}"] if _CONTROL.search(text) else []
     check = next((check for endings, check in _CHECKS.items() if path.name.endswith(endings)), None)
-    return found + (check(text) if check is not None else [])
+    return problems + (check(text) if check is not None else [])
 
 
 def _tsv_problems(text: str) -> list[str]:
@@ -188,99 +188,103 @@ def _xml_problems(text: str) -> list[str]:
     try:
         etree.fromstring(text.encode(), etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
     except etree.XMLSyntaxError as error:
-        return [f"is no XML: {error}"]
+        return [f"is not XML: {error}"]
     return []
 
 
 def _html_problems(text: str) -> list[str]:
-    found = []
+    problems = []
     for element in html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", huge_tree=True)).iter():
         if not isinstance(element.tag, str):
-            found.append("holds a comment or an instruction")
+            problems.append("holds a comment or an instruction")
         elif element.tag not in _TAGS:
-            found.append(f"holds <{element.tag}>")
+            problems.append(f"holds <{element.tag}>")
         else:
-            found += [
+            problems += [
                 f"{element.tag} has {name}"
                 for name, value in element.attrib.items()
                 if name.startswith("on") or name == "src" or (name == "href" and not re.fullmatch(r"#[\w.-]+|[\w.-]+\.(?:html|pdf)", value))
             ]
-    return found
+    return problems
 
 
 def _sam_problems(text: str) -> list[str]:
     lines = text.splitlines()
     header = [line for line in lines if line.startswith("@")]
-    found = [f"{line!r:.200} is no record" for line in lines[len(header) :] if not _SAM_LINE.fullmatch(line)]
+    problems = [f"{line!r:.200} is not a record" for line in lines[len(header) :] if not _SAM_LINE.fullmatch(line)]
     names = [line.split("\t")[1] for line in header if line.startswith("@SQ")]
     if any(line[:3] not in ("@HD", "@SQ", "@PG") for line in header) or len(set(names)) < len(names):
-        found.append("has other lines in its header, or a reference twice")
-    return found
+        problems.append("has other lines in its header, or a reference twice")
+    return problems
 
 
 def _bam_problems(path: Path) -> list[str]:
-    import pysam  # an extra, with which BAM is written
+    import pysam  # an optional dependency that writes BAM
 
     with pysam.AlignmentFile(str(path), check_sq=False) as records:
-        return [f"{one.query_name!r} is no name" for one in records if not re.fullmatch("[!-?A-~]{1,254}", one.query_name or "")]
+        return [
+            f"{record.query_name!r} is not a name" for record in records if not re.fullmatch("[!-?A-~]{1,254}", record.query_name or "")
+        ]
 
 
 def _gff3_problems(text: str) -> list[str]:
-    found = []
+    problems = []
     for line in text.splitlines()[1:]:
         cells = line.split("\t")
         if line.startswith("#"):
             continue
         if len(cells) != 9 or not re.fullmatch(r"(?:[a-zA-Z0-9.:^*$@!+_?|-]|%[0-9A-F]{2})+", cells[0]):
-            found.append(f"{line!r:.200} is no feature")
-        elif not all(re.fullmatch(r"[^=;,&]+=[^=;&]*", one) for one in cells[8].split(";")):
-            found.append(f"{cells[8]!r:.200} are no attributes")
-    return found
+            problems.append(f"{line!r:.200} is not a feature")
+        elif not all(re.fullmatch(r"[^=;,&]+=[^=;&]*", attribute) for attribute in cells[8].split(";")):
+            problems.append(f"{cells[8]!r:.200} are no attributes")
+    return problems
 
 
 def _pin_problems(text: str) -> list[str]:
     rows = [line.split("\t") for line in text.split("\n")[:-1]]
-    found = ["has rows that are too short"] if any(len(row) < len(rows[0]) - 1 for row in rows) else []
-    return found + (["names matches twice"] if len({row[0] for row in rows}) < len(rows) else [])
+    problems = ["has rows that are too short"] if any(len(row) < len(rows[0]) - 1 for row in rows) else []
+    return problems + (["names matches twice"] if len({row[0] for row in rows}) < len(rows) else [])
 
 
 def _paf_problems(text: str) -> list[str]:
     return [
-        f"{line!r:.200} is no record" for line in text.split("\n")[:-1] if not re.fullmatch(r"(?:[^\t]+\t){11}\d+(?:\t\w\w:\w:\S*)*", line)
+        f"{line!r:.200} is not a record"
+        for line in text.split("\n")[:-1]
+        if not re.fullmatch(r"(?:[^\t]+\t){11}\d+(?:\t\w\w:\w:\S*)*", line)
     ]
 
 
 def _blast6_problems(text: str) -> list[str]:
-    return [f"{line!r:.200} is no hit" for line in text.split("\n")[:-1] if line.count("\t") != 11]
+    return [f"{line!r:.200} is not a hit" for line in text.split("\n")[:-1] if line.count("\t") != 11]
 
 
 def _mgf_problems(text: str) -> list[str]:
     line = re.compile(r"|BEGIN IONS|END IONS|[A-Z]+=.*|[0-9.e+-]+ [0-9.e+-]+")
-    found = [f"{one!r:.200} is no line" for one in text.split("\n") if not line.fullmatch(one)]
-    return found + (["has other numbers of titles than of spectra"] if text.count("\nTITLE=") != text.count("BEGIN IONS") else [])
+    problems = [f"{row!r:.200} is not a line" for row in text.split("\n") if not line.fullmatch(row)]
+    return problems + (["has other numbers of titles than of spectra"] if text.count("\nTITLE=") != text.count("BEGIN IONS") else [])
 
 
 def _mzspeclib_problems(text: str) -> list[str]:
     line = re.compile(r"|<[A-Za-z]+(?:[= ][A-Za-z0-9= ]+)?>|(?:\[\d+\])?[A-Z]+:\d+\|[^=]+=.*|[0-9.e+-]+\t.*")
-    return [f"{one!r:.200} is no line" for one in text.split("\n") if not line.fullmatch(one)]
+    return [f"{row!r:.200} is not a line" for row in text.split("\n") if not line.fullmatch(row)]
 
 
 def _msp_problems(text: str) -> list[str]:
     line = re.compile(r"|(?:Name|MW|PrecursorMZ|Charge|Comment|Num peaks): .*|[0-9.e+-]+\t[0-9.e+-]+(?:\t.*)?")
-    return [f"{one!r:.200} is no line" for one in text.split("\n") if not line.fullmatch(one)]
+    return [f"{row!r:.200} is not a line" for row in text.split("\n") if not line.fullmatch(row)]
 
 
 def _pdf_problems(content: bytes) -> list[str]:
     try:
         from pypdf import PdfReader  # used where it is installed
     except ImportError:
-        return [] if content.startswith(b"%PDF-") and content.rstrip().endswith(b"%%EOF") else ["is no PDF"]
+        return [] if content.startswith(b"%PDF-") and content.rstrip().endswith(b"%%EOF") else ["is not PDF"]
     reader = PdfReader(io.BytesIO(content), strict=True)
-    found = [f"has {name}" for name in ("/OpenAction", "/AA", "/AcroForm", "/Names") if name in reader.trailer["/Root"]]
+    problems = [f"has {name}" for name in ("/OpenAction", "/AA", "/AcroForm", "/Names") if name in reader.trailer["/Root"]]
     for page in reader.pages:
         page.extract_text()
-        found += ["has annotations"] if "/Annots" in page else []
-    return found
+        problems += ["has annotations"] if "/Annots" in page else []
+    return problems
 
 
 _CHECKS: dict[tuple[str, ...], Callable[[str], list[str]]] = {
@@ -302,7 +306,7 @@ _CHECKS: dict[tuple[str, ...], Callable[[str], list[str]]] = {
 
 
 class Place(NamedTuple):
-    """A column of text of a table of a kind of search."""
+    """A text column of a table of a kind of search."""
 
     kind: str
     table: str
@@ -310,7 +314,7 @@ class Place(NamedTuple):
 
 
 def places(project: Project, kind: str) -> Iterator[Place]:
-    """Yield the columns of text of a run's tables."""
+    """Yield the text columns of a run's tables."""
     for path in _tables(project, kind):
         for field in pq.read_schema(path):
             if _is_text(field.type):
@@ -318,7 +322,7 @@ def places(project: Project, kind: str) -> Iterator[Place]:
 
 
 def _tables(project: Project, kind: str) -> list[Path]:
-    run = next(one.id for one in project.runs() if one.kind == kind)
+    run = next(record.id for record in project.runs() if record.kind == kind)
     return sorted((project.folder / "results" / run).glob("*.parquet"))
 
 
@@ -327,18 +331,18 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def plant(project: Project, place: Place) -> None:
-    """Put the names into a column, the same ones for the same texts, and notes of people on the run."""
-    path = next(one for one in _tables(project, place.kind) if one.stem == place.table)
+    """Put the names into a column, equal names for equal texts, and into the notes of the run."""
+    path = next(file for file in _tables(project, place.kind) if file.stem == place.table)
     table = pq.read_table(path)
     at = table.schema.get_field_index(place.column)
-    known: dict[str, str] = {}
+    replacements: dict[str, str] = {}
 
     def planted(value: Any) -> Any:
         if isinstance(value, list):
-            return [planted(one) for one in value]
-        return None if value is None else known.setdefault(value, NAMES[len(known) % len(NAMES)])
+            return [planted(entry) for entry in value]
+        return None if value is None else replacements.setdefault(value, NAMES[len(replacements) % len(NAMES)])
 
-    column = pa.array([planted(one) for one in table[at].to_pylist()], table.schema.field(at).type)
+    column = pa.array([planted(entry) for entry in table[at].to_pylist()], table.schema.field(at).type)
     pq.write_table(table.set_column(at, table.schema.field(at), column), path)
     run = path.parent.name
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
@@ -349,12 +353,12 @@ def plant(project: Project, place: Place) -> None:
 
 
 def export_all(folder: Path, kind: str, out: Path) -> int:
-    """Write a run in all formats, and its report; how many were written and are as they should be.
+    """Write a run in all formats, and its report; return the number of valid files.
 
     Raises
     ------
     AssertionError
-        An export ended otherwise than with 0 or with 2 and a sentence, or another program reads it otherwise than as text.
+        An export ended neither with 0 nor with 2 and a sentence, or another program does not read it as text.
     """
     search = search_of_kind(kind)
     suffixes = {"tsv": ".tsv", "sorted-sam": ".sam", "sorted-bam": ".bam"}
@@ -377,15 +381,15 @@ def export_all(folder: Path, kind: str, out: Path) -> int:
         n_written += status == 0
     for path in sorted(out.rglob("*")):
         if path.is_file():
-            assert not (found := problems(path)), f"{path.relative_to(out)} {found[:3]}"
+            assert not (issues := problems(path)), f"{path.relative_to(out)} {issues[:3]}"
     return n_written
 
 
-# --- What is shown -----------------------------------------------------------------------------------------------------------------------
+# --- Views -------------------------------------------------------------------------------------------------------------------------------
 
 
 class NamesWindow(Window):
-    """Opens projects as the window does, and looks for names that are shown as markup."""
+    """Opens projects as the window does, and searches for names that are shown as markup."""
 
     def _look(self, view: Any) -> None:
         super()._look(view)
@@ -393,12 +397,12 @@ class NamesWindow(Window):
 
 
 def check_shown(view: Any) -> None:
-    """Check that nothing in a view, its tips and its tables' tips takes a name for markup.
+    """Check that a view, its tooltips and those of its tables show no name as markup.
 
     Raises
     ------
     AssertionError
-        Something does.
+        A name is shown as markup.
     """
     from PySide6.QtCore import Qt
     from PySide6.QtGui import QAction
@@ -422,12 +426,12 @@ def check_shown(view: Any) -> None:
 
 
 def _has_markup(text: str) -> bool:
-    """Whether a text holds a name of markup with its brackets."""
+    """True if a text holds a name with markup and its brackets."""
     return any(name.strip() in text for name in NAMES if CORE in name)
 
 
 def _may_be_rich(text: str) -> bool:
-    """Whether Qt takes a text for markup where it is not told."""
+    """True if Qt would detect a text as rich text."""
     from PySide6 import QtGui
 
     return bool(QtGui.Qt.mightBeRichText(text))
@@ -438,7 +442,7 @@ def _check_tip(text: str, owner: Any) -> None:
 
 
 def _check_document(document: Any, owner: Any) -> None:
-    """A document that shows what a name holds shows its brackets too."""
+    """Check that a document that shows the content of a name shows its brackets too."""
     text = document.toPlainText()
     assert len(re.findall(CORE, text)) == len(re.findall(f"[>=/]{CORE}", text)), f"{owner} shows {text!r:.200}, which was markup"
 
@@ -462,11 +466,11 @@ def _check_model(widget: Any) -> None:
             _check_tip(str(model.index(row, column).data(Qt.ItemDataRole.ToolTipRole) or ""), widget)
 
 
-# --- All of it ---------------------------------------------------------------------------------------------------------------------------
+# --- Main program ------------------------------------------------------------------------------------------------------------------------
 
 
 def run(kind: str, folder: Path, chance: random.Random, share: float, ways: tuple[str, ...]) -> dict[str, Any]:
-    """Plant the names in a share of the columns of text of a kind; counts, and what failed."""
+    """Plant the names in a share of the text columns of a kind, and return counts and failures."""
     good = make(kind, folder / f"good-{kind}")
     window = NamesWindow() if WINDOW in ways else None
     every = list(places(good, kind))

@@ -1,9 +1,9 @@
-"""Odd paths in place of each input and output of each command: long, not UTF-8, devices, pipes, folders, links, and files of this run.
+"""Odd paths for each input and output of each command: long, not UTF-8, devices, pipes, folders, links, and files of this run.
 
     python -m tests.fuzz.odd_paths [--commands NAME ...] [--only TEXT]
 
-All commands run in this process. Each ends with 0, or with 2 and one printable line on standard error; inputs stay as they were, and
-nothing temporary is left.
+All commands run in this process. Each ends with 0, or with 2 and one printable line on standard error; inputs stay unchanged, and no
+temporary file is left.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from tests.fuzz.environments import COMMANDS, digests, make_inputs
 
 SECONDS = 300
 _SLOW = "cost-model"
-"""Measures the machine first."""
+"""The only command that calibrates the machine first."""
 
 
 def odd_paths(folder: Path, original: str) -> dict[str, str]:
-    """Make things in an empty folder; return paths by their names. `original`: the path whose place they take."""
+    """Create odd files in an empty folder and return their paths by name; `original` is the path that they replace."""
     names = {
         "empty text": "",
         "dot": ".",
@@ -54,7 +54,7 @@ def odd_paths(folder: Path, original: str) -> dict[str, str]:
         "link to the same": str(folder / "same"),
         "below a file": f"{original}/x",
         "ends with a slash": f"{original}/",
-        "no such user": "~nobody-here/x",
+        "no such user": "~no-such-user/x",
         "percent": str(folder / "%s%d{0}.tsv"),
     }
     (folder / "folder").mkdir()
@@ -72,42 +72,42 @@ def odd_paths(folder: Path, original: str) -> dict[str, str]:
 
 
 def places(command: str) -> Iterator[int]:
-    """Yield the places of the paths among the arguments of a command."""
-    for place, one in enumerate(COMMANDS[command]):
-        if one.startswith(("IN/", "OUT/")) or one == "PROJECT":
+    """Yield the positions of the paths among the arguments of a command."""
+    for place, word in enumerate(COMMANDS[command]):
+        if word.startswith(("IN/", "OUT/")) or word == "PROJECT":
             yield place
 
 
 class Watch:
-    """Runs commands in this process and checks what must hold."""
+    """Runs commands in this process and checks the outcome."""
 
     def __init__(self, folder: Path, inputs: Path) -> None:
         self.folder, self.inputs = folder, inputs
         self.before = digests(self.inputs)
 
     def check(self, command: str, place: int, name: str) -> str:
-        """Run a command with an odd path at a place; how it ended.
+        """Run a command with an odd path at a position and describe its end.
 
         Raises
         ------
         AssertionError
-            It ended otherwise than it may.
+            The end is not allowed.
         """
         with tempfile.TemporaryDirectory(dir=self.folder) as made, tempfile.TemporaryDirectory(dir=self.folder) as scratch:
-            out, odd, cwd = (Path(made, one) for one in ("out", "odd", "cwd"))
-            for one in (out, odd, cwd):
-                one.mkdir()
-            arguments = [one.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for one in COMMANDS[command]]
+            out, odd, cwd = (Path(made, name) for name in ("out", "odd", "cwd"))
+            for path in (out, odd, cwd):
+                path.mkdir()
+            arguments = [word.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for word in COMMANDS[command]]
             if "PROJECT" in arguments:
                 shutil.copytree(self.inputs / "project", out / "project")
-            arguments = [str(out / "project") if one == "PROJECT" else one for one in arguments]
+            arguments = [str(out / "project") if word == "PROJECT" else word for word in arguments]
             paths = odd_paths(odd, arguments[place])
             arguments[place] = paths[name]
             status, errors = _run([command, *arguments], cwd if name != "socket" else odd, scratch)
             left = [path.name for folder in (made, scratch) for path in Path(folder).rglob("*") if path.name.startswith(".")]
         assert status in (0, 2) and "Traceback" not in errors, f"{status} {errors[-1500:]}"
         assert status == 0 or errors.count("\n") == 1, errors
-        assert all(one.isprintable() or one == "\n" for one in errors), repr(errors)
+        assert all(character.isprintable() or character == "\n" for character in errors), repr(errors)
         assert len(errors) < 3000, f"{len(errors)} characters: {errors[:200]}"
         assert not left, f"left: {left[:5]}"
         assert digests(self.inputs) == self.before, "inputs were changed"
@@ -140,7 +140,7 @@ def _run(arguments: list[str], cwd: Path, scratch: str) -> tuple[int, str]:
 def main() -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--commands", nargs="+", default=[one for one in COMMANDS if one != _SLOW])
+    parser.add_argument("--commands", nargs="+", default=[command for command in COMMANDS if command != _SLOW])
     parser.add_argument("--only", default="", help="paths whose names hold this")
     options = parser.parse_args()
     n_cases = n_wrong = 0
@@ -148,16 +148,16 @@ def main() -> int:
         os.environ["PROTEOSCOPE_CACHE"] = f"{folder}/cache"
         watch = Watch(Path(folder), make_inputs(Path(folder, "inputs")))
         with tempfile.TemporaryDirectory() as unused:
-            names = [one for one in odd_paths(Path(unused), "/nowhere") if options.only in one]
+            names = [name for name in odd_paths(Path(unused), "/nowhere") if options.only in name]
         for command in options.commands:
             for place in places(command):
                 for name in names:
                     n_cases += 1
                     try:
-                        told = watch.check(command, place, name)
+                        reported = watch.check(command, place, name)
                     except (AssertionError, OSError) as error:
-                        told, n_wrong = f"WRONG: {error}", n_wrong + 1
-                    print(f"{command} {COMMANDS[command][place]} {name}: {told}".replace(folder, ""), flush=True)
+                        reported, n_wrong = f"WRONG: {error}", n_wrong + 1
+                    print(f"{command} {COMMANDS[command][place]} {name}: {reported}".replace(folder, ""), flush=True)
     print(f"{n_cases} cases, {n_wrong} wrong")
     return 1 if n_wrong else 0
 

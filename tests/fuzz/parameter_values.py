@@ -1,9 +1,9 @@
-"""Odd values of every parameter of every search: each is refused in one sentence that names it, or the search runs with it to its end.
+"""Odd values of every parameter of every search: each is rejected in one sentence that names it, or the search runs with it to its end.
 
     python -m tests.fuzz.parameter_values [--commands NAME ...] [--only TEXT]
 
-Values come from the models: bounds, values next to them, choices, and texts that are no values. Those that a model accepts are searched
-with, each in a process of its own with a limit of memory and time. Pairs of a minimum and a maximum are also exchanged.
+Values come from the models: bounds, neighbouring values, choices, and invalid texts. Searches run with the values that a model accepts,
+each in a process of its own with a limit of memory and time. Pairs of a minimum and a maximum are also exchanged.
 """
 
 from __future__ import annotations
@@ -68,13 +68,15 @@ _HARMLESS = frozenset(TEXTS) - {
     "\0",
     "1" + ",1" * 5000,
 }
-"""Texts that differ in nothing from others for a parameter that takes any text."""
+"""Texts that are equivalent to others for a parameter that accepts any text."""
 
 
 def models() -> dict[str, tuple[type[SearchParameters], SearchParameters]]:
     """Return the model and the usual parameters of each command that has any."""
-    found = {search.kind: (search.model, search.parameters_of(_preset(search.kind))) for search in SEARCHES}
-    return found | {one.name: (one.model, one.model()) for search in SEARCHES for one in search.commands if one.parameters}
+    models_of_kind = {search.kind: (search.model, search.parameters_of(_preset(search.kind))) for search in SEARCHES}
+    return models_of_kind | {
+        command.name: (command.model, command.model()) for search in SEARCHES for command in search.commands if command.parameters
+    }
 
 
 def _preset(kind: str) -> str:
@@ -83,7 +85,7 @@ def _preset(kind: str) -> str:
 
 
 def values_of(description: ParameterDescription) -> Iterator[str]:
-    """Yield values for a parameter: of its model, and texts that are none."""
+    """Yield values for a parameter: those of its model, and invalid texts."""
     yield from description.choices
     for bound in (description.minimum, description.maximum):
         if bound is not None:
@@ -126,14 +128,15 @@ def accepted_values(command: str) -> tuple[list[tuple[str, str]], int]:
 
 def worth_searching(command: str) -> Iterator[tuple[str, str]]:
     """Yield the accepted values that may do harm: the least, the greatest and the least positive number, each choice, and odd texts."""
-    described = {one.name: one for one in models()[command][0].describe()}
+    described = {parameter.name: parameter for parameter in models()[command][0].describe()}
     accepted = accepted_values(command)[0]
     for name, description in described.items():
-        values = [value for one, value in accepted if one == name]
+        values = [value for parameter, value in accepted if parameter == name]
         if description.kind in ("integer", "number"):
             ordered = sorted(values, key=float)
             yield from (
-                (name, value) for value in dict.fromkeys([*ordered[:1], *[one for one in ordered if float(one) > 0][:1], *ordered[-1:]])
+                (name, value)
+                for value in dict.fromkeys([*ordered[:1], *[value for value in ordered if float(value) > 0][:1], *ordered[-1:]])
             )
         else:
             yield from ((name, value) for value in values if value not in _HARMLESS)
@@ -156,16 +159,16 @@ TOML = (
         "[true, 1, 'x']",
     ),
 )
-"""Values as TOML has them: of other types than texts."""
+"""Values of TOML with other types than text."""
 
 
 def refused_in_preset(command: str, folder: Path) -> int:
-    """Return how many values in a preset file a search refuses, of each parameter each that TOML can hold.
+    """Return the number of values in a preset file that a search rejects, for each parameter and type of TOML.
 
     Raises
     ------
     AssertionError
-        A refusal names neither the file nor the parameter.
+        A rejection names neither the file nor the parameter.
     """
     search, path, n_refused = search_of_kind(command), folder / "preset.toml", 0
     for description in search.model.describe():
@@ -181,7 +184,7 @@ def refused_in_preset(command: str, folder: Path) -> int:
 
 def exchanged_pairs(command: str) -> Iterator[tuple[str, str, str, str]]:
     """Yield each pair of a minimum and a maximum, with values that contradict each other."""
-    described = {one.name: one for one in models()[command][0].describe()}
+    described = {parameter.name: parameter for parameter in models()[command][0].describe()}
     for low in described:
         high = low.replace("minimum", "maximum")
         if "minimum" in low and high in described:
@@ -190,14 +193,14 @@ def exchanged_pairs(command: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 class Place:
-    """Inputs and results of searches, each in a process forked from this one, which has done the usual search."""
+    """Inputs and results of searches, each in a process forked from this one, which has run the usual search."""
 
     def __init__(self, folder: Path, command: str) -> None:
         self.folder, self.command = folder, command
         self.inputs = folder / "inputs"
 
     def run(self, settings: list[str]) -> tuple[int, str]:
-        """Run the command with settings; its status, negative of a signal that ended it, and what it wrote on standard error."""
+        """Run the command with settings and return its status (negative for a signal) and its standard error."""
         with tempfile.TemporaryDirectory(dir=self.folder) as name:
             out, errors = Path(name), self.folder / "errors"
             arguments = self._arguments(out, settings)
@@ -208,22 +211,22 @@ class Place:
         return os.waitstatus_to_exitcode(status), errors.read_text(encoding="utf-8", errors="replace")
 
     def prepare(self) -> None:
-        """Do the usual search in this process, which loads what it needs."""
+        """Run the usual search in this process, which loads its modules."""
         with tempfile.TemporaryDirectory(dir=self.folder) as name, redirect_stdout(io.StringIO()):
             assert run_command(self._arguments(Path(name), [])) == 0
         gc.collect()
         gc.freeze()
 
     def _arguments(self, out: Path, settings: list[str]) -> list[str]:
-        arguments = [one.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for one in COMMANDS[self.command]]
+        arguments = [word.replace("IN/", f"{self.inputs}/").replace("OUT/", f"{out}/") for word in COMMANDS[self.command]]
         if "PROJECT" in arguments:
             shutil.copytree(self.inputs / "project", out / "project")
-        arguments = [one.replace("PROJECT", str(out / "project")) for one in arguments]
+        arguments = [word.replace("PROJECT", str(out / "project")) for word in arguments]
         return [self.command, *arguments, *(part for setting in settings for part in ("--set", setting))]
 
 
 def _become(arguments: list[str], errors: Path) -> None:
-    """Be the command, with limits of memory and time, to its end."""
+    """Run the command to its end, with limits of memory and time."""
     file = os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(file, 2)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
@@ -242,12 +245,12 @@ def _become(arguments: list[str], errors: Path) -> None:
 
 
 def check(place: Place, settings: list[str]) -> str:
-    """Search with settings; how it ended.
+    """Search with settings and describe the end.
 
     Raises
     ------
     AssertionError
-        It ended otherwise than it may.
+        The end is not allowed.
     """
     status, errors = place.run(settings)
     assert status not in (-signal.SIGALRM, -signal.SIGXCPU, -signal.SIGKILL), f"longer than {SECONDS} s: {errors[-300:]}"
@@ -271,16 +274,16 @@ def main() -> int:
         for command in options.commands:
             place = Place(folder, command)
             n_refused += accepted_values(command)[1]
-            cases = [[f"{one}={value}"] for one, value in worth_searching(command) if options.only in one]
+            cases = [[f"{parameter}={value}"] for parameter, value in worth_searching(command) if options.only in parameter]
             cases += [[f"{low}={lowest}", f"{high}={highest}"] for low, lowest, high, highest in exchanged_pairs(command)]
             place.prepare()
             for settings in cases:
                 n_cases += 1
                 try:
-                    told = check(place, settings)
+                    reported = check(place, settings)
                 except AssertionError as error:
-                    told, n_wrong = f"WRONG: {error}", n_wrong + 1
-                print(f"{command} {' '.join(one[:80] for one in settings)!r}: {told}".replace(name, ""), flush=True)
+                    reported, n_wrong = f"WRONG: {error}", n_wrong + 1
+                print(f"{command} {' '.join(setting[:80] for setting in settings)!r}: {reported}".replace(name, ""), flush=True)
     print(f"{n_refused} values refused by the models, {n_cases} searches, {n_wrong} wrong")
     return 1 if n_wrong else 0
 

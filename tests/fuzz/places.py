@@ -1,4 +1,4 @@
-"""Where thousands of small files are made and removed: in memory, where the system has a place for that."""
+"""Folder for tests that create and remove thousands of small files: in memory, if the system has such a folder."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 __all__ = ["IN_MEMORY"]
 
-_ROOM = 1 << 30
+_MINIMUM_SPACE = 1 << 30
 _SHARED = Path("/dev/shm")
-IN_MEMORY = str(_SHARED) if os.access(_SHARED, os.W_OK) and shutil.disk_usage(_SHARED).free > _ROOM else None
-"""As `tempfile` takes a folder; none: the usual one, a disk, where the system works as long at a file as its reader."""
+IN_MEMORY = str(_SHARED) if os.access(_SHARED, os.W_OK) and shutil.disk_usage(_SHARED).free > _MINIMUM_SPACE else None
+"""Folder for `tempfile`, or None for the usual one on a disk, which takes as long for a file as its reader."""

@@ -1,10 +1,10 @@
-"""Projects whose files were changed by chance, opened as a stranger's would be.
+"""Projects whose files were changed at random, opened like untrusted ones.
 
     python -m tests.fuzz.projects [N] [--seed SEED]
 
 Each of N projects gets one to three changes: bytes of its files (the database, its logs, the lock, the tables), cells of the database's
-tables, columns and tables dropped, values of all types. It is opened, everything in it is listed, a run is exported, a run is written. What
-comes out must be a result or one of the program's own errors, and a folder beside the project must stay as it is.
+tables, columns and tables dropped, values of all types. It is opened, everything in it is listed, a run is exported, a run is written.
+The outcome must be a result or one of the program's own errors, and a folder next to the project must stay unchanged.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ VALUES = [
 
 
 def make(folder: Path) -> Path:
-    """A project with a finished, a failed and an unfinished run."""
+    """Create a project with a finished, a failed and an unfinished run."""
     project = Project.create_or_open(folder)
     tables = identification(n_spectra=20)
     (folder.parent / "spectra.mgf").write_text("spectra")
@@ -109,7 +109,7 @@ def make(folder: Path) -> Path:
 
 
 def mutate(folder: Path, chance: random.Random) -> str:
-    """Change something in a project; says what."""
+    """Change something in a project and describe the change."""
     if chance.random() < 0.65:
         return _change_cells(folder / "project.sqlite", chance)
     files = [path for path in sorted(folder.rglob("*")) if path.is_file()]
@@ -157,7 +157,7 @@ def _change_cells(path: Path, chance: random.Random) -> str:
 
 
 def use(folder: Path, out: Path, formats: tuple[str, ...]) -> int:
-    """Do all that can be done with a project; the number of refusals."""
+    """Use every function of a project and return the number of rejections."""
     refusals = 0
     try:
         project = Project.open(folder)
@@ -190,7 +190,7 @@ def use(folder: Path, out: Path, formats: tuple[str, ...]) -> int:
 
 
 def run(n: int, seed: int, folder: Path) -> int:
-    """Change and use `n` projects; how many were refused something."""
+    """Change and use `n` projects and return how many were rejected at some point."""
     good, victim = make(folder / "good"), folder / "victim"
     victim.mkdir()
     (victim / "thesis.txt").write_text("years of work")

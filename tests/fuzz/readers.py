@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from proteoscope.engine.errors import InputError, ProteoscopeError
-from proteoscope.engine.execution.libraries import bound_kept_memory
+from proteoscope.engine.execution.libraries import limit_retained_memory
 from proteoscope.engine.formats import read_proteins, read_spectra
 from proteoscope.engine.formats.reporter_regions import read_reporter_regions
 from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMUM_MZ, MAXIMUM_SECONDS
@@ -1144,7 +1144,7 @@ def limit_memory(n_bytes: int = MEMORY_BYTES) -> None:
     warnings.simplefilter("error")
     # Address space is what is limited: heaps and stacks of threads claim far more of it than they use.
     os.environ.pop("MALLOC_ARENA_MAX", None)
-    bound_kept_memory()
+    limit_retained_memory()
     threading.stack_size(1 << 20)
     size = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (size + n_bytes, size + n_bytes))

@@ -1,12 +1,12 @@
-"""Result tables that a stranger has spoilt, with digests that fit, of every kind of search.
+"""Corrupt result tables with matching digests, of every kind of search.
 
     python -m tests.fuzz.result_tables [N] [--seed SEED] [--kinds KIND ...] [--window | --both]
 
-Of a finished run of each kind N projects are made whose tables are spoilt in one to three ways: columns doubled, left out, of other types,
-nested ones too, bytes that are no UTF-8, missing values, numbers beyond bounds, texts that mean something elsewhere, rows cut off, doubled
-or in another order, bytes of the file. Each is exported in every format and gone on from by the searches that do, or, with ``--window``,
-opened, sorted, filtered, looked at row by row and painted, or, with ``--both``, both. What comes out must be a result or one of the
-program's own errors; nobody may need more than two gigabytes.
+N projects are made of a finished run of each kind, with tables that are corrupted in one to three ways: columns doubled, missing, of
+other or nested types, bytes that are not UTF-8, missing values, numbers out of bounds, texts with a meaning elsewhere, rows truncated,
+doubled or reordered, changed bytes of the file. Each is exported in every format and used as the source of other searches, or, with
+``--window``, opened, sorted, filtered, shown row by row and painted, or, with ``--both``, both. The outcome must be a result or one of
+the program's own errors; no process may need more than two gigabytes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from proteoscope.engine.spectra.tables import read_spectra_table, spectra_table
 from tests.engine.evidence.evidence_projects import project_with_evidence
 from tests.engine.identification_tables import PARAMETERS, identification
 from tests.engine.imported.small_results import write_database, write_results, write_spectra
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, write_project
 from tests.engine.spectra.made import spectra
 from tests.engine.views.cluster_projects import project_with_explanation
 from tests.engine.views.library_projects import project_with_library_search
@@ -60,7 +60,7 @@ from tests.engine.views.structure_projects import project_with_structures
 from tests.fuzz.places import IN_MEMORY
 from tests.searching import import_results
 
-KINDS = tuple(one.kind for one in SEARCHES)
+KINDS = tuple(search.kind for search in SEARCHES)
 EXPORTS, WINDOW = "exports", "window"
 MAXIMUM_KILOBYTES = 2 << 20
 N_SPECTRA = 40
@@ -97,7 +97,7 @@ Change = Callable[[pa.Table, random.Random], pa.Table]
 
 
 def make(kind: str, folder: Path) -> Project:
-    """A project with a finished run of a kind."""
+    """Create a project with a finished run of a kind."""
     chance = random.Random(3)
     if kind == "cluster":
         sample = resources.path("samples", "Ecoli_MS2_small.mzML.gz")
@@ -118,7 +118,7 @@ def make(kind: str, folder: Path) -> Project:
     if kind == "reads":
         return project_with_reads(folder, "".join(chance.choice("ACGT") for _ in range(6000)), n_reads=12)
     if kind == "align":
-        return project_with_search(folder, n_queries=2, n_relatives=6, n_strangers=60)
+        return project_with_search(folder, n_queries=2, n_relatives=6, n_unrelated=60)
     if kind == "structures":
         return project_with_structures(folder)
     if kind == "evidence":
@@ -127,15 +127,15 @@ def make(kind: str, folder: Path) -> Project:
         return project_with_library_search(folder.parent / f"{folder.name}-files", folder)
     if kind == "quantify":
         return _quantified(folder, chance)
-    found = identification(n_spectra=N_SPECTRA)
+    hits = identification(n_spectra=N_SPECTRA)
     project = Project.create_or_open(folder)
     parameters: dict[str, Any] = dict(PARAMETERS) if kind == "identify" else ModifiedSearchParameters().model_dump(mode="json")
     with project.run(kind, parameters) as run:
-        psms = found.psms
+        psms = hits.psms
         if kind == "modified":
             psms = _shifted(psms)
             run.write_table("modifications", _modifications())
-        for name, table in (("psms", psms), ("peptides", found.peptides), ("proteins", found.proteins)):
+        for name, table in (("psms", psms), ("peptides", hits.peptides), ("proteins", hits.proteins)):
             run.write_table(name, table)
         peaks = [[(100.0 + k, 1.0 + k) for k in range(10 + row % 5)] for row in range(N_SPECTRA)]
         run.write_table("spectra", spectra_table(spectra(peaks, [500.0 + row for row in range(N_SPECTRA)], [4] * N_SPECTRA)))
@@ -143,9 +143,9 @@ def make(kind: str, folder: Path) -> Project:
 
 
 def _quantified(folder: Path, chance: random.Random) -> Project:
-    """Two runs with four proteins of three peptides each, of which one is in other amounts."""
+    """Create two runs with four proteins of three peptides each; one protein differs in amount."""
     peptides = random_peptides(12, 7)
-    runs = {name: MadeRun(seconds=200.0, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
+    runs = {name: SyntheticRun(seconds=200.0, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
     for at, sequence in enumerate(peptides):
         for name, run in runs.items():
             planted = Planted(sequence, 2, 1e6 * (3 if at < 3 and name == "two" else 1) * chance.uniform(0.8, 1.2), 20.0 + 12 * at)
@@ -159,7 +159,7 @@ def _quantified(folder: Path, chance: random.Random) -> Project:
 
 
 def _shifted(psms: pa.Table) -> pa.Table:
-    n, positions = len(psms), [one[:1] for one in psms["modification_positions"].to_pylist()]
+    n, positions = len(psms), [positions[:1] for positions in psms["modification_positions"].to_pylist()]
     is_plain = np.array([not position for position in positions])
     kinds = np.where(is_plain, "none", np.where(np.arange(n) % 2 == 1, "named", "unnamed"))
     values: dict[str, Any] = {
@@ -172,8 +172,8 @@ def _shifted(psms: pa.Table) -> pa.Table:
         "site_probability": pa.array(np.full(n, 0.9), mask=is_plain),
         "shift_position": pa.array([position[0] if position else None for position in positions], pa.int16()),
     }
-    for one in SHIFT_COLUMNS:
-        psms = psms.append_column(one.name, pa.array(values[one.name]))
+    for column in SHIFT_COLUMNS:
+        psms = psms.append_column(column.name, pa.array(values[column.name]))
     return psms
 
 
@@ -192,21 +192,21 @@ def _modifications() -> pa.Table:
     )
 
 
-def spoil(path: Path, chance: random.Random) -> str:
-    """Spoil a table; says how."""
+def corrupt(path: Path, chance: random.Random) -> str:
+    """Corrupt a table and describe the corruption."""
     if chance.random() < 0.15:
         return _change_bytes(path, chance)
-    told = []
+    reported = []
     table = pq.read_table(path)
     for _ in range(chance.choice([1, 1, 1, 2, 3])):
         way = chance.choice(CHANGES)
-        with suppress(pa.ArrowException, IndexError, ValueError, TypeError):  # of a table that was spoilt before
+        with suppress(pa.ArrowException, IndexError, ValueError, TypeError):  # of a table that was corrupted before
             table = way(table, chance)
-            told.append(way.__name__.strip("_"))
+            reported.append(way.__name__.strip("_"))
     content = io.BytesIO()
     pq.write_table(table, content, row_group_size=chance.choice([7, 1 << 16]), use_dictionary=chance.random() < 0.5)
     path.write_bytes(content.getvalue())
-    return ", ".join(told)
+    return ", ".join(reported)
 
 
 def _change_bytes(path: Path, chance: random.Random) -> str:
@@ -241,7 +241,7 @@ def _leave_out(table: pa.Table, chance: random.Random) -> pa.Table:
 def _other_type(table: pa.Table, chance: random.Random) -> pa.Table:
     at, n = _any(table, chance), len(table)
     values: list[Any] = [
-        pa.array([str(one) for one in table[at].to_pylist()]),
+        pa.array([str(value) for value in table[at].to_pylist()]),
         pa.array(np.arange(n)),
         pa.array(np.arange(n) * 0.5),
         pa.array([True] * n),
@@ -260,9 +260,9 @@ def _other_type(table: pa.Table, chance: random.Random) -> pa.Table:
 
 def _nest(table: pa.Table, chance: random.Random) -> pa.Table:
     at, n = _any(table, chance), len(table)
-    own = table[at].to_pylist()
+    stored = table[at].to_pylist()
     values: list[Callable[[], Any]] = [
-        lambda: pa.array([[one] for one in own]),
+        lambda: pa.array([[value] for value in stored]),
         lambda: pa.array([[[1]]] * n),
         lambda: pa.array([{"a": 1}] * n),
         lambda: pa.array([[]] * n, pa.list_(pa.float64())),
@@ -278,7 +278,7 @@ def _nest(table: pa.Table, chance: random.Random) -> pa.Table:
 def _no_utf_8(table: pa.Table, chance: random.Random) -> pa.Table:
     names = [at for at, field in enumerate(table.schema) if pa.types.is_string(field.type)]
     at = chance.choice(names)
-    texts = [b"\xff\xfe\x00" if chance.random() < 0.3 else str(one).encode() for one in table[at].to_pylist()]
+    texts = [b"\xff\xfe\x00" if chance.random() < 0.3 else str(value).encode() for value in table[at].to_pylist()]
     ends = np.cumsum([0, *map(len, texts)]).astype(np.int32)
     return _replaced(table, at, pa.StringArray.from_buffers(len(texts), pa.py_buffer(ends), pa.py_buffer(b"".join(texts))))
 
@@ -287,7 +287,7 @@ def _missing(table: pa.Table, chance: random.Random) -> pa.Table:
     at = _any(table, chance)
     share = chance.choice([0.1, 1.0])
     return _replaced(
-        table, at, pa.array([None if chance.random() < share else one for one in table[at].to_pylist()], table.schema.field(at).type)
+        table, at, pa.array([None if chance.random() < share else value for value in table[at].to_pylist()], table.schema.field(at).type)
     )
 
 
@@ -307,7 +307,7 @@ def _values(table: pa.Table, chance: random.Random) -> pa.Table:
             return [value(kind.value_type) for _ in range(getattr(kind, "list_size", None) or chance.choice([0, 1, 3]))]
         return chance.choice(TEXTS)
 
-    values = [value(kind) if chance.random() < share else one for one in table[at].to_pylist()]
+    values = [value(kind) if chance.random() < share else old for old in table[at].to_pylist()]
     return _replaced(table, at, pa.array(values, kind))
 
 
@@ -325,8 +325,8 @@ def _repeated_rows(table: pa.Table, chance: random.Random) -> pa.Table:
 
 
 def _swapped(table: pa.Table, chance: random.Random) -> pa.Table:
-    one, other = _any(table, chance), _any(table, chance)
-    return _replaced(_replaced(table, one, table[other]), other, table[one])
+    first, other = _any(table, chance), _any(table, chance)
+    return _replaced(_replaced(table, first, table[other]), other, table[first])
 
 
 CHANGES: tuple[Change, ...] = (
@@ -350,27 +350,27 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
-def spoilt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
-    """A copy of a project, one or two tables of which are spoilt, and registered as they are then; says how."""
+def make_corrupt(good: Path, folder: Path, kind: str, chance: random.Random) -> str:
+    """Copy a project, corrupt one or two of its tables, register them, and describe the corruption."""
     shutil.copytree(good, folder)
-    run = next(one.id for one in Project.open(folder).runs() if one.kind == kind)
+    run = next(run.id for run in Project.open(folder).runs() if run.kind == kind)
     paths = sorted((folder / "results" / run).glob("*.parquet"))
-    told = []
+    reported = []
     for path in chance.sample(paths, chance.choice([1, 1, min(2, len(paths))])):
-        told.append(f"{path.name}: {spoil(path, chance)}")
+        reported.append(f"{path.name}: {corrupt(path, chance)}")
         with closing(sqlite3.connect(folder / "project.sqlite")) as connection, connection:
             connection.execute(
                 "UPDATE results SET sha256 = ?, bytes = ? WHERE run = ? AND name = ?",
                 (file_digest(path), path.stat().st_size, run, path.stem),
             )
-    return "; ".join(told)
+    return "; ".join(reported)
 
 
 def use(folder: Path, kind: str, out: Path) -> bool:
-    """Export a run in all formats, compare it with what it was, and go on from it; whether anything was refused."""
+    """Export a run in all formats, compare it with the original, and use it as a source; return True if anything was rejected."""
     is_refused = False
-    # The runs translated nothing; places of a stranger on genomes are tested beside their writers.
-    exports = [one.name for one in search_of_kind(kind).exports if one not in PLACES_ON_GENOMES]
+    # The runs translated nothing; untrusted genome positions are tested with their writers.
+    exports = [export.name for export in search_of_kind(kind).exports if export not in PLACES_ON_GENOMES]
     commands = [["export", str(folder), "--format", name, "--out", str(out / name)] for name in exports]
     for command in commands:
         if command[3] in OF_ONE_QUERY:
@@ -380,13 +380,13 @@ def use(folder: Path, kind: str, out: Path) -> bool:
     if kind in ("identify", "modified"):
         commands.append(["compare", str(folder), str(folder.parent / f"good-{kind}"), "--out", str(out / "compared")])
     for command in commands:
-        said = io.StringIO()
-        with redirect_stderr(said), redirect_stdout(io.StringIO()):
+        output = io.StringIO()
+        with redirect_stderr(output), redirect_stdout(io.StringIO()):
             status = command_line(command)
-        assert status in (0, 2), f"{command} ended with {status}: {said.getvalue()}"
-        assert "Traceback" not in said.getvalue(), said.getvalue()
-        lines = [line for line in said.getvalue().splitlines() if line.startswith("proteoscope:")]
-        assert status == 0 or len(lines) >= 1, said.getvalue()
+        assert status in (0, 2), f"{command} ended with {status}: {output.getvalue()}"
+        assert "Traceback" not in output.getvalue(), output.getvalue()
+        lines = [line for line in output.getvalue().splitlines() if line.startswith("proteoscope:")]
+        assert status == 0 or len(lines) >= 1, output.getvalue()
         is_refused |= status == 2
     if search_of_kind(kind).identifies:
         for go_on in (_explain, _search_modified):
@@ -398,13 +398,13 @@ def use(folder: Path, kind: str, out: Path) -> bool:
 
 
 def _explain(folder: Path, out: Path) -> None:
-    """What an explanation reads."""
+    """Read the tables as an explanation does."""
     source = identified_run(folder, "")
     read_identified(source.psms, len(read_spectra_table(source.spectra)), 0.01)
 
 
 def _search_modified(folder: Path, out: Path) -> None:
-    """What a search for modified peptides reads."""
+    """Read the tables as a search for modified peptides does."""
     source = identified_run(folder, "")
     identified_spectra(source.psms, len(read_spectra_table(source.spectra)), 0.01)
     if source.proteins is not None:
@@ -413,7 +413,7 @@ def _search_modified(folder: Path, out: Path) -> None:
 
 
 class Window:
-    """Opens projects as the window does, and keeps what is raised anywhere, in paint events too."""
+    """Opens projects as the window does, and records all exceptions, also those of paint events."""
 
     def __init__(self) -> None:
         os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
@@ -429,10 +429,10 @@ class Window:
         self._has_frozen = False
         self._before = sys.excepthook, threading.excepthook
         sys.excepthook = self._keep
-        threading.excepthook = lambda told: self.raised.append(told.exc_value) if told.exc_value else None
+        threading.excepthook = lambda raised: self.raised.append(raised.exc_value) if raised.exc_value else None
 
     def close(self) -> None:
-        """Leave errors to whoever had them before."""
+        """Restore the previous exception handlers."""
         import threading
 
         sys.excepthook, threading.excepthook = self._before
@@ -441,7 +441,7 @@ class Window:
         self.raised.append(error)
 
     def use(self, folder: Path, kind: str) -> bool:
-        """Look at a run; whether it is refused as a whole."""
+        """Show a run; return True if it is rejected as a whole."""
         from PySide6.QtCore import QEvent
 
         from proteoscope.gui.searches import _view_of
@@ -463,7 +463,7 @@ class Window:
             self._application.processEvents()
             gc.collect()
             if not self._has_frozen:
-                # What was imported stays, and need not be looked through again after each project.
+                # Imported modules stay, and need not be visited after each project.
                 gc.freeze()
                 self._has_frozen = True
         if self.raised:
@@ -511,9 +511,9 @@ class Window:
 def run(
     n: int, seed: int, folder: Path, kinds: tuple[str, ...] = KINDS, *, ways: tuple[str, ...] = (EXPORTS,)
 ) -> dict[str, dict[str, int]]:
-    """Spoil and use `n` projects of each kind; by way and kind, how many were refused something."""
+    """Corrupt and use `n` projects of each kind; return the number of rejected ones by way and kind."""
     looked = Window() if WINDOW in ways else None
-    refused, faults = {way: dict.fromkeys(kinds, 0) for way in ways}, dict[str, str]()
+    refused, problems = {way: dict.fromkeys(kinds, 0) for way in ways}, dict[str, str]()
     try:
         for kind in kinds:
             good = folder / f"good-{kind}"
@@ -521,8 +521,8 @@ def run(
             for number in range(n):
                 chance = random.Random(f"{seed} {kind} {number}")
                 project, out = folder / "project", folder / "out"
-                told = spoilt(good, project, kind, chance)
-                print(f"{kind} {number}: {told}", flush=True)
+                reported = make_corrupt(good, project, kind, chance)
+                print(f"{kind} {number}: {reported}", flush=True)
                 for way in ways:
                     before = _peak_kilobytes()
                     try:
@@ -531,24 +531,26 @@ def run(
                         assert used - before < MAXIMUM_KILOBYTES // 2, f"{used - before:,} kilobytes more"
                     except Exception as error:
                         where = traceback.extract_tb(error.__traceback__)[-1]
-                        fault = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
+                        problem = f"{kind}: {type(error).__name__} at {Path(where.filename).name}:{where.lineno}: {str(error)[-300:]}"
                         trace = "".join(traceback.format_exception(error))
-                        print(f"FAULT {fault}", file=sys.stderr, flush=True)
-                        faults.setdefault(fault.splitlines()[0][:160], f"{kind} {number} ({told})\n{trace}")
+                        print(f"ERROR {problem}", file=sys.stderr, flush=True)
+                        problems.setdefault(problem.splitlines()[0][:160], f"{kind} {number} ({reported})\n{trace}")
                 shutil.rmtree(project)
                 shutil.rmtree(out, ignore_errors=True)
     finally:
         if looked:
             looked.close()
-    assert not faults, "\n".join(faults.values()) + "\n".join(["", *faults])
+    assert not problems, "\n".join(problems.values()) + "\n".join(["", *problems])
     used = _peak_kilobytes()
     assert used < MAXIMUM_KILOBYTES, f"{used:,} kilobytes"
     return refused
 
 
 def _peak_kilobytes() -> int:
-    """Most memory that this process has held. By the kernel's own mark where there is one: ru_maxrss begins with what the process that
-    started this one held."""
+    """Return the maximum memory of this process.
+
+    It is the kernel's own mark if there is one, because ru_maxrss begins with the memory of the parent process.
+    """
     status = Path("/proc/self/status")
     if status.exists():
         return int(status.read_text().partition("VmHWM:")[2].split()[0])
@@ -563,8 +565,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--window", action="store_const", dest="ways", const=(WINDOW,), help="look at them in the window")
-    how.add_argument("--both", action="store_const", dest="ways", const=(EXPORTS, WINDOW), help="export them, and look at them")
+    how.add_argument("--window", action="store_const", dest="ways", const=(WINDOW,), help="show them in the window")
+    how.add_argument("--both", action="store_const", dest="ways", const=(EXPORTS, WINDOW), help="export and show them")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="proteoscope-fuzz-", dir=IN_MEMORY) as folder:
         refused = run(options.n, options.seed, Path(folder), tuple(options.kinds), ways=options.ways or (EXPORTS,))

@@ -1,9 +1,9 @@
-"""Runs that get SIGKILL, SIGTERM or SIGHUP at any moment and are resumed: their tables are those of an undisturbed run.
+"""Runs that get SIGKILL, SIGTERM or SIGHUP at any moment and are resumed: their tables equal those of an undisturbed run.
 
     python -m tests.fuzz.resumed_kills [KILLS] [--seed SEED] [--kinds identify align ...] [--data FOLDER]
 
-Each run is ended after a random time, some also while they are resumed, and goes on with another number of threads; one that had kept
-nothing yet is begun anew. Of every kind there are runs that nobody disturbed, whose tables are the same to the byte. `--data` names the
+Each run is ended after a random time, some also while they are resumed, and resumed with another number of threads; a run without a
+checkpoint is started again. There is an undisturbed run of every kind, whose tables must be the same to the byte. `--data` names the
 folder of the real data that may not ship, without which there are no libraries, structures, modified peptides, explained spectra and
 quantities.
 """
@@ -36,14 +36,17 @@ _SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP)
 
 
 def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[str, tuple[str, ...]]:
-    """The command lines, by kind; ``PROJECT`` stands for the project's folder. `database`: that of `identify` and `align`."""
+    """Return the command lines by kind.
+
+    ``PROJECT`` is replaced by the project's folder; `database` is the database of `identify` and `align`.
+    """
     chance = np.random.default_rng(4)
     genome = "".join(chance.choice(list("ACGT"), 30_000))
     reads = [genome[begin : begin + 120] for begin in chance.integers(0, len(genome) - 120, 300).tolist()]
     queries = ["".join(chance.choice(list("ARNDCQEGHILKMFPSTWYV"), 300)) for _ in range(12)]
     for name, texts in {"genome": [genome], "reads": reads, "queries": queries}.items():
         (folder / f"{name}.fasta").write_text("".join(f">{name}{number}\n{text}\n" for number, text in enumerate(texts)))
-    found: dict[str, tuple[str, ...]] = {
+    kinds: dict[str, tuple[str, ...]] = {
         "identify": (
             "identify",
             str(SPECTRA),
@@ -89,7 +92,7 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
     if data is not None:
         yeast, proteins = data / "spectra" / "SmallCalibratible_Yeast.mzML", data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"
         globins = data / "structures" / "globins"
-        found["structures"] = (
+        kinds["structures"] = (
             "structures",
             str(min(globins.iterdir())),
             "--database",
@@ -99,17 +102,17 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
             "--project",
             "PROJECT",
         )
-        found["modified"] = ("modified", str(yeast), "--database", str(proteins), "--out", "PROJECT")
+        kinds["modified"] = ("modified", str(yeast), "--database", str(proteins), "--out", "PROJECT")
         library = str(data / "libraries" / "nist-bsa_consensus.msp")
-        found["library"] = ("library", str(SPECTRA), "--library", library, "--out", "PROJECT", "--set", "precursor_tolerance=3 Da")
-        found["explain"] = ("explain", "PROJECT")
-        found["quantify"] = ("quantify", "PROJECT")
-        found["evidence"] = ("evidence", "PROJECT", "--structures", str(data / "structures" / "albumin"))
-    return found
+        kinds["library"] = ("library", str(SPECTRA), "--library", library, "--out", "PROJECT", "--set", "precursor_tolerance=3 Da")
+        kinds["explain"] = ("explain", "PROJECT")
+        kinds["quantify"] = ("quantify", "PROJECT")
+        kinds["evidence"] = ("evidence", "PROJECT", "--structures", str(data / "structures" / "albumin"))
+    return kinds
 
 
 def before(kind: str, data: Path | None) -> tuple[str, ...]:
-    """The identification that a kind goes on from; nothing where it needs none."""
+    """Return the source identification of a kind, or None if it needs none."""
     if data is None or kind not in ("explain", "quantify", "evidence"):
         return ()
     if kind == "explain":
@@ -119,7 +122,10 @@ def before(kind: str, data: Path | None) -> tuple[str, ...]:
 
 
 class Place:
-    """A project of one kind of runs, with a cache that all share. `is_timed_again`: where making indexes takes a good part of the time."""
+    """A project for runs of one kind, with a cache that all share.
+
+    With `is_timed_again` the run is timed again with existing indexes, if making them takes much of the time.
+    """
 
     def __init__(
         self, folder: Path, kind: str, arguments: tuple[str, ...], before: tuple[str, ...] = (), *, is_timed_again: bool = True
@@ -134,7 +140,7 @@ class Place:
         self.seconds = time.monotonic() - began
         self.undisturbed = self.tables(self.last())
         if is_timed_again:
-            began = time.monotonic()  # now that the indexes are there
+            began = time.monotonic()  # now that the indexes exist
             self.finish(self.begin())
             self.seconds = time.monotonic() - began
             assert self.tables(self.last()) == self.undisturbed
@@ -144,29 +150,29 @@ class Place:
         return ForkedCommand(command, os.environ, like=self._arguments[0], keeps_at_once=True)
 
     def begin(self) -> ForkedCommand:
-        """Begin a run."""
+        """Start a run."""
         return self._start(self._arguments, 2)
 
     def resume(self, run: str, threads: int) -> ForkedCommand:
-        """Go on with one."""
+        """Resume one."""
         return self._start(["resume", str(self.project), "--run", run], threads)
 
     def finish(self, process: ForkedCommand) -> None:
-        """Let a process come to its end."""
+        """Let a process run to its end."""
         output, errors = process.communicate()
         assert (process.returncode, output, errors) == (0, "", ""), f"{self.kind} ended with {process.returncode}: {output}{errors}"
 
     def last(self) -> str:
-        """The last run that was asked for."""
+        """Return the last requested run."""
         return Project.open(self.project).runs()[-1].id
 
     def tables(self, run: str) -> Mapping[str, bytes]:
-        """The tables of a finished run."""
+        """Return the tables of a finished run."""
         project = Project.open(self.project)
         assert project.problems == () and project.verify() == []
-        found = {one.name: one.path.read_bytes() for one in project.results(run) if one.rows is not None}
-        assert found, f"{run} has no tables"
-        return found
+        contents = {result.name: result.path.read_bytes() for result in project.results(run) if result.rows is not None}
+        assert contents, f"{run} has no tables"
+        return contents
 
 
 def run(
@@ -184,10 +190,10 @@ def run(
     Returns
     -------
     Counter of str
-        Numbers of kills `at work`, that is before a run had ended, of those of runs that were being `resumed`, and of `resumptions`; the
-        same for each kind, as ``identify: at work``.
+        Numbers of kills `at work`, before a run had ended, of kills of runs that were being `resumed`, and of `resumptions`; the same for
+        each kind, as ``identify: at work``.
     """
-    os.environ[VARIABLE] = str(folder / "cache")  # where the checkpoints are too
+    os.environ[VARIABLE] = str(folder / "cache")  # has the checkpoints
     chance, of_kinds = random.Random(seed), cases(folder, data, database)
     places = [
         Place(folder, kind, arguments, before(kind, data), is_timed_again=is_timed_again)
@@ -199,7 +205,7 @@ def run(
         place = places[n_killed % len(places)]
         process, threads, is_resumed = place.begin(), 2, False
         while True:
-            # What is resumed is done sooner.
+            # Resumed runs end sooner.
             time.sleep(chance.uniform(*(_AFTER_RESUMED if is_resumed else _AFTER)) * place.seconds)
             n_killed += 1
             if process.poll() is None:

@@ -1,10 +1,10 @@
-"""Projects with forged records of runs, and searches, pages and forms that go on from these runs.
+"""Projects with forged run records, and searches, pages and forms that use these runs as sources.
 
     python -m tests.fuzz.source_runs PROJECT [--every N]
 
 Takes a project with a finished identification. In copies of it, each recorded parameter and each part of ``run.json`` gets each of many
-values, and everything that reads a source run reads it. What comes out is a result or one of the program's own errors, in one
-line and within a second. Prints what failed; the exit code is 1 where anything did.
+values, and every reader of a source run reads it. The outcome is a result or one of the program's own errors, in one line and within a
+second. Prints the failures; the exit code is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ VALUES: tuple[Any, ...] = (
     {"a": 1},
     [[[[[[[[]]]]]]]],
 )
-"""What a forged record may hold in place of any value."""
+"""Values that a forged record may hold in place of any value."""
 
 DEEP = (
     "[" * 1_000_000 + "]" * 1_000_000,
@@ -78,7 +78,7 @@ DEEP = (
     '"x"',
     "",
 )
-"""What may be in place of the whole record."""
+"""Contents that may replace the whole record."""
 
 RECORDS = (
     "source_run",
@@ -93,15 +93,15 @@ RECORDS = (
     "exports",
     "certainty",
 )
-"""Parts of ``run.json`` that others read."""
+"""Parts of ``run.json`` that readers use."""
 
 
 def readers(run: str) -> dict[str, Callable[[Path], object]]:
-    """Everything that reads a run which another goes on from, by name."""
+    """Return every reader of a source run, by name."""
 
     def look(folder: Path) -> None:
         project = Project.open(folder)
-        record = next((one for one in project.runs() if one.id == run), None)
+        record = next((record for record in project.runs() if record.id == run), None)
         if record is None:
             return
         search = search_of_kind(record.kind)
@@ -150,16 +150,16 @@ def forge_record(folder: Path, run: str, text: str) -> None:
 
 
 def forgeries(folder: Path, run: str) -> Iterator[tuple[str, Callable[[Path], None]]]:
-    """Each forgery: what it is, and what makes it in a project."""
+    """Yield each forgery: a description, and a function that makes it in a project."""
     project = Project.open(folder)
-    record = next(one for one in project.runs() if one.id == run)
+    record = next(record for record in project.runs() if record.id == run)
     for name in (*search_of_kind(record.kind).model.model_fields, "translation", "run"):
         without = {key: value for key, value in record.parameters.items() if key != name}
         yield f"parameters without {name}", partial(forge, column="parameters", text=json.dumps(without))
         for value in VALUES:
             text = json.dumps({**record.parameters, name: value})
             yield f"parameter {name} = {value!r:.60}", partial(forge, column="parameters", text=text)
-    for text in (*(one.kind for one in SEARCHES), "", "x", "../x", "identify\0"):
+    for text in (*(search.kind for search in SEARCHES), "", "x", "../x", "identify\0"):
         yield f"kind {text}", partial(forge, column="kind", text=text)
     for text in DEEP:
         yield f"parameters {text:.20}", partial(forge, column="parameters", text=text)
@@ -171,14 +171,14 @@ def forgeries(folder: Path, run: str) -> Iterator[tuple[str, Callable[[Path], No
 
 
 def attempt(read: Callable[[Path], object], folder: Path) -> str:
-    """Read a forged project; what is wrong with how that ended, or an empty text."""
+    """Read a forged project and return what is wrong with the outcome, or ''."""
     began = os.times()
     try:
         read(folder)
     except ProteoscopeError as error:
         message = str(error)
         if "\n" in message or "\x1b" in message or len(message) > LONGEST_MESSAGE:
-            return f"a message of {len(message)} letters or several lines: {message[:200]!r}"
+            return f"a message of {len(message)} characters or several lines: {message[:200]!r}"
     except BaseException:
         return traceback.format_exc(limit=-3)
     now = os.times()
@@ -187,14 +187,14 @@ def attempt(read: Callable[[Path], object], folder: Path) -> str:
 
 
 def attack(folder: Path, every: int = 1) -> list[str]:
-    """Forge and read copies of a project, each `every`-th forgery; what failed."""
+    """Forge and read copies of a project, each `every`-th forgery, and return the failures."""
     failures, run = list[str](), Project.open(folder).latest()
     assert run is not None
     with tempfile.TemporaryDirectory(prefix="source-runs-", dir=IN_MEMORY) as place:
         copy = Path(place) / "project"
         shutil.copytree(folder, copy)
         for read in readers(run).values():
-            read(copy)  # what is loaded once is not counted
+            read(copy)  # loading modules the first time is not timed
         pristine = [(path, path.read_bytes()) for path in (copy / "project.sqlite", copy / "results" / run / "run.json")]
         for number, (what, make) in enumerate(forgeries(folder, run)):
             if number % every:
@@ -209,7 +209,7 @@ def attack(folder: Path, every: int = 1) -> list[str]:
 
 
 def main() -> int:
-    """Read the command line and attack; 1 where anything failed."""
+    """Run from the command line; return 1 if there are failures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("project", type=Path)
     parser.add_argument("--every", type=int, default=1, help="each so manieth forgery (default: %(default)s)")

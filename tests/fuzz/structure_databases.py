@@ -1,10 +1,10 @@
-"""Structure databases that somebody has changed, builds that are killed, that run at once, and that meet a full disk.
+"""Structure databases that were changed, and builds that are killed, run simultaneously or meet a full disk.
 
     python -m tests.fuzz.structure_databases [N] [--seed SEED]
 
-Files of a database are changed N times, in every way (bytes, length, numbers, links): it opens as something sound, or is refused in one
-sentence. Builds are killed at any moment: the database is the one before or the one after, and the next build gives what a build in one go
-gives.
+Files of a database are changed N times, in every way (bytes, length, numbers, links): it opens as a valid database, or is rejected in one
+sentence. Builds are killed at any moment: the database is the previous or the new one, and the next build gives the result of an
+uninterrupted build.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _flip(path: Path, chance: random.Random) -> None:
 
 
 def _flip_head(path: Path, chance: random.Random) -> None:
-    """The head of a column tells its type and shape."""
+    """Change the header of a column, which has its type and shape."""
     data = bytearray(path.read_bytes())
     data[chance.randrange(min(len(data), 128))] = chance.choice(b"0123456789-,()'<>|fiuOVSx\x00\xff")
     path.write_bytes(data)
@@ -103,7 +103,7 @@ CHANGES: tuple[Change, ...] = (_flip, _flip_head, _cut, _lengthen, _remove, _lin
 
 
 def structures(folder: Path, n: int) -> Path:
-    """A folder with `n` files of a chain each, and one that cannot be read."""
+    """Create a folder with `n` files of one chain each, and an unreadable file."""
     folder.mkdir()
     for number in range(n):
         (folder / f"s{number}.pdb").write_bytes(as_pdb(atoms_of(helix(8 + number % 9))))
@@ -111,14 +111,14 @@ def structures(folder: Path, n: int) -> Path:
     return folder
 
 
-def told(database: StructureDatabase) -> tuple[object, ...]:
-    """All that a database holds of chains."""
+def content(database: StructureDatabase) -> tuple[object, ...]:
+    """Return the content of a database."""
     chains = database.chains
     return chains.names, chains.descriptions, chains.offsets.tobytes(), *(getattr(chains, name).tobytes() for name in RESIDUE_COLUMNS)
 
 
 def superposed(database: StructureDatabase, files: Path, folder: Path, chance: random.Random) -> None:
-    """A chain of a database is found again as one of a hit, written superposed onto a query, and read by another program."""
+    """Check that a chain of a database is found again as that of a hit, and that another program reads its superposition onto a query."""
     shutil.rmtree(folder, ignore_errors=True)
     query_file = files / "s0.pdb"
     query = read_structure(query_file).chains
@@ -138,25 +138,25 @@ def superposed(database: StructureDatabase, files: Path, folder: Path, chance: r
     for path in written:
         if path.suffix in (".cif", ".pdb"):
             assert gemmi.read_structure(str(path))[0].count_atom_sites() > 0
-    # What was left out is told of any file.
+    # The list of skipped files is readable for any file.
     assert all(len(row) == 3 for row in database.skipped)
 
 
 def change(n: int, seed: int, folder: Path) -> int:
-    """Change a database `n` times; how many of these were refused."""
+    """Change a database `n` times and return the number of rejected ones."""
     chance, n_refused = random.Random(seed), 0
     files = structures(folder / "files", 6)
     good = folder / "good"
     build_database([files], good, processes=1)
     names = sorted(str(path.relative_to(good)) for path in good.rglob("*") if path.is_file() and path.suffix in (".npy", ".json"))
-    spoilt = folder / "spoilt"
-    shutil.copytree(good, spoilt)
+    changed = folder / "changed"
+    shutil.copytree(good, changed)
     for number in range(n):
         name, way = names[number % len(names)], CHANGES[(number // len(names)) % len(CHANGES)]
-        way(spoilt / name, chance)
+        way(changed / name, chance)
         try:
-            database = open_database(spoilt)
-            # What is opened can be computed with: each chain is read to its end.
+            database = open_database(changed)
+            # An opened database must be usable: each chain is read to its end.
             assert all(len(database.chains.sequence(i)) == n for i, n in enumerate(database.chains.lengths.tolist()))
             assert np.isfinite(database.chains.position).all() and "\0" not in "".join(database.chains.names)
             superposed(database, files, folder / "superposed", chance)
@@ -165,25 +165,25 @@ def change(n: int, seed: int, folder: Path) -> int:
             assert "\n" not in str(error) and len(str(error)) < 2000, f"{name}, {way.__name__}: {error}"
             del error
         if way is _folder:
-            (spoilt / name).rmdir()
-        (spoilt / name).unlink(missing_ok=True)
-        shutil.copy2(good / name, spoilt / name)
+            (changed / name).rmdir()
+        (changed / name).unlink(missing_ok=True)
+        shutil.copy2(good / name, changed / name)
         (folder / "outside").unlink(missing_ok=True)
     return n_refused
 
 
 def arguments(files: Path, database: Path) -> list[str]:
-    """A build."""
+    """Return the arguments of a build."""
     return ["structure-database", "build", str(files), "--out", str(database)]
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """Where it keeps what it keeps."""
+    """Return the environment of a build, with its folders."""
     return {**os.environ, "PYTHONPATH": str(REPOSITORY), "TMPDIR": str(folder)}
 
 
 def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
-    """Kill `n` builds, each of a database that has just lost a file; how many were at work when they were killed."""
+    """Kill `n` builds, each of a database that has just lost a file, and return how many were at work then."""
     chance, n_at_work = random.Random(seed), 0
     files, database = structures(folder / "files", n_files), folder / "database"
     prepare("structure-database")
@@ -192,7 +192,7 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
     assert done.returncode == 0, done.stderr
     seconds = time.monotonic() - began
     before: tuple[object, ...] | None = None
-    alone = dict[int, tuple[object, ...]]()  # by how many files there are, of which one after the other is gone
+    alone = dict[int, tuple[object, ...]]()  # by the number of files; each time another file is missing
     for number in range(n):
         if number % 3 == 1:
             next(path for path in files.iterdir() if path.suffix == ".pdb").unlink()
@@ -202,17 +202,17 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
         process.kill()
         process.communicate()
         if before is not None:
-            now = told(open_database(database))
+            now = content(open_database(database))
             names = now[0]
             assert isinstance(names, tuple)
             assert now == before or len(names) == len(list(files.glob("*.pdb"))), "a killed build left another database"
         if number % 2 or number + 1 == n:
             done = run_forked(arguments(files, database), environment(folder))
             assert done.returncode == 0, done.stderr
-            before = told(open_database(database))
+            before = content(open_database(database))
             n_here = len(list(files.iterdir()))
             if n_here not in alone:
-                alone[n_here] = told(build_database([files], folder / f"alone-{n_here}", processes=1))
+                alone[n_here] = content(build_database([files], folder / f"alone-{n_here}", processes=1))
             assert before == alone[n_here], "built after a kill, it is another"
             left = [path.name for path in database.iterdir() if path.name.startswith(".") or path.name == "parts"]
             assert not left and len(list(database.glob("columns-*"))) == 1, left
@@ -220,7 +220,10 @@ def kill(n: int, seed: int, folder: Path, *, n_files: int = 1200) -> int:
 
 
 def at_once(folder: Path, *, n_files: int = 300) -> list[str]:
-    """Two builds of one database at once: one does it, the other does it after or says who does; what they said on stderr."""
+    """Run two builds of one database simultaneously and return their standard errors.
+
+    One builds it; the other builds it afterwards or reports the first.
+    """
     files, database = structures(folder / "files", n_files), folder / "database"
     command = [sys.executable, "-m", "proteoscope.engine.command_line", *arguments(files, database)]
     both = [

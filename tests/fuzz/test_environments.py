@@ -23,7 +23,7 @@ SITUATIONS = {
     "full both": "parameters",
     "unread output": "presets",
 }
-"""Situations, and the command that runs in each: few commands, since each also runs undisturbed."""
+"""Situations, each with a command that runs in it; few commands, because each also runs undisturbed."""
 
 PATHS = (
     ("identify", "IN/spectra.mgf", "255 bytes"),
@@ -37,7 +37,7 @@ PATHS = (
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Inputs of all commands."""
+    """Create the inputs of all commands."""
     return environments.make_inputs(tmp_path_factory.mktemp("environments") / "inputs")
 
 
@@ -47,13 +47,13 @@ def place(inputs: Path) -> environments.Place:
 
 
 @pytest.mark.parametrize("name", SITUATIONS)
-def test_command_ends_well_or_with_a_sentence(name: str, place: environments.Place) -> None:
-    situation = next(one for one in environments.situations() if one.name == name)
+def test_command_succeeds_or_fails_with_one_sentence(name: str, place: environments.Place) -> None:
+    situation = next(situation for situation in environments.situations() if situation.name == name)
     environments.check(place, situation, SITUATIONS[name])
 
 
 @pytest.mark.parametrize(("command", "argument", "name"), PATHS)
-def test_odd_path_is_used_or_refused(command: str, argument: str, name: str, inputs: Path, tmp_path: Path) -> None:
+def test_odd_path_is_used_or_rejected(command: str, argument: str, name: str, inputs: Path, tmp_path: Path) -> None:
     odd_paths.Watch(tmp_path, inputs).check(command, environments.COMMANDS[command].index(argument), name)
 
 
@@ -62,11 +62,11 @@ def test_every_command_has_arguments_for_the_sweep() -> None:
 
 
 @pytest.mark.parametrize("command", parameter_values.models())
-def test_values_are_accepted_or_refused_by_name(command: str) -> None:
+def test_values_are_accepted_or_rejected_by_name(command: str) -> None:
     accepted, n_refused = parameter_values.accepted_values(command)
     assert accepted and n_refused > 100
 
 
 @pytest.mark.parametrize("command", [search.kind for search in SEARCHES])
-def test_values_in_presets_are_refused_by_name(command: str, tmp_path: Path) -> None:
+def test_values_in_presets_are_rejected_by_name(command: str, tmp_path: Path) -> None:
     assert parameter_values.refused_in_preset(command, tmp_path) > 100

@@ -1,4 +1,4 @@
-"""No index that somebody has changed breaks the process."""
+"""A changed index never crashes the process."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 HARMLESS = {
-    # Other numbers within the bounds of all columns: they change what is found, and lead nowhere outside.
+    # Other numbers within the bounds of all columns: they change the results, but point to nothing outside.
     "peptide_flags",
     "peptide_letters",
     "peptide_position",
@@ -33,7 +33,7 @@ HARMLESS = {
 }
 
 
-def test_a_spoilt_column_is_refused_or_harmless(own_cache):
+def test_corrupt_column_is_rejected_or_harmless(own_cache):
     done = subprocess.run(
         [sys.executable, "-X", "faulthandler", "-m", "tests.fuzz.indexes", "--one-of", "12"],
         cwd=REPOSITORY,

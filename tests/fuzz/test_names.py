@@ -23,13 +23,15 @@ def some_names(request: pytest.FixtureRequest) -> list[str]:
 
 
 @pytest.mark.parametrize("format", INPUTS)
-def test_names_are_read_or_refused(format: str, some_names: list[str], tmp_path: Path) -> None:
+def test_names_are_read_or_rejected(format: str, some_names: list[str], tmp_path: Path) -> None:
     outcomes = {name: check_name(format, tmp_path, name) for name in some_names}
     as_they_are = [name for name, outcome in outcomes.items() if name in outcome.names]
     assert len(as_they_are) >= len(some_names) // 2
     # No other name is read as one of these.
     read = [text for outcome in outcomes.values() for text in outcome.names]
-    assert all(read.count(name) <= 1 + sum(one.startswith(name) for one in some_names if one != name) for name in as_they_are)
+    assert all(
+        read.count(name) <= 1 + sum(some_name.startswith(name) for some_name in some_names if some_name != name) for name in as_they_are
+    )
     escaped = [outcomes[name] for name in UNPRINTABLE]
     assert any(outcome.has_warned for outcome in escaped) or all(map(_is_refused_or_shorter, escaped))
 
@@ -43,7 +45,7 @@ def planted(*options: str) -> list[dict]:
     command = [sys.executable, "-m", "tests.fuzz.names", *options]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True)
     outcomes = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert [one["failures"] for one in outcomes if one["failures"]] == [], done.stderr[-2000:]
+    assert [outcome["failures"] for outcome in outcomes if outcome["failures"]] == [], done.stderr[-2000:]
     assert done.returncode == 0, done.stderr[-3000:]
     return outcomes
 
@@ -89,6 +91,6 @@ BAD_FILES = {
 
 
 @pytest.mark.parametrize("name", BAD_FILES)
-def test_problems_of_files_are_found(name: str, tmp_path: Path) -> None:
+def test_problems_finds_errors_of_files(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(BAD_FILES[name])
     assert problems(tmp_path / name)

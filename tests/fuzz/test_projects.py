@@ -1,4 +1,4 @@
-"""A project whose files were changed by chance is used as far as it can be, or refused in one line."""
+"""A project whose files were changed at random is used as far as possible, or rejected in one line."""
 
 import subprocess
 import sys

@@ -62,7 +62,7 @@ def test_every_registered_format_has_a_sample(tmp_path: Path) -> None:
                 found.add(recognise(source).name)
     # Structures and reads are recognised by their readers.
     found |= {
-        one.name for one in FORMATS if one.sort in ("reads", "structures") and _OTHER_NAMES.get(one.name, one.name.lower()) in READERS
+        one.name for one in FORMATS if one.content in ("reads", "structures") and _OTHER_NAMES.get(one.name, one.name.lower()) in READERS
     }
     assert {one.name for one in FORMATS} <= found
 

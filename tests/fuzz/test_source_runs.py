@@ -1,4 +1,4 @@
-"""Searches and pages that go on from a run whose record is forged refuse it in one sentence, and read no other file."""
+"""Searches and pages that use a run with a forged record reject it in one sentence, and read no other file."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ FOLLOWING = {
     "report": ["report", "{project}", "--out", "{folder}/pages"],
     "convert": ["convert", "{spectra}", "--identified", "{project}", "--out", "{folder}/identified.mgf", "--quiet"],
 }
-"""Commands that go on from a run."""
+"""Commands that use a run as their source."""
 
 
 @pytest.mark.parametrize("every", [41, pytest.param(1, marks=pytest.mark.long)])
-def test_source_runs_with_forged_records_are_refused(identified_once: Path, every: int) -> None:
+def test_source_runs_with_forged_records_are_rejected(identified_once: Path, every: int) -> None:
     assert source_runs.attack(identified_once, every) == []
 
 
 @pytest.mark.parametrize("command", FOLLOWING)
 @pytest.mark.parametrize("value", ["x", float("nan"), [["a"]]], ids=["text", "nan", "list"])
-def test_following_command_refuses_forged_source_run(
+def test_following_command_rejects_forged_source_run(
     identified_sample: Path, sample_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, value: object
 ) -> None:
     parameters = Project.open(identified_sample).runs()[0].parameters
@@ -78,7 +78,7 @@ def test_quantify_opens_no_pipe_that_a_forged_run_names(
 
 
 def test_files_of_run_end_when_runs_name_each_other(identified_sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two thousand rows of runs, of which one names itself as its source."""
+    """Two thousand rows of runs; one names itself as its source."""
     from proteoscope.engine.quantification.identified import files_of_run
 
     record = Project.open(identified_sample).record("identify-0001")

@@ -1,4 +1,4 @@
-"""Structure databases of strangers, and builds that are killed, run at once, or meet a full disk."""
+"""Untrusted structure databases, and builds that are killed, run simultaneously, or meet a full disk."""
 
 import os
 import subprocess
@@ -16,20 +16,20 @@ from tests.fuzz.forks import run_forked
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
-def test_a_changed_database_opens_as_something_sound_or_is_refused_in_one_sentence(tmp_path):
+def test_changed_database_is_valid_or_rejected_in_one_sentence(tmp_path):
     assert structure_databases.change(200, 5, tmp_path) > 150
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills are other ones there")
-def test_killed_builds_leave_the_database_before_or_after_and_the_next_one_is_whole(tmp_path):
+def test_killed_build_leaves_a_whole_database(tmp_path):
     structure_databases.kill(3, 2, tmp_path, n_files=40)
 
 
-def test_of_two_builds_at_once_one_builds_and_no_traceback_tells_of_the_other(tmp_path):
+def test_simultaneous_builds_give_no_traceback(tmp_path):
     assert not any("Traceback" in text for text in structure_databases.at_once(tmp_path, n_files=20))
 
 
-def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_path):
+def test_build_on_full_disk_fails_in_one_line(tmp_path):
     if not full_disk.can_mount():
         pytest.skip("a small disk can only be mounted by root")
     files, place = structure_databases.structures(tmp_path / "files", 40), tmp_path / "disk"
@@ -40,14 +40,14 @@ def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_p
 
     with full_disk.disk(place, 400_000):
         assert build().returncode == 0
-        before = structure_databases.told(open_database(place / "database"))
-        used = sum(-(-one.stat().st_size // 4096) * 4096 for one in place.rglob("*") if one.is_file())
+        before = structure_databases.content(open_database(place / "database"))
+        used = sum(-(-file.stat().st_size // 4096) * 4096 for file in place.rglob("*") if file.is_file())
         (place / "filler").write_bytes(bytes(400_000 - used - 40_000))
         (files / "s7.pdb").unlink()
         done = build()
         last = done.stderr.splitlines()[-1]
         assert done.returncode == 2 and "the disk is full" in last and "Traceback" not in done.stderr, done.stderr
-        assert structure_databases.told(open_database(place / "database")) == before
+        assert structure_databases.content(open_database(place / "database")) == before
         (place / "filler").unlink()
         assert build().returncode == 0
         assert len(open_database(place / "database").chains) == 39
@@ -66,15 +66,15 @@ def test_a_build_on_a_full_disk_says_so_in_one_line_and_keeps_the_database(tmp_p
         b".\n" * 1000,
     ],
 )
-def test_a_list_from_a_stranger_is_read_or_refused_in_one_sentence(tmp_path, content, capsys):
+def test_untrusted_list_is_read_or_rejected_in_one_sentence(tmp_path, content, capsys):
     (tmp_path / "list.txt").write_bytes(content)
     for read in (structure_files, sources_of):
         try:
-            found = read([tmp_path / "list.txt"])
+            paths = read([tmp_path / "list.txt"])
         except InputError as error:
             assert "\n" not in str(error) and len(str(error)) < 2000
         else:
-            assert len(found) <= 20_000
+            assert len(paths) <= 20_000
     out = str(tmp_path / "hits.tsv")
     query = tmp_path / "query.pdb"
     query.write_bytes(as_pdb(atoms_of(helix(12))))

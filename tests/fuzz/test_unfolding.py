@@ -1,4 +1,4 @@
-"""Small files that unfold to very much are refused within the limits of processor time and memory, for each reader."""
+"""Small files that expand enormously are rejected within the limits of CPU time and memory, for each reader."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ QUICK = (
     "genbank nested places",
     "uniprot xml attributes",
 )
-"""Those whose files are soon made, and whose readers have nothing to compile."""
+"""Attacks whose files are created fast, and whose readers compile nothing."""
 
 
 @pytest.mark.parametrize("names", [QUICK, pytest.param(None, marks=pytest.mark.long)], ids=["quick", "all"])
-def test_attacks_are_refused_within_the_limits(names):
+def test_attacks_are_rejected_within_the_limits(names):
     chosen = ATTACKS if names is None else names
     options = [part for name in chosen for part in ("--attack", name)]
     command = [sys.executable, "-m", "tests.fuzz.unfolding", *options]
@@ -64,7 +64,7 @@ def test_attacks_are_refused_within_the_limits(names):
 
 
 @pytest.mark.parametrize("bound", BOUNDS, ids=lambda bound: bound.what)
-def test_unfolding_refuses_what_exceeds_a_bound(bound):
+def test_unfolding_rejects_sizes_beyond_a_bound(bound):
     n_bytes = 1_000_000
     unfolding = Unfolding("x.mgf", n_bytes)
     unfolding.add(bound, bound.most(n_bytes))
@@ -73,7 +73,7 @@ def test_unfolding_refuses_what_exceeds_a_bound(bound):
     assert "\n" not in str(refused.value)
 
 
-def test_unfolding_counts_each_thing_alone():
+def test_unfolding_counts_each_size_separately():
     unfolding = Unfolding("x.mgf", 0)
     for bound in BOUNDS:
         unfolding.add(bound, bound.free)

@@ -1,9 +1,9 @@
-"""Small files that unfold to very much, for each reader, each read within the limits of processor time and memory or refused.
+"""Small files that expand enormously, for each reader, each read within the limits of CPU time and memory or rejected.
 
     python -m tests.fuzz.unfolding [--attack NAME]
 
-Each file has at most a megabyte. It is read in a process of its own, with the limits of `tests.fuzz.readers`. Prints a JSON line for each:
-what came of it, seconds of the processor and megabytes above those of the program itself.
+Each file has at most a megabyte. It is read in a process of its own, with the limits of `tests.fuzz.readers`. Prints a JSON line for
+each: the outcome, seconds of CPU time and megabytes above those of the program itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = ["ATTACKS", "Attack", "Outcome", "attack", "expected_statuses"]
 
 
 class Outcome(NamedTuple):
-    """What came of an attack: ``read``, ``refused`` or ``failed``; the message; seconds of the processor; megabytes above the program's."""
+    """Outcome of an attack: ``read``, ``refused`` or ``failed``; the message; seconds of CPU time; megabytes above the program's."""
 
     status: str
     message: str
@@ -45,15 +45,15 @@ class Outcome(NamedTuple):
 
 
 def _cut(text: str | bytes) -> bytes:
-    """The file, which must not be larger than a megabyte."""
+    """Return the file, which must not be larger than a megabyte."""
     data = text.encode() if isinstance(text, str) else text
     assert len(data) <= MEGABYTE, len(data)
     return data
 
 
-def _packed(before: bytes, piece: bytes, after: bytes = b"", n_bytes: int = 95 * MEGABYTE) -> bytes:
-    """A gzip file of a piece again and again, as large as a file of a megabyte may unpack to."""
-    return _cut(gzipped(piece, n_bytes, before, after, MEGABYTE))
+def _packed(before: bytes, part: bytes, after: bytes = b"", n_bytes: int = 95 * MEGABYTE) -> bytes:
+    """Repeat a part in a gzip file, up to the size that a file of a megabyte may unpack to."""
+    return _cut(gzipped(part, n_bytes, before, after, MEGABYTE))
 
 
 # --- Results of search engines -----------------------------------------------------------------------------------------------------------
@@ -157,9 +157,9 @@ def _mztab_of_long_name() -> bytes:
 def _parquet(rows: int) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = small_results.write_parquet_report(Path(folder) / "r.parquet")
-        one = pq.read_table(path).slice(0, 1)
+        table = pq.read_table(path).slice(0, 1)
     written = BytesIO()
-    pq.write_table(one.take(pa.array(np.zeros(rows, np.int64))), written, compression="zstd")
+    pq.write_table(table.take(pa.array(np.zeros(rows, np.int64))), written, compression="zstd")
     return _cut(written.getvalue())
 
 
@@ -183,7 +183,7 @@ def _speclib_json(named: int, size: int) -> bytes:
 
 
 def database(statements: str, first: bytes) -> bytes:
-    """A database with statements run over it."""
+    """Return a database with statements run over it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "a.sqlite"
         path.write_bytes(first)
@@ -209,7 +209,7 @@ _COMPUTED = (
 
 
 def _column(name: str, text: str, n: int) -> dict[str, object]:
-    """A column of n times one text: its numbers are one run."""
+    """Return a column of n times one text: its numbers are one run."""
     run = [{"kind": "RunLength", "srcType": 3, "srcSize": n}, {"kind": "ByteArray", "type": 3}]
     encoding = {
         "kind": "StringArray",
@@ -250,7 +250,7 @@ _IONS = b"BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 
 
 def _zipped_arrays() -> bytes:
-    """One spectrum of two million peaks, of zlib data of some kilobytes, again and again."""
+    """Repeat one spectrum of two million peaks, of some kilobytes of zlib data."""
     return _cut(_MZML + zipped_spectrum(2_000_000) * 9 + b"</spectrumList></run></mzML>")
 
 
@@ -382,7 +382,7 @@ ATTACKS: dict[str, Attack] = {
 
 
 def expected_statuses(name: str) -> tuple[str, ...]:
-    """What may come of an attack."""
+    """Allowed outcomes of an attack."""
     return {True: ("refused",), False: ("read",), None: ("read", "refused")}[ATTACKS[name].is_refused]
 
 
@@ -407,8 +407,8 @@ def attack(name: str, folder: Path) -> Outcome:
         finally:
             os._exit(0)
     os.close(writing)
-    with os.fdopen(reading) as told:
-        line = told.read()
+    with os.fdopen(reading) as reported:
+        line = reported.read()
     _, status = os.waitpid(child, 0)
     return Outcome(*json.loads(line)) if line else Outcome("failed", f"the process ended with status {status}", 0.0, 0.0)
 
@@ -418,7 +418,7 @@ def _peak_megabytes() -> float:
 
 
 def main() -> int:
-    """Read the command line, and the files; 1 where an attack had another outcome than it should."""
+    """Run from the command line; return 1 if an attack had another outcome than it should."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--attack", choices=ATTACKS, action="append", help="may be given several times; all when not given")
     options = parser.parse_args()

@@ -1,10 +1,10 @@
-"""Workers that are killed at any moment while a work is done, run after run; what comes out is always the same.
+"""Workers that are killed at any moment during a computation, in many runs; the result is always the same.
 
     python -m tests.fuzz.workers [KILLS] [--seed SEED] [--workers 3] [--kills-per-run 5] [--seconds 8]
 
-A work of 600 items, which sleeps and needs no processor, so that many runs fit on a small machine, and in turn a sequence search of made-up
-proteins, again and again. While each run goes on, workers chosen by chance are killed (SIGKILL) after times by chance. Rows must be those
-of the plain definition, or of the processor alone. Prints a line for each run, and the kills that hit a partition at last.
+The computations are a workload of 600 items, which sleeps and needs no CPU, so that many runs fit on a small machine, and in turn a
+sequence search of synthetic proteins. During each run, random workers are killed (SIGKILL) after random times. Rows must be those of the
+plain definition, or of the CPU. Prints a line for each run, and at the end the number of kills that hit a partition.
 """
 
 from __future__ import annotations
@@ -36,30 +36,36 @@ N_ITEMS, N_SEQUENCES, LENGTH = 600, 6000, 300
 
 
 def killed(cluster: Cluster, chance: random.Random, times: list[float], over: threading.Event) -> list[int]:
-    """Kill workers at these seconds after the beginning, as long as there is something to kill; the processes that were."""
-    began, found = time.monotonic(), list[int]()
+    """Kill workers at these seconds after the start while there are workers to kill, and return the killed processes."""
+    began, ends = time.monotonic(), list[int]()
     for moment in sorted(times):
         over.wait(max(0.0, began + moment - time.monotonic()))
         while not over.is_set():
-            there = [device for device in cluster.devices() if isinstance(device, RemoteDevice) and device.process not in found]
+            there = [device for device in cluster.devices() if isinstance(device, RemoteDevice) and device.process not in ends]
             if there:
-                found.append(chance.choice(there).process)
+                ends.append(chance.choice(there).process)
                 try:
-                    os.kill(found[-1], signal.SIGKILL)
+                    os.kill(ends[-1], signal.SIGKILL)
                 except ProcessLookupError:
-                    found.pop()
+                    ends.pop()
                     continue
                 break
             time.sleep(0.05)
-    return found
+    return ends
 
 
 def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 5, seconds: float = 8.0) -> tuple[int, int]:
-    """Kill so many workers; the number of runs, and of the kills that hit a partition.
+    """Kill a number of workers.
+
+    Returns
+    -------
+    tuple
+        Number of runs, and of kills that hit a partition.
 
     Raises
     ------
-    AssertionError : a run gave other rows.
+    AssertionError
+        A run gave other rows.
     """
     register_kinds([(NAME, load)])
     chance, numbers = random.Random(seed), np.random.default_rng(seed)
@@ -76,8 +82,8 @@ def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 
         while done < kills:
             progress, over = RecordingProgress(Progress()), threading.Event()
             n = min(kills_per_run, kills - done)
-            times, found = [chance.uniform(0.1, 0.8 * seconds) for _ in range(n)], list[list[int]]()
-            killing = threading.Thread(target=lambda t=times, o=over, f=found: f.append(killed(cluster, chance, t, o)))
+            times, ended = [chance.uniform(0.1, 0.8 * seconds) for _ in range(n)], list[list[int]]()
+            killing = threading.Thread(target=lambda t=times, o=over, f=ended: f.append(killed(cluster, chance, t, o)))
             killing.start()
             try:
                 if runs % 2:
@@ -92,8 +98,8 @@ def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 
                 over.set()
                 killing.join()
             lost = sum("repeated elsewhere" in text for text in progress.messages)
-            done, hits, runs = done + len(found[0]), hits + lost, runs + 1
-            print(f"run {runs}: {len(found[0])} kills, {lost} of a partition at work; the same rows", flush=True)
+            done, hits, runs = done + len(ended[0]), hits + lost, runs + 1
+            print(f"run {runs}: {len(ended[0])} kills, {lost} of a partition at work; the same rows", flush=True)
     return runs, hits
 
 

@@ -1,4 +1,4 @@
-"""The card that the tests of this folder run on; without one they are skipped, with the reason."""
+"""The GPU for the tests of this folder, which are skipped with a reason if there is none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proteoscope.kernels.cuda.modules import CudaGpu, card
 
 @pytest.fixture(scope="session")
 def number() -> int:
-    """The first usable CUDA device."""
+    """Return the number of the first usable GPU."""
     every = gpus()
     usable = [gpu for gpu in every if gpu.usable]
     if not usable:
@@ -24,7 +24,7 @@ def number() -> int:
 
 @pytest.fixture(scope="module", autouse=True)
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Of several processes of tests (pytest-xdist), one at a time: tests look at the memory that a card has left."""
+    """Let only one of several test processes (pytest-xdist) use the GPU, because tests measure its free memory."""
     if "PYTEST_XDIST_WORKER" not in os.environ or sys.platform == "win32":
         yield
         return
@@ -37,5 +37,5 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def device(number: int) -> CudaGpu:
-    """Its card."""
+    """Open the GPU."""
     return card(number)

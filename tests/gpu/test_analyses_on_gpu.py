@@ -1,4 +1,4 @@
-"""The problems of the ATGPU model on a real card: answers as on the processor, seconds that add up, rates that a card can have."""
+"""Problems of the ATGPU model on a GPU: CPU answers, consistent times and possible rates."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("size", [1, 513, 3_000_000])
-def test_the_answers_are_those_of_numpy(problem, size, device):
+def test_analyses_on_gpu_equal_numpy(problem, size, device):
     arrays = given(problem, min(size, 300) if problem == "matrix multiplication" else size)
-    for one in (device, Processor(2)):
-        found, spent = getattr(backend_module(one, "analyses").Analyses(one), PROBLEMS[problem][0])(*arrays)
-        np.testing.assert_array_equal(found, expected(problem, arrays))
+    for backend in (device, Processor(2)):
+        actual, spent = getattr(backend_module(backend, "analyses").Analyses(backend), PROBLEMS[problem][0])(*arrays)
+        np.testing.assert_array_equal(actual, expected(problem, arrays))
         assert spent.seconds == pytest.approx(sum(spent))
 
 
-def test_a_card_is_measured_with_its_kinds(number):
-    found = calibrate_card(number, "a card", ["structures"], Progress())
-    assert set(found.rates) == set(OPERATIONS)
-    assert all(1e10 < rate < 1e15 for rate in found.rates.values())
-    assert 1e10 < found.memory_bandwidth < 1e14
-    assert list(found.transfers.seconds_in) == sorted(found.transfers.seconds_in)
-    costs = found.kinds["structures"]
+def test_calibrate_gpu_measures_rates(number):
+    calibrated = calibrate_card(number, "a card", ["structures"], Progress())
+    assert set(calibrated.rates) == set(OPERATIONS)
+    assert all(1e10 < rate < 1e15 for rate in calibrated.rates.values())
+    assert 1e10 < calibrated.memory_bandwidth < 1e14
+    assert list(calibrated.transfers.seconds_in) == sorted(calibrated.transfers.seconds_in)
+    costs = calibrated.kinds["structures"]
     assert len(costs.operations) >= 3
     assert costs.transfer

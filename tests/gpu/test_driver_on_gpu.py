@@ -1,4 +1,4 @@
-"""The driver's part of a card's start, on a card."""
+"""Starting the CUDA driver on a GPU."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from proteoscope.kernels.cuda import driver
 pytestmark = pytest.mark.gpu
 
 
-def test_the_primary_context_is_active_afterwards(number: int) -> None:
+def test_primary_context_is_active_after_start(number: int) -> None:
     assert driver.begin_context(number)
     flags, is_active = ctypes.c_uint(), ctypes.c_int()
     ctypes.CDLL(driver._LIBRARY).cuDevicePrimaryCtxGetState(number, ctypes.byref(flags), ctypes.byref(is_active))

@@ -1,4 +1,4 @@
-"""The fragment-ion index on a real card gives the answers of that of the processor, bit for bit."""
+"""Answers of the fragment-ion index on a GPU equal those on the CPU, bit for bit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
 @pytest.mark.parametrize("precursor", [3.0, 500.0])
-def test_both_scores_agree_with_the_processor(score, fragment, precursor, device):
+def test_fragment_index_equals_cpu_for_both_scores(score, fragment, precursor, device):
     work = random_fragment_search(
         500 + score, score, fragment=fragment, precursor=(precursor, 0.0), n_queries=300, n_peptides=60_000, most=1
     )
-    found, _ = on_card(device, work, WIDTH[score])
-    assert_same_answer(found, on_processor(work, WIDTH[score]))
+    actual, _ = on_card(device, work, WIDTH[score])
+    assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_modifications_and_series_agree_with_the_processor(seed, device):
+def test_fragment_index_equals_cpu_with_modifications(seed, device):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
         510 + seed,
@@ -38,18 +38,18 @@ def test_any_modifications_and_series_agree_with_the_processor(seed, device):
         n_peptides=10_000,
         n_queries=200,
     )
-    found, _ = on_card(device, work, 0.5)
-    assert_same_answer(found, on_processor(work, 0.5))
+    actual, _ = on_card(device, work, 0.5)
+    assert_same_answer(actual, on_processor(work, 0.5))
 
 
 @pytest.mark.parametrize(("forms", "threads"), [(128, 64), (2048, 128), (8192, 512), (32_768, 1024)])
-def test_chunks_of_any_size_have_the_same_answer(forms, threads, device):
+def test_fragment_index_equals_cpu_for_any_chunk_size(forms, threads, device):
     work = random_fragment_search(520, HYPERSCORE, precursor=(200.0, 0.0), n_queries=200, n_peptides=30_000, most=1)
-    found, _ = on_card(device, work, 0.5, forms_of_chunk=forms, threads=threads)
-    assert_same_answer(found, on_processor(work, 0.5))
+    actual, _ = on_card(device, work, 0.5, forms_of_chunk=forms, threads=threads)
+    assert_same_answer(actual, on_processor(work, 0.5))
 
 
-def test_a_budget_of_memory_is_kept_to(device, monkeypatch):
+def test_fragment_index_respects_memory_limit(device, monkeypatch):
     import cupy
 
     work = random_fragment_search(530, HYPERSCORE, precursor=(500.0, 0.0), n_queries=500, n_peptides=300_000, most=1)
@@ -62,19 +62,19 @@ def test_a_budget_of_memory_is_kept_to(device, monkeypatch):
         launch(*arguments, **options)
 
     monkeypatch.setattr(device, "launch", noting)
-    found, ends = on_card(device, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
+    actual, ends = on_card(device, work, 0.5, memory_bytes=budget, pairs_of_batch=1 << 12)
     assert budget / 4 < max(used) <= budget
     assert len(set(ends)) > 3
-    assert_same_answer(found, on_processor(work, 0.5))
+    assert_same_answer(actual, on_processor(work, 0.5))
 
 
-def test_real_spectra_agree_with_the_processor(device, shared_data):
+def test_fragment_index_equals_cpu_for_real_spectra(device, shared_data):
     parameters = preset("open", variable_modifications=["Oxidation (M)", "Acetyl (Protein N-term)"], maximum_modifications=1)
     peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
     work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)
     inputs = fragment_inputs((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings))
-    found, _ = on_card(device, inputs, 0.5)
+    actual, _ = on_card(device, inputs, 0.5)
     expected = on_processor(inputs, 0.5)
     assert expected.n_candidates.sum() > 1_000_000
     assert np.count_nonzero(expected.best.code >= 0) > 500
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)

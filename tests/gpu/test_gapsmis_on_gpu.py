@@ -1,4 +1,4 @@
-"""Alignments with a bounded number of gaps on a card are the processor's, row by row, in every form of the kernels."""
+"""Alignments with a bounded number of gaps on a GPU equal those on the CPU, in every form of the kernels."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DNA = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
 
 
 def check(device: Any, texts: Any, patterns: Any, rules: GapRules, pairs: Any = None, **options: Any) -> None:
-    """With and without tracing."""
+    """Align with and without tracing."""
     text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
     options = {"traces_on_host": False} | options
     for traces in (False, True):
@@ -27,7 +27,7 @@ def check(device: Any, texts: Any, patterns: Any, rules: GapRules, pairs: Any = 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 4])
-def test_reads_of_any_length(device, mode, maximum_gaps):
+def test_gapsmis_equals_cpu_for_any_read_length(device, mode, maximum_gaps):
     texts, patterns = damaged_reads(1500, 41, most=400)
     check(device, texts, patterns, GapRules(DNA, 5, 2, maximum_gaps, mode))
 
@@ -44,7 +44,7 @@ def test_reads_of_any_length(device, mode, maximum_gaps):
         GapsMisShape(MANY_TEXTS, 1, 8, NARROW, FOUR),
     ],
 )
-def test_every_form(device, shape, mode):
+def test_gapsmis_equals_cpu_in_every_kernel_form(device, shape, mode):
     texts, patterns = damaged_reads(400, 42, most=300)
     options = {"shape": shape, "numbers": shape.numbers, "scores": shape.scores}
     check(device, texts, patterns, GapRules(DNA, 5, 2, 2, mode), **options)
@@ -52,17 +52,17 @@ def test_every_form(device, shape, mode):
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_proteins_with_one_text_for_a_block(device, mode):
+def test_gapsmis_equals_cpu_for_one_text_per_block(device, mode):
     random = np.random.default_rng(43)
     matrix = np.where(np.eye(20, dtype=bool), 9, random.integers(-6, 2, (20, 20))).astype(np.int32)
-    texts, patterns = damaged_reads(60, 44, letters=20, most=250)
+    texts, patterns = damaged_reads(60, 44, n_codes=20, most=250)
     pairs = np.tile(np.arange(60), 60), np.repeat(np.arange(60), 60)
     for shape in (None, GapsMisShape(ONE_TEXT, 8, 8, NARROW, PROFILE), GapsMisShape(ONE_TEXT, 16, 16, NARROW, PROFILE)):
         if shape is None or max(map(len, texts)) <= shape.width:
             check(device, texts, patterns, GapRules(matrix, 11, 1, 2, mode), pairs, shape=shape)
 
 
-def test_the_published_recurrence_and_directions_in_little_memory(device):
+def test_gapsmis_published_rules_equal_cpu_in_little_memory(device):
     texts, patterns = damaged_reads(600, 45, most=200)
     check(device, texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True))
     check(device, texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), direction_bytes=20_000_000)

@@ -1,4 +1,4 @@
-"""The search of spectral libraries on a card: every reference, similarity and count of peaks of the processor, to the last bit."""
+"""Spectral library searches on a GPU: references, similarities and peak counts equal those on the CPU, to the last bit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SHIFTS = pytest.mark.parametrize("is_shifted", [False, True], ids=["in place", "
 
 
 def large_task(seed):
-    """Queries that look at thousands of references, as open searches do."""
+    """Queries that are compared with thousands of references, as in open searches."""
     rng = np.random.default_rng(seed)
     queries, references = random_peaks(rng, 500, most=90, span=9000), random_peaks(rng, 20_000, most=90, span=9000)
     low = np.sort(rng.integers(0, 15_000, (500, 1)), axis=0)
@@ -34,16 +34,16 @@ def large_task(seed):
 
 @SIMILARITIES
 @SHIFTS
-def test_a_card_finds_what_the_processor_finds(is_entropy, is_shifted, device):
+def test_library_search_equals_cpu(is_entropy, is_shifted, device):
     matching = Matching(TOLERANCE, 0, 2, is_entropy, is_shifted, 2 if is_shifted else -1)
     for task in (*map(random_task, range(5)), large_task(1)):
         expected = searched(Processor(8), task, matching)
-        for one, other in zip(searched(device, task, matching), expected, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for left, right in zip(searched(device, task, matching), expected, strict=True):
+            np.testing.assert_array_equal(left, right)
     assert (expected[0] >= 0).sum() > 400
 
 
-def test_launches_and_parts_change_nothing(device):
+def test_library_search_equals_cpu_for_any_launch_size(device):
     task, matching = large_task(2), Matching(TOLERANCE, 0, 1, True, True, 2)
     expected = searched(Processor(8), task, matching)
     references = task[2]
@@ -52,5 +52,5 @@ def test_launches_and_parts_change_nothing(device):
         {"queries_of_batch": 37, "pairs_of_launch": 50_000},
         {"share_of_free_memory": whole / 3.5 / device.free_bytes()},
     ):
-        for one, other in zip(searched(device, task, matching, tuned(cuda.LibrarySearch, **changed)), expected, strict=True):
-            np.testing.assert_array_equal(one, other)
+        for left, right in zip(searched(device, task, matching, tuned(cuda.LibrarySearch, **changed)), expected, strict=True):
+            np.testing.assert_array_equal(left, right)

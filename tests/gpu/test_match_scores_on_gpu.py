@@ -1,4 +1,4 @@
-"""Match scores on real cards: the candidates and scores of the processor."""
+"""Candidates and match scores on GPUs equal those on the CPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BOTH_ROWS = pytest.mark.parametrize("rows", [POSTINGS, BITS], ids=["postings", "
 @BOTH_ROWS
 @pytest.mark.parametrize("longest", [30, 300], ids=["8 bits", "16 bits"])
 @pytest.mark.parametrize("top", [1, 20, 256])
-def test_the_best_candidates_are_those_of_the_processor(device, rows, longest, top):
+def test_match_scores_best_candidates_equal_cpu(device, rows, longest, top):
     rng = np.random.default_rng(longest + top)
     candidates = random_lists(rng, 20_000, most=3000, longest=longest, beyond=2)
     queries = random_lists(rng, 200, most=3000, longest=600, in_order=False, beyond=2)
@@ -30,12 +30,12 @@ def test_the_best_candidates_are_those_of_the_processor(device, rows, longest, t
         expected = searched_on(Processor(8), candidates, queries, window, top)
         for options in ({}, {"candidates_of_chunk": 1000, "passes_of_look": 300, "queries_of_batch": 64}):
             assert searched_on(device, candidates, queries, window, top, tuned(MatchScores, **rows, **options)) == expected
-    found = scored_on(device, candidates, queries, np.uint16, tuned(MatchScores, **rows))
-    np.testing.assert_array_equal(found, scored_on(Processor(8), candidates, queries, np.uint16))
+    actual = scored_on(device, candidates, queries, np.uint16, tuned(MatchScores, **rows))
+    np.testing.assert_array_equal(actual, scored_on(Processor(8), candidates, queries, np.uint16))
 
 
 @BOTH_ROWS
-def test_candidates_that_do_not_fit_come_in_groups(device, rows):
+def test_match_scores_split_candidates_beyond_memory(device, rows):
     rng = np.random.default_rng(3)
     candidates, queries = random_lists(rng, 5000), random_lists(rng, 50, in_order=False)
     kind, card = limited(MatchScores, device, {**rows, "candidates_of_chunk": 512, "memory_bytes": 200_000})
@@ -43,7 +43,7 @@ def test_candidates_that_do_not_fit_come_in_groups(device, rows):
 
 
 @pytest.mark.parametrize("shape", ["spectra", "peptides"])
-def test_shapes_of_the_benchmark_give_the_scores_of_the_processor(device, shape):
+def test_match_scores_equal_cpu_for_benchmark_shapes(device, shape):
     queries, candidates, window, top = SHAPES[shape][0](300, 200_000)
     assert isinstance(queries, MassLists)
     assert searched_on(device, candidates, queries, window, top) == searched_on(Processor(8), candidates, queries, window, top)

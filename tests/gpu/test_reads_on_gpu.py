@@ -1,4 +1,4 @@
-"""`reads` writes the same bytes on the processor, on the card and on both."""
+"""`reads` writes the same bytes on the CPU, on the GPU and on both."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Texts, and a read of each."""
+    """Write references and reads."""
     folder = tmp_path_factory.mktemp("reads")
     texts, patterns = damaged_reads(3000, 46, most=300)
-    letters, paths = np.frombuffer(b"ACGT", np.uint8), (folder / "texts.fasta", folder / "reads.fasta")
+    residues, paths = np.frombuffer(b"ACGT", np.uint8), (folder / "texts.fasta", folder / "reads.fasta")
     for path, every in zip(paths, (texts, patterns), strict=True):
-        lines = [f">s{k}\n{letters[np.append(one, [0, 1, 2])].tobytes().decode()}\n" for k, one in enumerate(every)]
+        lines = [f">s{k}\n{residues[np.append(codes, [0, 1, 2])].tobytes().decode()}\n" for k, codes in enumerate(every)]
         path.write_text("".join(lines))
     return paths
 
 
 @pytest.mark.parametrize("mode", ["prefix", "within", "local"])
-def test_the_table_is_the_same_on_all_devices(number, files, mode, tmp_path):
+def test_align_reads_writes_same_table_on_all_devices(number, files, mode, tmp_path):
     written = []
     for device, threads in (("cpu", 2), (f"cuda:{number}", 2), ("all", 4)):
-        told: list[str] = []
+        messages: list[str] = []
         out = tmp_path / f"{threads}-{device.replace(':', '')}.tsv"
         align_reads(
             *files,
@@ -40,9 +40,9 @@ def test_the_table_is_the_same_on_all_devices(number, files, mode, tmp_path):
             pairs=True,
             device=device,
             threads=threads,
-            progress=Progress(lambda event, told=told: told.append(event.message)),  # type: ignore[misc]
+            progress=Progress(lambda event, log=messages: log.append(event.message)),  # type: ignore[misc]
         )
-        assert not [text for text in told if "elsewhere" in text], told
+        assert not [text for text in messages if "elsewhere" in text], messages
         written.append(out.read_bytes())
     assert len(written[0].splitlines()) == 3001
     assert written[1] == written[0]

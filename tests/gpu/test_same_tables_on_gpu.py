@@ -1,7 +1,6 @@
-"""`identify` writes the same bytes on the processor with any number of threads, on each card, on several, and on all devices together.
+"""`identify` writes the same bytes on the CPU with any number of threads, on each GPU, on several, and on all devices together.
 
-On the sample data that ships this takes two to three minutes with 16 processor cores; on the large run, where the shared data is there, one
-minute more:
+The bundled sample data takes two to three minutes with 16 CPU cores, the large run in the shared data one minute more:
 
     python -m pytest -m gpu tests/gpu/test_same_tables_on_gpu.py -q
 """
@@ -34,13 +33,13 @@ SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
 SCORES = ("spectral-dot-product", "ksdp", "hyperscore", "xcorr")
 TABLES = ("psms.tsv", "peptides.tsv", "proteins.tsv")
 N_PROTEINS = {"non-specific": 200, "phospho": 1500, "open": 400}
-"""Of presets with so many candidates that one thread would take long; others have 3,000."""
+"""Number of proteins for presets with many candidates, which are slow with one thread; other presets use 3,000."""
 N_SPECTRA = {"open": 200, "phospho": 600}
 
 
 @dataclass(frozen=True)
 class Run:
-    """How `identify` is called."""
+    """Device and number of threads of an `identify` call."""
 
     device: str
     threads: int
@@ -51,26 +50,26 @@ class Run:
 
 @pytest.fixture(scope="module")
 def runs(number: int) -> list[Run]:
-    """The first is what all others are compared with."""
+    """List the devices and thread counts to compare, the reference first."""
     usable = [gpu.numbers[0] for gpu in gpus() if gpu.usable]
     assert number in usable
     threads = available_threads()
-    found = [Run("cpu", min(16, threads)), Run("cpu", 1), Run("cpu", 2), Run("cpu", 16)]
-    found += [Run(f"cuda:{one}", threads) for one in usable]
-    found += [Run(f"cuda:{number}", 2), Run("all", threads)]
+    runs = [Run("cpu", min(16, threads)), Run("cpu", 1), Run("cpu", 2), Run("cpu", 16)]
+    runs += [Run(f"cuda:{gpu}", threads) for gpu in usable]
+    runs += [Run(f"cuda:{number}", 2), Run("all", threads)]
     if len(usable) > 1:
-        found.append(Run("auto", threads))
-    return list(dict.fromkeys(found))
+        runs.append(Run("auto", threads))
+    return list(dict.fromkeys(runs))
 
 
 def parameters_of(preset: str, **changes: Any) -> IdentificationParameters:
-    """A preset that reports every spectrum with a candidate: those of an ion trap match little at 20 ppm."""
+    """Parameters of a preset, reporting every spectrum with a candidate: ion trap spectra have few matches at 20 ppm."""
     return IdentificationParameters.checked(read_preset("identify", preset)).changed(minimum_matched_ions=1, **changes)
 
 
 def tables_of(run: Run, spectra: Path, database: Path, parameters: IdentificationParameters, folder: Path) -> dict[str, bytes]:
-    """The three tables of a run, whose cards must not fail."""
-    told: list[str] = []
+    """Return the three tables of a run whose GPUs must not fail."""
+    reported: list[str] = []
     summary = identify(
         [spectra],
         [database],
@@ -78,27 +77,27 @@ def tables_of(run: Run, spectra: Path, database: Path, parameters: Identificatio
         parameters,
         device=run.device,
         threads=run.threads,
-        progress=Progress(lambda event: told.append(event.message)),
+        progress=Progress(lambda event: reported.append(event.message)),
     )
-    assert not [text for text in told if "elsewhere" in text], told
+    assert not [text for text in reported if "elsewhere" in text], reported
     names = {f"cuda:{number}" for number in resolve_device(run.device).numbers}
     assert names <= set(summary.device.split("+"))
     return {name: (folder / "exports" / name).read_bytes() for name in TABLES}
 
 
-def assert_same(found: dict[str, bytes], expected: dict[str, bytes], run: Run) -> None:
-    """Equal bytes; else the first lines that differ are told."""
+def assert_same(actual: dict[str, bytes], expected: dict[str, bytes], run: Run) -> None:
+    """Compare tables byte by byte and show the first lines that differ."""
     for name in TABLES:
-        if found[name] == expected[name]:
+        if actual[name] == expected[name]:
             continue
-        lines, others = found[name].split(b"\n"), expected[name].split(b"\n")
-        different = [i for i, (one, other) in enumerate(zip(lines, others, strict=False)) if one != other]
+        lines, others = actual[name].split(b"\n"), expected[name].split(b"\n")
+        different = [i for i, (left, right) in enumerate(zip(lines, others, strict=False)) if left != right]
         header = lines[0].split(b"\t")
         at = different[0] if different else min(len(lines), len(others)) - 1
         columns = [
-            (title.decode(), one.decode(), other.decode())
-            for title, one, other in zip(header, lines[at].split(b"\t"), others[at].split(b"\t"), strict=False)
-            if one != other
+            (title.decode(), left.decode(), right.decode())
+            for title, left, right in zip(header, lines[at].split(b"\t"), others[at].split(b"\t"), strict=False)
+            if left != right
         ]
         pytest.fail(
             f"{run}: {name} has {len(lines)} lines against {len(others)}, {len(different)} of them different; line {at + 1}: {columns[:6]}"
@@ -107,11 +106,11 @@ def assert_same(found: dict[str, bytes], expected: dict[str, bytes], run: Run) -
 
 @pytest.fixture(scope="module")
 def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[Path, Path]]]:
-    """Spectra (MGF) and proteins for each preset, of the samples that ship."""
+    """Sample spectra (MGF) and proteins for each preset."""
     folder = tmp_path_factory.mktemp("samples")
     with gzip.open(SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "rt", encoding="utf-8") as file:
         entries = file.read().split(">")[1:]
-    # The eighteen proteins of the mixture and what is often found beside it stand at the end.
+    # The eighteen proteins of the mixture and their frequent contaminants are at the end.
     entries = entries[::-1]
     read = read_spectra([SAMPLES / "BSA1.mzML.gz"])
     files = {}
@@ -133,8 +132,8 @@ def sample_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str,
 
 
 @pytest.mark.parametrize("preset", preset_names("identify"))
-def test_every_score_gives_the_same_tables_on_all_devices(preset, runs, sample_files, tmp_path):
-    """Each way of running has a project of its own, so that each makes its own index of peptides."""
+def test_identify_writes_same_tables_for_every_score(preset, runs, sample_files, tmp_path):
+    """Search in a project for each run, so that each builds its own peptide index."""
     spectra, database = sample_files[preset]
     for score in SCORES:
         parameters = parameters_of(preset, score=score)
@@ -142,12 +141,12 @@ def test_every_score_gives_the_same_tables_on_all_devices(preset, runs, sample_f
         assert expected["psms.tsv"].count(b"\n") > 20
         for number, run in enumerate(runs[1:], 1):
             if score != "hyperscore" and number > 1 and run.device == "cpu":
-                continue  # for time: another number of threads was there
+                continue  # saves time: other thread counts are compared with the hyperscore only
             assert_same(tables_of(run, spectra, database, parameters, tmp_path / str(number)), expected, run)
 
 
 @pytest.mark.parametrize("preset", ["open", "low-resolution"])
-def test_a_fragment_index_gives_the_same_tables_on_all_devices(preset, runs, sample_files, tmp_path, monkeypatch):
+def test_identify_with_fragment_index_writes_same_tables(preset, runs, sample_files, tmp_path, monkeypatch):
     used = []
 
     def is_worthwhile(search: FragmentIndexSearch, *_: object) -> bool:
@@ -165,7 +164,7 @@ def test_a_fragment_index_gives_the_same_tables_on_all_devices(preset, runs, sam
             assert used, run
 
 
-def test_a_card_with_little_memory_gives_the_same_tables(runs, sample_files, tmp_path):
+def test_identify_writes_same_tables_with_little_gpu_memory(runs, sample_files, tmp_path):
     spectra, database = sample_files["high-resolution"]
     expected = tables_of(runs[0], spectra, database, parameters_of("high-resolution"), tmp_path / "0")
     limited = parameters_of("high-resolution", device_memory=400)
@@ -174,8 +173,8 @@ def test_a_card_with_little_memory_gives_the_same_tables(runs, sample_files, tmp
 
 
 @pytest.mark.parametrize("score", ["hyperscore", "xcorr"])
-def test_a_large_run_gives_the_same_tables_on_all_devices(score, runs, shared_data, tmp_path):
-    """So many spectra that scoring every candidate and a fragment-ion index take about as long."""
+def test_identify_writes_same_tables_for_large_run(score, runs, shared_data, tmp_path):
+    """Use a number of spectra for which scoring every candidate and a fragment-ion index take about the same time."""
     spectra, database = shared_data / "spectra" / "bench_x10.mgf", shared_data / "proteomes" / "combo.fasta"
     parameters = parameters_of("high-resolution", score=score)
     expected = tables_of(runs[0], spectra, database, parameters, tmp_path / "0")

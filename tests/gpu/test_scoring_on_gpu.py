@@ -1,4 +1,4 @@
-"""The CUDA kernels on a real card give the answers of the processor's kernels."""
+"""Results of the CUDA scoring kernels on a GPU equal those of the CPU kernels."""
 
 from __future__ import annotations
 
@@ -26,42 +26,42 @@ WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
 def both(inputs, number):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
-    expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
+    expected, actual = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
-    list(cuda.SpectrumSearch(card(number), peptides, modifications, settings).search_queries(spectra, queries, found, 0, n))
-    return found, expected
+    list(cuda.SpectrumSearch(card(number), peptides, modifications, settings).search_queries(spectra, queries, actual, 0, n))
+    return actual, expected
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-def test_every_score_agrees_with_the_processor(score, fragment, number):
-    found, expected = both(random_search(100 + score, score, fragment=fragment, n_queries=200, n_peptides=50_000, most=3), number)
-    assert_same_hits(found, expected)
+def test_every_score_equals_cpu(score, fragment, number):
+    actual, expected = both(random_search(100 + score, score, fragment=fragment, n_queries=200, n_peptides=50_000, most=3), number)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_modifications_and_series_agree_with_the_processor(seed, number):
+def test_search_equals_cpu_for_any_modifications_and_series(seed, number):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(
         200 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed], n_queries=100
     )
-    found, expected = both(inputs, number)
-    assert_same_hits(found, expected)
+    actual, expected = both(inputs, number)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
 @pytest.mark.parametrize("seed", range(3))
-def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_sharing, number, monkeypatch):
+def test_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharing, number, monkeypatch):
     monkeypatch.setattr(cuda.SpectrumSearch, "minimum_sharing", minimum_sharing)
     inputs = random_search(150 + seed, HYPERSCORE, most=(1, 2, 0)[seed], n_peptides=20_000, n_queries=200, precursor=(3.0, 0.0))
-    found, expected = both(with_known_modifications(inputs, seed, 3), number)
-    assert_same_hits(found, expected)
+    actual, expected = both(with_known_modifications(inputs, seed, 3), number)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
 @pytest.mark.parametrize(("most", "maximum_forms"), [(2, 20), (3, 1000)])
-def test_dense_windows_agree_with_the_processor(score, fragment, most, maximum_forms, number, monkeypatch):
+def test_search_equals_cpu_for_dense_windows(score, fragment, most, maximum_forms, number, monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(
         150 + score,
         score,
@@ -73,69 +73,69 @@ def test_dense_windows_agree_with_the_processor(score, fragment, most, maximum_f
         most=most,
         maximum_forms=maximum_forms,
     )
-    expected, found, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
+    expected, actual, alone = (empty_hits(4000, width=WIDTH[score]) for _ in range(3))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 4000, NOT_STOPPED)
-    one, launched = card(number), set()
-    launch = one.launch
+    gpu, launched = card(number), set()
+    launch = gpu.launch
 
     def noted(file, kernel, *arguments, **others):
         launched.add((kernel, least))
         launch(file, kernel, *arguments, **others)
 
-    monkeypatch.setattr(one, "launch", noted)
-    for hits, least in ((found, 0.0), (alone, np.inf)):
-        search = tuned(cuda.SpectrumSearch, minimum_sharing=least)(one, peptides, modifications, settings)
+    monkeypatch.setattr(gpu, "launch", noted)
+    for hits, least in ((actual, 0.0), (alone, np.inf)):
+        search = tuned(cuda.SpectrumSearch, minimum_sharing=least)(gpu, peptides, modifications, settings)
         for _ in search.search_queries(spectra, queries, hits, 0, 4000):
             pass
     dense = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}[score]
     assert (dense, 0.0) in launched
     assert (dense, np.inf) not in launched
-    assert_same_hits(found, expected)
-    for values, others in zip(found[:-1], alone[:-1], strict=True):
+    assert_same_hits(actual, expected)
+    for values, others in zip(actual[:-1], alone[:-1], strict=True):
         np.testing.assert_array_equal(values, others)
 
 
-def test_two_runs_give_the_same_bits(number):
+def test_search_gives_same_bits_twice(number):
     inputs = random_search(300, HYPERSCORE, n_queries=100, n_peptides=50_000)
     (first, _), (second, _) = both(inputs, number), both(inputs, number)
-    for one, other in zip(first[:-1], second[:-1], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(first[:-1], second[:-1], strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
-def test_a_card_that_is_nearly_full_gives_the_same_hits(number):
+def test_search_equals_cpu_when_gpu_memory_is_nearly_full(number):
     import cupy
 
     inputs = random_search(350, HYPERSCORE, n_queries=2000, n_peptides=400_000, most=1)
     spectra, queries, peptides, modifications, settings = inputs
-    expected, found = empty_hits(2000), empty_hits(2000)
+    expected, actual = empty_hits(2000), empty_hits(2000)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 2000, NOT_STOPPED)
-    one = card(number)
-    search = cuda.SpectrumSearch(one, peptides, modifications, settings)
-    list(search.search_queries(spectra, queries, found, 0, 2000))  # what streams and kernels need is taken now
-    pool, found = cupy.get_default_memory_pool(), empty_hits(2000)
+    gpu = card(number)
+    search = cuda.SpectrumSearch(gpu, peptides, modifications, settings)
+    list(search.search_queries(spectra, queries, actual, 0, 2000))  # Streams and kernels allocate their memory now.
+    pool, actual = cupy.get_default_memory_pool(), empty_hits(2000)
     pool.free_all_blocks()
     held = []
     try:
         with cupy.cuda.Device(number):
             step = 1 << 34
-            while step >= 1 << 20:  # everything but less than a megabyte
+            while step >= 1 << 20:  # Allocate all but less than a megabyte.
                 try:
                     held.append(cupy.empty(step, np.uint8))
                 except cupy.cuda.memory.OutOfMemoryError:
                     step //= 2
-            ends = list(search.search_queries(spectra, queries, found, 0, 2000))
+            ends = list(search.search_queries(spectra, queries, actual, 0, 2000))
     finally:
         held.clear()
         pool.free_all_blocks()
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert len(ends) > 2
 
 
-def test_a_budget_of_memory_is_kept_to(number):
+def test_search_respects_memory_limit(number):
     import cupy
 
     spectra, queries, peptides, modifications, settings = random_search(360, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
-    expected, found = empty_hits(500), empty_hits(500)
+    expected, actual = empty_hits(500), empty_hits(500)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500, NOT_STOPPED)
     budget, pool = 60_000_000, cupy.get_default_memory_pool()
     pool.free_all_blocks()
@@ -143,32 +143,32 @@ def test_a_budget_of_memory_is_kept_to(number):
     kind, small = limited(cuda.SpectrumSearch, card(number), {"memory_bytes": budget})
     search = kind(small, peptides, modifications, settings)
     most = 0
-    for _ in search.search_queries(spectra, queries, found, 0, 500):
+    for _ in search.search_queries(spectra, queries, actual, 0, 500):
         most = max(most, pool.used_bytes() - before)
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert 0 < most <= budget
 
 
-def test_candidates_are_counted_as_on_the_processor(number):
+def test_count_candidates_equals_cpu(number):
     _, queries, peptides, modifications, settings = random_search(400, HYPERSCORE, n_queries=3000)
-    expected, found = np.zeros(3000, np.int64), np.zeros(3000, np.int64)
+    expected, actual = np.zeros(3000, np.int64), np.zeros(3000, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 5, 2990, expected)
-    cuda.SpectrumSearch(card(number), peptides, modifications, settings).count_candidates(queries, 5, 2990, found)
-    np.testing.assert_array_equal(found, expected)
+    cuda.SpectrumSearch(card(number), peptides, modifications, settings).count_candidates(queries, 5, 2990, actual)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize(("score", "name"), [(SDP, "spectral-dot-product"), (KSDP, "ksdp"), (HYPERSCORE, "hyperscore"), (XCORR, "xcorr")])
-def test_real_spectra_agree_with_the_processor(score, name, number, shared_data):
+def test_search_equals_cpu_for_real_spectra(score, name, number, shared_data):
     parameters = preset("high-resolution", score=name, variable_modifications=["Oxidation (M)", "Phospho (STY)", "Acetyl (Protein N-term)"])
     peptides = peptides_of(shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta", parameters)
     work = search_workload(shared_data / "spectra" / "SmallCalibratible_Yeast.mzML", 1, peptides, parameters)
-    found, expected = both((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings), number)
+    actual, expected = both((work.index.arrays, work.index.queries, work.peptides, work.modifications, work.settings), number)
     assert expected.n_candidates.sum() > 50_000
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
-@pytest.mark.parametrize("wish", ["auto", "all"])
-def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processor(wish, number, monkeypatch):
+@pytest.mark.parametrize("requested", ["auto", "all"])
+def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
     from proteoscope.engine.execution.cards import open_cards
     from proteoscope.engine.execution.devices import resolve_device
     from proteoscope.engine.execution.resources import Resources
@@ -182,7 +182,7 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
     series = SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8))
     answers = []
-    for device in (resolve_device("cpu"), resolve_device(wish)):
+    for device in (resolve_device("cpu"), resolve_device(requested)):
         opened = open_cards(device, Progress())
         assert len(opened) == len(device.numbers)
         search = scoring.plan_scoring(
@@ -197,29 +197,29 @@ def test_all_cards_together_and_with_the_processor_give_the_hits_of_the_processo
         np.testing.assert_array_equal(getattr(answers[0], name), getattr(answers[1], name))
 
 
-def test_a_card_takes_no_more_than_the_memory_it_is_given(number):
+def test_search_uses_at_most_the_given_gpu_memory(number):
     import cupy
 
     spectra, queries, peptides, modifications, settings = random_search(370, HYPERSCORE, n_queries=500, n_peptides=2_000_000, most=1)
-    expected, found = empty_hits(500), empty_hits(500)
+    expected, actual = empty_hits(500), empty_hits(500)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 500, NOT_STOPPED)
-    one, pool, budget = card(number), cupy.get_default_memory_pool(), 60_000_000
-    one.limit_memory(budget)
+    gpu, pool, budget = card(number), cupy.get_default_memory_pool(), 60_000_000
+    gpu.limit_memory(budget)
     try:
-        assert one.free_bytes() <= budget
+        assert gpu.free_bytes() <= budget
         most = 0
-        for _ in cuda.SpectrumSearch(one, peptides, modifications, settings).search_queries(spectra, queries, found, 0, 500):
+        for _ in cuda.SpectrumSearch(gpu, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, 500):
             most = max(most, pool.total_bytes())
     finally:
-        one.limit_memory(0)
-    assert_same_hits(found, expected)
+        gpu.limit_memory(0)
+    assert_same_hits(actual, expected)
     assert 0 < most <= budget
-    assert one.free_bytes() > budget
+    assert gpu.free_bytes() > budget
 
 
 @pytest.mark.parametrize("windows", ["sparse", "dense"])
-def test_a_card_that_is_lost_on_the_way_costs_no_hits(windows, number):
-    command = [sys.executable, "-m", "tests.gpu.lost_card", windows]
+def test_search_loses_no_hits_when_gpu_fails(windows, number):
+    command = [sys.executable, "-m", "tests.gpu.lost_gpu", windows]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     assert "repeated elsewhere" in done.stdout

@@ -1,4 +1,4 @@
-"""Every kernel on inputs so small that each tool of NVIDIA's checker is done with them in seconds.
+"""Every kernel on inputs small enough for each tool of compute-sanitizer to finish in seconds.
 
 compute-sanitizer --tool memcheck|racecheck|synccheck|initcheck python -m pytest -m gpu tests/gpu/test_small_inputs_on_gpu.py
 """
@@ -46,84 +46,87 @@ W = ord("W") - ord("A")
 def check_search(device, inputs, **options):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
-    expected, found = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
+    expected, actual = (empty_hits(n, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
-    for _ in tuned(SpectrumSearch, **options)(device, peptides, modifications, settings).search_queries(spectra, queries, found, 0, n):
+    for _ in tuned(SpectrumSearch, **options)(device, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, n):
         pass
     assert expected.n_candidates.sum() > n
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
-def test_queries_one_by_one(score, device):
+def test_scoring_of_single_queries(score, device):
     check_search(device, random_search(600 + score, score, n_queries=6, n_peptides=1500, precursor=(1.0, 0.0)), candidates_of_item=32)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_queries_in_tiles(score, device):
+def test_scoring_of_query_tiles(score, device):
     inputs = random_search(610 + score, score, fragment=(0.5, 0.0), precursor=(3.0, 0.0), n_queries=70, n_peptides=600, which=(0, 1))
     check_search(device, inputs, minimum_sharing=0.0, dense_candidates_of_item=64)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_an_index_of_fragment_ions(score, device):
+def test_fragment_index(score, device):
     work = random_fragment_search(620 + score, score, n_queries=6, n_peptides=400, most=1)
-    found, _ = on_card(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
-    assert_same_answer(found, on_processor(work, WIDTH[score]))
+    actual, _ = on_card(device, work, WIDTH[score], forms_of_chunk=128, threads=64)
+    assert_same_answer(actual, on_processor(work, WIDTH[score]))
 
 
-def test_a_digest(device):
+def test_digestion(device):
     random = np.random.default_rng(630)
     offsets = np.concatenate(([0], np.cumsum(random.integers(0, 90, 60)))).astype(np.int64)
     residues = random.choice(np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8), offsets[-1])
     mass = np.full(26, 100 * 10**9)
     rules = DigestionRules(enzyme("Trypsin").cleavage_table(), mass, 18 * 10**9, 1, 1, 6, 40, True, 4 * 10**11, 5 * 10**12, 10**10)
-    expected, found = (np.zeros((2, 501), np.int64) for _ in range(2))
+    expected, actual = (np.zeros((2, 501), np.int64) for _ in range(2))
     list(cpu_digestion.count_peptides(Processor(1), residues, offsets, np.array([0, 20, 60]), rules, expected))
-    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), rules, found))
+    list(cuda_digestion.count_peptides(device, residues, offsets, np.array([0, 20, 60]), rules, actual))
     assert expected.sum() > 100
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("n_queries", [1, 3])
 @pytest.mark.parametrize("numbers", [SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS], ids=["dpx", "half", "wide"])
-def test_alignments_and_their_overflow(numbers, n_queries, device):
+def test_alignment_with_overflow(numbers, n_queries, device):
     if device.compute_capability() < {SIXTEEN_BITS: 90, HALF_PRECISION: 80, THIRTY_TWO_BITS: 0}[numbers]:
-        pytest.skip("the card is too old for these numbers")
+        pytest.skip("the GPU is too old for these numbers")
     random = np.random.default_rng(640)
-    queries = [np.full(200, W, np.int8), *random_sequences(random, [90, 33])][:n_queries]  # 200 x 11 is beyond half precision
+    queries = [np.full(200, W, np.int8), *random_sequences(random, [90, 33])][:n_queries]  # 200 x 11 exceeds half precision
     sequences = [*random_sequences(random, np.sort(random.integers(0, 120, 40)).tolist()), np.full(220, W, np.int8)]
     scores = read_matrix("BLOSUM62").scores
     expected = plain_scores(queries, sequences, scores, 11, 1)
-    for options in ({}, {"n_longest": 9, "longest_shape": (64, 4, 128, 2)}):  # the second: warps share the longest, beside the others
-        found, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16), **options)
-        np.testing.assert_array_equal(found, expected)
+    for options in (
+        {},
+        {"n_longest": 9, "longest_shape": (64, 4, 128, 2)},
+    ):  # in the second, warps share the longest subjects
+        actual, _ = scored(device, queries, sequences, scores, 11, 1, numbers=numbers, shape=(4, 16), **options)
+        np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
-def test_clusters_of_vectors(asked, device):
+@pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
+def test_vector_clustering(linkage, device):
     random = np.random.default_rng(650)
     vectors, ends = random_vectors(random, 200, kinds=3, coarse=True, bins=15, elements=4), windows(random, 200, 60.0)
-    expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, asked)
-    assert clustered(cuda_vector_clustering.VectorClustering, device, vectors, ends, asked) == expected
+    expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, linkage)
+    assert clustered(cuda_vector_clustering.VectorClustering, device, vectors, ends, linkage) == expected
     assert 5 < len(set(expected)) < 150
 
 
 @pytest.mark.parametrize(("d", "k"), [(1, 2), (8, 40), (20, 70)])
-def test_means_of_points(d, k, device):
+def test_k_means_of_points(d, k, device):
     points = random_points(np.random.default_rng(650), 3000, d)
-    answers = [iterated(means_on(one, points), points[:k].astype(np.float64), 3000, 4) for one in (Processor(2), device)]
+    answers = [iterated(means_on(used, points), points[:k].astype(np.float64), 3000, 4) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
-def test_means_of_vectors(device):
+def test_k_means_of_vectors(device):
     vectors = random_mean_vectors(np.random.default_rng(660), 1500, 60, classes=300)
-    answers = [iterated(means_on(one, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for one in (Processor(2), device)]
+    answers = [iterated(means_on(used, vectors, 60), seeds_of(vectors, np.arange(1100)), 1500, 5) for used in (Processor(2), device)]
     np.testing.assert_array_equal(answers[0][0], answers[1][0])
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_reads_with_gaps(mode, device):
+def test_gapsmis(mode, device):
     texts, patterns = damaged_reads(40, 670, most=90)
     every, matrix = np.arange(40), np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
     forms = GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 64), GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE)
@@ -144,12 +147,12 @@ def test_match_scores(longest, share_for_bits, device):
     np.testing.assert_array_equal(scored_on(device, candidates, queries, np.uint16, kind), expected)
 
 
-def test_pairs_of_chains(device):
+def test_superposition(device):
     pairs, steps, every = random_pairs(np.random.default_rng(900), 6, 8, 60), SearchSteps(16, 6, 2, 3, 1, 2, 40), []
-    for one in (Processor(2), device):
-        found = FoundSuperpositions.room(pairs)
-        kind = backend_module(one, "superposition").ChainSuperposition
-        list(kind(one, steps).superpose(pairs, found))
-        every.append(found)
-    for expected, found in zip(*every, strict=True):
-        np.testing.assert_array_equal(found, expected)
+    for used in (Processor(2), device):
+        actual = FoundSuperpositions.room(pairs)
+        kind = backend_module(used, "superposition").ChainSuperposition
+        list(kind(used, steps).superpose(pairs, actual))
+        every.append(actual)
+    for expected, actual in zip(*every, strict=True):
+        np.testing.assert_array_equal(actual, expected)

@@ -1,4 +1,4 @@
-"""Structures aligned on a real card score as on the processor."""
+"""Structure alignment scores on a GPU equal those on the CPU."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ pytestmark = pytest.mark.gpu
 @pytest.mark.parametrize("compares", [False, True], ids=["tables", "differences"])
 @pytest.mark.parametrize("length", [4, 33, 150, 300, 383, 385, 900, 2500])
 @pytest.mark.parametrize("least", [0, 150_000])
-def test_the_scores_are_those_of_the_processor(device, length, compares, least):
+def test_structure_alignment_scores_equal_cpu(device, length, compares, least):
     rng = np.random.default_rng(length)
     query = random_structures(rng, [length])
     chains = random_structures(rng, sorted([*rng.integers(4, 700, 3000).tolist(), 3000]))
     rewards = random_rewards(rng, 2 if compares else 5, compares)
-    found = []
-    for one in (Processor(8), device):
+    actual = []
+    for used in (Processor(8), device):
         scores, element_scores = np.full(3001, -7, np.int32), np.full(3001, -7, np.int32)
-        list(backend_module(one, "structure_alignment").StructureSearch(one, chains).score(query, rewards, least, scores, element_scores))
-        found.append((scores, element_scores))
-    np.testing.assert_array_equal(found[0], found[1])
+        list(backend_module(used, "structure_alignment").StructureSearch(used, chains).score(query, rewards, least, scores, element_scores))
+        actual.append((scores, element_scores))
+    np.testing.assert_array_equal(actual[0], actual[1])

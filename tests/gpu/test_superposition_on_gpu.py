@@ -1,4 +1,4 @@
-"""Chains superposed on a real card move as on the processor, to the last bit."""
+"""Superpositions on a GPU equal those on the CPU, to the last bit."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
 @pytest.mark.parametrize("lengths", [(1, 40), (20, 120), (100, 500), (700, 2600)], ids=str)
-def test_the_superpositions_are_those_of_the_processor(device, lengths, effort):
+def test_superpositions_equal_cpu(device, lengths, effort):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 60 if lengths[1] < 600 else 6, *lengths)
     every = []
-    for one in (Processor(8), device):
-        found = FoundSuperpositions.room(pairs)
-        ends = list(backend_module(one, "superposition").ChainSuperposition(one, EFFORTS[effort]).superpose(pairs, found))
+    for used in (Processor(8), device):
+        actual = FoundSuperpositions.room(pairs)
+        ends = list(backend_module(used, "superposition").ChainSuperposition(used, EFFORTS[effort]).superpose(pairs, actual))
         assert ends[-1] == len(pairs.fixed)
-        every.append(found)
-    for name, expected, found in zip(FoundSuperpositions._fields, *every, strict=True):
-        np.testing.assert_array_equal(found, expected, err_msg=name)
+        every.append(actual)
+    for name, expected, actual in zip(FoundSuperpositions._fields, *every, strict=True):
+        np.testing.assert_array_equal(actual, expected, err_msg=name)

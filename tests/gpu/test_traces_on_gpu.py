@@ -1,4 +1,4 @@
-"""Ion traces on real cards have the bytes of the processor's, in pieces of any size and through whole measurements."""
+"""Ion traces on GPUs equal those on the CPU byte for byte, in chunks of any size and in complete quantifications."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ pytestmark = pytest.mark.gpu
 
 @pytest.mark.parametrize(("n_peaks", "n_windows"), [(1, 1), (33, 100), (3000, 150), (1_000_000, 60_000)])
 @pytest.mark.parametrize("seed", range(3))
-def test_cells_are_those_of_the_processor(device, seed, n_peaks, n_windows, monkeypatch):
+def test_trace_cells_equal_cpu(device, seed, n_peaks, n_windows, monkeypatch):
     peaks, windows, n = random_traces(seed, n_peaks, n_windows, n_surveys=700)
-    found = [np.zeros(n, np.float32) for _ in range(3)]
-    list(cpu.extract_traces(Processor(8), peaks, windows, found[0]))
-    list(cuda.extract_traces(device, peaks, windows, found[1]))
+    actual = [np.zeros(n, np.float32) for _ in range(3)]
+    list(cpu.extract_traces(Processor(8), peaks, windows, actual[0]))
+    list(cuda.extract_traces(device, peaks, windows, actual[1]))
     monkeypatch.setattr(cuda, "_WINDOWS_OF_ROUND", 41 if n_windows < 1000 else 9001)
-    list(cuda.extract_traces(device, peaks, windows, found[2]))
-    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+    list(cuda.extract_traces(device, peaks, windows, actual[2]))
+    assert actual[0].tobytes() == actual[1].tobytes() == actual[2].tobytes()
 
 
-def test_what_is_measured_is_the_same_on_every_device(number):
+def test_quantities_are_the_same_on_every_device(number):
     surveys, query = made_surveys(200_000, 3000, seed=4)
-    found = [
+    actual = [
         measured_traces(surveys, query, QuantificationParameters(), Resources(threads, cards))
         for threads, cards in ((1, []), (8, []), (4, [card(number)]))
     ]
-    assert found[0].any()
-    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+    assert actual[0].any()
+    assert actual[0].tobytes() == actual[1].tobytes() == actual[2].tobytes()

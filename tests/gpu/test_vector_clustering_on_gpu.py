@@ -1,4 +1,4 @@
-"""Clusters of vectors on a card: those of the processor."""
+"""Vector clusters on a GPU equal those on the CPU."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from tests.shim.vector_inputs import clustered, random_vectors, windows
 
 pytestmark = pytest.mark.gpu
 
-ASKED = [Linkage(SINGLE, 0.6), Linkage(SINGLE, 0.6, 5), Linkage(COMPLETE, 0.6), Linkage(AVERAGE, 0.6), Linkage(AVERAGE, 0.6, 2, 300)]
+LINKAGES = [Linkage(SINGLE, 0.6), Linkage(SINGLE, 0.6, 5), Linkage(COMPLETE, 0.6), Linkage(AVERAGE, 0.6), Linkage(AVERAGE, 0.6, 2, 300)]
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=str)
+@pytest.mark.parametrize("linkage", LINKAGES, ids=str)
 @pytest.mark.parametrize("kinds", [20, 2000], ids=["large clusters", "small clusters"])
-def test_a_card_finds_the_clusters_of_the_processor(asked, kinds, device):
+def test_vector_clustering_equals_cpu(linkage, kinds, device):
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 20_000, kinds=kinds, bins=1000, elements=27, noise=0.7), windows(rng, 20_000, 700.0)
-    expected = clustered(OnProcessor, Processor(4), vectors, ends, asked)
-    assert clustered(OnCard, device, vectors, ends, asked) == expected
+    expected = clustered(OnProcessor, Processor(4), vectors, ends, linkage)
+    assert clustered(OnCard, device, vectors, ends, linkage) == expected
     assert 1000 < len(set(expected)) < 19_990
 
 
-@pytest.mark.parametrize("asked", ASKED, ids=str)
-def test_islands_in_batches_have_the_same_clusters(asked, device):
+@pytest.mark.parametrize("linkage", LINKAGES, ids=str)
+def test_vector_clustering_equals_cpu_for_any_batch_size(linkage, device):
     rng = np.random.default_rng(2)
     vectors, ends = random_vectors(rng, 3000, kinds=5, coarse=True, bins=20, elements=4), windows(rng, 3000, 2.5)
-    expected = clustered(OnProcessor, Processor(2), vectors, ends, asked)
-    assert clustered(tuned(OnCard, pairs_of_batch=500.0, pairs_of_run=2000.0), device, vectors, ends, asked) == expected
+    expected = clustered(OnProcessor, Processor(2), vectors, ends, linkage)
+    assert clustered(tuned(OnCard, pairs_of_batch=500.0, pairs_of_run=2000.0), device, vectors, ends, linkage) == expected

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 SAMPLES = Path(__file__).resolve().parents[2] / "resources" / "samples"
 _SECONDS_TO_END = 30.0
 _PATIENCE_MS = 60_000
-"""How long a test waits for what must come: it ends at once where it comes, and a busy machine is no failure."""
+"""Maximum waiting time of a test. Waiting ends as soon as the condition holds, so a busy machine causes no failure."""
 
 for _wait in (QtBot.waitUntil, QtBot.waitSignal, QtBot.waitSignals, QtBot.waitActive, QtBot.waitExposed):
     _wait.__kwdefaults__["timeout"] = _PATIENCE_MS
@@ -54,7 +54,7 @@ def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     if shutil.which("Xvfb") is None:
         pytest.skip("there is no display and no Xvfb")
     reading, writing = os.pipe()
-    # The application lives until the process ends, and must not lose its display before: the server goes by itself after its last client.
+    # The display server stops after its last client, and the application must not lose its display before the process ends.
     arguments = ["Xvfb", "-displayfd", str(writing), "-screen", "0", "2600x1800x24", "-nolisten", "tcp", "-terminate"]
     server = subprocess.Popen(arguments, pass_fds=[writing], stderr=subprocess.DEVNULL)
     _servers.append(server)
@@ -68,7 +68,7 @@ def display(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         server.terminate()
         server.wait()
     else:
-        server.returncode = 0  # it ends after this process, which therefore cannot read its exit status
+        server.returncode = 0  # It ends after this process, which therefore cannot read its exit status.
 
 
 @pytest.fixture(scope="session")
@@ -93,21 +93,21 @@ def theme(shared_theme: Theme) -> Iterator[Theme]:
 
 
 _MODULES_AT_ONCE = 12
-"""After so many modules what was there before their tests is looked at for garbage: that takes longer than most tests."""
+"""Number of modules after which older objects are checked for garbage, which takes longer than most tests."""
 
 
 def _timers_in_sight() -> list[QTimer]:
-    """The timers that Python's collector shows. Types are looked at first, which is quick: most tests leave none."""
+    """Return the timers known to Python's collector. Types are checked first, which is fast: most tests leave none."""
     from PySide6.QtCore import QTimer
 
     objects = gc.get_objects()
-    # Types are compared without `isinstance`, which asks a weak proxy for the class of an object that may be gone.
+    # `isinstance` is not used: on a weak proxy it would need the class of an object that may no longer exist.
     kinds = {kind for kind in set(map(type, objects)) if issubclass(kind, QTimer)}
-    return [one for one in objects if type(one) in kinds] if kinds else []
+    return [timer for timer in objects if type(timer) in kinds] if kinds else []
 
 
 class OldTimers:
-    """Timers of earlier tests, which Python's collector shows no more, and by which a later test may leave one running."""
+    """Timers of earlier tests that Python's collector no longer lists, and that a later test may leave running."""
 
     def __init__(self) -> None:
         self._known: list[weakref.ref[QTimer]] = []
@@ -117,14 +117,14 @@ class OldTimers:
         """Return all running timers, old and new."""
         from shiboken6 import isValid
 
-        found = _timers_in_sight()
-        found += [timer for one in self._known if (timer := one()) is not None]
-        return [timer for timer in found if isValid(timer) and timer.isActive()]
+        timers = _timers_in_sight()
+        timers += [timer for reference in self._known if (timer := reference()) is not None]
+        return [timer for timer in timers if isValid(timer) and timer.isActive()]
 
     def freeze(self) -> None:
         """Exclude the present objects from garbage collection."""
-        self._known = [one for one in self._known if one() is not None]
-        self._known += [weakref.ref(one) for one in _timers_in_sight()]
+        self._known = [reference for reference in self._known if reference() is not None]
+        self._known += [weakref.ref(reference) for reference in _timers_in_sight()]
         gc.freeze()
 
     def end_module(self) -> None:
@@ -173,13 +173,13 @@ def no_leaks(qapp: QApplication, old_timers: OldTimers, request: pytest.FixtureR
         qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
         qapp.processEvents()
         gc.collect()
-        leaked_threads = [one.name for one in set(threading.enumerate()) - threads if one.is_alive()]
+        leaked_threads = [thread.name for thread in set(threading.enumerate()) - threads if thread.is_alive()]
         leaked_timers = [repr(timer) for timer in old_timers.active() if not any(timer is old for old in running)]
         left = widgets()
         if not leaked_threads and len(left) <= n_widgets and not leaked_timers:
             break
         if time.monotonic() > deadline:
-            pytest.fail(f"left behind: threads {leaked_threads}, widgets {left}, timers {leaked_timers}")
+            pytest.fail(f"left over: threads {leaked_threads}, widgets {left}, timers {leaked_timers}")
         time.sleep(0.02)
     del running
     old_timers.freeze()
@@ -232,13 +232,13 @@ def small_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def small_spectra(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """150 spectra of the sample BSA1, which begins with survey spectra alone, under its name: a form looks into each file that it gets."""
+    """Return 150 spectra of the sample BSA1, first only MS1 spectra, under its name: a form inspects each file that it gets."""
     text = gzip.decompress((SAMPLES / "BSA1.mzML.gz").read_bytes()).decode("latin-1")
-    places = [found.start() for found in re.finditer("<spectrum ", text)]
+    places = [match.start() for match in re.finditer("<spectrum ", text)]
     head = re.sub(r'<spectrumList count="\d+"', '<spectrumList count="150"', text[text.index("<mzML") : places[0]])
-    kept = head + text[places[800] : places[950]]
+    some = head + text[places[800] : places[950]]
     path = tmp_path_factory.mktemp("small-spectra") / "BSA1.mzML.gz"
-    path.write_bytes(gzip.compress(f'<?xml version="1.0" encoding="ISO-8859-1"?>\n{kept}</spectrumList></run></mzML>'.encode("latin-1")))
+    path.write_bytes(gzip.compress(f'<?xml version="1.0" encoding="ISO-8859-1"?>\n{some}</spectrumList></run></mzML>'.encode("latin-1")))
     return path
 
 

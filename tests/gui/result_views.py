@@ -51,14 +51,14 @@ def overlapping(bar: FilterBar) -> list[str]:
     """Return fields and labels of a filter that overlap, exceed the bar, or are too small."""
     shown = [part for part in bar.findChildren(QWidget) if part.isVisible() and part.parentWidget() is bar]
     places = [(type(part).__name__, part.geometry()) for part in shown]
-    found = [f"{name} {place}" for name, place in places if not bar.rect().contains(place)]
-    found += [f"{part} {part.width()}" for part in shown if part.width() < (part.minimumWidth() or part.minimumSizeHint().width())]
-    return found + [f"{one} on {other}" for i, (one, a) in enumerate(places) for other, b in places[:i] if a.intersects(b)]
+    problems = [f"{name} {place}" for name, place in places if not bar.rect().contains(place)]
+    problems += [f"{part} {part.width()}" for part in shown if part.width() < (part.minimumWidth() or part.minimumSizeHint().width())]
+    return problems + [f"{first} on {second}" for i, (first, a) in enumerate(places) for second, b in places[:i] if a.intersects(b)]
 
 
 def cut_off(view: QWidget) -> list[str]:
     """Return texts that have less space than they need."""
-    found = []
+    problems = []
     for widget in (*view.findChildren(QLabel), *view.findChildren(QAbstractButton)):
         if not widget.isVisible() or isinstance(widget, ElidedLabel):
             continue
@@ -66,8 +66,8 @@ def cut_off(view: QWidget) -> list[str]:
         if text.strip() and not (isinstance(widget, QLabel) and widget.wordWrap()):
             needed = widget.minimumSizeHint()
             if widget.width() < needed.width() or widget.height() < needed.height() - 1:
-                found.append(f"{text}: {widget.size()} of {needed}")
-    return found
+                problems.append(f"{text}: {widget.size()} of {needed}")
+    return problems
 
 
 def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] = (1300, 850)) -> None:
@@ -81,7 +81,7 @@ def opened(view: RunView, project: Project, qtbot: QtBot, size: tuple[int, int] 
     settle(view, qtbot)
 
 
-class KeptView(Generic[View]):
+class SharedView(Generic[View]):
     """View with a run shared by the tests of a module, since opening one takes longer than most tests.
 
     Each test gets it in its first state, which is checked: the filter is reset and the first rows and pages are selected, or the run is

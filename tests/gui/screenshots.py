@@ -36,7 +36,7 @@ VIEWS = (
     *("start_and_form", "dialogs", "jobs_and_results", "sequence_search", "structure_search", "structures_3d"),
     *("clustering", "explanation", "modified", "comparison", "reads", "runs", "library", "evidence", "machine", "quantities"),
 )
-"""Methods of the photographer, in the order in which they are called; the first ones go on from each other."""
+"""Methods of the photographer, in the order in which they are called; the first ones continue from each other."""
 
 
 def main(folder: Path, views: list[str]) -> None:
@@ -289,14 +289,14 @@ class Photographer:
         for width, height in sizes:
             window.resize(width, height)
             self.take(f"130-devices-{width}")
-        found = window.devices.devices
-        window.devices.devices = (found[0], *self.gpus())
+        devices = window.devices.devices
+        window.devices.devices = (devices[0], *self.gpus())
         window.devices.changed.emit()
         self.wait(lambda: not window.device_page.is_busy)
         for width, height in sizes:
             window.resize(width, height)
             self.take(f"131-devices-gpus-{width}")
-        window.devices.devices = found
+        window.devices.devices = devices
         window.devices.changed.emit()
         window.menus.new["identify"].trigger()
         form = window.form
@@ -700,7 +700,7 @@ class Photographer:
             self.take(f"96-help-{name}", shown)
         shown.close()
         window.assistance.report_bug()
-        self.take("97-fault", window.findChild(BugReportDialog))
+        self.take("97-bug-report", window.findChild(BugReportDialog))
         window.assistance.show_citations()
         self.take("97-cite", window.findChild(CitingDialog))
         for dialog in (window.findChild(BugReportDialog), window.findChild(CitingDialog)):
@@ -769,7 +769,7 @@ if __name__ == "__main__":
         sys.exit()
     given.folder = given.folder or REPOSITORY / "artefacts" / "screenshots"
     if given.look:
-        given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing without an error
+        given.folder.mkdir(parents=True, exist_ok=True)  # Qt would save nothing without an error.
         Photographer(given.folder, given.look, given.scale).go(given.views)
     else:
         main(given.folder, given.views)

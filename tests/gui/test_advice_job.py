@@ -49,9 +49,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 def ended(window: MainWindow) -> list[tuple[Job, SearchTask | WritingTask]]:
-    found: list[tuple[Job, SearchTask | WritingTask]] = []
-    window.tasks.ended.connect(lambda job, task: found.append((job, task)))
-    return found
+    jobs: list[tuple[Job, SearchTask | WritingTask]] = []
+    window.tasks.ended.connect(lambda job, task: jobs.append((job, task)))
+    return jobs
 
 
 def test_advice_follows_a_search_with_few_identifications(window: MainWindow, folder: Path, qtbot: QtBot) -> None:

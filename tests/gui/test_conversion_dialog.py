@@ -18,13 +18,13 @@ from tests.gui.test_window import click, drop
 @pytest.fixture
 def dialog(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> ConversionDialog:
     """Dialog with spectra of five precursors."""
-    action = next(one for one in window.findChildren(type(window.menus.export)) if one.text() == "&Convert spectra…")
+    action = next(action for action in window.findChildren(type(window.menus.export)) if action.text() == "&Convert spectra…")
     action.trigger()
-    found = window.findChild(ConversionDialog)
-    assert isinstance(found, ConversionDialog) and not found.action_button.isEnabled()
-    found.spectra.add([write_spectra(tmp_path / "run.mgf")])
-    qtbot.waitUntil(lambda: found.spectra.is_examined and found.stage.text() == "Choose a file to write")
-    return found
+    dialog = window.findChild(ConversionDialog)
+    assert isinstance(dialog, ConversionDialog) and not dialog.action_button.isEnabled()
+    dialog.spectra.add([write_spectra(tmp_path / "run.mgf")])
+    qtbot.waitUntil(lambda: dialog.spectra.is_examined and dialog.stage.text() == "Choose a file to write")
+    return dialog
 
 
 def test_dropped_files_are_added(dialog: ConversionDialog, tmp_path: Path, qtbot: QtBot) -> None:
@@ -50,9 +50,9 @@ def test_spectra_of_a_charge_and_mass_are_written(dialog: ConversionDialog, wind
     with mgf.read(str(tmp_path / "some.mgf")) as written:
         some = list(written)
     assert 0 < len(some) < 5
-    for one in some:
-        assert one["params"]["charge"] == [2]
-        assert (one["params"]["pepmass"][0] - 1.007276) * 2 <= 900
+    for spectrum in some:
+        assert spectrum["params"]["charge"] == [2]
+        assert (spectrum["params"]["pepmass"][0] - 1.007276) * 2 <= 900
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_invalid_choice_is_marked_and_reported(dialog: ConversionDialog, tmp_pat
     assert said in dialog.stage.text() and not dialog.action_button.isEnabled()
 
 
-def test_output_needs_a_known_suffix_and_is_no_input(dialog: ConversionDialog, tmp_path: Path) -> None:
+def test_output_needs_known_suffix_and_differs_from_input(dialog: ConversionDialog, tmp_path: Path) -> None:
     for name, said in (
         ("some.txt", "needs one of these extensions"),
         ("no/some.mgf", "Folder not found"),

@@ -27,7 +27,7 @@ from proteoscope.gui.forms.device_choice import DeviceChoice
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 
-PROCESSOR = Device("cpu", "A processor, 8 threads", 32_000_000_000, True)
+CPU = Device("cpu", "A processor, 8 threads", 32_000_000_000, True)
 GOOD = Device("cuda:0", "NVIDIA H200, compute capability 9.0, driver 570.86 (CUDA 12.8)", 150_000_000_000, True, "", "570.86", "9.0", (0,))
 OLD = Device(
     "cuda:1", "GT 710, compute capability 3.5, driver 570.86 (CUDA 12.8)", 2_000_000_000, False, "it is too old", "570.86", "3.5", (1,)
@@ -36,17 +36,17 @@ NONE = Device("cuda", "no GPU", 0, False, "there is no NVIDIA driver")
 
 
 class Machine:
-    """Stand-in for the machine: its present devices, and the threads that requested them."""
+    """Replacement for the machine: its present devices, and the threads that requested them."""
 
     def __init__(self) -> None:
-        self.devices = [PROCESSOR, NONE]
+        self.devices = [CPU, NONE]
         self.threads: list[threading.Thread] = []
-        self.fault: Exception | None = None
+        self.error: Exception | None = None
 
     def __call__(self) -> list[Device]:
         self.threads.append(threading.current_thread())
-        if self.fault is not None:
-            raise self.fault
+        if self.error is not None:
+            raise self.error
         return list(self.devices)
 
 
@@ -54,7 +54,7 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr("proteoscope.gui.devices.devices", made)
-    monkeypatch.setattr("proteoscope.gui.devices.processor", lambda: PROCESSOR)
+    monkeypatch.setattr("proteoscope.gui.devices.processor", lambda: CPU)
     return made
 
 
@@ -81,26 +81,26 @@ def page(survey: DeviceDetector, qtbot: QtBot, own_cache: Path) -> Iterator[Devi
     bridge.close()
 
 
-def told(page: DevicePage) -> dict[str, str]:
+def states(page: DevicePage) -> dict[str, str]:
     """Return the states of the devices by name."""
     return {name: card.state.text() for name, card in page.cards.items()}
 
 
-def test_cpu_is_listed_at_once_and_gpus_detected_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    assert survey.devices == (PROCESSOR,) and not survey.is_known and machine.threads == []
-    machine.devices = [PROCESSOR, GOOD, OLD]
+def test_cpu_is_listed_first_and_gpus_detected_in_a_thread(survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
+    assert survey.devices == (CPU,) and not survey.is_known and machine.threads == []
+    machine.devices = [CPU, GOOD, OLD]
     look(survey, qtbot)
-    assert survey.is_known and survey.devices == (PROCESSOR, GOOD, OLD) and survey.usable_gpus == [GOOD]
+    assert survey.is_known and survey.devices == (CPU, GOOD, OLD) and survey.usable_gpus == [GOOD]
     assert machine.threads and threading.main_thread() not in machine.threads
     look(survey, qtbot)
-    assert len(machine.threads) == 1, "what is known is not looked at twice"
+    assert len(machine.threads) == 1, "known devices are not detected again"
 
 
 def test_page_lists_devices_and_explains_unusable_ones(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    machine.devices = [PROCESSOR, GOOD, OLD]
+    machine.devices = [CPU, GOOD, OLD]
     page.show()
     qtbot.waitUntil(lambda: set(page.cards) == {"cpu", "cuda:0", "cuda:1"} and not page.is_busy)
-    assert told(page) == {"cpu": "Usable.", "cuda:0": "Usable.", "cuda:1": "Not usable: it is too old."}
+    assert states(page) == {"cpu": "Usable.", "cuda:0": "Usable.", "cuda:1": "Not usable: it is too old."}
     assert [card.title.text() for card in page.cards.values()] == ["cpu: A processor, 8 threads", "cuda:0: NVIDIA H200", "cuda:1: GT 710"]
     assert ("Memory", "150.0 GB") in page.cards["cuda:0"].facts() and ("Compute capability", "9.0") in page.cards["cuda:0"].facts()
     assert page.cards["cuda:0"].calibrate_button.isVisible() and not page.cards["cuda:1"].calibrate_button.isVisible()
@@ -125,8 +125,8 @@ def test_page_without_gpu_explains_why_and_what_to_do(page: DevicePage, survey: 
 def test_refresh_finds_new_devices(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
     page.show()
     qtbot.waitUntil(lambda: survey.is_known)
-    assert "There is no NVIDIA driver." in told(page).values()
-    machine.devices = [PROCESSOR, GOOD]
+    assert "There is no NVIDIA driver." in states(page).values()
+    machine.devices = [CPU, GOOD]
     page.refresh_button.click()
     assert not page.refresh_button.isEnabled() and page.state.text() == "Detecting GPUs…"
     qtbot.waitUntil(page.refresh_button.isEnabled)
@@ -134,7 +134,7 @@ def test_refresh_finds_new_devices(page: DevicePage, survey: DeviceDetector, mac
 
 
 def test_detection_error_is_reported(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    machine.fault = RuntimeError("the driver crashed")
+    machine.error = RuntimeError("the driver crashed")
     page.show()
     qtbot.waitUntil(lambda: "the driver crashed" in page.state.text())
     assert list(page.cards) == ["cpu"]
@@ -152,25 +152,25 @@ def test_status_bar_button_names_the_devices(survey: DeviceDetector, machine: Ma
     button = DeviceButton(survey)
     qtbot.addWidget(button)
     assert button.text() == "A processor, 8 threads"
-    machine.devices = [PROCESSOR, GOOD, GOOD, OLD]
+    machine.devices = [CPU, GOOD, GOOD, OLD]
     look(survey, qtbot)
     assert button.text() == "NVIDIA H200 and 1 more"
 
 
 @pytest.mark.parametrize(
-    ("wish", "names"),
+    ("requested", "names"),
     [("auto", ("cuda:0",)), ("cuda", ("cuda:0",)), ("all", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda:1", ()), ("cuda:9", ())],
 )
-def test_choice_resolves_to_devices(wish: str, names: tuple[str, ...]) -> None:
-    assert select_devices(wish, (PROCESSOR, GOOD, OLD)) == names
+def test_choice_resolves_to_devices(requested: str, names: tuple[str, ...]) -> None:
+    assert select_devices(requested, (CPU, GOOD, OLD)) == names
 
 
 def test_default_choice_without_gpu_is_the_cpu() -> None:
-    assert select_devices("auto", (PROCESSOR, NONE)) == ("cpu",) and select_devices("cuda", (PROCESSOR, NONE)) == ()
+    assert select_devices("auto", (CPU, NONE)) == ("cpu",) and select_devices("cuda", (CPU, NONE)) == ()
 
 
 def test_use_and_jobs_of_each_device_are_shown(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:
-    machine.devices = [PROCESSOR, GOOD]
+    machine.devices = [CPU, GOOD]
     look(survey, qtbot)
     card = page.cards["cuda:0"]
     card.show_use(DeviceUse(12_300_000_000, 0.45), ["Identify BSA"])
@@ -246,7 +246,7 @@ def test_form_offers_the_detected_devices(survey: DeviceDetector, machine: Machi
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     assert choice.value() == "auto" and set(choices(choice)) == {"auto", "all", "cpu"}
-    machine.devices = [PROCESSOR, GOOD, OLD]
+    machine.devices = [CPU, GOOD, OLD]
     look(survey, qtbot)
     assert choices(choice) == {"auto": True, "all": True, "cuda:0": True, "cuda:1": False, "cpu": True}
     assert choice.note.text() == "NVIDIA H200"
@@ -269,7 +269,7 @@ def test_missing_device_is_reported_at_the_field(survey: DeviceDetector, machine
     choice = DeviceChoice(survey)
     qtbot.addWidget(choice)
     choice.choose("cuda:0")
-    assert choice.problem() == "", "it may be there: nobody has looked yet"
+    assert choice.problem() == "", "it may exist: devices have not been detected yet"
     with qtbot.waitSignal(choice.changed):
         survey.detect()
     qtbot.waitUntil(lambda: bool(choice.problem()))
@@ -279,7 +279,7 @@ def test_missing_device_is_reported_at_the_field(survey: DeviceDetector, machine
     assert "No GPU is usable" in choice.problem()
     choice.choose("auto")
     assert choice.problem() == "" and choice.note.text() == "A processor, 8 threads; no GPU is usable"
-    machine.devices = [PROCESSOR, OLD]
+    machine.devices = [CPU, OLD]
     look(survey, qtbot, again=True)
     choice.choose("cuda:1")
     assert choice.problem() == "cuda:1 is not usable: it is too old"

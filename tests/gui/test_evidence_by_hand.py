@@ -79,10 +79,10 @@ def test_all_evidence_files_are_written_by_hand(window: MainWindow, hand: Hand, 
     view = window.results
     settle(view, qtbot)
     shot(window, "evidence")
-    run = next(one.id for one in project.runs() if one.kind == "evidence")
+    run = next(run.id for run in project.runs() if run.kind == "evidence")
 
     def exported(format: str, target: Path) -> None:
-        with qtbot.waitActive(window):  # there is no window manager that would do it
+        with qtbot.waitActive(window):  # There is no window manager that would do it.
             window.activateWindow()
         hand.press("ctrl", "shift", "e")
         qtbot.waitUntil(lambda: view.findChild(QFileDialog) is not None)
@@ -103,7 +103,7 @@ def test_all_evidence_files_are_written_by_hand(window: MainWindow, hand: Hand, 
     check_gff3(tmp_path / "sites.gff3", project)
 
     exported("Tables", tmp_path / "tables")
-    assert {path.name for path in (tmp_path / "tables").iterdir()} == {text_file_name(one) for one in TABLES}
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {text_file_name(table) for table in TABLES}
     check_tables(tmp_path / "tables", project, run)
 
     exported("Structures", tmp_path / "structures")
@@ -114,7 +114,7 @@ def test_protein_pages_are_written_by_hand(window: MainWindow, hand: Hand, proje
     window.open_project(project.folder)
     qtbot.waitUntil(lambda: window.results is window.searches["evidence"].results and not window.results.is_busy, timeout=20_000)
     settle(window.results, qtbot)
-    run = next(one for one in project.runs() if one.kind == "evidence")
+    run = next(run for run in project.runs() if run.kind == "evidence")
     window.project_pane.select(run.id)
     hand.click(window.project_pane.about_button)
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)

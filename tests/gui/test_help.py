@@ -25,7 +25,7 @@ from tests.engine.views.result_projects import project_with_results, spectra_tab
 from tests.gui.result_views import settle
 
 _ALSO = ("explain", "modified")
-"""Kinds that go on from an identification, as another one does."""
+"""Types of searches that continue an identification, like another type does."""
 
 
 @pytest.fixture
@@ -55,14 +55,18 @@ def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbo
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(one.kind, marks=[pytest.mark.long] * (one.kind in _ALSO)) for one in SEARCHES if one.demo and one.demo.after],
+    [
+        pytest.param(search.kind, marks=[pytest.mark.long] * (search.kind in _ALSO))
+        for search in SEARCHES
+        if search.demo and search.demo.after
+    ],
 )
 def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == "identify"
     assert "Press Run" in window.message_bar.label.text()
     # The identification is finished: its results are copied to the folder of the sample.
-    project, found = project_with_results(home / "proteoscope_sample")
+    project, results = project_with_results(home / "proteoscope_sample")
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     demo = search_of_kind(kind).demo
     assert demo is not None
@@ -72,8 +76,8 @@ def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qt
         qtbot.waitUntil(lambda: window.form.validation_error() == "")
         with project.run(demo.after, {"run": "identify-0001"}) as run:
             for name in ("psms", "peptides", "proteins"):
-                run.write_table(name, getattr(found, name))
-            run.write_table("spectra", spectra_table(found))
+                run.write_table(name, getattr(results, name))
+            run.write_table("spectra", spectra_table(results))
         QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == kind
     qtbot.waitUntil(lambda: window.form.validation_error() == "")
@@ -102,7 +106,7 @@ def test_tour_works_by_keys_and_is_remembered(make_window: Callable[[], MainWind
     window.close()
     again = make_window()
     again.assistance.begin_tour_once()
-    assert again.assistance.tour is None, "it was seen"
+    assert again.assistance.tour is None, "it was shown before"
     _triggered(again, "Tour of the window")
     assert again.assistance.tour is not None
     again.assistance.tour.next_button.click()
@@ -144,9 +148,9 @@ def test_f1_opens_help_of_the_focused_widget(window: MainWindow, tmp_path: Path,
     assert help_window.tabs.currentIndex() == 1 and help_window.words.currentItem().text().startswith(title)
     window.new_search("modified")
     field = window.form.parameters.fields["mass_shift"]
-    found = help_target(field.editor, pages, "")
-    assert (found.page, found.term) == ("modified", field.description.title)
-    help_window.show_place(found)
+    target = help_target(field.editor, pages, "")
+    assert (target.page, target.term) == ("modified", field.description.title)
+    help_window.show_place(target)
     assert field.description.help in help_window.meaning.toPlainText()
     assert help_target(window.project_pane, pages, "").page == "projects"
     assert help_target(None, pages, "structures").page == "structures"
@@ -165,9 +169,10 @@ def test_question_mark_of_a_field_opens_its_help(window: MainWindow) -> None:
             QTest.mouseClick(field.help_button, Qt.MouseButton.LeftButton)
             help_window = window.findChild(HelpWindow)
             assert help_window is not None and help_window.isVisible() and help_window.tabs.currentIndex() == 1
-            told = help_window.meaning.toPlainText()
-            one = field.description
-            assert told.startswith(one.title) and " ".join(one.help.split()) in " ".join(told.split()) and one.name in told
+            text = help_window.meaning.toPlainText()
+            description = field.description
+            assert text.startswith(description.title) and description.name in text
+            assert " ".join(description.help.split()) in " ".join(text.split())
         help_window.close()
 
 
@@ -256,8 +261,8 @@ def test_shortcuts_name_their_part_of_the_window(window: MainWindow) -> None:
     panel = StructurePanel(lambda kind, function, done, failed: None)
     panel.setParent(window)
     listed = shortcuts_of(window)
-    assert not [one for one in listed if len(one.keys) == 1 and one.where == "Everywhere"]
-    assert {one.where for one in listed if one.keys in ("A", "B", "C", "0")} == {"Structures in 3D"}
+    assert not [entry for entry in listed if len(entry.keys) == 1 and entry.where == "Everywhere"]
+    assert {entry.where for entry in listed if entry.keys in ("A", "B", "C", "0")} == {"Structures in 3D"}
 
 
 def test_bug_report_omits_folders_unless_included(window: MainWindow, tmp_path: Path) -> None:
@@ -308,5 +313,5 @@ def test_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) -> Non
 
 def _triggered(window: MainWindow, text: str) -> None:
     """Choose an entry of the Help menu by its text."""
-    action = next(one for one in window.menus.help.actions() if one.text().replace("&", "").startswith(text))
+    action = next(action for action in window.menus.help.actions() if action.text().replace("&", "").startswith(text))
     action.trigger()

@@ -37,11 +37,11 @@ def imported(window: MainWindow, tmp_path: Path, qtbot: QtBot, request: pytest.F
 
 
 def test_dropped_results_are_imported_with_engine_scores(imported: IdentificationView) -> None:
-    accepted = [one for one in TRUTH if one.q_value <= 0.01]
-    assert sorted(shown(imported.psms, "peptide")) == sorted(one.text for one in accepted)
-    assert sorted(shown(imported.psms, "score_e_value")) == sorted(one.e_value for one in accepted)
+    accepted = [psm for psm in TRUTH if psm.q_value <= 0.01]
+    assert sorted(shown(imported.psms, "peptide")) == sorted(psm.text for psm in accepted)
+    assert sorted(shown(imported.psms, "score_e_value")) == sorted(psm.e_value for psm in accepted)
     names = {column.name for column in imported.psms.model.columns}
-    assert "score_e_value" in names and "score_xcorr" not in names  # missing in this file
+    assert "score_e_value" in names and "score_xcorr" not in names  # This is missing in this file.
     assert "q-values of PSMs: those of the file" in imported.header.message
     assert imported.spectrum.isVisible()
 

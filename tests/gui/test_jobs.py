@@ -59,7 +59,7 @@ class UntilCancelled:
     """Work that ends at its first step after a cancel."""
 
     def __init__(self) -> None:
-        self.n_late = 0  # steps started after a cancel
+        self.n_late = 0  # Steps started after a cancel.
 
     def __call__(self, progress: Progress) -> None:
         progress.stage("Counting", 10**12)
@@ -87,10 +87,10 @@ def test_events_arrive_in_order_in_the_window_thread(bridge: JobBridge, queue: J
 
 
 def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told, ticks = [], []
+    received, ticks = [], []
     assert 50 <= bridge._timer.interval() <= 100
-    bridge.progressed.connect(lambda job, event: told.append(event.done))
-    bridge._timer.timeout.connect(lambda: ticks.append(len(told)))
+    bridge.progressed.connect(lambda job, event: received.append(event.done))
+    bridge._timer.timeout.connect(lambda: ticks.append(len(received)))
 
     def work(progress: Progress) -> None:
         # Each stage is reported whatever the interval: the worst case of an engine.
@@ -102,12 +102,12 @@ def test_progress_arrives_at_most_twenty_times_a_second(bridge: JobBridge, queue
 
     with qtbot.waitSignal(bridge.finished):
         queue.add("hurries", work)
-    assert 5 <= len(told) <= len(ticks), "one at each tick at most"
+    assert 5 <= len(received) <= len(ticks), "at most one at each tick"
 
 
 def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told: list[tuple[int, int]] = []
-    bridge.progressed.connect(lambda job, event: told.append((event.done, event.total)))
+    received: list[tuple[int, int]] = []
+    bridge.progressed.connect(lambda job, event: received.append((event.done, event.total)))
 
     def work(progress: Progress) -> None:
         progress.stage("All", 5000)
@@ -116,12 +116,12 @@ def test_last_progress_is_never_lost(bridge: JobBridge, queue: JobQueue, qtbot: 
 
     with qtbot.waitSignal(bridge.finished):
         queue.add("counts", work)
-    assert told[-1] == (5000, 5000)
+    assert received[-1] == (5000, 5000)
 
 
 def test_flood_of_messages_does_not_stall_the_window(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told: list[str] = []
-    bridge.message.connect(lambda job, text: told.append(text))
+    received: list[str] = []
+    bridge.message.connect(lambda job, text: received.append(text))
 
     def work(progress: Progress) -> None:
         for i in range(20_000):
@@ -129,15 +129,15 @@ def test_flood_of_messages_does_not_stall_the_window(bridge: JobBridge, queue: J
 
     with qtbot.waitSignal(bridge.finished):
         queue.add("talks", work)
-    assert told[-1] == "19999"
-    assert len(told) < 20_000
+    assert received[-1] == "19999"
+    assert len(received) < 20_000
 
 
 def test_row_follows_its_job(dock: JobDock, bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
     opened = threading.Event()
 
     def work(progress: Progress) -> str:
-        # More than fits into the 32 bits of a progress bar.
+        # This is more than the 32 bits of a progress bar.
         progress.stage("Scoring", 2_000_000_000_000)
         time.sleep(0.1)
         progress.advance(1_000_000_000_000)
@@ -192,13 +192,13 @@ def test_failed_job_shows_why(dock: JobDock, bridge: JobBridge, queue: JobQueue,
 
 
 def test_closed_bridge_sends_nothing(bridge: JobBridge, queue: JobQueue, qtbot: QtBot) -> None:
-    told: list[Job] = []
-    bridge.finished.connect(told.append)
+    received: list[Job] = []
+    bridge.finished.connect(received.append)
     bridge.close()
     queue.add("unheard", lambda progress: None)
     assert queue.wait(5)
     qtbot.wait(150)
-    assert told == []
+    assert received == []
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "1 s"), (59.4, "59 s"), (60, "1 min 0 s"), (200, "3 min 20 s"), (7500, "2 h 5 min")])
@@ -231,7 +231,7 @@ def test_waiting_job_is_dragged_before_another(dock: JobDock, queue: JobQueue, q
     QTest.mouseRelease(row, Qt.MouseButton.LeftButton, pos=begin)
     assert [job.title for job in queue.waiting] == ["three", "one", "two"]
     QTest.mousePress(dock.rows[running.id], Qt.MouseButton.LeftButton, pos=begin)
-    assert dock.rows[running.id]._pressed is None, "what runs is not moved"
+    assert dock.rows[running.id]._pressed is None, "a running job is not moved"
     queue.cancel(running)
     qtbot.waitUntil(lambda: len(order) == 3)
     assert order == ["three", "one", "two"]

@@ -59,9 +59,9 @@ def test_reads_and_genome_are_swapped_and_then_aligned(window: MainWindow, hand:
     qtbot.waitUntil(form.run_button.isVisible)
     _add("texts", reads, window, hand, qtbot)
     _add("patterns", genome, window, hand, qtbot)
-    told = form.file_lists["texts"].message
-    qtbot.waitUntil(lambda: told.text().endswith("Add it to Reads") and form.reason.isVisible())
-    assert told.isVisible() and not form.run_button.isEnabled()
+    message = form.file_lists["texts"].message
+    qtbot.waitUntil(lambda: message.text().endswith("Add it to Reads") and form.reason.isVisible())
+    assert message.isVisible() and not form.run_button.isEnabled()
     for name in ("texts", "patterns"):
         _remove_only_file(name, window, hand, qtbot)
     _add("texts", genome, window, hand, qtbot)
@@ -117,11 +117,11 @@ def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, han
     settle(window.results, qtbot)
     hand.click(pane.about_button)
     qtbot.waitUntil(lambda: window.pages.currentWidget() is window.run_actions.made_page and not window.run_actions.is_busy)
-    button = next(one for one in window.run_actions.page.findChildren(QAbstractButton) if "Delete" in one.text())
+    button = next(button for button in window.run_actions.page.findChildren(QAbstractButton) if "Delete" in button.text())
     qtbot.waitUntil(button.isVisible)
     hand.click(button)
     qtbot.waitUntil(lambda: gone.id not in [run.id for run in pane.records])
-    assert window.comparisons.view is None, "nothing is compared with what is deleted"
+    assert window.comparisons.view is None, "nothing is compared with the deleted run"
     qtbot.waitUntil(window.message_bar.button.isVisible)
     hand.click(window.message_bar.button)
     qtbot.waitUntil(lambda: window.results.run is not None and window.results.run.id == gone.id)
@@ -129,7 +129,9 @@ def test_empty_filter_export_comparison_and_restored_run(window: MainWindow, han
     assert gone.id in [run.id for run in pane.records] and window.pages.currentWidget() is window.results
 
 
-@pytest.mark.parametrize("kind", [*(pytest.param(one, marks=pytest.mark.long) for one in ("explain", "evidence")), "modified", "quantify"])
+@pytest.mark.parametrize(
+    "kind", [*(pytest.param(name, marks=pytest.mark.long) for name in ("explain", "evidence")), "modified", "quantify"]
+)
 def test_empty_filter_is_undone_and_sorted_rows_copied(
     window: MainWindow, hand: Hand, kind: str, finished_run: Callable[[str], Path], qtbot: QtBot
 ) -> None:

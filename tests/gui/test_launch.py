@@ -24,8 +24,8 @@ def run(arguments: list[str], environment: dict[str, str], cwd: Path) -> subproc
 
 
 def without_display(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
-    return {**kept, "PYTHONPATH": str(_REPOSITORY), **more}
+    environment = {name: value for name, value in os.environ.items() if name not in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM")}
+    return {**environment, "PYTHONPATH": str(_REPOSITORY), **more}
 
 
 def test_missing_display_is_reported_in_one_line(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_window_limits_thread_memory_before_threads_start(monkeypatch: pytest.Mo
         done.append("looked for a display")
         return "there is none"
 
-    monkeypatch.setattr(libraries, "bound_kept_memory", lambda: done.append("bounded"))
+    monkeypatch.setattr(libraries, "limit_retained_memory", lambda: done.append("bounded"))
     monkeypatch.setattr(launch, "why_no_window", no_window)
     assert launch.main([]) == 2 and done == ["bounded", "looked for a display"]
 

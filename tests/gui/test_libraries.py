@@ -35,10 +35,10 @@ def shot(window: QWidget, name: str) -> None:
 
 @pytest.fixture
 def dialog(window: MainWindow) -> PredictionDialog:
-    next(one for one in window.findChildren(type(window.menus.export)) if one.text() == "&Predict a spectral library…").trigger()
-    found = window.findChild(PredictionDialog)
-    assert isinstance(found, PredictionDialog) and not found.action_button.isEnabled()
-    return found
+    next(action for action in window.findChildren(type(window.menus.export)) if action.text() == "&Predict a spectral library…").trigger()
+    dialog = window.findChild(PredictionDialog)
+    assert isinstance(dialog, PredictionDialog) and not dialog.action_button.isEnabled()
+    return dialog
 
 
 def test_library_is_predicted_and_searched(dialog: PredictionDialog, window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
@@ -68,7 +68,7 @@ def test_run_is_searched_in_its_own_library(window: MainWindow, identified_sampl
     qtbot.waitUntil(lambda: not window.results.is_busy)
     for title, name in (("MSP, best spectrum of each", "best.msp"), ("MSP", "own.msp")):
         window.menus.export.trigger()
-        dialog = next(one for one in window.results.findChildren(ExportDialog) if one.isVisible())
+        dialog = next(dialog for dialog in window.results.findChildren(ExportDialog) if dialog.isVisible())
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.selectNameFilter(f"Spectral library, {title} (*.msp)")
         shot(dialog, "library-export")

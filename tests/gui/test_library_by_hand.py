@@ -26,8 +26,8 @@ def results(files: tuple[Path, Path], window: MainWindow, tmp_path: Path, qtbot:
         pytest.skip(why_no_hand())
     run, library = files
     entries, spectra = compound_entries(3)
-    told = "InChIKey: WQZGKKKJIJFFOK-GASJEMHNSA-N\nFormula: C6H12O6\nPrecursor_type"
-    library.write_text(library.read_text() + "\n" + entries.replace("Precursor_type", told))
+    fields = "InChIKey: WQZGKKKJIJFFOK-GASJEMHNSA-N\nFormula: C6H12O6\nPrecursor_type"
+    library.write_text(library.read_text() + "\n" + entries.replace("Precursor_type", fields))
     run.write_text(run.read_text() + "\n" + spectra)
     run_search("library", {"spectra": [run], "library": [library]}, project=tmp_path / "p", device="cpu", precursor_tolerance="200 Da")
     with qtbot.waitActive(window):
@@ -44,11 +44,11 @@ def click_into_row(hand: Hand, panel: TablePanel, row: int, qtbot: QtBot) -> Non
     """Click on a row once it is visible and at rest."""
     view, places = panel.view, list[QPoint]()
 
-    def stands() -> bool:
+    def is_at_rest() -> bool:
         places.append(view.viewport().mapToGlobal(QPoint(20, view.visualRect(panel.model.index(row, 0)).center().y())))
         return places[-5:].count(places[-1]) == 5
 
-    qtbot.waitUntil(stands)
+    qtbot.waitUntil(is_at_rest)
     hand.click(view.viewport(), view.viewport().mapFromGlobal(places[-1]))
 
 

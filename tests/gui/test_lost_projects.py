@@ -23,7 +23,7 @@ from proteoscope.engine.results.counts import Count
 from proteoscope.gui.dialogs import CrashDialog
 from proteoscope.gui.tasks import SearchTask
 from proteoscope.gui.window import MainWindow
-from tests.engine.views.search_projects import said
+from tests.engine.views.search_projects import summary_of
 from tests.gui.test_window import click, counting, filled, spectra
 
 __all__ = ["filled", "spectra"]
@@ -33,7 +33,7 @@ SEARCH_MS = 240_000
 
 @pytest.fixture
 def database(sample_data: Path) -> Path:
-    """All proteins of the sample, so that a real search does not end before its project is removed."""
+    """Return all proteins of the sample, so that a real search does not end before its project is removed."""
     return sample_data / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
 
 
@@ -41,9 +41,9 @@ class Messages:
     """All messages of the bar above the page."""
 
     def __init__(self, window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.told: list[str] = []
-        tell = window.message_bar.show_message
-        monkeypatch.setattr(window.message_bar, "show_message", lambda text, *rest: self.told.append(text) or tell(text, *rest))
+        self.shown: list[str] = []
+        show = window.message_bar.show_message
+        monkeypatch.setattr(window.message_bar, "show_message", lambda text, *rest: self.shown.append(text) or show(text, *rest))
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def messages(filled: MainWindow, monkeypatch: pytest.MonkeyPatch) -> Messages:
 
 
 class Stepwise:
-    """Stand-in for a search: a run of the project that advances by stages on command."""
+    """Replacement for a search: a run of the project that advances by stages on command."""
 
     def __init__(self, writes: bool) -> None:
         self._writes = writes
@@ -70,7 +70,7 @@ class Stepwise:
                     run.log("info", f"step {i}")
                 # Longer than the interval between two deliveries of events.
                 time.sleep(0.1)
-        return said(run.id, Count(0, "PSM", "PSMs"))
+        return summary_of(run.id, Count(0, "PSM", "PSMs"))
 
 
 @pytest.mark.parametrize("way", ["deleted", "moved"])
@@ -80,8 +80,8 @@ def test_lost_project_fails_the_run_with_one_message(
 ) -> None:
     search = Stepwise(writes)
     monkeypatch.setattr(SearchTask, "run", lambda request, progress: search(request, progress))
-    faults: list[str] = []
-    monkeypatch.setattr(filled, "show_unexpected_error", lambda summary, report: faults.append(summary))
+    errors: list[str] = []
+    monkeypatch.setattr(filled, "show_unexpected_error", lambda summary, report: errors.append(summary))
     click(filled.form.run_button)
     assert search.begun.wait(10)
     qtbot.waitUntil(lambda: filled.project_pane.runs.count() == 1 and "running" in filled.project_pane.runs.item(0).toolTip())
@@ -95,15 +95,15 @@ def test_lost_project_fails_the_run_with_one_message(
         pass
     job = finished.args[0]
     assert job.state == "failed" and job.error_report == ""
-    assert messages.told == [str(job.error)], "told once"
-    assert str(folder) in messages.told[0] and "no longer here" in messages.told[0] and filled.message_bar.isVisible()
-    assert faults == [] and filled.findChild(CrashDialog) is None
+    assert messages.shown == [str(job.error)], "reported once"
+    assert str(folder) in messages.shown[0] and "no longer here" in messages.shown[0] and filled.message_bar.isVisible()
+    assert errors == [] and filled.findChild(CrashDialog) is None
     pane = filled.project_pane
-    assert pane.runs.count() == 1 and "failed" in pane.runs.item(0).toolTip(), "not running for ever"
+    assert pane.runs.count() == 1 and "failed" in pane.runs.item(0).toolTip(), "it does not run for ever"
     assert "missing" in pane.problem.text() and pane.problem.isVisible()
-    assert not folder.exists(), "nothing is made in its place"
+    assert not folder.exists(), "no other project is created"
     filled._note_touch(filled.search)
-    assert filled.message_bar.isVisible(), "an error is no hint: it stays"
+    assert filled.message_bar.isVisible(), "an error is not a hint, so it remains"
 
 
 def test_real_search_fails_with_one_message_when_deleted(filled: MainWindow, messages: Messages, tmp_path: Path, qtbot: QtBot) -> None:
@@ -113,7 +113,7 @@ def test_real_search_fails_with_one_message_when_deleted(filled: MainWindow, mes
     def look(job: Any, event: Any) -> None:
         if event.stage not in stages:
             stages.append(event.stage)
-        if event.stage != "Starting" and folder.exists():  # not all instantaneous stages are reported
+        if event.stage != "Starting" and folder.exists():  # Not all instantaneous stages are reported.
             shutil.rmtree(folder, ignore_errors=True)
 
     filled.bridge.progressed.connect(look)
@@ -122,7 +122,7 @@ def test_real_search_fails_with_one_message_when_deleted(filled: MainWindow, mes
     job = finished.args[0]
     assert len(stages) > 1, stages
     assert job.state == "failed" and job.error_report == "", job.error_report
-    assert len(messages.told) == 1 and "no longer here" in messages.told[0]
+    assert len(messages.shown) == 1 and "no longer here" in messages.shown[0]
     assert filled.findChild(CrashDialog) is None
     assert not is_project(folder)
 
@@ -137,8 +137,8 @@ def test_waiting_searches_do_not_recreate_a_project(
     assert search.begun.wait(10)
     shutil.rmtree(tmp_path / "project")
     search.go_on.set()
-    qtbot.waitUntil(lambda: filled.queue.is_idle and len(messages.told) == 2)
-    assert all("no longer here" in text for text in messages.told), "one for each search"
+    qtbot.waitUntil(lambda: filled.queue.is_idle and len(messages.shown) == 2)
+    assert all("no longer here" in text for text in messages.shown), "one for each search"
     assert len(begun) == 1 and not (tmp_path / "project").exists()
 
 
@@ -160,7 +160,7 @@ def test_moved_project_is_prompted_for_and_not_recreated(lost: MainWindow, tmp_p
     assert str(tmp_path / "project") in lost.task_projects.question.informativeText()
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
     lost.menus.run.trigger()
-    assert lost.findChildren(type(lost.task_projects.question)) == [lost.task_projects.question], "asked once"
+    assert lost.findChildren(type(lost.task_projects.question)) == [lost.task_projects.question], "one dialog is open"
     click(lost.task_projects.question.cancel_button)
     qtbot.waitUntil(lambda: lost.task_projects.question is None)
     assert not (tmp_path / "project").exists() and lost.queue.is_idle
@@ -246,9 +246,9 @@ def test_locked_project_refuses_search_and_names_the_owner(
             click(filled.form.run_button)
         job = finished.args[0]
         assert job.state == "failed" and job.error_report == ""
-        assert messages.told == [str(job.error)]
-        assert f"process {other.pid}" in messages.told[0] and "identify-0001" in messages.told[0]
-        assert [run.id for run in Project.open(folder).runs()] == ["identify-0001"], "what was refused is not recorded"
+        assert messages.shown == [str(job.error)]
+        assert f"process {other.pid}" in messages.shown[0] and "identify-0001" in messages.shown[0]
+        assert [run.id for run in Project.open(folder).runs()] == ["identify-0001"], "the rejected job is not recorded"
         pane = filled.project_pane
         assert [pane.runs.item(i).data(Qt.ItemDataRole.UserRole).id for i in range(pane.runs.count())] == ["identify-0001"]
         other.communicate("\n", timeout=30)

@@ -38,11 +38,11 @@ MARKUP = "<img/src='x.png'>"
 def check_texts(widget: QWidget) -> int:
     """Check that no label or tooltip of a widget has the name as markup; return how many have it as text."""
     n = 0
-    for one in (widget, *widget.findChildren(QWidget)):
-        assert MARKUP not in one.toolTip(), one
-        n += "img/src" in one.toolTip()
-        if isinstance(one, QLabel) and MARKUP in one.text():
-            assert one.textFormat() is Qt.TextFormat.PlainText, one
+    for child in (widget, *widget.findChildren(QWidget)):
+        assert MARKUP not in child.toolTip(), child
+        n += "img/src" in child.toolTip()
+        if isinstance(child, QLabel) and MARKUP in child.text():
+            assert child.textFormat() is Qt.TextFormat.PlainText, child
             n += 1
     return n
 
@@ -93,7 +93,7 @@ def test_names_like_markup_are_shown_as_text(project: Project, qtbot: QtBot) -> 
 def test_hits_and_bars_named_like_markup_have_text_tooltips(qtbot: QtBot) -> None:
     hits = HitList()
     qtbot.addWidget(hits)
-    hits._add(MARKUP, "kept", 1, None)
+    hits._add(MARKUP, "stored", 1, None)
     assert "&lt;img/src" in hits.item(0).toolTip() and MARKUP not in hits.item(0).toolTip()
     view = DrawingView("Bars", "bars")
     qtbot.addWidget(view)

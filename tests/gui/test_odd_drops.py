@@ -1,4 +1,4 @@
-"""Tests of odd drops on the window and of forged settings: it answers in a sentence, at once, and reads nothing else."""
+"""Tests of odd drops on the window and of forged settings: it answers in one sentence, immediately, and reads nothing else."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MGF = "BEGIN IONS\nPEPMASS=500\n100 1\nEND IONS\n"
 
 
 class Stalls:
-    """Longest processor time, in seconds, that the window thread computed without processing events."""
+    """Maximum CPU time, in seconds, that the window thread computed without processing events."""
 
     def __init__(self) -> None:
         self.longest, self._last = 0.0, time.thread_time()
@@ -56,7 +56,7 @@ def drop_urls(window: MainWindow, urls: list[QUrl], event_done: Callable[[], Non
 def answers(window: MainWindow, qtbot: QtBot) -> Callable[[list[QUrl]], tuple[str, float]]:
     """Drop addresses and return the sentence shown after the inspection, and the longest stall."""
 
-    window.new_search("identify")  # a form is built once, whatever is dropped
+    window.new_search("identify")  # A form is built once, whatever is dropped.
     qtbot.wait(100)
 
     def answer(urls: list[QUrl]) -> tuple[str, float]:
@@ -182,7 +182,7 @@ def test_window_refuses_drop_of_remote_addresses(window: MainWindow) -> None:
 
 
 def forged_settings(chance: random.Random) -> dict[str, object]:
-    """Return settings of the right form with values that nobody chose."""
+    """Return settings of the right form with invalid values."""
     noise = base64.b64encode(chance.randbytes(2000)).decode()
     huge = base64.b64encode(b"\x01\xd9\xd0\xcb\x00\x03\x00\x00" + b"\x7f\xff\xff\xff" * 40).decode()
     search = {
@@ -220,8 +220,8 @@ def test_inspection_reports_unreadable_files(tmp_path: Path, monkeypatch: pytest
         raise PermissionError(13, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "is_file", refuse)
-    found = file_inspection._inspect([tmp_path / "x.mgf"])
-    assert len(found.files) == 1 and "Permission denied" in found.files[0].problem
+    inspection = file_inspection._inspect([tmp_path / "x.mgf"])
+    assert len(inspection.files) == 1 and "Permission denied" in inspection.files[0].problem
 
 
 def test_window_opens_with_forged_settings(settings_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
@@ -229,7 +229,7 @@ def test_window_opens_with_forged_settings(settings_path: Path, make_window: Cal
     stalls = Stalls()
     window = make_window()
     qtbot.wait(300)
-    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # includes what a first window builds once
+    assert window.isVisible() and stalls.longest < 10 * STALL_SECONDS  # This includes what a first window builds once.
     values = json.loads(settings_path.with_name("settings.json").read_text())
     assert values["font_scale"] == 200
 

@@ -53,9 +53,9 @@ def test_reads_are_counted_as_the_engine_reads_them(tmp_path: Path, monkeypatch:
     # Neither blank lines around the reads nor an end without one change anything.
     path.write_bytes(("\n" + path.read_text().rstrip("\n")).replace("\n", ending).encode())
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", block)
-    found, read = count_sequences(path), read_fastq(path)
-    assert found is not None and (found.n_sequences, found.n_residues) == (len(read), len(read.bases)) == (60, sum(lengths))
-    assert found.n_nucleotides == 60 - lengths.count(0)
+    counts, read = count_sequences(path), read_fastq(path)
+    assert counts is not None and (counts.n_sequences, counts.n_residues) == (len(read), len(read.bases)) == (60, sum(lengths))
+    assert counts.n_nucleotides == 60 - lengths.count(0)
 
 
 def test_multi_line_reads_are_counted(tmp_path: Path) -> None:
@@ -74,10 +74,10 @@ def test_damaged_reads_are_not_counted(tmp_path: Path, text: str) -> None:
 def test_large_read_file_is_counted_in_part(tmp_path: Path) -> None:
     path = tmp_path / "large.fastq"
     path.write_text("@r\nACGTACGTACGTACGTACGTACGTACGTACGT\n+\nIIIIIIIIIIIIIIIIIIIIIIIIIIIIIIII\n" * 60_000, encoding="utf-8")
-    found = count_sequences(path, maximum_bytes=1 << 20)
-    assert found is not None and not found.is_whole and 0 < found.n_sequences < 60_000
-    n = found.n_sequences
-    assert found == SequenceCount(n, 32 * n, n, False, tuple((ord(letter), 8 * n) for letter in "ACGT"))
+    counts = count_sequences(path, maximum_bytes=1 << 20)
+    assert counts is not None and not counts.is_whole and 0 < counts.n_sequences < 60_000
+    n = counts.n_sequences
+    assert counts == SequenceCount(n, 32 * n, n, False, tuple((ord(base), 8 * n) for base in "ACGT"))
 
 
 @pytest.fixture
@@ -189,7 +189,7 @@ def test_finished_run_exports_its_alignments(
 
 
 def test_reads_select_the_mapping_preset_until_user_chooses(form: SearchForm, qtbot: QtBot) -> None:
-    assert [one.spec.title for one in form.inputs.values()] == ["Genome or reference", "Reads"]
+    assert [input_file.spec.title for input_file in form.inputs.values()] == ["Genome or reference", "Reads"]
     qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()
     assert (values["mode"], values["strands"], values["places"]) == ("within", "both", "seeds")

@@ -31,7 +31,7 @@ application.MainWindow.show = show
 from proteoscope.gui.launch import main
 sys.exit(main(sys.argv[1:]))
 """
-"""Starts the program as its command does; somebody chooses the dark look, and leaves the window open."""
+"""Program that starts as its command does; the user selects the dark theme, and leaves the window open."""
 
 _OPENED_AND_ENDED = """
 import os, signal, sys, threading, time
@@ -56,7 +56,7 @@ def show(self):
 application.MainWindow.show = show
 sys.exit(application.run_window())
 """
-"""Opens a project on a slow disk, and is ended from outside at once, before anything of that can have been written."""
+"""Program that opens a project on a slow disk, and is killed immediately, before anything can have been written."""
 
 _AT_TWICE = """
 import json, sys
@@ -72,19 +72,19 @@ window.new_search("identify")
 window.dock_jobs.show()
 for _ in range(20):
     application.processEvents()
-room = window.screen().availableGeometry()
+screen = window.screen().availableGeometry()
 parts = {}
 for name, part in (("run", window.form.run_button), ("status bar", window.statusBar()), ("devices", window.device_button)):
     at = part.mapTo(window, part.rect().bottomRight())
     parts[name] = window.rect().contains(at) and part.isVisible()
-print(json.dumps([window.devicePixelRatio(), window.width(), window.height(), room.width(), room.height(), parts]))
+print(json.dumps([window.devicePixelRatio(), window.width(), window.height(), screen.width(), screen.height(), parts]))
 window.close()
 """
 
 
 def _environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-    return {**kept, "PYTHONPATH": str(REPOSITORY), **more}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+    return {**environment, "PYTHONPATH": str(REPOSITORY), **more}
 
 
 def _wait_until(holds: Callable[[], bool], process: subprocess.Popen[str]) -> None:
@@ -110,24 +110,24 @@ def test_terminated_window_has_saved_its_settings(display: None, tmp_path: Path)
     )
     try:
 
-        def is_kept() -> bool:
+        def is_stored() -> bool:
             return path.exists() and json.loads(path.read_text(encoding="utf-8")).get("theme") == "dark"
 
-        _wait_until(is_kept, process)
+        _wait_until(is_stored, process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(_SECONDS) == -signal.SIGTERM
     finally:
         process.kill()
         process.communicate()
-    kept = SettingsFile(path).values
-    assert kept.theme == "dark" and kept.recent_projects == (str(tmp_path / "mine"),) and kept.geometry
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    settings = SettingsFile(path).values
+    assert settings.theme == "dark" and settings.recent_projects == (str(tmp_path / "mine"),) and settings.geometry
+    assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are those of POSIX")
-@pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(one, marks=pytest.mark.long) for one in ("SIGHUP", "SIGINT"))])
+@pytest.mark.parametrize("name", ["SIGTERM", *(pytest.param(name, marks=pytest.mark.long) for name in ("SIGHUP", "SIGINT"))])
 def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: Path, name: str) -> None:
-    """Settings are written in another thread; a signal waits for them, then ends the program as its sender expects."""
+    """Check that a signal waits for settings written in another thread, then ends the program as its sender expects."""
     project_with_results(tmp_path / "mine")
     done = subprocess.run(
         [sys.executable, "-c", _OPENED_AND_ENDED, str(tmp_path / "mine"), name],
@@ -140,9 +140,9 @@ def test_project_opened_before_a_signal_is_remembered(display: None, tmp_path: P
     )
     assert done.returncode == -getattr(signal, name), done.stderr
     path = tmp_path / "proteoscope" / "settings.json"
-    kept = SettingsFile(path).values
-    assert kept.recent_projects == (str(tmp_path / "mine"),) and kept.recent_runs[str(tmp_path / "mine")].kinds == ("identify",)
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    settings = SettingsFile(path).values
+    assert settings.recent_projects == (str(tmp_path / "mine"),) and settings.recent_runs[str(tmp_path / "mine")].kinds == ("identify",)
+    assert [path.name for path in path.parent.iterdir()] == ["settings.json"]
 
 
 def test_first_start_fits_a_high_resolution_screen(display: None, tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_first_start_fits_a_high_resolution_screen(display: None, tmp_path: Path
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    ratio, width, height, room_width, room_height, parts = json.loads(done.stdout)
+    ratio, width, height, screen_width, screen_height, parts = json.loads(done.stdout)
     assert ratio == 2.0
-    assert width <= room_width and height <= room_height
+    assert width <= screen_width and height <= screen_height
     assert all(parts.values()), parts

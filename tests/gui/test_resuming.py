@@ -49,7 +49,7 @@ def test_stopped_run_resumes_by_its_button(shown: MainWindow, project: Path, sto
     assert "can be resumed" in shown.message_bar.label.text()
     with qtbot.waitSignal(shown.bridge.finished) as finished:
         click(pane.resume_button)
-        assert not pane.resume_action.isEnabled(), "it is resumed already"
+        assert not pane.resume_action.isEnabled(), "it is already resumed"
         assert ", running, resuming" in spoken(shown)[0] or shown.queue.is_idle
         assert "failed" not in spoken(shown)[0]
     job = finished.args[0]
@@ -58,7 +58,7 @@ def test_stopped_run_resumes_by_its_button(shown: MainWindow, project: Path, sto
     qtbot.waitUntil(lambda: not pane.resume_button.isVisible())
     assert [run.status for run in pane.records] == ["done"]
     assert tables(project, stopped)
-    click(shown.message_bar.button)  # Show results
+    click(shown.message_bar.button)  # Show results.
     results = shown.searches["align"].results
     qtbot.waitUntil(lambda: shown.pages.currentWidget() is results)
     qtbot.waitUntil(lambda: results.run is not None and results.run.id == stopped and not results.text)

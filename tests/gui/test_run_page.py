@@ -99,7 +99,8 @@ def test_search_again_fills_files_and_parameters(window: MainWindow, searched: P
     run = project.runs()[-1]
     assert task.request.parameters.model_dump(mode="json") == run.parameters
     inputs = project.inputs(run.id)
-    assert {name: list(paths) for name, paths in task.request.inputs.items()} == {one.kind: [one.path] for one in inputs}
+    filled_in = {name: list(paths) for name, paths in task.request.inputs.items()}
+    assert filled_in == {input_file.kind: [input_file.path] for input_file in inputs}
 
 
 def test_deleted_run_is_restored_by_undo(window: MainWindow, two_runs: Path, tmp_path: Path, qtbot: QtBot) -> None:
@@ -169,7 +170,7 @@ def test_failed_run_is_deleted_and_restored(window: MainWindow, tmp_path: Path, 
     qtbot.mouseClick(page.delete_button, Qt.MouseButton.LeftButton)
     assert not window.project_pane.records
     qtbot.mouseClick(window.message_bar.button, Qt.MouseButton.LeftButton)
-    assert [one.id for one in window.project_pane.records] == [run.id] and project.verify() == []
+    assert [record.id for record in window.project_pane.records] == [run.id] and project.verify() == []
 
 
 def test_failed_run_has_a_page_and_foreign_names_are_text(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

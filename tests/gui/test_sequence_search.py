@@ -37,7 +37,7 @@ from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.tasks import ExportTask, SearchTask
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import said, search_files, write_fasta
+from tests.engine.views.search_projects import search_files, summary_of, write_fasta
 from tests.gui.result_views import overlapping
 from tests.gui.test_window import click, drop
 
@@ -106,7 +106,7 @@ def test_pasted_protein_finds_its_relatives(
     assert run is not None and (run.kind, run.status) == ("align", "done")
     assert f"{run.message} in" in window.jobs.rows[job.id].stage.toolTip()
     # The project records the file that it read, and stores a copy.
-    read = [one.path for one in Project.open(tmp_path / "relatives").inputs(run.id) if one.kind == "queries"]
+    read = [input_file.path for input_file in Project.open(tmp_path / "relatives").inputs(run.id) if input_file.kind == "queries"]
     assert len(read) == 1 and read[0].is_relative_to(tmp_path / "relatives")
     proteins = read_proteins(read)
     assert [proteins.sequence(i) for i in range(len(proteins))] == [sequence]
@@ -176,7 +176,7 @@ def test_matrix_is_read_from_a_file(form: SearchForm, tmp_path: Path, qtbot: QtB
     assert "there is no matrix" in form.parameters.problems["matrix"].lower()
 
 
-def test_damaged_matrix_file_is_reported_at_once(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
+def test_damaged_matrix_file_is_reported_immediately(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     mine = tmp_path / "mine.txt"
     mine.write_text("  A  C\nA 4 -1\nC -1\n", encoding="utf-8")
@@ -219,7 +219,7 @@ def test_impossible_project_folder_is_reported(filled: MainWindow, tmp_path: Pat
     form.set_project_folder(tmp_path / ("x" * 300))
     qtbot.waitUntil(lambda: form.project.message.text() == "This folder cannot be used: File name too long")
     assert not form.run_button.isEnabled()
-    form.project.line.setText("~nobody-of-this-name/project")
+    form.project.line.setText("~no-user-of-this-name/project")
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
@@ -232,7 +232,7 @@ def test_dna_is_distinguished_from_protein(form: SearchForm, tmp_path: Path, qtb
     paste(form, "acguacguacguacguacguacguacguacguacgu", qtbot)
     assert form.inputs["queries"].warning.text().startswith("The pasted text looks like DNA or RNA")
     paste(form, "ACGTN", qtbot)
-    assert not form.inputs["queries"].warning.isVisible(), "so few symbols may be a peptide"
+    assert not form.inputs["queries"].warning.isVisible(), "so short a text may be a peptide"
 
 
 def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, qtbot: QtBot) -> None:
@@ -243,7 +243,7 @@ def test_dna_is_distinguished_among_proteins(form: SearchForm, tmp_path: Path, q
     form.file_lists["queries"].add([mixed])
     qtbot.waitUntil(form.file_lists["queries"].warning.isVisible)
     assert form.file_lists["queries"].warning.text().startswith("mixed.fasta: 2 of 5 sequences look like DNA or RNA")
-    # Among very many proteins some look like DNA.
+    # Among very many proteins some resemble DNA.
     for name, n_genes in (("few", 2), ("many", 3)):
         records = [("gene", gene)] * n_genes + [("p", protein)] * (300 - n_genes)
         form.file_lists["database"].clear()
@@ -259,15 +259,15 @@ def test_dna_sequences_are_counted_like_the_search(tmp_path: Path, monkeypatch: 
     kinds = ("ACGT", "ACGTN", "ACDEFGHIKLMNPQRSTVWY", "ACGTACGTACGTACGTACGTK")
     lengths = random.integers(30, 400, 150)
     records = [(f"s{i}", "".join(random.choice(list(kinds[i % 4]), length))) for i, length in enumerate(lengths)]
-    lines = [part for name, letters in records for part in (f">{name}", *(letters[at : at + 60] for at in range(0, len(letters), 60)))]
+    lines = [part for name, sequence in records for part in (f">{name}", *(sequence[at : at + 60] for at in range(0, len(sequence), 60)))]
     path = tmp_path / "mixed.fasta"
     path.write_text("\n".join([*lines[:1], "; a remark", *lines[1:]]), encoding="utf-8")
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", block)
-    found = count_sequences(path)
+    counts = count_sequences(path)
     path.write_text("\n".join(lines), encoding="utf-8")
     expected = read_sequences([path], Progress()).n_nucleotides
-    assert found is not None and (found.n_sequences, found.n_residues) == (150, lengths.sum())
-    assert found.n_nucleotides == expected and 75 <= expected < 150
+    assert counts is not None and (counts.n_sequences, counts.n_residues) == (150, lengths.sum())
+    assert counts.n_nucleotides == expected and 75 <= expected < 150
 
 
 def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,11 +275,11 @@ def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch:
     path.write_text(">c\n" + ("ACGTTGCAAGCT" * 5 + "\n") * 3000, encoding="utf-8")
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", 5000)
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._MAXIMUM_INSPECTED", 2000)
-    judged: list[int] = []
+    classified: list[int] = []
     real = sequence_type.nucleotide_counts
-    monkeypatch.setattr(sequence_type, "nucleotide_counts", lambda codes, offsets: judged.append(len(codes)) or real(codes, offsets))
-    assert count_sequences(path) == SequenceCount(1, 180_000, 1, symbols=tuple((ord(symbol), 45_000) for symbol in "ACGT"))
-    assert max(judged) < 2000
+    monkeypatch.setattr(sequence_type, "nucleotide_counts", lambda codes, offsets: classified.append(len(codes)) or real(codes, offsets))
+    assert count_sequences(path) == SequenceCount(1, 180_000, 1, symbols=tuple((ord(base), 45_000) for base in "ACGT"))
+    assert max(classified) < 2000
 
 
 @pytest.mark.parametrize(
@@ -294,9 +294,9 @@ def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch:
 def test_primers_are_classified_together(sequences: list[str], expected: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", 50)
     path = tmp_path / "primers.fasta"
-    path.write_text("".join(f">{k}\n{one}\n" for k, one in enumerate(sequences)))
-    found = count_sequences(path)
-    assert found is not None and found.n_nucleotides == expected == read_sequences([path], Progress()).n_nucleotides
+    path.write_text("".join(f">{k}\n{sequence}\n" for k, sequence in enumerate(sequences)))
+    counts = count_sequences(path)
+    assert counts is not None and counts.n_nucleotides == expected == read_sequences([path], Progress()).n_nucleotides
 
 
 @settings(max_examples=30, deadline=None)
@@ -318,12 +318,12 @@ def test_files_and_pasted_text_are_counted_as_read(
     text = ending.join(part for header, lines in records for part in (f">{header}", *lines)) + (ending if is_last_ended else "")
     path = tmp_path_factory.getbasetemp() / "counted.fasta"
     path.write_bytes(text.encode())
-    residues = sum(sum(letter.isalpha() for letter in line) for _, lines in records for line in lines)
-    found = count_sequences(path)
-    assert found is not None and (found.n_sequences, found.n_residues) == (len(records), residues)
+    residues = sum(sum(character.isalpha() for character in line) for _, lines in records for line in lines)
+    counts = count_sequences(path)
+    assert counts is not None and (counts.n_sequences, counts.n_residues) == (len(records), residues)
     pasted = read_pasted(text)
     if residues:
-        assert pasted.problem == "" and pasted.count == found
+        assert pasted.problem == "" and pasted.count == counts
         path.write_text(pasted.fasta, encoding="utf-8")
         read = read_proteins([path], every_record=True)
         assert len(read) == len(records)
@@ -335,8 +335,8 @@ def test_files_and_pasted_text_are_counted_as_read(
 def test_large_file_is_counted_in_part(tmp_path: Path, end: str) -> None:
     path = tmp_path / "large.fasta"
     path.write_bytes(f">p{end}MKWVTF{end}".encode() * 400_000)
-    found = count_sequences(path, maximum_bytes=1 << 20)
-    assert found is not None and not found.is_whole and 0 < found.n_sequences < 400_000
+    counts = count_sequences(path, maximum_bytes=1 << 20)
+    assert counts is not None and not counts.is_whole and 0 < counts.n_sequences < 400_000
     assert count_sequences(path, is_wanted=lambda: False) is None
     assert count_sequences(tmp_path / "absent.fasta") is None
 
@@ -356,10 +356,10 @@ def test_pasted_text_without_sequence_is_reported(text: str, problem: str) -> No
 
 
 def test_files_dropped_on_a_list_are_added(window: MainWindow, form: SearchForm, files: tuple[Path, Path], qtbot: QtBot) -> None:
-    beside = form.run_button.mapTo(window, QPoint(5, 5))
-    drop(window, files[0], at=beside)
+    elsewhere = form.run_button.mapTo(window, QPoint(5, 5))
+    drop(window, files[0], at=elsewhere)
     qtbot.waitUntil(lambda: form.file_lists["queries"].paths == [files[0]])
-    drop(window, files[1], at=beside)
+    drop(window, files[1], at=elsewhere)
     qtbot.waitUntil(lambda: form.file_lists["database"].paths == [files[1]])
     for name, target in (("more.fasta", form.file_lists["queries"].lines), ("still more.fasta", form.inputs["queries"].box.text)):
         more = Path(shutil.copy(files[0], files[0].with_name(name)))
@@ -405,7 +405,7 @@ FORMATS = (*OF_QUERIES[:7], "a3m", "phylip", "clustal-stack", *OF_QUERIES[7:])
 def prompt_for_export(window: MainWindow, target: Path) -> None:
     """Choose the file in the dialog, as Save does."""
     window.menus.export.trigger()
-    (dialog,) = [one for one in window.results.findChildren(ExportDialog) if one.isVisible()]
+    (dialog,) = [dialog for dialog in window.results.findChildren(ExportDialog) if dialog.isVisible()]
     dialog.fileSelected.emit(str(target))
     dialog.close()
 
@@ -426,8 +426,8 @@ def test_exports_of_all_hits_match_the_engine(window: MainWindow, searched_proje
         assert job.state == "done", job.error_report or job.error
         SEQUENCE_SEARCH.export(Project.open(searched_project), ExportRequest(run.id, format, expected), Progress())
         assert target.read_bytes() == expected.read_bytes(), format
-        told = f"Export results of {run.id} to {target.name}: {target.name} written in "
-        qtbot.waitUntil(lambda told=told: window.message_bar.isVisible() and told in window.message_bar.label.text())
+        message = f"Export results of {run.id} to {target.name}: {target.name} written in "
+        qtbot.waitUntil(lambda message=message: window.message_bar.isVisible() and message in window.message_bar.label.text())
         assert isinstance(window.pages.currentWidget(), HitsView)
 
 
@@ -559,7 +559,7 @@ def test_run_after_project_deletion_is_a_new_one(filled: MainWindow, files: tupl
         qtbot.waitUntil(form.run_button.isEnabled)
         with qtbot.waitSignal(window.bridge.finished, timeout=60_000):
             form.run()
-            if subjects:  # the deleted project is prompted for
+            if subjects:  # The user is prompted for the deleted project.
                 assert window.task_projects.question is not None
                 window.task_projects.question.make_button.click()
         qtbot.waitUntil(lambda: window.results.run is not None and not window.results.is_busy)
@@ -615,6 +615,7 @@ def test_each_form_is_remembered_separately(make_window: Callable[[], MainWindow
     second = make_window()
     again = second.searches["align"].form
     assert isinstance(again, SearchForm)
+    again.last_button.click()
     assert (again.presets.box.currentText(), again.device.value()) == ("short", "cpu")
     assert again.file_lists["database"].paths == [files[1]] and again.file_lists["queries"].start_folder == str(files[0].parent)
     other = second.searches["identify"].form
@@ -624,7 +625,7 @@ def test_each_form_is_remembered_separately(make_window: Callable[[], MainWindow
 
 def test_jobs_of_two_kinds_share_a_queue(filled: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
     def run(request: SearchTask, progress: Any) -> Any:
-        return said("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
+        return summary_of("align-0001", Count(12, "hit", "hits"), Count(2, "query with hits", "queries with hits"))
 
     monkeypatch.setattr(SearchTask, "run", run)
     filled.form.parameters.set_values({"hits_per_query": 9})
@@ -635,4 +636,4 @@ def test_jobs_of_two_kinds_share_a_queue(filled: MainWindow, qtbot: QtBot, monke
     job = finished.args[0]
     assert "12 hits, 2 queries with hits in" in filled.jobs.rows[job.id].stage.toolTip()
     qtbot.waitUntil(filled.message_bar.isVisible)
-    assert filled.message_bar.button.text() == "Show results", "the user has begun something else"
+    assert filled.message_bar.button.text() == "Show results", "the user has started something else"

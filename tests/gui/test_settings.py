@@ -71,7 +71,7 @@ def test_settings_of_another_version_are_moved_aside(path: Path, version: int) -
     assert json.loads((path.parent / f"settings.version-{version}.json").read_text(encoding="utf-8"))["theme"] == "dark"
 
 
-def test_unwritable_folder_is_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_unwritable_folder_raises_no_error(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     file = SettingsFile(tmp_path / "file" / "settings.json")
     file.save()
@@ -80,7 +80,7 @@ def test_unwritable_folder_is_no_error(tmp_path: Path, caplog: pytest.LogCapture
 
 
 def test_last_save_wins_while_the_disk_is_busy(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Saving does not wait for the disk, and older settings never overwrite newer ones."""
+    """Check that saving does not wait for the disk, and that older settings never overwrite newer ones."""
     written: list[str] = []
     may_write = threading.Event()
 
@@ -97,7 +97,7 @@ def test_last_save_wins_while_the_disk_is_busy(path: Path, monkeypatch: pytest.M
     for theme in themes:
         file.values.theme = theme
         file.save()
-    assert not path.exists(), "nobody has waited"
+    assert not path.exists(), "the file is not written yet"
     may_write.set()
     file.flush()
     assert written[-1] == "dark" and len(written) <= 2
@@ -130,7 +130,7 @@ def test_foreign_settings_are_moved_aside(path: Path, text: str) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in folders")
-def test_settings_that_are_a_pipe_do_not_block(path: Path) -> None:
+def test_settings_file_that_is_a_pipe_does_not_block(path: Path) -> None:
     path.parent.mkdir()
     os.mkfifo(path)
     assert SettingsFile(path).values == Settings()

@@ -1,4 +1,4 @@
-"""Tests that buttons with only an icon or a letter have a tooltip and an accessible name."""
+"""Tests that buttons with only an icon or a symbol have a tooltip and an accessible name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QDockWidget, QLineEdit
 from proteoscope.gui.window import MainWindow
 
 _QTS_OWN = (QLineEdit, QTabBar, QComboBox, QDockWidget)
-"""What makes small buttons by itself, which Qt describes."""
+"""Classes that create small buttons automatically, which Qt describes."""
 
 
 def signs(page: QWidget) -> Iterator[QAbstractButton]:
@@ -34,18 +34,18 @@ def described(button: QAbstractButton) -> bool:
 
 def test_form_and_result_icons_have_texts(window: MainWindow) -> None:
     for kind, pages in window.searches.items():
-        found = [one for page in (pages.form, pages.results) for one in signs(page)]
-        assert len(found) > 3, kind
+        icons = [sign for page in (pages.form, pages.results) for sign in signs(page)]
+        assert len(icons) > 3, kind
         # Buttons without text and name receive both when shown.
         silent = [
-            f"{type(one).__name__} {one.text()!r} {one.toolTip()!r}"
-            for one in found
-            if not described(one) and (one.text() or one.toolTip())
+            f"{type(icon).__name__} {icon.text()!r} {icon.toolTip()!r}"
+            for icon in icons
+            if not described(icon) and (icon.text() or icon.toolTip())
         ]
         assert silent == [], kind
 
 
 def test_page_icons_have_texts(window: MainWindow) -> None:
     around = (window.start_page, window.project_pane, window.jobs, window.log, window.message_bar, window.dock_project, window.dock_jobs)
-    silent = [f"{type(one).__name__} {one.text()!r}" for part in around for one in signs(part) if not described(one)]
+    silent = [f"{type(icon).__name__} {icon.text()!r}" for part in around for icon in signs(part) if not described(icon)]
     assert silent == []

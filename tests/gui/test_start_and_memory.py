@@ -71,7 +71,7 @@ window.close()
 window.queue.shutdown(5)
 """
 _MAXIMUM_WIDGETS, _MAXIMUM_MODULES = 200, 620
-"""Of a window that was just opened; a form has 500 widgets, and with all views it was 5,000 and 830."""
+"""Bounds of a window just opened. A form has 500 widgets; a window with all views had 5,000 widgets and 830 modules."""
 
 
 class _Started(NamedTuple):
@@ -83,7 +83,7 @@ class _Started(NamedTuple):
 
 @pytest.fixture(scope="module")
 def started(display: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[_Started, list[str]]:
-    """Return what a new window has in its own process, and which structure modules are loaded besides their form."""
+    """Return what a new window has in its own process, and which structure modules other than their form are loaded."""
     tmp_path = tmp_path_factory.mktemp("started")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", _START, str(tmp_path / "settings.json")]
@@ -110,7 +110,7 @@ def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtB
     preparation.begin()
     pages = window.searches["align"]
     qtbot.wait(300)
-    assert pages.made_form is None, "nothing is made while something runs"
+    assert pages.made_form is None, "nothing is built while something runs"
     busy = False
     n_steps = 0
 
@@ -120,7 +120,7 @@ def test_pages_are_built_in_small_steps_when_idle(window: MainWindow, qtbot: QtB
 
     preparation._timer.timeout.connect(count)
     qtbot.waitUntil(lambda: pages.made_results is not None)
-    assert n_steps >= len(pages.search.model.describe()), "each field is a piece of its own"
+    assert n_steps >= len(pages.search.model.describe()), "each field is built in its own step"
     assert pages.form is pages.made_form and window.pages.indexOf(pages.form) >= 0
     qtbot.waitUntil(lambda: not preparation._timer.isActive())
 
@@ -130,7 +130,7 @@ def test_form_requested_while_built_is_complete(window: MainWindow) -> None:
     for _ in range(5):
         assert pages.prepare()
     form = pages.form
-    assert list(form.parameters.fields) == [one.name for one in pages.search.model.describe()]
+    assert list(form.parameters.fields) == [parameter.name for parameter in pages.search.model.describe()]
     assert all(field.editor.window() is window for field in form.parameters.fields.values())
 
 
@@ -148,24 +148,24 @@ def test_page_that_fails_explains_why_and_is_built_later(window: MainWindow, mon
             with pytest.raises(OSError, match="a plug came off"):
                 getattr(pages, page)
         # Building pages when idle hits the error of each once and continues with the others.
-        faults, n_steps = 0, 0
+        n_errors, n_steps = 0, 0
         while n_steps < 200:
             n_steps += 1
             try:
                 if not pages.prepare():
                     break
             except OSError:
-                faults += 1
-        assert faults == 1 and n_steps < 200, "the page that was asked for is not tried again, the other one once"
+                n_errors += 1
+        assert n_errors == 1 and n_steps < 200, "the requested page is not tried again, the other one once"
         with pytest.raises(OSError, match="a plug came off"):
             getattr(pages, page)
     assert all(window.pages.indexOf(made) >= 0 for made in (pages.form, pages.results))
 
 
 def test_young_collection_stays_young_after_imports(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quarter of a second of importing leaves as many objects each time, none of them garbage."""
-    n_at_once, looked_at, kept = 25_000, [], []
-    assert gc.get_threshold()[0] < n_at_once, "a test before this one changed the thresholds of the whole process"
+    """Check the objects created by a quarter of a second of importing; none are garbage."""
+    n_at_once, looked_at, objects = 25_000, [], []
+    assert gc.get_threshold()[0] < n_at_once, "an earlier test changed the thresholds of the process"
     window._garbage.stop()
     gc.disable()
     gc.collect()
@@ -173,13 +173,13 @@ def test_young_collection_stays_young_after_imports(window: MainWindow, monkeypa
     collector._timer.stop()
 
     def collect(generation: int) -> int:
-        looked_at.append(sum(len(gc.get_objects(one)) for one in range(generation + 1)))
+        looked_at.append(sum(len(gc.get_objects(level)) for level in range(generation + 1)))
         return really(generation)
 
     really = gc.collect
     monkeypatch.setattr(gc, "collect", collect)
     for _ in range(30):
-        kept.append([[i] for i in range(n_at_once)])
+        objects.append([[i] for i in range(n_at_once)])
         collector.collect_if_due()
     collector.stop()
     assert len(looked_at) == 30 and max(looked_at) < 5 * n_at_once
@@ -212,7 +212,7 @@ def test_closed_results_leave_no_objects(window: MainWindow, tmp_path: Path, qtb
 def _held(window: MainWindow) -> Counter[str]:
     """Return the number of objects of each class of Proteoscope, of Qt in the window, and of tables and connections."""
     gc.collect()
-    held = Counter(f"{type(one).__module__}.{type(one).__qualname__}" for one in gc.get_objects())
+    held = Counter(f"{type(obj).__module__}.{type(obj).__qualname__}" for obj in gc.get_objects())
     ours = {name: n for name, n in held.items() if name.startswith(("gui.", "engine.", "pyarrow.", "numpy.", "_duckdb", "duckdb"))}
     return Counter({**ours, "children of the window": len(window.findChildren(QObject))})
 
@@ -228,5 +228,5 @@ def test_finished_job_holds_no_work_or_settings() -> None:
     job = queue.add("one", work_with(Large()))
     assert queue.wait(10) and job.result == "done with Large"
     gc.collect()
-    assert [one for one in gc.get_objects() if type(one) is Large] == []
+    assert [obj for obj in gc.get_objects() if type(obj) is Large] == []
     assert queue.shutdown(5)

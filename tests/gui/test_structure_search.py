@@ -55,20 +55,20 @@ def test_files_are_recognised_by_content(files: tuple[Path, Path], tmp_path: Pat
     query, folder = files
     packed, unnamed, liar, listed, other = (tmp_path / name for name in ("q.cif.gz", "d1abca_", "text.pdb", "some.txt", "notes.txt"))
     packed.write_bytes(gzip.compress(query.read_bytes()))
-    unnamed.write_bytes((folder / "stranger0.pdb").read_bytes())
+    unnamed.write_bytes((folder / "unrelated0.pdb").read_bytes())
     liar.write_text("no structure\n")
-    listed.write_text(f"# chosen\n{query}\n{folder / 'stranger1.pdb'}\n")
+    listed.write_text(f"# chosen\n{query}\n{folder / 'unrelated1.pdb'}\n")
     other.write_text("what I did on Monday\n")
     (tmp_path / "empty").mkdir()
-    known = {path: file_kind(path) for path in (query, folder, packed, unnamed, liar, listed, other, tmp_path / "empty")}
-    assert [known[path].format for path in (query, packed, unnamed)] == ["structure"] * 3
-    assert known[folder].format == "folder with 11 structure files"
-    assert known[listed].format == "list of 2 structure files"
-    assert all(known[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
+    kinds = {path: file_kind(path) for path in (query, folder, packed, unnamed, liar, listed, other, tmp_path / "empty")}
+    assert [kinds[path].format for path in (query, packed, unnamed)] == ["structure"] * 3
+    assert kinds[folder].format == "folder with 11 structure files"
+    assert kinds[listed].format == "list of 2 structure files"
+    assert all(kinds[path].sort == "structures" for path in (query, folder, packed, unnamed, listed))
     assert (
-        "is not a structure file" in known[liar].problem
-        and known[other].problem
-        and "contains no structure files" in known[tmp_path / "empty"].problem
+        "is not a structure file" in kinds[liar].problem
+        and kinds[other].problem
+        and "contains no structure files" in kinds[tmp_path / "empty"].problem
     )
 
 

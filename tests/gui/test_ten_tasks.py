@@ -38,7 +38,7 @@ from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.compared_projects import project_with_runs
-from tests.gui.result_views import KeptView, settle, shown
+from tests.gui.result_views import SharedView, settle, shown
 from tests.gui.x_events import Hand, at_hand
 
 _MAXIMUM_ACTIONS = 3
@@ -66,19 +66,19 @@ def results(window: MainWindow, project: Project, qtbot: QtBot) -> Identificatio
 
 
 @pytest.fixture(scope="module")
-def kept_results(
+def cached_results(
     two_runs: Path, request: pytest.FixtureRequest, shared_theme: Theme, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[KeptView[IdentificationView]]:
-    """The same results in a window that is opened once."""
+) -> Iterator[SharedView[IdentificationView]]:
+    """Return the same results in a window that is opened once."""
     qtbot = QtBot(request)
-    window = MainWindow(SettingsFile(tmp_path_factory.mktemp("kept") / "settings.json"), shared_theme)
+    window = MainWindow(SettingsFile(tmp_path_factory.mktemp("cached") / "settings.json"), shared_theme)
     window.show()
     at_hand(window, qtbot)
     project = Project.open(two_runs)
     window.open_project(project.folder)
     settle(window.results, qtbot)
     assert isinstance(window.results, IdentificationView)
-    yield KeptView(window.results, project, request, None)
+    yield SharedView(window.results, project, request, None)
     window.close()
     assert window.queue.shutdown(5)
     window.deleteLater()
@@ -86,12 +86,12 @@ def kept_results(
 
 
 @pytest.fixture
-def shared_results(kept_results: KeptView[IdentificationView], theme: Theme, qtbot: QtBot) -> IdentificationView:
+def shared_results(cached_results: SharedView[IdentificationView], theme: Theme, qtbot: QtBot) -> IdentificationView:
     """Results for tasks that change neither project nor page and do not depend on the keyboard focus."""
-    window = kept_results.view.window()
+    window = cached_results.view.window()
     window.raise_()
     at_hand(window, qtbot)
-    view = kept_results.as_opened(qtbot)
+    view = cached_results.as_opened(qtbot)
     assert (window.width(), window.height()) == (1280, 800)
     return view
 
@@ -108,7 +108,7 @@ def place_of(panel: TablePanel, row: int) -> tuple[QWidget, QPoint]:
     """Return the position to click for a visible row."""
     view = panel.view
     at = view.visualRect(view.model().index(row, view.horizontalHeader().logicalIndexAt(5))).center()
-    assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not in sight"
+    assert view.viewport().rect().contains(QPoint(20, at.y())), "the row is not visible"
     return view.viewport(), QPoint(20, at.y())
 
 
@@ -160,11 +160,11 @@ def test_coverage_and_mass_errors_are_shown(shared_results: IdentificationView, 
 def test_peptide_is_found(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
     results = shared_results
     peptide = shown(results.peptides, "peptide")[0]
-    letters = max(re.findall("[A-Z]+(?![a-z])", peptide), key=len)[:5]
+    residues = max(re.findall("[A-Z]+(?![a-z])", peptide), key=len)[:5]
     hand.press("ctrl", "f")
     qtbot.waitUntil(results.filter_bar.text.hasFocus)
-    hand.type(letters)
-    qtbot.waitUntil(lambda: results.filter_bar.text.text() == letters)
+    hand.type(residues)
+    qtbot.waitUntil(lambda: results.filter_bar.text.text() == residues)
     qtbot.wait(300)
     settle(results, qtbot)
     assert peptide in shown(results.peptides, "peptide")
@@ -195,7 +195,7 @@ def test_worst_accepted_matches_are_shown(shared_results: IdentificationView, ha
     header, names = results.psms.view.horizontalHeader(), [column.name for column in results.psms.model.columns]
     section = names.index("score")
     x = header.sectionViewportPosition(section) + header.sectionSize(section) // 2
-    assert 0 < x < header.viewport().width(), "the column of scores is in sight"
+    assert 0 < x < header.viewport().width(), "the column of scores is visible"
     for _ in range(2):
         hand.click(header.viewport(), QPoint(x, header.height() // 2))
         settle(results, qtbot)
@@ -223,13 +223,13 @@ def test_results_are_continued_by_another_search(
         window.show_page(results)
         settle(results, qtbot)
         action = results.follow_ups[kind]
-        button = next(one for one in action.associatedObjects() if isinstance(one, QToolButton) and one.isVisible())
+        button = next(widget for widget in action.associatedObjects() if isinstance(widget, QToolButton) and widget.isVisible())
         assert button.toolButtonStyle() == Qt.ToolButtonStyle.ToolButtonTextBesideIcon and button.text() == action.iconText() != ""
         hand.click(button)
-        asked = window.searches[kind]
-        qtbot.waitUntil(lambda asked=asked: asked.made_form is not None and window.pages.currentWidget() is asked.made_form)
-        assert results.run is not None and asked.form.project_folder() == project.folder
-        assert asked.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
+        search = window.searches[kind]
+        qtbot.waitUntil(lambda search=search: search.made_form is not None and window.pages.currentWidget() is search.made_form)
+        assert results.run is not None and search.form.project_folder() == project.folder
+        assert search.form.parameters.values()["run"] in (results.run.id, (results.run.id,))
 
 
 def test_another_run_is_shown_with_its_parameters(window: MainWindow, results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:
@@ -247,8 +247,8 @@ def test_another_run_is_shown_with_its_parameters(window: MainWindow, results: I
     page = window.run_actions.page
     assert page.account is not None and page.account.run.id == pane.records[other].id
     text = page.text.toPlainText()
-    for one in window.searches["identify"].search.model.describe()[:5]:
-        assert one.title in text
+    for parameter in window.searches["identify"].search.model.describe()[:5]:
+        assert parameter.title in text
 
 
 def test_all_spectra_are_shown_with_identification(shared_results: IdentificationView, hand: Hand, qtbot: QtBot) -> None:

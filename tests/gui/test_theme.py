@@ -66,7 +66,7 @@ def test_system_theme_is_followed_on_request(theme: Theme) -> None:
 
 
 def test_current_theme_is_not_applied_again(theme: Theme) -> None:
-    """A window that follows the system starts with it: thousands of widgets would be sent the same palette."""
+    """Check that a window that follows the system starts with its palette, which otherwise is sent to thousands of widgets."""
     taken: list[str] = []
 
     def note() -> None:
@@ -86,7 +86,7 @@ def test_current_theme_is_not_applied_again(theme: Theme) -> None:
 
 
 def test_pending_window_is_drawn_in_the_new_theme(theme: Theme, qtbot: QtBot) -> None:
-    """Qt drops the request for a picture of a window that shows none, and takes what it, or a part of it, asks for later for asked."""
+    """Check an unexposed window: Qt drops its paint request, and takes later requests of it or its parts as already pending."""
 
     class Counting(QWidget):
         n_pictures = 0

@@ -31,7 +31,7 @@ EXPECTED = Counter("".join(sequence for _, sequence in PROTEINS if len(sequence)
 
 @pytest.fixture(autouse=True)
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """List of searches with one more."""
+    """Return the list of searches with one more."""
     monkeypatch.setattr(searches, "SEARCHES", (*searches.SEARCHES, COMPOSITION))
 
 
@@ -48,7 +48,7 @@ def form(window: MainWindow) -> SearchForm:
 
 @pytest.fixture
 def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, qtbot: QtBot) -> StandardView:
-    """Results after a user dropped a file, changed a parameter and ran it."""
+    """Return results after a user dropped a file, changed a parameter and ran it."""
     assert window.pages.currentWidget() is form and form.reason.text() == "Add proteins, or paste a sequence"
     drop(window, fasta)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -77,7 +77,7 @@ def searched(window: MainWindow, form: SearchForm, fasta: Path, tmp_path: Path, 
 
 def test_search_is_offered_like_the_others(window: MainWindow) -> None:
     actions = {kind: action.text() for kind, action in window.menus.new.items()}
-    assert actions == {one.kind: f"New {one.name}" for one in searches.SEARCHES} and "composition" in actions
+    assert actions == {search.kind: f"New {search.name}" for search in searches.SEARCHES} and "composition" in actions
     shortcuts = [window.menus.new[kind].shortcut().toString() for kind in actions]
     assert shortcuts[:2] == ["Ctrl+N", "Ctrl+Shift+N"] and set(shortcuts[2:]) == {""}
     click(window.start_page.new_buttons["composition"])
@@ -117,8 +117,8 @@ def test_results_are_exported(window: MainWindow, searched: StandardView, tmp_pa
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error
     written = [tmp_path / "mine.json"] if chosen == "json" else [tmp_path / "mine" / f"{residue}.json" for residue in sorted(EXPECTED)]
-    found = [json.loads(path.read_text()) for path in written]
-    rows = found[0] if chosen == "json" else found
+    records = [json.loads(path.read_text()) for path in written]
+    rows = records[0] if chosen == "json" else records
     assert {row["residue"]: row["count"] for row in rows} == EXPECTED
     qtbot.waitUntil(window.message_bar.isVisible)
     assert ("mine.json written in" if chosen == "json" else "A.json, C.json, ") in window.message_bar.label.text()

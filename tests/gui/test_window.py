@@ -32,10 +32,10 @@ from proteoscope.gui.tasks import ExportTask, SearchTask
 from proteoscope.gui.theme import DARK, LIGHT, colours
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import said
+from tests.engine.views.search_projects import summary_of
 
 SEARCH_MS = 240_000
-"""A first search on a machine compiles the kernels."""
+"""Compile the kernels, as in a first search on a machine."""
 
 
 @pytest.fixture
@@ -82,14 +82,14 @@ def drop(window: QWidget, *paths: Path, at: QPoint = QPoint(400, 300)) -> None: 
 
 
 def counting(steps: int = 30_000) -> Callable[[Any, Progress], Any]:
-    """Stand-in for a search: counts steps of 2 ms, or until it is cancelled."""
+    """Replacement for a search: counts steps of 2 ms, or until it is cancelled."""
 
     def work(request: Any, progress: Progress) -> Any:
         progress.stage("Scoring", 1000)
         for _ in range(steps):
             progress.advance()
             time.sleep(0.002)
-        return said("identify-0001", Count(1, "PSM", "PSMs"))
+        return summary_of("identify-0001", Count(1, "PSM", "PSMs"))
 
     return work
 
@@ -133,22 +133,22 @@ def test_user_runs_a_search_and_sees_its_results(
 class EventLoop(QObject):
     """Check from another thread that the event loop responds."""
 
-    _asked = Signal()
+    _requested = Signal()
 
     def __init__(self) -> None:
         super().__init__()
         self._went_round = threading.Event()
-        self._asked.connect(self._went_round.set, Qt.ConnectionType.QueuedConnection)
+        self._requested.connect(self._went_round.set, Qt.ConnectionType.QueuedConnection)
 
     def goes_round(self, seconds: float = 60) -> bool:
         """Return True if the loop handled a request in this time; the requesting thread waits for it."""
         self._went_round.clear()
-        self._asked.emit()
+        self._requested.emit()
         return self._went_round.wait(seconds)
 
 
 def test_window_never_blocks_during_a_search(filled: MainWindow, monkeypatch: pytest.MonkeyPatch, qtbot: QtBot) -> None:
-    """The event loop responds while the search pauses at each of its reports, which it would not in a waiting window."""
+    """Check that the event loop responds while the search pauses at each of its reports, unlike in a waiting window."""
     loop, answers = EventLoop(), defaultdict[str, list[bool]](list)
     emit = Progress._emit
 
@@ -183,7 +183,7 @@ def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: 
     form.file_lists["spectra"].add([database])
     qtbot.waitUntil(lambda: form.file_lists["spectra"].frame.is_wrong)
     assert "protein databases" in form.file_lists["spectra"].message.text()
-    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # after all files are inspected
+    qtbot.waitUntil(lambda: form.reason.text() == "A spectrum file cannot be used")  # This is after all files are inspected.
     form.file_lists["spectra"].lines.item(1).setSelected(True)
     click(form.file_lists["spectra"].remove_button)
     qtbot.waitUntil(form.run_button.isEnabled)
@@ -191,7 +191,7 @@ def test_file_of_wrong_kind_is_marked_in_its_list(filled: MainWindow, database: 
     qtbot.waitUntil(lambda: "no such file" in form.file_lists["database"].message.text())
 
 
-def test_folder_with_other_files_is_no_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
+def test_folder_with_other_files_is_not_a_project(filled: MainWindow, sample_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     form = filled.form
     form.project.line.setText(str(sample_data))
     qtbot.waitUntil(lambda: form.project.frame.is_wrong)
@@ -212,14 +212,14 @@ def test_project_field_can_be_cleared_and_retyped(window: MainWindow, spectra: P
     form.project.line.selectAll()
     QTest.keyClick(form.project.line, Qt.Key.Key_Backspace)
     qtbot.wait(50)
-    assert form.project.line.text() == "", "the suggestion does not come back"
+    assert form.project.line.text() == "", "the suggestion does not return"
     form.file_lists["spectra"].add([spectra.with_name("Ecoli_MS2_small.mzML.gz")])
     qtbot.wait(50)
     assert form.project.line.text() == ""
-    for letter in str(tmp_path / "own"):
-        QTest.keyClicks(form.project.line, letter)
+    for character in str(tmp_path / "own"):
+        QTest.keyClicks(form.project.line, character)
         qtbot.wait(1)
-    assert form.project.line.text() == str(tmp_path / "own"), "nothing is put before what is typed"
+    assert form.project.line.text() == str(tmp_path / "own"), "nothing is inserted before the typed text"
 
 
 def test_project_is_suggested_until_one_is_typed(window: MainWindow, sample_data: Path, qtbot: QtBot) -> None:
@@ -241,7 +241,7 @@ def test_good_drop_clears_the_error_of_a_bad_one(window: MainWindow, spectra: Pa
     (tmp_path / "preset.toml").write_text("missed_cleavages = 4\n", encoding="utf-8")
     drop(window, {"spectra": spectra, "project": tmp_path / "project", "preset": tmp_path / "preset.toml"}[good])
     qtbot.waitUntil(lambda: not window.message_bar.isVisible())
-    assert "Thermo raw" in window.log.plain_text(), "the log has it still"
+    assert "Thermo raw" in window.log.plain_text(), "the log still contains it"
 
 
 def test_good_drop_leaves_good_news(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
@@ -309,7 +309,7 @@ def test_missing_input_message_clears_when_input_is_added(window: MainWindow, sp
     assert "Add a protein database" in window.message_bar.label.text()
     window.show_error("a.mzML: is cut off.")
     window.form.parameters.set_values({"missed_cleavages": 1})
-    assert window.message_bar.isVisible(), "an error is no hint: it stays"
+    assert window.message_bar.isVisible(), "an error is not a hint, so it remains"
 
 
 def test_files_are_chosen_in_a_dialog(window: MainWindow, spectra: Path, qtbot: QtBot) -> None:
@@ -408,7 +408,7 @@ def test_real_search_is_cancelled_midway(
     window.queue.cancel(job)
     assert window.queue.wait(60)
     qtbot.waitUntil(lambda: not window.tasks.stages)
-    assert n_late[0] <= 12, "each thread hears of it once"
+    assert n_late[0] <= 12, "each thread is notified once"
     assert {run.status for run in Project.open(tmp_path / "project").runs()} == {"cancelled"}
     assert not list((tmp_path / "project" / "results").glob("*")), "checkpoints are in the cache"
 
@@ -418,7 +418,7 @@ def test_results_do_not_interrupt_typing(filled: MainWindow, qtbot: QtBot, monke
 
     def work(request: Any, progress: Progress) -> Any:
         opened.wait(10)
-        return said("identify-0001", Count(12345, "PSM", "PSMs"), Count(2, "peptide", "peptides"))
+        return summary_of("identify-0001", Count(12345, "PSM", "PSMs"), Count(2, "peptide", "peptides"))
 
     monkeypatch.setattr(SearchTask, "run", work)
     click(filled.form.run_button)
@@ -490,10 +490,10 @@ def test_idle_window_closes_without_a_prompt(window: MainWindow) -> None:
 
 
 def test_window_remembers_its_state(make_window: Callable[[], MainWindow], database: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    Project.create_or_open(tmp_path / "kept")
+    Project.create_or_open(tmp_path / "stored")
     first = make_window()
     first.resize(1011, 777)
-    first.open_project(tmp_path / "kept")
+    first.open_project(tmp_path / "stored")
     first.form.file_lists["database"].add([database])
     first.form.presets.choose("phospho")
     first.dock_log.show()
@@ -501,13 +501,15 @@ def test_window_remembers_its_state(make_window: Callable[[], MainWindow], datab
     assert first.close()
     second = make_window()
     assert (second.width(), second.height()) == (1011, 777)
-    assert second.settings.values.recent_projects == (str(tmp_path / "kept"),)
+    assert second.settings.values.recent_projects == (str(tmp_path / "stored"),)
     assert second.theme.is_dark and second.menus.themes["dark"].isChecked()
     assert second.dock_log.isVisibleTo(second)
+    assert second.form.presets.box.currentText() != "phospho" and second.form.file_lists["database"].is_empty
+    second.form.last_button.click()
     assert second.form.presets.box.currentText() == "phospho"
     assert second.form.file_lists["database"].paths == [database]
     second.start_page.recent.itemClicked.emit(second.start_page.recent.item(0))
-    assert second.project_pane.name.text() == "kept"
+    assert second.project_pane.name.text() == "stored"
 
 
 def test_missing_project_is_reported_and_forgotten(make_window: Callable[[], MainWindow], tmp_path: Path) -> None:
@@ -533,19 +535,19 @@ def test_every_action_has_its_own_shortcut(window: MainWindow) -> None:
 
 
 def test_pages_share_no_shortcut_or_mnemonic_with_the_window(window: MainWindow) -> None:
-    """Qt uses neither of two actions with the same keys."""
+    """Check shortcuts, since Qt uses neither of two actions with the same keys."""
     of_window = {action.shortcut().toString() for action in window.actions()}
     menus = [action.text() for action in window.menuBar().actions()]
     for kind, pages in window.searches.items():
         for page in (pages.form, pages.results):
-            own = {keys.toString() for action in page.findChildren(QAction) for keys in action.shortcuts()}
-            assert own.isdisjoint(of_window), (kind, own & of_window)
+            shortcuts = {keys.toString() for action in page.findChildren(QAction) for keys in action.shortcuts()}
+            assert shortcuts.isdisjoint(of_window), (kind, shortcuts & of_window)
         fields = [part.text() for part in pages.results.filter_bar.findChildren(QWidget) if isinstance(part, QLabel | QAbstractButton)]
-        letters = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
-        assert len(letters) == len(set(letters)), (kind, sorted(letters))
+        mnemonics = [text[text.index("&") + 1].lower() for text in [*menus, *fields] if "&" in text.replace("&&", "")]
+        assert len(mnemonics) == len(set(mnemonics)), (kind, sorted(mnemonics))
 
 
-def test_theme_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> None:
+def test_theme_changes_everywhere_immediately(filled: MainWindow, qtbot: QtBot) -> None:
     def average_lightness() -> float:
         image = filled.grab().toImage().scaled(40, 40)
         return sum(image.pixelColor(x, y).lightness() for x in range(40) for y in range(40)) / 1600
@@ -563,7 +565,7 @@ def test_theme_changes_everywhere_at_once(filled: MainWindow, qtbot: QtBot) -> N
     QApplication.instance().installEventFilter(painting)
     filled.menus.themes["dark"].trigger()
     while filled.theme.is_changing:
-        assert not painted, "nothing is drawn while some of it has the new look and some the old one"
+        assert not painted, "nothing is drawn while parts have different themes"
         QApplication.processEvents()
     qtbot.waitUntil(lambda: bool(painted))
     QApplication.instance().removeEventFilter(painting)
@@ -587,8 +589,8 @@ def test_german_window_runs_with_german_numbers(
     before = QLocale()
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
-        asked: list[Any] = []
-        monkeypatch.setattr(SearchTask, "run", lambda request, progress: asked.append(request) or counting(0)(request, progress))
+        requests: list[Any] = []
+        monkeypatch.setattr(SearchTask, "run", lambda request, progress: requests.append(request) or counting(0)(request, progress))
         window = make_window()
         window.form.file_lists["spectra"].add([spectra])
         window.form.file_lists["database"].add([database])
@@ -602,7 +604,7 @@ def test_german_window_runs_with_german_numbers(
         assert "kB" in tip or "," in tip
         with qtbot.waitSignal(window.bridge.finished):
             click(window.form.run_button)
-        assert str(asked[0].request.parameters.precursor_tolerance) == "7.5 ppm"
+        assert str(requests[0].request.parameters.precursor_tolerance) == "7.5 ppm"
     finally:
         QLocale.setDefault(before)
 
@@ -610,12 +612,12 @@ def test_german_window_runs_with_german_numbers(
 def test_opening_does_not_wait_for_computations(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An endless GPU detection delays neither the window nor a timer of the loop."""
-    found, threads = threading.Event(), []
+    """Check that an endless GPU detection delays neither the window nor a timer of the loop."""
+    is_detected, threads = threading.Event(), []
 
     def looked() -> tuple[Device, ...]:
         threads.append(threading.current_thread())
-        assert found.wait(60)
+        assert is_detected.wait(60)
         return (processor(),)
 
     monkeypatch.setattr("proteoscope.gui.devices.devices", looked)
@@ -626,7 +628,7 @@ def test_opening_does_not_wait_for_computations(
     QTimer.singleShot(0, lambda: came.append(window.devices.is_detecting))
     qtbot.waitUntil(lambda: bool(came))
     assert came == [True]
-    found.set()
+    is_detected.set()
     qtbot.waitUntil(lambda: window.devices.is_known)
     assert threading.main_thread() not in threads
 
@@ -644,9 +646,9 @@ def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow
     def work(request: Any, progress: Progress) -> Any:
         for _ in range(100):
             Knot()
-        kept = [[i] for i in range(100_000)]
+        objects = [[i] for i in range(100_000)]
         time.sleep(0.6)
-        return said("identify-0001", Count(len(kept), "PSM", "PSMs"))
+        return summary_of("identify-0001", Count(len(objects), "PSM", "PSMs"))
 
     monkeypatch.setattr(SearchTask, "run", work)
     assert not gc.isenabled()
@@ -659,11 +661,11 @@ def test_background_garbage_is_collected_in_the_window_thread(filled: MainWindow
 
 
 def test_form_keeps_its_project_while_others_are_viewed(filled: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    form, own = filled.form, str(tmp_path / "project")
+    form, folder = filled.form, str(tmp_path / "project")
     project_with_results(tmp_path / "shew")
     filled.open_project(tmp_path / "shew")
     qtbot.waitUntil(lambda: not filled.results.is_busy)
-    assert form.project.line.text() == own
+    assert form.project.line.text() == folder
     assert form.project.open_button.text() == "Project: shew (open)" and form.project.open_button.isEnabled()
     # An unused form uses the open project.
     other = filled.searches["align"].form
@@ -697,25 +699,25 @@ def test_project_of_a_run_is_offered_to_the_next_search(
 
 
 def test_settings_are_on_disk_before_the_window_closes(window: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    """A window ended by a signal shows no prompt."""
+    """Check that a window ended by a signal shows no prompt."""
     project_with_results(tmp_path / "mine")
     Project.create_or_open(tmp_path / "away")
     for name in ("away", "mine"):
         window.open_project(tmp_path / name)
     # Settings are written without waiting; a signal right after is tested with a separate process.
     window.settings.flush()
-    kept = SettingsFile(tmp_path / "settings.json").values
-    assert kept.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
+    settings = SettingsFile(tmp_path / "settings.json").values
+    assert settings.recent_projects == (str(tmp_path / "mine"), str(tmp_path / "away"))
     qtbot.waitUntil(lambda: not window.results.is_busy)
     window.form.file_lists["database"].add([database])
     window.menus.themes["dark"].trigger()
     window.resize(1011, 777)
 
-    def is_kept() -> bool:
+    def is_stored() -> bool:
         values = SettingsFile(tmp_path / "settings.json").values
         return values.theme == "dark" and values.searches["identify"].files.get("database") == (str(database),)
 
-    qtbot.waitUntil(is_kept)
+    qtbot.waitUntil(is_stored)
     assert window.isVisible()
 
 
@@ -742,7 +744,7 @@ def test_recent_projects_show_kind_date_and_missing_ones(make_window: Callable[[
 def test_first_start_fits_the_screen(
     make_window: Callable[[], MainWindow], qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, width: int, height: int
 ) -> None:
-    """The third screen is 1280 x 800 at 200 %."""
+    """Check a third screen of 1280 x 800 at 200 %."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda screen: QRect(0, 0, width, height))
     window = make_window()
     qtbot.waitUntil(lambda: window.width() <= width and window.height() <= height)
@@ -753,7 +755,7 @@ def test_first_start_fits_the_screen(
     for widget in (window.form.run_button, window.statusBar(), window.device_button):
         corner = widget.mapTo(window, widget.rect().bottomRight())
         assert window.rect().contains(corner), widget
-    assert window.jobs.height() < 50, "nothing runs, and the dock is a line"
+    assert window.jobs.height() < 50, "no jobs run, and the dock is one line"
 
 
 def test_export_is_written_while_a_search_runs(filled: MainWindow, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -787,16 +789,16 @@ def test_double_click_on_run_queues_one_search(filled: MainWindow, qtbot: QtBot,
 
 
 def test_deleted_database_is_reported_before_the_run(filled: MainWindow, database: Path, tmp_path: Path, qtbot: QtBot) -> None:
-    form, own = filled.form, tmp_path / "own.fasta.gz"
-    shutil.copy(database, own)
+    form, database_file = filled.form, tmp_path / "own.fasta.gz"
+    shutil.copy(database, database_file)
     form.file_lists["database"].clear()
-    form.file_lists["database"].add([own])
+    form.file_lists["database"].add([database_file])
     qtbot.waitUntil(form.run_button.isEnabled)
-    own.unlink()
+    database_file.unlink()
     click(form.run_button)
     assert "no longer exists" in form.file_lists["database"].message.text()
     assert filled.queue.is_idle and not filled.jobs.rows
-    own.write_bytes(database.read_bytes())
+    database_file.write_bytes(database.read_bytes())
     filled.show_page(filled.start_page)
     filled.show_form()
     qtbot.waitUntil(form.run_button.isEnabled)

@@ -23,10 +23,10 @@ __all__ = ["Hand", "at_hand", "wait_until_still", "wait_until_still_in_form", "w
 
 _LEFT = 1
 _KEYS = {"ctrl": 0xFFE3, "alt": 0xFFE9, "shift": 0xFFE1, "enter": 0xFF0D, "escape": 0xFF1B, "down": 0xFF54, "up": 0xFF52, "f1": 0xFFBE}
-"""Keysyms by their names; letters are their own."""
+"""Keysyms by their names; characters have their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
 _POLL_MS = 30
-_SAME = 10  # number of equal positions that count as at rest
+_SAME = 10  # Number of equal positions that count as at rest.
 
 
 def why_no_hand() -> str:
@@ -47,12 +47,12 @@ def at_hand(window: QWidget, qtbot: QtBot) -> None:
 
 
 def wait_until_still(place: Callable[[], Place | None], qtbot: QtBot) -> None:
-    """Wait until the position of the next click has been unchanged for a while; `place` returns None while there is none."""
-    told: list[Place | None] = []
+    """Wait until the position of the next click has been unchanged for a while; `place` returns None while the widget is not visible."""
+    places: list[Place | None] = []
 
     def is_still() -> bool:
-        told.append(place())
-        return told[-1] is not None and told[-_SAME:].count(told[-1]) == _SAME
+        places.append(place())
+        return places[-1] is not None and places[-_SAME:].count(places[-1]) == _SAME
 
     qtbot.waitUntil(is_still)
 
@@ -88,7 +88,7 @@ class Hand:
         self._x.XCloseDisplay(self._display)
 
     def click(self, widget: QWidget, at: QPoint | None = None, holding: Sequence[str] = ()) -> None:
-        """Press and release the left button on a place of a widget, in its middle where none is given, while keys are held."""
+        """Press and release the left button on a position of a widget, by default its middle, while keys are pressed."""
         self.n_actions += 1
         place = widget.mapToGlobal(widget.rect().center() if at is None else at)
         self._test.XTestFakeMotionEvent(self._display, -1, place.x(), place.y(), 0)
@@ -123,17 +123,17 @@ class Hand:
     def type(self, text: str) -> None:
         """Type a text."""
         self.n_actions += 1
-        for letter in text:
-            has_shift = letter.isupper() or letter in _WITH_SHIFT
-            self._press([*([_KEYS["shift"]] if has_shift else []), ord(letter)])
+        for character in text:
+            has_shift = character.isupper() or character in _WITH_SHIFT
+            self._press([*([_KEYS["shift"]] if has_shift else []), ord(character)])
         self._done()
 
     def menu(self, before: QMenu | None = None) -> QMenu:
-        """Wait for the menu that opens, after another one if that is given, and return it."""
+        """Wait for the menu that opens, after another one if given, and return it."""
         self._qtbot.waitUntil(lambda: QApplication.activePopupWidget() not in (None, before))
-        found = QApplication.activePopupWidget()
-        assert isinstance(found, QMenu)
-        return found
+        dialog = QApplication.activePopupWidget()
+        assert isinstance(dialog, QMenu)
+        return dialog
 
     def choose(self, menu: QMenu, action: QAction) -> None:
         """Click an action of a menu."""

@@ -1,4 +1,4 @@
-"""Versions with known holes are refused, and nothing that is declared allows one."""
+"""Versions with known vulnerabilities are rejected, and no declared requirement allows one."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ def test_versions_are_compared_as_versions(version: str, has: bool) -> None:
     assert KnownHoles(date(2026, 1, 1), (HOLE,)).found({"some": version, "other": "1.6"}) == [HOLE] * has
 
 
-def test_this_environment_has_none() -> None:
+def test_this_environment_has_no_vulnerability() -> None:
     done = subprocess.run([sys.executable, "installer/audit.py", "--list"], cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "duckdb " in done.stdout and "0 with a known hole" in done.stdout
 
 
-def test_what_is_needed_by_what_is_needed_counts() -> None:
+def test_indirect_requirements_are_audited() -> None:
     assert {"pytest", "pluggy", "iniconfig"} <= set(installed(["pytest"]))
     assert list(installed(["tomli_w", "is-not-there"])) == ["tomli-w"]
 
 
-def test_an_old_list_is_told() -> None:
-    known = read_holes()
-    assert not known.is_old(known.looked_at) and known.is_old(known.looked_at + timedelta(days=200))
+def test_outdated_list_is_reported() -> None:
+    holes = read_holes()
+    assert not holes.is_old(holes.looked_at) and holes.is_old(holes.looked_at + timedelta(days=200))
 
 
-def test_no_hole_is_allowed_by_what_is_declared() -> None:
-    """The least version that may be installed of each package is one without a hole."""
+def test_declared_requirements_allow_no_vulnerability() -> None:
+    """The lowest allowed version of each package has no vulnerability."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    texts = [*project["dependencies"], *(one for some in project["optional-dependencies"].values() for one in some)]
+    texts = [*project["dependencies"], *(requirement for some in project["optional-dependencies"].values() for requirement in some)]
     least = {
         canonicalize_name(requirement.name): clause.version
         for requirement in map(Requirement, texts)

@@ -1,4 +1,4 @@
-"""What people without Python install: the file that unpacks itself, the Debian package, and what stands in it besides the program."""
+"""Packages for users without Python: the file that unpacks itself, the Debian package, and their contents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def run(*command: str | Path, **environment: str) -> subprocess.CompletedProcess
 
 
 def bundled(folder: Path, only: str) -> Path:
-    """A bundle of a program of two lines, by the script that makes real ones."""
+    """Bundle a program of two lines with the release script."""
     program = folder / "proteoscope" / "proteoscope"
     program.parent.mkdir()
     program.write_text(PROGRAM)
@@ -35,7 +35,7 @@ def bundled(folder: Path, only: str) -> Path:
     return next(folder.glob("*.run" if only == "file" else "*.deb"))
 
 
-def test_one_file_unpacks_itself_once_and_starts_with_its_arguments(tmp_path: Path) -> None:
+def test_one_file_unpacks_once_and_passes_its_arguments(tmp_path: Path) -> None:
     file, cache = bundled(tmp_path, "file"), tmp_path / "cache"
     first, again = (run(file, "open", "a file", XDG_CACHE_HOME=str(cache)) for _ in range(2))
     assert (first.stdout, again.stdout) == ("started with open a file\n",) * 2
@@ -46,7 +46,7 @@ def test_one_file_unpacks_itself_once_and_starts_with_its_arguments(tmp_path: Pa
     assert list((cache / "proteoscope-bundle").iterdir()) == []
 
 
-def test_a_file_that_was_cut_short_says_so_and_leaves_nothing(tmp_path: Path) -> None:
+def test_truncated_file_is_reported_and_leaves_no_files(tmp_path: Path) -> None:
     file, cache = bundled(tmp_path, "file"), tmp_path / "cache"
     file.write_bytes(file.read_bytes()[:-40])
     answer = run(file, XDG_CACHE_HOME=str(cache))
@@ -55,7 +55,7 @@ def test_a_file_that_was_cut_short_says_so_and_leaves_nothing(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(shutil.which("dpkg-deb") is None, reason="there is no dpkg-deb")
-def test_the_package_has_program_menu_entry_files_and_manual(tmp_path: Path) -> None:
+def test_package_has_program_menu_entry_files_and_manual(tmp_path: Path) -> None:
     package, root = bundled(tmp_path, "deb"), tmp_path / "root"
     assert run("dpkg-deb", "--extract", package, root).returncode == 0
     assert run(root / "usr" / "bin" / "proteoscope", "--version").stdout == "started with --version\n"
@@ -70,22 +70,22 @@ def test_the_package_has_program_menu_entry_files_and_manual(tmp_path: Path) -> 
     assert "Package: proteoscope" in fields and "libxcb-cursor0" in fields and "python" not in fields
 
 
-def test_the_menu_entry_opens_the_files_that_are_described() -> None:
+def test_menu_entry_opens_the_described_file_types() -> None:
     entry = configparser.ConfigParser(interpolation=None)
     entry.optionxform = str  # type: ignore[assignment,method-assign]
     entry.read(BUNDLE / "linux" / "proteoscope.desktop")
     opened = set(entry["Desktop Entry"]["MimeType"].rstrip(";").split(";"))
     described = etree.parse(BUNDLE / "linux" / "proteoscope.xml").getroot().findall("{*}mime-type")
-    assert opened == {one.get("type") for one in described}
+    assert opened == {entry.get("type") for entry in described}
     assert entry["Desktop Entry"]["Exec"] == "proteoscope open %F"
 
 
-def test_the_page_of_the_manual_names_every_search() -> None:
+def test_manual_page_names_every_search() -> None:
     page = "\n".join(man_page())
     assert all(f"\n.B {search.kind}\n" in page for search in SEARCHES)
 
 
-def test_a_piece_of_the_program_runs_in_a_process_of_the_bundle(tmp_path: Path) -> None:
+def test_worker_module_runs_in_a_process_of_the_bundle(tmp_path: Path) -> None:
     code = (
         f"import runpy, sys; sys._MEIPASS = {str(tmp_path)!r}; "
         "sys.argv = ['proteoscope', '-P', '-c', 'import sys; print(sys.argv[1:])', 'a', 'b'];"

@@ -29,9 +29,9 @@ def test_fragments_have_a_name_and_a_known_type() -> None:
 
 
 def test_misnamed_finds_unknown_types_and_endings(tmp_path: Path) -> None:
-    for name in ("README.md", "+fonts.added.md", "+fonts.wish.md", "fonts.added.md", "+fonts.added"):
+    for name in ("README.md", "+fonts.added.md", "+fonts.idea.md", "fonts.added.md", "+fonts.added"):
         (tmp_path / name).touch()
-    assert misnamed(tmp_path) == ["+fonts.added", "+fonts.wish.md", "fonts.added.md"]
+    assert misnamed(tmp_path) == ["+fonts.added", "+fonts.idea.md", "fonts.added.md"]
 
 
 def test_fragments_are_a_sentence() -> None:

@@ -24,7 +24,7 @@ from tests.searching import few_proteins
 
 SAMPLES = REPOSITORY / "resources" / "samples"
 EXTRAS = ("workers", "bam", "vendor")
-TOOLS = ("pytest", "hypothesis", "psims")  # what the tests need that run with the lowest versions
+TOOLS = ("pytest", "hypothesis", "psims")  # needed by the tests that run with the lowest versions
 TESTS = (
     "tests/test_worked_examples.py",
     "tests/test_from_python.py",
@@ -70,8 +70,11 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     # Its sample has no pages.
     "evidence": ("evidence PROJECT --structures SAMPLES/1ao6_A.pdb.gz --report PLACE/evidence_pages --device cpu",),
 }
-"""Command lines by sub-command. SAMPLES is the folder of the samples, PROJECT a project with a run of each search, and PLACE a folder for
-what is written, in which `stopped` is a project with a run that can be resumed."""
+"""Command lines by sub-command.
+
+SAMPLES is the folder of the samples, PROJECT a project with a run of each search, and PLACE a folder for output, in which `stopped` is a
+project with a run that can be resumed.
+"""
 
 needs_uv = pytest.mark.skipif(shutil.which("uv") is None, reason="uv, which installs the lowest versions, is missing")
 STOP = """
@@ -85,7 +88,7 @@ stop_a_search(Path(sys.argv[1]), Path(sys.argv[2]))
 
 
 def run(*command: str | Path, **environment: str) -> str:
-    """Run a command in the repository and return what it printed."""
+    """Run a command in the repository and return its output."""
     done = subprocess.run(
         [str(part) for part in command],
         cwd=REPOSITORY,
@@ -100,23 +103,23 @@ def run(*command: str | Path, **environment: str) -> str:
 
 
 def stated_bounds() -> dict[str, str]:
-    """Return the lowest version of each dependency that has one, by its name, those of the extras and tools among them."""
+    """Return the lowest version of each dependency that has one, by its name, including extras and tools."""
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
     optional = project["optional-dependencies"]
-    stated = [*project["dependencies"], *(one for extra in EXTRAS for one in optional[extra])]
-    stated += [one for one in optional["dev"] if re.split("[>=]", one)[0] in TOOLS]
-    found = (re.match(r"([\w-]+)>=([\w.]+)", one) for one in stated)
-    return {match[1].lower(): match[2] for match in found if match}
+    stated = [*project["dependencies"], *(requirement for extra in EXTRAS for requirement in optional[extra])]
+    stated += [requirement for requirement in optional["dev"] if re.split("[>=]", requirement)[0] in TOOLS]
+    matches = (re.match(r"([\w-]+)>=([\w.]+)", requirement) for requirement in stated)
+    return {match[1].lower(): match[2] for match in matches if match}
 
 
 def finished_runs(project: Path, kind: str) -> list[str]:
     """Return the ids of the finished runs of a search in a project."""
-    return [one.id for one in Project.open(project).runs() if one.kind == kind and one.status == "done"]
+    return [run.id for run in Project.open(project).runs() if run.kind == kind and run.status == "done"]
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program with the lowest versions of what it is installed with."""
+    """Environment with the program and the lowest versions of its dependencies."""
     python = tmp_path_factory.mktemp("lowest") / "bin" / "python"
     run("uv", "venv", "--clear", python.parents[1], "-p", "3.11")
     tools = [f"{name}>={stated_bounds()[name]}" for name in TOOLS]
@@ -133,7 +136,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder for what is written."""
+    """Folder for output."""
     return tmp_path_factory.mktemp("place")
 
 
@@ -151,11 +154,11 @@ def bench(program: Path, home: dict[str, str], place: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def translated(program: Path, home: dict[str, str], place: Path) -> Path:
-    """A project with runs in a database of nucleotides, with peptides of which there are tracks."""
+    """A project with runs in a nucleotide database, with peptides that have tracks."""
     genes = []
     for entry in few_proteins(place).read_text().split(">")[1:]:
         name, _, residues = entry.partition("\n")
-        genes.append(f">{name.split()[0]}\nATG{''.join(CODONS.get(one, 'NNN') for one in residues if one.isalpha())}TAA\n")
+        genes.append(f">{name.split()[0]}\nATG{''.join(CODONS.get(residue, 'NNN') for residue in residues if residue.isalpha())}TAA\n")
     (place / "genes.fasta").write_text("".join(genes))
     options = ("--preset", "low-resolution", "--device", "cpu", "--out", place / "translated")
     search = ("identify", SAMPLES / "BSA1.mzML.gz", "--database", place / "genes.fasta", "--set", "translation=six-frame")
@@ -164,7 +167,7 @@ def translated(program: Path, home: dict[str, str], place: Path) -> Path:
     return place / "translated"
 
 
-def test_every_command_and_search_is_run_with_the_lowest_versions() -> None:
+def test_every_command_and_search_runs_with_lowest_versions() -> None:
     assert all(search.demo is not None for search in SEARCHES)
     assert {*COMMANDS, *(search.kind for search in SEARCHES), "demo", "export"} == set(command_parsers())
     for name, lines in COMMANDS.items():
@@ -173,7 +176,7 @@ def test_every_command_and_search_is_run_with_the_lowest_versions() -> None:
 
 @needs_uv
 @pytest.mark.long
-def test_lowest_versions_are_those_of_the_project_file(program: Path) -> None:
+def test_lowest_versions_equal_the_project_file(program: Path) -> None:
     frozen = run("uv", "pip", "freeze", "-p", program.with_name("python")).lower().splitlines()
     installed = dict(line.split("==") for line in frozen if "==" in line)
     for name, bound in stated_bounds().items():
@@ -217,7 +220,7 @@ def test_command_runs_with_the_lowest_versions(program: Path, home: dict[str, st
         run(program.with_name("python"), "-c", STOP, place / "stopped", place, **home)
     folders = {"SAMPLES": SAMPLES, "PROJECT": bench, "PLACE": place}
     for line in COMMANDS[name]:
-        words = [re.sub("|".join(folders), lambda found: str(folders[found[0]]), word) for word in line.split()]
+        words = [re.sub("|".join(folders), lambda match: str(folders[match[0]]), word) for word in line.split()]
         run(program, *words, **home)
 
 

@@ -1,8 +1,8 @@
-"""What the manual names of the window is there, by that name.
+"""The manual names parts of the window by their names in the window.
 
-The manual writes in italics what the window names: buttons, menus and what is in them, tabs, tables, fields. Such words begin with a
-capital letter, a digit or a bracket, and do not end as sentences do; a way through menus has > between. Other emphasis is bold, or begins
-small.
+The manual writes the names of the window in italics: buttons, menus and their entries, tabs, tables, fields. Such names begin with a
+capital, a digit or a bracket, and do not end like sentences; a path through menus has > in between. Other emphasis is bold, or begins in
+lower case.
 """
 
 from __future__ import annotations
@@ -19,84 +19,86 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 _NAMED = re.compile(r"(?<![*\w])\*([A-Z0-9(][^*]*?[^*.\s])\*(?![*\w])")
 _CODE = re.compile(r"```.*?```|^    [^\n]*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-FEWEST_LETTERS = 3
-"""That a text with gaps, as ``New {name}``, must have besides them, so that it does not take all words for its own."""
+MINIMUM_CHARACTERS = 3
+"""Minimum number of characters of a text outside its gaps, as in ``New {name}``, so that it does not match everything."""
 
 
 def named(text: str) -> list[str]:
-    """Words of a page of the manual that it says the window names."""
-    return [part for found in _NAMED.findall(_CODE.sub("", text)) for part in " ".join(found.split()).split(" > ")]
+    """Return the names of the window on a page of the manual."""
+    return [part for name in _NAMED.findall(_CODE.sub("", text)) for part in " ".join(name.split()).split(" > ")]
 
 
 def plain(text: str) -> str:
-    """A text of the window without the mark of its key and the dots that say that a dialog comes."""
+    """Return a text of the window without the mark of its key and the dots for a dialog."""
     return text.replace("&", "").rstrip("….").strip()
 
 
 def texts_of(source: str) -> tuple[set[str], list[re.Pattern[str]]]:
-    """Texts in the source of a module, and those that have gaps for what is known when it runs."""
+    """Return the texts in the source of a module, and those with gaps for values at run time."""
     whole, with_gaps = set[str](), list[re.Pattern[str]]()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             whole.add(plain(node.value))
         elif isinstance(node, ast.JoinedStr):
             parts = [str(part.value) if isinstance(part, ast.Constant) else None for part in node.values]
-            if sum(letter.isalpha() for part in parts for letter in part or "") >= FEWEST_LETTERS:
+            if sum(residue.isalpha() for part in parts for residue in part or "") >= MINIMUM_CHARACTERS:
                 with_gaps.append(re.compile("".join(".+" if part is None else re.escape(part) for part in parts)))
     return whole, with_gaps
 
 
 @pytest.fixture(scope="module")
 def window() -> set[str]:
-    """Texts in the sources of the window, in the descriptions of searches, and of the buttons that begin one."""
+    """Return the texts in the sources of the window, in the descriptions of searches, and of the buttons that start a search."""
     texts, gaps = set[str](), list[re.Pattern[str]]()
     for path in (REPOSITORY / "gui").rglob("*.py"):
         whole, with_gaps = texts_of(path.read_text(encoding="utf-8"))
         texts |= whole
         gaps += with_gaps
     for search in SEARCHES:
-        texts |= {search.question, *(one.title for one in search.model.describe())}
+        texts |= {search.question, *(parameter.title for parameter in search.model.describe())}
         texts |= {title for table in search.all_tables for title in (table.title, *(column.title for column in table.columns))}
         texts |= {f"New {search.name}"} if any(gap.fullmatch(f"New {search.name}") for gap in gaps) else set()
     return texts
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_the_manual_names_is_in_the_window(page: Path, window: set[str]) -> None:
+def test_names_in_the_manual_are_in_the_window(page: Path, window: set[str]) -> None:
     assert [words for words in named(page.read_text(encoding="utf-8")) if plain(words) not in window] == []
 
 
-def test_words_are_found_by_how_they_are_written() -> None:
+def test_names_are_detected_by_their_form() -> None:
     text = "*Run* and *Show on\nstructures…*, *Help > About*, but *not this*, **Nor this**, *Nor that.*, `a *B* c`\n\n    *Code*\n"
     assert named(text) == ["Run", "Show on structures…", "Help", "About"]
     assert sum(len(named(page.read_text(encoding="utf-8"))) for page in PAGES) > 70
 
 
-def test_a_button_of_another_name_is_noticed() -> None:
+def test_renamed_button_is_detected() -> None:
     whole, gaps = texts_of('QPushButton("&Resume")\nQAction(f"New {name}")\nprint(f"{a} {b}")\n')
     assert whole >= {"Resume"} and "Go on" not in whole
     assert [gap.pattern for gap in gaps] == [r"New\ .+"]
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/from_python.md", "docs/methods.md"])
-def test_tables_with_a_row_for_each_search_leave_none_out(page: str) -> None:
+def test_tables_of_searches_have_a_row_for_each(page: str) -> None:
     rows = [line for line in (REPOSITORY / page).read_text(encoding="utf-8").splitlines() if line.startswith("|")]
-    assert {one.kind for one in SEARCHES} <= {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
+    assert {search.kind for search in SEARCHES} <= {kind for row in rows for kind in re.findall(r"`(\w+)`", row)}
 
 
-def test_the_page_of_spectra_names_the_searches_whose_results_list_them_all() -> None:
+def test_spectra_page_names_searches_that_list_all_spectra() -> None:
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
     from proteoscope.gui import searches
     from proteoscope.gui.results.spectra_run_view import SpectraRunView
 
-    views = {one.kind: searches._view_of(one.kind) for one in SEARCHES}
+    views = {search.kind: searches._view_of(search.kind) for search in SEARCHES}
     listing = {kind for kind, view in views.items() if issubclass(view, SpectraRunView)}
     page = (REPOSITORY / "docs" / "spectra.md").read_text(encoding="utf-8")
-    sentence = next(one for one in page.split("\n\n") if "*All spectra*" in one).partition(")")[0]
+    sentence = next(paragraph for paragraph in page.split("\n\n") if "*All spectra*" in paragraph).partition(")")[0]
     assert set(re.findall(r"`(\w+)`", sentence)) == listing
 
 
-def test_the_searches_that_libraries_are_written_from_are_named() -> None:
+def test_searches_that_write_libraries_are_named() -> None:
     page = (REPOSITORY / "docs" / "library_search.md").read_text(encoding="utf-8")
     listed = page.partition("writes what a run identified up to its false discovery rate (")[2].partition(")")[0]
-    assert set(re.findall(r"`(\w+)`", listed)) == {one.kind for one in SEARCHES if "msp" in {export.name for export in one.exports}}
+    assert set(re.findall(r"`(\w+)`", listed)) == {
+        search.kind for search in SEARCHES if "msp" in {export.name for export in search.exports}
+    }

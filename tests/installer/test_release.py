@@ -1,4 +1,4 @@
-"""A release is made from its tag alone, and what was changed after it was signed is found."""
+"""A release is made only from its tag, and changes after its signature are detected."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ needs_gpg = pytest.mark.skipif(shutil.which("gpg") is None, reason="GnuPG is not
 
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    """A command in a folder; git there knows nobody's settings."""
+    """Run a command in a folder, without the user's settings of git."""
     variables = os.environ | {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "GNUPGHOME": str(folder / "keys")}
     return subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False, timeout=60)
 
 
 def check(folder: Path, tag: str = "v1.2.3") -> str:
-    """What the script says of a tag: why it is no release, or that it can be."""
+    """Run the script for a tag and return its message: why it cannot be released, or that it can."""
     done = run(folder, "bash", "installer/release.sh", tag, "--only-check")
     assert (done.returncode == 0) == ("can be released" in done.stdout)
     return done.stdout + done.stderr
@@ -31,15 +31,15 @@ def check(folder: Path, tag: str = "v1.2.3") -> str:
 
 @pytest.fixture
 def tagged(tmp_path: Path) -> Path:
-    """A repository with what the checks look at, tagged as a release."""
+    """A repository with everything the checks inspect, tagged as a release."""
     (tmp_path / "installer").mkdir()
     for name in ("release.sh", "common.sh"):
         shutil.copy(REPOSITORY / "installer" / name, tmp_path / "installer")
     for name in ("pyproject.toml", "CITATION.cff"):
         text = (REPOSITORY / name).read_text()
-        found = re.sub(r'^(version(?: = "|: ))[0-9.]+', r"\g<1>1.2.3", text, count=1, flags=re.MULTILINE)
-        assert found != text
-        (tmp_path / name).write_text(found)
+        changed = re.sub(r'^(version(?: = "|: ))[0-9.]+', r"\g<1>1.2.3", text, count=1, flags=re.MULTILINE)
+        assert changed != text
+        (tmp_path / name).write_text(changed)
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n## [1.2.3] - 2026-12-01\n\n* All is new.\n")
     commit(tmp_path)
     run(tmp_path, "git", "tag", "v1.2.3")
@@ -53,11 +53,11 @@ def commit(folder: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_tag_that_fits_can_be_released(tagged: Path) -> None:
+def test_matching_tag_can_be_released(tagged: Path) -> None:
     assert "v1.2.3 can be released" in check(tagged)
 
 
-def test_another_commit_is_not_the_tag(tagged: Path) -> None:
+def test_tag_of_another_commit_is_rejected(tagged: Path) -> None:
     (tagged / "more.txt").write_text("more")
     assert "in no commit" in check(tagged)
     commit(tagged)
@@ -73,7 +73,7 @@ def test_another_commit_is_not_the_tag(tagged: Path) -> None:
         ("CHANGELOG.md", "2026-12-01", "unreleased", "CHANGELOG.md has no section"),
     ],
 )
-def test_each_place_must_have_its_version(tagged: Path, name: str, old: str, new: str, said: str) -> None:
+def test_each_file_must_have_the_version_of_the_tag(tagged: Path, name: str, old: str, new: str, said: str) -> None:
     text = (tagged / name).read_text()
     assert old in text
     (tagged / name).write_text(text.replace(old, new))
@@ -82,15 +82,15 @@ def test_each_place_must_have_its_version(tagged: Path, name: str, old: str, new
     assert said in check(tagged)
 
 
-def test_our_own_places_have_one_version() -> None:
+def test_files_of_the_repository_have_one_version() -> None:
     version = re.search(r'^version = "(.+)"$', (REPOSITORY / "pyproject.toml").read_text(), re.MULTILINE)
     assert version is not None and f"\nversion: {version[1]}\n" in (REPOSITORY / "CITATION.cff").read_text()
     assert f"## [{version[1]}]" in (REPOSITORY / "CHANGELOG.md").read_text()
 
 
 @needs_gpg
-def test_what_was_signed_is_told_from_what_was_changed(tagged: Path, tmp_path: Path) -> None:
-    """With a key that is thrown away."""
+def test_signature_detects_changes(tagged: Path, tmp_path: Path) -> None:
+    """Signs with a temporary key."""
     (tmp_path / "keys").mkdir(mode=0o700)
     made = run(tmp_path, "gpg", "--batch", "--passphrase", "", "--quick-generate-key", "throwaway@example.org", "ed25519", "sign", "1d")
     assert made.returncode == 0, made.stderr
@@ -105,7 +105,9 @@ def test_what_was_signed_is_told_from_what_was_changed(tagged: Path, tmp_path: P
     def verify() -> tuple[int, int]:
         home = {"GNUPGHOME": str(tmp_path / "keys")}
         commands = (["gpg", "--batch", "--verify", "SHA256SUMS.asc", "SHA256SUMS"], ["sha256sum", "--check", "--strict", "SHA256SUMS"])
-        ended = [subprocess.run(one, cwd=parts, env=os.environ | home, capture_output=True, check=False).returncode for one in commands]
+        ended = [
+            subprocess.run(command, cwd=parts, env=os.environ | home, capture_output=True, check=False).returncode for command in commands
+        ]
         return ended[0], ended[1]
 
     assert verify() == (0, 0)

@@ -1,4 +1,4 @@
-"""The set-up scripts, run on a copy of themselves with a search path that lacks what a test wants to be missing."""
+"""The set-up scripts, run on copies with a search path without the commands that a test requires to be missing."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ pytestmark = pytest.mark.skipif(BASH is None, reason="the scripts need bash")
 
 @pytest.fixture
 def bare_machine(tmp_path: Path) -> Path:
-    """A copy of the installer beside a `bin` that holds the few commands every machine has: no Python, no package manager, no sudo."""
+    """Copy the installer next to a `bin` with the few commands that every machine has: no Python, no package manager, no sudo."""
     shutil.copytree(REPOSITORY / "installer", tmp_path / "installer")
     shutil.copy(REPOSITORY / "pyproject.toml", tmp_path)
     commands = tmp_path / "bin"
     commands.mkdir()
     for name in ("bash", "cat", "cut", "dirname", "env", "grep", "id", "mkdir", "mktemp", "rm", "sed", "sha256sum"):
-        found = shutil.which(name)
-        assert found, name
-        (commands / name).symlink_to(found)
+        program = shutil.which(name)
+        assert program, name
+        (commands / name).symlink_to(program)
     return tmp_path
 
 
 def run(machine: Path, script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a script as a user would, from another folder, with nobody at the keyboard."""
+    """Run a script as a user would, from another folder, without keyboard input."""
     assert BASH
     variables = {"PATH": str(machine / "bin"), "HOME": str(machine), **environment}
     command = [BASH, str(machine / "installer" / script)]
@@ -38,8 +38,8 @@ def run(machine: Path, script: str, **environment: str) -> subprocess.CompletedP
 
 
 @pytest.mark.parametrize("script", ["run.sh", "test.sh"])
-def test_without_python_says_which_is_needed(bare_machine: Path, script: str) -> None:
-    # An absolute path, because /usr/bin/python3 is looked for by name whatever the search path.
+def test_script_without_python_names_the_required_versions(bare_machine: Path, script: str) -> None:
+    # An absolute path, because /usr/bin/python3 is searched for by name for any search path.
     ended = run(bare_machine, script, PROTEOSCOPE_PYTHON=str(bare_machine / "no-python"))
     assert ended.returncode == 1
     assert "Python 3.11, 3.12 or 3.13" in ended.stderr
@@ -47,15 +47,15 @@ def test_without_python_says_which_is_needed(bare_machine: Path, script: str) ->
     assert not (bare_machine / ".venv").exists()
 
 
-def test_a_python_that_is_too_old_is_not_taken(bare_machine: Path) -> None:
+def test_script_rejects_an_unsuitable_python(bare_machine: Path) -> None:
     old = bare_machine / "python3.10"
-    old.write_text("#!/bin/sh\nexit 1\n")  # what the version check of an unsuitable Python ends with
+    old.write_text("#!/bin/sh\nexit 1\n")  # an unsuitable Python fails the version check with this status
     old.chmod(0o755)
     assert run(bare_machine, "run.sh", PROTEOSCOPE_PYTHON=str(old)).returncode == 1
 
 
-def test_a_system_that_is_set_up_is_left_alone(bare_machine: Path) -> None:
-    """With a whole environment and a stamp of the present pyproject.toml, only the program itself is run: neither pip nor apt-get."""
+def test_script_changes_nothing_on_a_complete_system(bare_machine: Path) -> None:
+    """With a complete environment and a stamp of the current pyproject.toml, only the program is run: neither pip nor apt-get."""
     environment = bare_machine / ".venv"
     (environment / "bin").mkdir(parents=True)
     called = bare_machine / "called"
@@ -79,6 +79,6 @@ def test_a_system_that_is_set_up_is_left_alone(bare_machine: Path) -> None:
 
     assert ended.returncode == 0, ended.stderr
     calls = [line for line in called.read_text().splitlines() if not line.startswith("python -c")]
-    # Side by side: in either order.
+    # In either order, because they run concurrently.
     assert sorted(calls) == ["proteoscope compile --quiet", f"proteoscope demo --out {bare_machine / 'sample_project'}"]
     assert "no display" in ended.stdout

@@ -1,4 +1,4 @@
-"""The installed package: one name, the same files whichever way it was built, and its own files whatever lies around it."""
+"""The installed package: one name, the same files for both ways of building, and its own files next to any others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import proteoscope
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PARTS = ("docs", "engine", "gui", "kernels", "resources")
-pytest.importorskip("hatchling", reason="what builds the wheel is not installed")
+pytest.importorskip("hatchling", reason="the build program of the wheel is not installed")
 
 
 def build(kind: str, source: Path, folder: Path) -> Path:
@@ -57,7 +57,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def installed(wheel: Path, tmp_path: Path) -> Path:
-    """A folder with what installing the wheel puts into `site-packages`."""
+    """A folder with the files that installing the wheel puts into `site-packages`."""
     folder = tmp_path / "site-packages"
     with zipfile.ZipFile(wheel) as file:
         file.extractall(folder)
@@ -156,7 +156,7 @@ ALL_SEARCHES = [
 
 
 @pytest.mark.parametrize("source", ["wheel", "editable", "no links"])
-def test_search_runs_beside_foreign_packages(source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path) -> None:
+def test_search_runs_next_to_foreign_packages(source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path) -> None:
     (foreign_folder / "script.py").write_text(SCRIPT.format(searches=[ALIGN]))
     done = python(source_path(source, request, tmp_path), foreign_folder, "script.py")
     assert done.stdout == "[]\n", done.stderr
@@ -165,7 +165,7 @@ def test_search_runs_beside_foreign_packages(source: str, request: pytest.Fixtur
 # Each compiles all kernels.
 @pytest.mark.long
 @pytest.mark.parametrize("source", ["wheel", "sdist", "editable", "no links"])
-def test_all_searches_run_beside_foreign_packages(
+def test_all_searches_run_next_to_foreign_packages(
     source: str, request: pytest.FixtureRequest, foreign_folder: Path, tmp_path: Path
 ) -> None:
     (foreign_folder / "script.py").write_text(SCRIPT.format(searches=ALL_SEARCHES))
@@ -173,7 +173,7 @@ def test_all_searches_run_beside_foreign_packages(
     assert done.stdout == "[]\n", done.stderr
 
 
-def test_command_line_runs_beside_foreign_packages(installed: Path, foreign_folder: Path) -> None:
+def test_command_line_runs_next_to_foreign_packages(installed: Path, foreign_folder: Path) -> None:
     (foreign_folder / "engine.py").write_text("raise RuntimeError('this module belongs to another program')\n")
     done = python(installed, foreign_folder, "-m", "proteoscope", "presets")
     assert (done.returncode, done.stderr) == (0, "") and "high-resolution" in done.stdout

@@ -1,4 +1,4 @@
-"""The best alignment with a bounded number of gaps by its definition: every alignment there is, scored one by one."""
+"""The best alignment with a bounded number of gaps by definition: every possible alignment is scored."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _ORDER = {None: (PAIR, PATTERN, TEXT), PAIR: (PAIR, PATTERN, TEXT), PATTERN: (PA
 
 
 class Paths(NamedTuple):
-    """All alignments of so many letters with so many: their steps, gaps, letters in gaps, the pairs of each, in the order of the rule."""
+    """All alignments of two lengths: steps, number of gaps, gap lengths and aligned pairs, in the order of the rule."""
 
     steps: list[str]
     gaps: np.ndarray
-    gap_letters: np.ndarray
+    gap_length: np.ndarray
     pairs: np.ndarray
     leads_away: np.ndarray
     first_pairs: np.ndarray
@@ -32,20 +32,20 @@ def _all_steps(n: int, m: int) -> list[str]:
 
 @cache
 def _rank(steps: str) -> tuple[int, ...]:
-    """What the rule compares, from the end backwards: beginning comes before a pair, that before a gap, leaving a gap before its growth."""
-    behind, ranks = None, []
+    """Rank steps as the rule does, from the end: the beginning before a pair, a pair before a gap, closing a gap before extending it."""
+    after, ranks = None, []
     for step in reversed(steps):
-        ranks.append(1 + _ORDER[behind].index(step))
-        behind = step
+        ranks.append(1 + _ORDER[after].index(step))
+        after = step
     return (*ranks, 0)
 
 
 @cache
 def paths(n: int, m: int) -> Paths:
-    """Alignments of a whole text of `n` letters with a whole pattern of `m`."""
+    """List the alignments of a whole text of length `n` with a whole pattern of length `m`."""
     steps = sorted(_all_steps(n, m), key=_rank)
     pairs = np.zeros((len(steps), n * m), np.int64)
-    gaps, letters, away, seeds = [], [], [], []
+    gaps, residues, away, seeds = [], [], [], []
     for row, path in enumerate(steps):
         i = j = n_gaps = 0
         leads_away, before = True, ""
@@ -57,14 +57,14 @@ def paths(n: int, m: int) -> Paths:
                 leads_away &= j >= i if step == PATTERN else i >= j
             i, j, before = i + (step != PATTERN), j + (step != TEXT), step
         gaps.append(n_gaps)
-        letters.append(path.count(PATTERN) + path.count(TEXT))
+        residues.append(path.count(PATTERN) + path.count(TEXT))
         away.append(leads_away)
         seeds.append(len(path) - len(path.lstrip(PAIR)))
-    return Paths(steps, np.array(gaps), np.array(letters), pairs, np.array(away), np.array(seeds))
+    return Paths(steps, np.array(gaps), np.array(residues), pairs, np.array(away), np.array(seeds))
 
 
 class Best(NamedTuple):
-    """The alignment that the rule chooses."""
+    """The alignment that the rule selects."""
 
     score: int
     text: tuple[int, int]
@@ -74,8 +74,8 @@ class Best(NamedTuple):
 
 
 def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Best | None:
-    """The best alignment of codes; None where there is none."""
-    n, m, found = len(text), len(pattern), []
+    """Return the best alignment of codes, or None."""
+    n, m, alignments = len(text), len(pattern), []
     seed = rules.seed_length
     if m < seed:
         return None
@@ -89,7 +89,7 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
                         continue
                     every = paths(end - start, high - low)
                     worth = rules.matrix[pattern[low:high][None, :], text[start:end][:, None]].ravel()
-                    score = every.pairs @ worth - rules.gap_open * every.gaps - rules.gap_extend * every.gap_letters
+                    score = every.pairs @ worth - rules.gap_open * every.gaps - rules.gap_extend * every.gap_length
                     allowed = (every.gaps <= rules.maximum_gaps) & (every.first_pairs >= seed)
                     if rules.is_published:
                         allowed &= every.leads_away
@@ -97,24 +97,24 @@ def best_alignment(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> Be
                         allowed &= score > 0
                     if allowed.any():
                         top = score[allowed].max()
-                        kept = np.flatnonzero(allowed & (score == top))
-                        fewest = every.gaps[kept].min()
-                        for row in kept[every.gaps[kept] == fewest][:1]:
+                        retained = np.flatnonzero(allowed & (score == top))
+                        fewest = every.gaps[retained].min()
+                        for row in retained[every.gaps[retained] == fewest][:1]:
                             key = (-top, end, high, fewest, _rank(every.steps[row]))
-                            found.append((key, Best(int(top), (start, end), (low, high), int(fewest), every.steps[row])))
-    return min(found, key=lambda one: one[0])[1] if found else None
+                            alignments.append((key, Best(int(top), (start, end), (low, high), int(fewest), every.steps[row])))
+    return min(alignments, key=lambda alignment: alignment[0])[1] if alignments else None
 
 
 def steps_of(runs: np.ndarray) -> str:
-    """The steps of a row of runs."""
-    letters = []
+    """Return the steps of a row of runs."""
+    residues = []
     for place, length in enumerate(runs.tolist()):
-        letters.append((PAIR if place % 2 == 0 else PATTERN if length > 0 else TEXT) * abs(length))
-    return "".join(letters)
+        residues.append((PAIR if place % 2 == 0 else PATTERN if length > 0 else TEXT) * abs(length))
+    return "".join(residues)
 
 
 def printed_recurrence(text: np.ndarray, pattern: np.ndarray, rules: GapRules) -> int | None:
-    """The greatest score in the last column of G_z, as Carroll (2018), section 5.2.2, prints it; None where all are impossible."""
+    """Return the greatest score in the last column of G_z, as in Carroll (2018), section 5.2.2; None if all are impossible."""
     n, m = len(text), len(pattern)
     nothing = float("-inf")
 

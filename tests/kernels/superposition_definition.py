@@ -10,8 +10,8 @@ from tests.shim.chain_inputs import random_chain
 __all__ = ["bent_chains", "tm_score"]
 
 Coordinates = NDArray[np.float64]
-ROUNDS, HOPELESS_ROUNDS, HOPELESS = 20, 2, 0.9  # as in TM-score: 20 iterations
-_MAXIMUM_PIECES = 16  # all that run side by side
+ROUNDS, HOPELESS_ROUNDS, HOPELESS = 20, 2, 0.9  # TM-score makes 20 iterations
+_MAXIMUM_SEGMENTS = 16  # all that run together
 
 
 def bent_chains(seed: int) -> tuple[Coordinates, Coordinates]:
@@ -31,8 +31,8 @@ def tm_score(x: Coordinates, y: Coordinates) -> float:
     scale = 1.24 * np.cbrt(n - 15) - 1.8
     near = min(8.0, max(4.5, scale))
     _, (rotation, translation) = _search(x, y, scale + 0.8, near)
-    kept = np.linalg.norm(x @ rotation + translation - y, axis=1) <= 1.5 * n**0.3 + 3.5
-    return _search(x[kept], y[kept], scale, near)[0] / n
+    retained = np.linalg.norm(x @ rotation + translation - y, axis=1) <= 1.5 * n**0.3 + 3.5
+    return _search(x[retained], y[retained], scale, near)[0] / n
 
 
 def _superposition(x: Coordinates, y: Coordinates) -> tuple[Coordinates, Coordinates]:
@@ -43,12 +43,12 @@ def _superposition(x: Coordinates, y: Coordinates) -> tuple[Coordinates, Coordin
 
 
 def _search(x: Coordinates, y: Coordinates, scale: float, near: float) -> tuple[float, tuple[Coordinates, Coordinates]]:
-    """Return the greatest sum of scores and its superposition, of both ends of each length; all pieces take a round together."""
+    """Return the greatest sum of scores and its superposition, of both ends of each length; all segments run through a round together."""
     n, number = len(x), np.arange(len(x))
     lengths = dict.fromkeys([*(max(n >> halving, 4) for halving in range(5)), 4])
-    pieces = [(start, length) for length in lengths for start in dict.fromkeys([0, n - length])]
-    running, met = [(number >= start) & (number < start + length) for start, length in pieces], set[bytes]()
-    assert len(running) <= _MAXIMUM_PIECES
+    parts = [(start, length) for length in lengths for start in dict.fromkeys([0, n - length])]
+    running, met = [(number >= start) & (number < start + length) for start, length in parts], set[bytes]()
+    assert len(running) <= _MAXIMUM_SEGMENTS
     best, best_move, turn = -1.0, None, 0
     while running:
         selections, running, turn = running, [], turn + 1

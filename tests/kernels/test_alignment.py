@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -20,8 +17,15 @@ from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cpu.rows import RowArrays, score_rows, trace_back
 from proteoscope.kernels.cpu.substitution import Substitution
 from proteoscope.kernels.cpu.tails import normal_tail
+from tests.kernels.cpu_targets import CpuTargets, cpu_targets
 
-LETTERS = 20
+N_RESIDUES = 20
+
+
+@pytest.fixture(scope="module")
+def targets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CpuTargets]:
+    with cpu_targets(tmp_path_factory.mktemp("targets")) as forking:
+        yield forking
 
 
 def plain_score(query, subject, scores, opening, extending):
@@ -83,15 +87,15 @@ def lane_scores(query, subjects, scores, opening, extending, bits, *, blocks_a_c
     return result.tolist()
 
 
-def told_scores(query, subjects, scores, opening, extending, bits):
-    """What `lane_scores` should be: -1 for what numbers of so many bits cannot be trusted with."""
+def expected_scores(query, subjects, scores, opening, extending, bits):
+    """Return the expected result of `lane_scores`: -1 for scores beyond the range of numbers of `bits` bits."""
     most = (1 << (bits - 1)) - 1 - (0 if bits == 32 else max(0, int(scores.max())))
     plain = [plain_score(query, subject, scores, opening, extending) for subject in subjects]
     return [-1 if score > most else score for score in plain]
 
 
-sequences = st.lists(st.integers(0, LETTERS - 1), min_size=1, max_size=30).map(lambda letters: np.array(letters, np.int8))
-matrices = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).integers(-6, 12, (LETTERS, LETTERS)))
+sequences = st.lists(st.integers(0, N_RESIDUES - 1), min_size=1, max_size=30).map(lambda residues: np.array(residues, np.int8))
+matrices = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed).integers(-6, 12, (N_RESIDUES, N_RESIDUES)))
 
 
 @pytest.mark.parametrize("bits", [8, 16, 32])
@@ -102,9 +106,9 @@ matrices = st.integers(0, 2**32 - 1).map(lambda seed: np.random.default_rng(seed
     scores=matrices,
     gap=st.tuples(st.integers(0, 9), st.integers(0, 4)),
 )
-def test_the_score_of_every_lane_is_that_of_the_recurrence(bits, query, subjects, scores, gap):
+def test_score_lanes_equals_recurrence(bits, query, subjects, scores, gap):
     opening, extending = gap[0] + gap[1], gap[1]
-    expected = told_scores(query, subjects, scores, opening, extending, bits)
+    expected = expected_scores(query, subjects, scores, opening, extending, bits)
     assert lane_scores(query, subjects, scores, opening, extending, bits) == expected
     assert lane_scores(query, subjects, scores, opening, extending, bits, blocks_a_call=2) == expected
 
@@ -113,46 +117,46 @@ def test_the_score_of_every_lane_is_that_of_the_recurrence(bits, query, subjects
     ("bits", "length", "expected"),
     [(8, 10, 110), (8, 11, -1), (8, 40, -1), (16, 2977, 32747), (16, 2978, -1), (16, 9000, -1), (32, 2978, 32758)],
 )
-def test_a_score_beyond_the_width_is_told(bits, length, expected):
-    scores = np.full((LETTERS, LETTERS), -3)
+def test_score_lanes_marks_scores_beyond_the_width(bits, length, expected):
+    scores = np.full((N_RESIDUES, N_RESIDUES), -3)
     np.fill_diagonal(scores, 11)
     run = np.full(length, 18, np.int8)
     assert lane_scores(run, [run], scores, 12, 1, bits) == [expected]
 
 
 @pytest.mark.parametrize(("bits", "greatest"), [(8, 1), (8, 11), (8, 40), (16, 3000)])
-def test_a_sequence_behind_one_that_passed_the_width_is_scored_as_if_alone(bits, greatest):
+def test_score_lanes_forgets_a_score_beyond_the_width(bits, greatest):
     most = (1 << (bits - 1)) - 1 - greatest
     random = np.random.default_rng(greatest)
-    scores = np.minimum(random.integers(-8, 9, (LETTERS, LETTERS)), greatest)
+    scores = np.minimum(random.integers(-8, 9, (N_RESIDUES, N_RESIDUES)), greatest)
     scores[18], scores[18, 18] = -4, greatest
     run = np.full(most // greatest + 3, 18, np.int8)
     last = [np.concatenate((run[:k], random.integers(0, 18, 25).astype(np.int8))) for k in (0, 1, len(run) - 4, len(run) - 3, len(run) - 2)]
     subjects = [run, *last, np.tile(run, 3), *last]
     for query in (run, np.concatenate((last[0], run))):
-        told = lane_scores(query, subjects, scores, 9, 2, bits, n_lanes_used=1)
-        assert told == told_scores(query, subjects, scores, 9, 2, bits)
-        assert {-1} < set(told)
+        result = lane_scores(query, subjects, scores, 9, 2, bits, n_lanes_used=1)
+        assert result == expected_scores(query, subjects, scores, 9, 2, bits)
+        assert {-1} < set(result)
 
 
 @pytest.mark.parametrize("bits", [16, 32])
 @settings(max_examples=100, deadline=None)
 @given(
     query=sequences,
-    subject=st.lists(st.integers(0, LETTERS - 1), min_size=1, max_size=80).map(lambda letters: np.array(letters, np.int8)),
+    subject=st.lists(st.integers(0, N_RESIDUES - 1), min_size=1, max_size=80).map(lambda residues: np.array(residues, np.int8)),
     scores=matrices,
     gap=st.tuples(st.integers(0, 9), st.integers(0, 4)),
     rows=st.integers(1, 31),
 )
-def test_the_traced_steps_have_the_best_score(bits, query, subject, scores, gap, rows):
+def test_trace_back_steps_have_the_best_score(bits, query, subject, scores, gap, rows):
     opening, extending = gap[0] + gap[1], gap[1]
     number, lanes = np.dtype(f"int{bits}"), lane_count(bits)
     m, n = len(query), len(subject)
     width = -(-n // lanes) * lanes
     expected = plain_score(query, subject, scores, opening, extending)
-    profile, decay, f_row = (vectors.aligned(size, number) for size in (LETTERS * width, lanes, width))
+    profile, decay, f_row = (vectors.aligned(size, number) for size in (N_RESIDUES * width, lanes, width))
     profile[:], f_row[:], decay[:] = -1, -1, np.arange(1, lanes + 1) * extending
-    profile.reshape(LETTERS, width)[:, :n] = scores[:, subject]
+    profile.reshape(N_RESIDUES, width)[:, :n] = scores[:, subject]
     arrays = RowArrays(profile, decay, np.zeros((2, 1 + width), number), f_row)
     best, directions = np.array([0, -1, -1]), np.zeros((m, width), np.uint8)
     for first in range(0, m, rows):
@@ -175,7 +179,7 @@ def test_the_traced_steps_have_the_best_score(bits, query, subject, scores, gap,
     assert (total, i - 1, j - 1) == (expected, best[1], best[2])
 
 
-def test_looking_up_gives_the_table_of_each_code():
+def test_look_up_returns_table_value_of_each_code():
     for dtype in (np.int8, np.int16, np.int32):
         lanes = lane_count(np.dtype(dtype).itemsize * 8)
         table = vectors.aligned(128, dtype)
@@ -192,8 +196,8 @@ def _look_up_all(table, codes, out):
     vectors.store(out, 0, vectors.look_up(table, 64, vectors.load_codes(codes, 0, out)))
 
 
-# Of registers of one length, only how numbers of 8 bits are looked up is a question of more than the length. What is traced takes long to
-# compile: numbers of one width for each length, and the others with --all.
+# For registers of one length, only the look-up of 8-bit numbers depends on other features. The traced kernels take long to compile: one
+# width for each length, and the others with --all.
 @pytest.mark.parametrize(
     ("missing", "widths", "traced_widths"),
     [
@@ -205,17 +209,9 @@ def _look_up_all(table, codes, out):
         pytest.param("avx512bw avx512vbmi avx2", (), (32,), marks=pytest.mark.long),
     ],
 )
-def test_older_processors_give_the_same_scores(missing, widths, traced_widths, tmp_path):
-    """The code for processors without some instructions, which this one can run too."""
+def test_older_cpus_give_the_same_scores(missing, widths, traced_widths, targets):
+    """Code for CPUs without some instructions also runs on this one."""
     program = f"""
-import llvmlite.binding as llvm
-found = llvm.get_host_cpu_features
-def older():
-    features = found()
-    for name in {missing.split()!r}:
-        features[name] = False
-    return features
-llvm.get_host_cpu_features = older
 import numpy as np
 from tests.kernels import test_alignment as t
 rng = np.random.default_rng(1)
@@ -223,46 +219,30 @@ scores = rng.integers(-6, 12, (20, 20))
 query = rng.integers(0, 20, 40).astype(np.int8)
 subjects = [rng.integers(0, 20, length).astype(np.int8) for length in (1, 3, 4, 5, 30, 61)]
 for bits in {widths!r}:
-    assert t.lane_scores(query, subjects, scores, 9, 1, bits) == t.told_scores(query, subjects, scores, 9, 1, bits)
+    assert t.lane_scores(query, subjects, scores, 9, 1, bits) == t.expected_scores(query, subjects, scores, 9, 1, bits)
 for bits in {traced_widths!r}:
     for subject in subjects:
-        t.test_the_traced_steps_have_the_best_score.hypothesis.inner_test(bits, query, subject, scores, (6, 1), 7)
+        t.test_trace_back_steps_have_the_best_score.hypothesis.inner_test(bits, query, subject, scores, (6, 1), 7)
 print("same", t.vectors.REGISTER_BYTES)
 """
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).resolve().parents[2],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
-    )
     register_bytes = min(vectors.REGISTER_BYTES, 16 if "avx2" in missing else 32 if "avx512bw" in missing else 64)
-    assert result.stdout == f"same {register_bytes}\n", result.stderr
+    assert targets.run(program, missing=missing.split()) == f"same {register_bytes}\n"
 
 
 @pytest.mark.parametrize(("features", "register_bytes"), [("", 16), ("+ssse3,-avx2", 16), ("+ssse3,+avx2", 32), ("+avx2,+avx512bw", 64)])
-def test_vectors_are_as_long_as_what_numba_compiles_for(features, register_bytes, tmp_path):
+def test_register_bytes_follow_features_of_numba(features, register_bytes, targets):
     program = "from proteoscope.kernels.cpu.vectors import REGISTER_BYTES; print(REGISTER_BYTES)"
-    environment = {**os.environ, "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features, "NUMBA_CACHE_DIR": str(tmp_path)}
-    result = subprocess.run(
-        [sys.executable, "-c", program],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).resolve().parents[2],
-        env=environment,
-    )
-    assert result.stdout == f"{register_bytes}\n"
+    environment = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": features}
+    assert targets.run(program, environment=environment) == f"{register_bytes}\n"
 
 
-def test_the_normal_tail_is_scipys():
+def test_normal_tail_equals_scipy():
     stats = pytest.importorskip("scipy.stats")
     z = np.linspace(-8, 8, 33)
     assert np.allclose(normal_tail(z), stats.norm.sf(z), rtol=1e-12)
 
 
-def test_padding_is_what_no_residue_is():
+def test_fill_columns_pads_with_no_residue():
     columns = np.zeros(64, np.int8)
     fill_columns(np.array([3, 4, 5], np.int8), np.array([0]), np.array([3]), np.array([1]), np.array([4]), 4, columns)
     assert columns.reshape(16, 4)[4:7, 1].tolist() == [3, 4, 5]
@@ -271,7 +251,7 @@ def test_padding_is_what_no_residue_is():
 
 @settings(max_examples=50, deadline=None)
 @given(lengths=st.lists(st.integers(1, 3000), min_size=1, max_size=300), n_lanes=st.sampled_from([4, 16, 64]))
-def test_every_sequence_has_a_place_of_its_own_in_the_lanes(lengths, n_lanes):
+def test_lane_groups_give_sequences_separate_blocks(lengths, n_lanes):
     lengths = np.array(lengths)
     groups = lane_groups(np.arange(len(lengths)), lengths, n_lanes)
     assert sorted(np.concatenate([group.subjects for group in groups]).tolist()) == list(range(len(lengths)))
@@ -285,7 +265,7 @@ def test_every_sequence_has_a_place_of_its_own_in_the_lanes(lengths, n_lanes):
         assert (np.diff(group.end_blocks) >= 0).all()
 
 
-def test_one_long_protein_does_not_waste_the_other_lanes():
+def test_lane_groups_waste_little_for_one_long_protein():
     lengths = np.array([34_350, *np.random.default_rng(1).integers(100, 2000, 20_000)])
     groups = lane_groups(np.arange(len(lengths)), lengths, 64)
     columns = sum(group.n_blocks * 4 * 64 for group in groups)
@@ -293,18 +273,20 @@ def test_one_long_protein_does_not_waste_the_other_lanes():
 
 
 @pytest.mark.parametrize("n_subjects", [200, 1])
-def test_no_call_of_a_kernel_is_long_and_none_begins_after_the_end(n_subjects, monkeypatch):
-    calls, begun = [], threading.Event()
+def test_score_calls_short_kernels_and_none_after_close(n_subjects, monkeypatch):
+    calls, begun, may_end = [], threading.Event(), threading.Event()
 
     def score_lanes(rows, codes, table, columns, block, end, *others):
         calls.append(len(rows) * (end - block) * 4 * lane_count(table.dtype.itemsize * 8))
-        begun.wait()
+        begun.set()
+        may_end.wait()
 
     def score_rows(codes, rows, opening, extending, first, last, *others):
-        calls.append(len(rows.f_row) * (last - first) * 10)  # rows take so many times longer
-        begun.wait()
+        calls.append(len(rows.f_row) * (last - first) * 10)  # rows take ten times longer
+        begun.set()
+        may_end.wait()
 
-    # Nothing is computed: it is noted how many cells each call is asked for.
+    # Nothing is computed: each call notes its number of cells.
     monkeypatch.setattr(alignment, "score_lanes", score_lanes)
     monkeypatch.setattr(alignment, "score_rows", score_rows)
     codes = np.random.default_rng(1).integers(0, 20, 35_000).astype(np.int8)
@@ -312,18 +294,19 @@ def test_no_call_of_a_kernel_is_long_and_none_begins_after_the_end(n_subjects, m
     arguments = [codes] * 5, np.eye(27, dtype=np.int32), 11, 1, np.zeros((5, n_subjects), np.int32)
     stopped = search.score(*arguments)
     assert next(stopped) == 0
-    threading.Timer(0.05, begun.set).start()
+    assert begun.wait(60.0)
+    threading.Timer(0.05, may_end.set).start()
     stopped.close()
-    assert 1 <= len(calls) <= 2, "one of each thread that had begun"
+    assert 1 <= len(calls) <= 2, "one call of each thread"
     calls.clear()
     assert list(search.score(*arguments))[-1] == n_subjects
     assert max(calls) <= 270_000_000
     assert sum(calls) >= 5 * n_subjects * 35_000**2 * 0.9
 
 
-def test_the_plan_of_a_part_is_kept_for_the_next_queries(monkeypatch):
+def test_score_plans_each_range_once(monkeypatch):
     planned = []
-    monkeypatch.setattr(alignment, "lane_groups", lambda *asked: planned.append(len(asked[0])) or lane_groups(*asked))
+    monkeypatch.setattr(alignment, "lane_groups", lambda *arguments: planned.append(len(arguments[0])) or lane_groups(*arguments))
     random = np.random.default_rng(2)
     residues, offsets = random.integers(0, 20, 5000).astype(np.int8), np.arange(0, 5001, 50, dtype=np.int64)
     search, out = alignment.AlignmentSearch(Processor(1), residues, offsets), np.zeros((1, 100), np.int32)

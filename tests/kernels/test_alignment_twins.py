@@ -1,6 +1,6 @@
-"""The processor's and a card's `AlignmentSearch` take the same arguments and give the same answers; what they count is what they do.
+"""`AlignmentSearch` of the CPU and the GPU take the same arguments and give the same answers, and their counts of work are right.
 
-The card's kernels run on the processor here, through tests/shim.
+The GPU kernels run on the CPU, through tests/shim.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from proteoscope.kernels.cuda import alignment as on_card
 from proteoscope.kernels.cuda.alignment_plan import TABLE_ROWS, Planner, Subjects
 from proteoscope.kernels.device import backend_module
 from tests.kernels.test_both_backends import constants
-from tests.shim.alignment_inputs import LETTERS, database, plain_scores, random_sequences, search_with
+from tests.shim.alignment_inputs import N_CODES, database, plain_scores, random_sequences, search_with
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 needs_compiler = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-MATRIX = np.where(np.eye(LETTERS, dtype=bool), 5, -3)
+MATRIX = np.where(np.eye(N_CODES, dtype=bool), 5, -3)
 LONGEST = ((64, 4, 64, 1), (64, 4, 128, 1), (128, 4, 128, 1), (64, 8, 128, 1))
 
 
 def signatures(module):
-    """Names, kinds and defaults of the parameters of all that is public, with the annotations; the device's own left out."""
-    found = {}
+    """Return names, kinds, defaults and annotations of the parameters of public functions, without the device's own."""
+    actual = {}
     for name in module.__all__:
         kind = getattr(module, name)
         for method in ("__init__", *(var for var in vars(kind) if not var.startswith("_") and inspect.isfunction(getattr(kind, var)))):
@@ -37,15 +37,15 @@ def signatures(module):
                 (parameter.name, parameter.kind, parameter.default, parameter.annotation if parameter.name != "device" else "device")
                 for parameter in signature.parameters.values()
             ]
-            found[name, method] = parameters, signature.return_annotation
-    return found
+            actual[name, method] = parameters, signature.return_annotation
+    return actual
 
 
 def sequences(seed, lengths):
     return random_sequences(np.random.default_rng(seed), lengths)
 
 
-def test_both_offer_the_same():
+def test_alignment_backends_have_the_same_interface():
     assert on_processor.__all__ == on_card.__all__ == ["AlignmentSearch"]
     assert signatures(on_processor) == signatures(on_card)
     assert len(signatures(on_card)) == 4
@@ -60,9 +60,9 @@ def test_both_offer_the_same():
     part=st.tuples(st.integers(0, 20), st.integers(0, 20)),
     greatest=st.sampled_from([5, 3000]),
 )
-def test_both_give_the_same_scores(seed, queries, subjects, part, greatest):
+def test_alignment_backends_give_the_same_scores(seed, queries, subjects, part, greatest):
     some, residues = sequences(seed, queries), sequences(seed + 1, subjects)
-    first, last = sorted(min(one, len(subjects)) for one in part)
+    first, last = sorted(min(end, len(subjects)) for end in part)
     scores = MATRIX.copy()
     scores[3, 3] = greatest
     expected = plain_scores(some, residues, scores, 11, 1)
@@ -79,7 +79,7 @@ def test_both_give_the_same_scores(seed, queries, subjects, part, greatest):
 @pytest.mark.parametrize("n_queries", [1, 2, 3])
 @pytest.mark.parametrize("shape", LONGEST, ids=str)
 @pytest.mark.parametrize("n_longest", [3, 17])
-def test_warps_that_share_a_subject_find_its_score(n_queries, shape, n_longest):
+def test_align_warps_sharing_a_subject_find_its_score(n_queries, shape, n_longest):
     lengths = [0, 1, 2, 30, 31, 32, 33, 63, 64, 65, 100, 130, 140, 200, 257, 300, 300]
     queries, options = sequences(1, [300, 200, 33][:n_queries]), {"shape": (4, 8), "threads": 32, "longest_shape": shape}
     for order in (lengths, lengths[::-1]):
@@ -91,7 +91,7 @@ def test_warps_that_share_a_subject_find_its_score(n_queries, shape, n_longest):
         assert f"LANES={shape[0]}" in {macro for macros in card.defines for macro in macros}
 
 
-def test_the_longest_are_cut_off_where_they_would_keep_a_card_waiting():
+def test_align_splits_longest_subjects_that_delay_a_gpu():
     planner = Planner(132, 232_448, None, None)
     lengths = np.sort(np.random.default_rng(1).gamma(2.0, 225.0, 20_000).astype(np.int64))[::-1].copy()
     lengths[0] = 8000
@@ -109,15 +109,15 @@ def test_the_longest_are_cut_off_where_they_would_keep_a_card_waiting():
     assert len(parts(np.repeat(lengths, 100))) == 1, "long sequences among many more are done when the others are"
 
 
-def test_sizes_are_those_of_the_kernels():
-    known = constants("alignment")
-    assert known["kTableRows"] == TABLE_ROWS
-    assert known["kRing"] * 16 == 2048
+def test_alignment_sizes_equal_kernel_constants():
+    values = constants("alignment")
+    assert values["kTableRows"] == TABLE_ROWS
+    assert values["kRing"] * 16 == 2048
 
 
 @needs_compiler
 @pytest.mark.parametrize("device", [Processor(1), ShimCard()], ids=["processor", "card"])
-def test_a_subject_costs_its_cells_and_little_more(device):
+def test_alignment_cost_of_a_subject_is_about_its_cells(device):
     lengths = np.array([0, 1, 7, 300, 5000])
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     costs = backend_module(device, "alignment").AlignmentSearch(device, np.zeros(offsets[-1], np.int8), offsets).costs([100, 20])
@@ -126,7 +126,7 @@ def test_a_subject_costs_its_cells_and_little_more(device):
 
 
 class CountingCard(ShimCard):
-    """Counts what travels, and what the kernels are asked for."""
+    """Counts transfers, and the work that the kernels are launched for."""
 
     def __init__(self):
         super().__init__()
@@ -146,7 +146,7 @@ class CountingCard(ShimCard):
 @pytest.mark.parametrize("lengths", [[70], [70, 33, 0, 140], [200, 30]])
 @pytest.mark.parametrize("options", [{}, {"memory_bytes": 3000}], ids=["resident", "in batches"])
 @pytest.mark.parametrize("order", [1, -1])
-def test_a_card_does_the_work_that_is_counted(lengths, options, order):
+def test_gpu_alignment_does_the_counted_work(lengths, options, order):
     queries, subjects, card = sequences(3, lengths), sequences(4, sorted(range(5, 60, 3))[::order]), CountingCard()
     if options:
         subjects = sequences(4, [30] * 40)
@@ -155,7 +155,7 @@ def test_a_card_does_the_work_that_is_counted(lengths, options, order):
     work = search.work(lengths)
     cuts = search._cuts(0, n, len(lengths))
     assert (len(cuts) > 1) == bool(options)
-    card.n_rows = rows // len(cuts)  # of each batch, where all subjects are as long
+    card.n_rows = rows // len(cuts)  # of each batch, if all subjects have one length
     out = np.zeros((len(queries), n), np.int32)
     list(search.score(queries, MATRIX, 11, 1, out))
     assert work.rounds == card.rounds
@@ -169,7 +169,7 @@ def test_a_card_does_the_work_that_is_counted(lengths, options, order):
 
 @pytest.mark.parametrize("lengths", [[70], [70, 33, 0, 140]])
 @pytest.mark.parametrize("n_subjects", [3, 300])
-def test_the_processor_does_the_work_that_is_counted(lengths, n_subjects, monkeypatch):
+def test_cpu_alignment_does_the_counted_work(lengths, n_subjects, monkeypatch):
     calls, words = [], []
     monkeypatch.setattr(on_processor, "score_lanes", lambda *arguments: calls.append("lanes"))
     monkeypatch.setattr(on_processor, "score_rows", lambda *arguments: calls.append("rows"))
@@ -177,7 +177,7 @@ def test_the_processor_does_the_work_that_is_counted(lengths, n_subjects, monkey
     monkeypatch.setattr(on_processor, "_CELLS_OF_A_CALL", 2_000_000)
     monkeypatch.setattr(on_processor, "_CELLS_OF_ROWS", 100_000)
     monkeypatch.setattr(on_processor, "_PAIR_BY_ROWS", 0)
-    monkeypatch.setattr(on_processor, "_VECTOR_BY_ROWS", 2)  # three are done by rows whatever the width of this processor's registers
+    monkeypatch.setattr(on_processor, "_VECTOR_BY_ROWS", 2)  # three are computed by rows for any register width of this CPU
     queries, subjects = sequences(5, lengths), sequences(6, [2000] * n_subjects)
     search, out = on_processor.AlignmentSearch(Processor(1), *database(subjects)), np.zeros((len(lengths), n_subjects), np.int32)
     work = search.work(lengths)

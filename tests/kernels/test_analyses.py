@@ -1,4 +1,4 @@
-"""The problems of the ATGPU model: both twins give what NumPy gives, and what was counted beforehand is what the kernels do."""
+"""The problems of the ATGPU model: both backends give NumPy's results, and the kernels do the work that was counted beforehand."""
 
 from __future__ import annotations
 
@@ -31,33 +31,33 @@ def expected(problem, arrays):
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 @pytest.mark.parametrize("size", [1, 255, 513, 140_000])
-def test_both_give_the_same(problem, size):
+def test_analyses_equal_numpy_on_both_backends(problem, size):
     n = min(size, 70) if problem == "matrix multiplication" else size
     arrays = given(problem, n)
     for device in (Processor(2), ShimCard()):
-        found, spent = getattr(backend_module(device, "analyses").Analyses(device), PROBLEMS[problem][0])(*arrays)
-        np.testing.assert_array_equal(found, expected(problem, arrays))
+        actual, spent = getattr(backend_module(device, "analyses").Analyses(device), PROBLEMS[problem][0])(*arrays)
+        np.testing.assert_array_equal(actual, expected(problem, arrays))
         assert spent.kernel > 0
         assert spent.seconds == pytest.approx(sum(spent))
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_what_is_counted_beforehand_is_what_is_done(problem):
+def test_analysis_counts_equal_the_work_done(problem):
     n = 64 if problem == "matrix multiplication" else 512 * 600
-    name, rounds_of = PROBLEMS[problem]
-    card, rounds = ShimCard(), rounds_of(n)
+    name, analyse_rounds = PROBLEMS[problem]
+    card, rounds = ShimCard(), analyse_rounds(n)
     getattr(backend_module(card, "analyses").Analyses(card), name)(*given(problem, n))
-    assert (card.bytes_in // 4, card.bytes_out // 4) == (sum(one.words_in for one in rounds), sum(one.words_out for one in rounds))
-    assert card.transfers == sum(one.transfers_in + one.transfers_out for one in rounds)
+    assert (card.bytes_in // 4, card.bytes_out // 4) == (sum(step.words_in for step in rounds), sum(step.words_out for step in rounds))
+    assert card.transfers == sum(step.transfers_in + step.transfers_out for step in rounds)
     assert len(card.launched) == len(rounds)
-    # The trees' steps, which not every thread takes, are not counted by the kernels.
+    # The kernels do not count the steps of the trees, because only some threads take them.
     of_tree = {"reduction": 9, "prefix scan": 18}.get(problem, 0)
-    plain = [one.operations - (of_tree if one.operations > of_tree else 0) for one in rounds]
-    assert card.operations == sum(one.blocks * BLOCK * each for one, each in zip(rounds, plain, strict=True))
+    plain = [step.operations - (of_tree if step.operations > of_tree else 0) for step in rounds]
+    assert card.operations == sum(step.blocks * BLOCK * each for step, each in zip(rounds, plain, strict=True))
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-def test_rates_are_of_the_operations_that_are_asked_for(operation):
+def test_measured_rates_count_the_requested_operations(operation):
     card = ShimCard()
     operations, seconds = backend_module(card, "analyses").Analyses(card).rate(operation, 3)
     assert operations == card.operations == 8 * BLOCK * TOGETHER * 3

@@ -1,4 +1,4 @@
-"""kernels/cuda does what kernels/cpu does, under the same names; a launcher and its `.cu` file agree on sizes and the order of fields."""
+"""kernels/cuda has the functions of kernels/cpu, and launchers and their `.cu` files agree on sizes and the order of fields."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from proteoscope.kernels.cuda.modules import source
 
 TESTS = Path(__file__).resolve().parents[1]
 SOURCES = sorted(entry.name for entry in files("proteoscope.kernels.cuda").iterdir() if entry.name.endswith((".cu", ".cuh")))
-TWINS = sorted(
-    {one.stem for one in Path(str(files("proteoscope.kernels.cuda"))).glob("[!_]*.py")}
-    & {one.stem for one in Path(str(files("proteoscope.kernels.cpu"))).glob("*.py")}
+SHARED_MODULES = sorted(
+    {path.stem for path in Path(str(files("proteoscope.kernels.cuda"))).glob("[!_]*.py")}
+    & {path.stem for path in Path(str(files("proteoscope.kernels.cpu"))).glob("*.py")}
 )
-every_twin = pytest.mark.parametrize("name", TWINS)
+every_shared_module = pytest.mark.parametrize("name", SHARED_MODULES)
 every_source = pytest.mark.parametrize("file", SOURCES)
 
 MAXIMUM_LINES, MAXIMUM_ARGUMENTS = 95, 8
-"""Of a function in CUDA, and of a kernel."""
+"""Maximum number of lines of a CUDA function, and of a kernel."""
 
 STRUCTS = [
     ("scoring", "Settings", "_SETTINGS"),
@@ -78,7 +78,7 @@ SIZES = {
         "_CORRELATION_HALF_WINDOW": "kCorrelationHalfWindow",
         "_TILE": "kTile",
         "_DENSE_WARPS": "kDenseWarps",
-        "_MAXIMUM_DENSE_KEPT": "kMostDenseKept",
+        "_MAXIMUM_DENSE_BEST": "kMostDenseBest",
         "_MAXIMUM_DENSE_WINDOWS": "kMostDenseWindows",
         "_FINE_BINS": "kFineBins",
         "_DOT_BITS": "kDotBits",
@@ -88,7 +88,7 @@ SIZES = {
         "_MAXIMUM_SERIES": "kMostSeries",
         "_MAXIMUM_WINDOWS": "kMostWindows",
         "_FOUND": "kFound",
-        "_LETTERS": "kLetters",
+        "_RESIDUES": "kResidues",
         "_ENDS": "kEnds",
         "_NONE": "kNone",
         "_PROTON_MASS": "kProtonMass",
@@ -118,22 +118,22 @@ def processor(name: str) -> ModuleType:
 
 
 def with_headers(file: str, done: set[str] | None = None) -> str:
-    """The text of a source and of the headers that it includes, each once."""
+    """Return the text of a source and of the headers that it includes, each once."""
     done = set() if done is None else done
     if file in done:
         return ""
     done.add(file)
-    return re.sub(r'#include "([^"]+)"', lambda found: with_headers(found[1], done), source(file))
+    return re.sub(r'#include "([^"]+)"', lambda match: with_headers(match[1], done), source(file))
 
 
 def sources_of(name: str) -> list[str]:
-    """The `.cu` files whose kernels a launcher starts, it and what it is made of."""
+    """Return the `.cu` files whose kernels a launcher starts, and their parts."""
     texts = [path.read_text(encoding="utf-8") for path in Path(str(files("proteoscope.kernels.cuda"))).glob(f"{name}*.py")]
-    return sorted({found for text in texts for found in re.findall(r'"(\w+\.cu)"', text)})
+    return sorted({name for text in texts for name in re.findall(r'"(\w+\.cu)"', text)})
 
 
 def text_of(name: str) -> str:
-    """All that the compiler sees of a launcher's kernels."""
+    """Return all the text that the compiler reads for the kernels of a launcher."""
     done: set[str] = set()
     return "\n".join(with_headers(file, done) for file in sources_of(name))
 
@@ -142,19 +142,19 @@ KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([
 
 
 def constants(name: str) -> dict[str, float]:
-    """The numbers of a launcher's kernels that are written out, or shifted."""
+    """Return the constants of a launcher's kernels that are literals or shifts."""
     name = name.removesuffix("_plan")
-    found = {}
+    constants = {}
     for statement in re.findall(r"constexpr [\w ]+? (k\w+ = [^;]+);", text_of(name)):
-        for one, value in re.findall(r"(k\w+) = ([^,]+)", statement):
+        for constant, value in re.findall(r"(k\w+) = ([^,]+)", statement):
             if re.fullmatch(r"[\d.]+( << \d+)?", value.strip()):
                 number, shift = (*value.split("<<"), "0")[:2]
-                found[one] = float(number) * 2 ** int(shift)
-    return found
+                constants[constant] = float(number) * 2 ** int(shift)
+    return constants
 
 
 def fields(name: str, struct: str) -> list[str]:
-    """Members of a struct of a launcher's kernels, in order."""
+    """Return the members of a struct of a launcher's kernels, in order."""
     body = re.search(rf"struct {struct} \{{(.*?)\n\}};", text_of(name), re.DOTALL)
     assert body
     declarations = re.sub(r"//[^\n]*", "", body[1]).split(";")
@@ -162,53 +162,56 @@ def fields(name: str, struct: str) -> list[str]:
 
 
 def members(module: ModuleType) -> dict[str, object]:
-    """Public functions of a module, its public classes' constructors and public methods, and its other public names."""
-    found: dict[str, object] = {}
+    """Return the public functions of a module, the constructors and public methods of its public classes, and its other public names."""
+    functions: dict[str, object] = {}
     for name in module.__all__:
         value = getattr(module, name)
-        found[name] = value
+        functions[name] = value
         if inspect.isclass(value):
-            methods = {one: method for one, method in vars(value).items() if inspect.isfunction(method)}
-            found |= {f"{name}.{one}": method for one, method in methods.items() if one == "__init__" or not one.startswith("_")}
-    return found
+            methods = {key: method for key, method in vars(value).items() if inspect.isfunction(method)}
+            functions |= {f"{name}.{key}": method for key, method in methods.items() if key == "__init__" or not key.startswith("_")}
+    return functions
 
 
 def signature(function: Any) -> tuple[list[tuple[Any, ...]], str]:
-    """Names, kinds, defaults and annotations of the parameters, and what is returned; each side's device counts as the same."""
-    found = inspect.signature(function)
+    """Return kinds, names, defaults and annotations of the parameters and the return annotation; the devices of both sides are equal."""
+    described = inspect.signature(function)
     kinds = {"Processor": "device", "Card": "device"}
     return [
         (parameter.name, parameter.kind, parameter.default, kinds.get(parameter.annotation, parameter.annotation))
-        for parameter in found.parameters.values()
-    ], found.return_annotation
+        for parameter in described.parameters.values()
+    ], described.return_annotation
 
 
-@every_twin
-def test_twins_offer_the_same_with_the_same_signatures(name):
+@every_shared_module
+def test_backends_have_functions_with_the_same_signatures(name):
     mine, theirs = members(launcher(name)), members(processor(name))
     assert sorted(launcher(name).__all__) == sorted(processor(name).__all__)
     assert list(mine) == list(theirs)
-    for one, member in mine.items():
+    for member_name, member in mine.items():
         if inspect.isfunction(member):
-            assert signature(member) == signature(theirs[one]), one
+            assert signature(member) == signature(theirs[member_name]), member_name
     assert any(inspect.isfunction(member) for member in mine.values())
 
 
-def test_every_kernel_that_a_search_opens_on_a_device_has_a_twin():
+def test_every_opened_kernel_module_has_both_backends():
     texts = [path.read_text(encoding="utf-8") for path in (TESTS.parent / "engine").rglob("*.py")]
-    assert {found for text in texts for found in re.findall(r'\btwin\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(TWINS)
+    assert {name for text in texts for name in re.findall(r'\bbackend_module\(\w+(?:\.\w+)*, "(\w+)"\)', text)} == set(SHARED_MODULES)
 
 
-def test_every_source_is_somebodys():
+def test_every_source_belongs_to_a_launcher():
     used = {
-        found for name in TWINS for file in sources_of(name) for found in [file, *re.findall(r'#include "([^"]+)"', with_headers(file))]
+        header
+        for name in SHARED_MODULES
+        for file in sources_of(name)
+        for header in [file, *re.findall(r'#include "([^"]+)"', with_headers(file))]
     }
-    included = {found for file in SOURCES for found in re.findall(r'#include "([^"]+)"', source(file))}
+    included = {header for file in SOURCES for header in re.findall(r'#include "([^"]+)"', source(file))}
     assert set(SOURCES) == used | included
 
 
-@every_twin
-def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
+@every_shared_module
+def test_every_kernel_is_launched_and_tested_on_a_gpu(name):
     launchers = [path.read_text(encoding="utf-8") for path in Path(str(files("proteoscope.kernels.cuda"))).glob(f"{name}*.py")]
     launchers.append(inspect.getsource(score_kinds))
     assert sources_of(name)
@@ -219,8 +222,8 @@ def test_every_kernel_is_launched_and_runs_in_the_tests_on_a_card(name):
     assert (TESTS / "gpu" / f"test_{name}_on_gpu.py").exists()
 
 
-@pytest.mark.parametrize("name", [name for name in TWINS if name in ("digestion", "fragment_index", "scoring")])
-def test_a_launcher_says_what_counts_its_work(name):
+@pytest.mark.parametrize("name", [name for name in SHARED_MODULES if name in ("digestion", "fragment_index", "scoring")])
+def test_launcher_docstring_names_its_count_of_work(name):
     named = re.findall(r"`proteoscope\.kernels\.counts\.(\w+)`", launcher(name).__doc__ or "")
     assert named
     assert set(named) <= set(counts.__all__)
@@ -232,7 +235,7 @@ def test_every_kernel_has_few_arguments(file):
 
 
 @every_source
-def test_every_function_can_be_read_on_a_screen_or_two(file):
+def test_every_cuda_function_is_short(file):
     long, begun = {}, None
     for number, line in enumerate(source(file).splitlines(), 1):
         if begun is None and re.match(r"(__device__|extern \"C\" __global__|__global__|static|template).*", line):
@@ -246,7 +249,7 @@ def test_every_function_can_be_read_on_a_screen_or_two(file):
     assert long == {}
 
 
-def test_launchers_know_cards_and_not_cupy():
+def test_launchers_do_not_import_cupy():
     importing = []
     for entry in files("proteoscope.kernels.cuda").iterdir():
         if entry.name.endswith(".py"):
@@ -257,7 +260,7 @@ def test_launchers_know_cards_and_not_cupy():
     assert set(importing) == {"modules.py", "probe.py", "timing.py"}
 
 
-def test_what_docstrings_refer_to_is_there():
+def test_names_in_docstrings_exist():
     missing = []
     for folder in ("proteoscope.kernels", "proteoscope.kernels.cpu", "proteoscope.kernels.cuda"):
         for entry in files(folder).iterdir():
@@ -266,22 +269,22 @@ def test_what_docstrings_refer_to_is_there():
                     r"`(proteoscope\.kernels\.\w+(?:\.\w+)?)(?:\.(\w+))?`", entry.read_text(encoding="utf-8")
                 ):
                     try:
-                        found = importlib.import_module(path)
-                    except ImportError:  # the last part is no module
+                        module = importlib.import_module(path)
+                    except ImportError:  # the last part is not a module
                         parent, attribute = path.rsplit(".", 1)
-                        found = importlib.import_module(parent)
-                    if attribute and not hasattr(found, attribute):
+                        module = importlib.import_module(parent)
+                    if attribute and not hasattr(module, attribute):
                         missing.append(f"{folder}/{entry.name}: {path} {attribute}")
     assert missing == []
 
 
 @pytest.mark.parametrize(("name", "struct", "layout"), STRUCTS, ids=lambda value: value.lower())
-def test_both_sides_have_the_fields_of_a_struct_in_one_order(name, struct, layout):
+def test_struct_fields_have_the_same_order_on_both_sides(name, struct, layout):
     value = getattr(launcher(name), layout)
     names = list(value) if isinstance(value, tuple) else list(value.names)
     assert fields(name, struct) == names
 
 
 @pytest.mark.parametrize(("name", "ours", "theirs"), [(name, *pair) for name, pairs in SIZES.items() for pair in pairs.items()])
-def test_both_sides_have_the_same_sizes(name, ours, theirs):
+def test_sizes_are_the_same_on_both_sides(name, ours, theirs):
     assert getattr(launcher(name), ours) == constants(name)[theirs]

@@ -1,4 +1,4 @@
-"""Compiled kernels: what a crash or a full disk does to Numba's cache costs a compilation, never the program."""
+"""Compiled kernels: a crash or a full disk damages only Numba's cache, which costs a compilation."""
 
 import os
 import stat
@@ -42,9 +42,9 @@ damages = {
     "zeros": lambda content: bytes(len(content)),
     "garbage": lambda content: random.Random(3).randbytes(len(content)),
 }
-cache, kept = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+cache, copy = pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
 print(use(), use())
-shutil.copytree(cache, kept)
+shutil.copytree(cache, copy)
 damages["nothing"] = lambda content: content
 for with_sums in (True, False):
     for suffix in (".nbi", ".nbc", ".sums"):
@@ -52,7 +52,7 @@ for with_sums in (True, False):
             if (with_sums and name == "nothing") or (not with_sums and suffix == ".sums"):
                 continue
             shutil.rmtree(cache)
-            shutil.copytree(kept, cache)
+            shutil.copytree(copy, cache)
             if not with_sums:
                 for path in cache.rglob("*.sums"):
                     path.unlink()
@@ -63,7 +63,7 @@ for with_sums in (True, False):
 
 
 def used(script, tmp_path, *arguments, **environment):
-    """What a process that uses a small kernel prints."""
+    """Return the output of a process that uses a small kernel."""
     (tmp_path / "kernel.py").write_text(KERNEL)
     process = subprocess.run(
         [sys.executable, "-c", script, tmp_path / "kernel.py", *arguments],
@@ -76,11 +76,11 @@ def used(script, tmp_path, *arguments, **environment):
     return process.stdout.splitlines()
 
 
-def test_a_damaged_or_unchecked_file_is_removed_and_the_kernel_compiled_again(tmp_path):
+def test_cache_replaces_a_damaged_or_unchecked_file(tmp_path):
     cache = tmp_path / "cache"
-    lines = used(USE + EVERY_DAMAGE, tmp_path, cache, tmp_path / "kept", NUMBA_CACHE_DIR=str(cache))
+    lines = used(USE + EVERY_DAMAGE, tmp_path, cache, tmp_path / "copy", NUMBA_CACHE_DIR=str(cache))
     assert len(lines) == 1 + 18 + 14
-    # Not from the cache, and kept again for whoever comes next.
+    # Recompiled, and cached for the next process.
     assert [line for line in lines if not line.startswith("0 1")] == []
 
 
@@ -93,18 +93,18 @@ def refuse(*args, dir=None, **kwargs):
     raise PermissionError(13, "read-only")
 tempfile.TemporaryFile = refuse
 import proteoscope.kernels.cpu
-from proteoscope.kernels.cpu.caching import why_not_kept
-print(os.environ.get("NUMBA_CACHE_DIR", ""), why_not_kept(), sep="|")
+from proteoscope.kernels.cpu.caching import why_not_cached
+print(os.environ.get("NUMBA_CACHE_DIR", ""), why_not_cached(), sep="|")
 """
 
 
 def settled(allowed, **environment):
-    """Where the cache goes when temporary files may only be made in some folders."""
-    kept = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PROTEOSCOPE_CACHE")}
+    """Return the cache folder of a process that may create temporary files only in some folders."""
+    retained = {name: value for name, value in os.environ.items() if name not in ("NUMBA_CACHE_DIR", "PROTEOSCOPE_CACHE")}
     process = subprocess.run(
         [sys.executable, "-c", REFUSE, os.pathsep.join(map(str, allowed))],
         cwd=REPOSITORY,
-        env={**kept, **environment},
+        env={**retained, **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -113,32 +113,32 @@ def settled(allowed, **environment):
     return folder, reason
 
 
-def test_where_nothing_else_can_be_written_the_program_s_cache_is_used(tmp_path):
+def test_cache_uses_program_folder_if_nothing_else_is_writable(tmp_path):
     assert settled([tmp_path / "cache"], PROTEOSCOPE_CACHE=str(tmp_path / "cache")) == (str(tmp_path / "cache" / "kernels"), "")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="users have no numbers there")
-def test_the_last_resort_is_one_temporary_folder_for_all_runs(tmp_path):
+def test_cache_falls_back_to_one_temporary_folder(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     for _ in range(2):
-        found, reason = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
-        assert found == str(folder)
+        actual, reason = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+        assert actual == str(folder)
         assert str(folder) in reason
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes mean something else there")
-def test_a_temporary_folder_that_others_may_write_to_is_not_used_and_leaves_no_litter(tmp_path):
+def test_cache_rejects_temporary_folder_others_may_write_to(tmp_path):
     folder = tmp_path / f"proteoscope-kernels-{os.getuid()}"
     folder.mkdir()
     folder.chmod(0o777)
-    found, _ = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
-    assert Path(found).parent == tmp_path and Path(found) != folder
+    actual, _ = settled([tmp_path], TMPDIR=str(tmp_path), PROTEOSCOPE_CACHE="/proc/none")
+    assert Path(actual).parent == tmp_path and Path(actual) != folder
     assert [path.name for path in tmp_path.iterdir()] == [folder.name]
 
 
-def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
+def test_full_disk_prevents_caching_and_is_reported(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
     if (
@@ -147,7 +147,7 @@ def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
     ):
         pytest.skip("a small disk can only be mounted by root")
     try:
-        script = USE + "from proteoscope.kernels.cpu.caching import why_not_kept; print(use(), why_not_kept())"
+        script = USE + "from proteoscope.kernels.cpu.caching import why_not_cached; print(use(), why_not_cached())"
         (line,) = used(script, tmp_path, NUMBA_CACHE_DIR=str(folder))
         assert line.startswith("0 ") and str(folder) in line
         assert [path for path in folder.rglob("*") if path.is_file()] == []
@@ -155,7 +155,7 @@ def test_a_full_disk_costs_the_keeping_and_says_so(tmp_path):
         subprocess.run(["umount", folder], check=True)
 
 
-def test_an_assignment_that_does_not_fit_is_refused_without_texts_that_numba_would_compile():
+def test_assignment_of_wrong_size_is_rejected_without_strings():
     program = "\n".join(
         (
             "import proteoscope.kernels.cpu, numpy as np",
@@ -198,5 +198,5 @@ for callee in numba.njit(following), numba.njit(following_of_kernels):
 
 
 def test_kernels_compile_once_for_all_constants(tmp_path):
-    """Numba by itself compiles a function for 0, for 1 and for the type of both."""
+    """Without its settings, Numba compiles a function for 0, for 1 and for their common type."""
     assert used(CONSTANTS, tmp_path) == ["3", "1"]

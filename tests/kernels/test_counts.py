@@ -1,4 +1,4 @@
-"""Work that is counted beforehand is the work that is counted while kernels run, through tests/shim."""
+"""Work counted beforehand equals the work counted while kernels run, through tests/shim."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compile
 
 
 def fresh(card: ShimCard) -> ShimCard:
-    """With nothing counted."""
+    """A GPU with all counts at zero."""
     card.operations = card.bytes_in = card.bytes_out = card.transfers = card.shared_bytes = 0
     return card
 
 
 def assert_moved(card: ShimCard, work: counts.OperationCounts) -> None:
-    """Words, copies and shared memory to the last."""
+    """Check words, copies and shared memory exactly."""
     assert (-(-card.bytes_in // 4), -(-card.bytes_out // 4), card.transfers, card.shared_bytes) == (
         work.words_in,
         work.words_out,
@@ -37,7 +37,7 @@ def assert_moved(card: ShimCard, work: counts.OperationCounts) -> None:
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, XCORR])
-def test_spectra_searched_one_by_one(score):
+def test_counts_of_single_spectra(score):
     spectra, queries, peptides, modifications, how = random_search(200 + score, score, n_queries=30, n_peptides=3000, most=0)
     n, card = len(queries.mass), ShimCard()
     hits, cost = empty_hits(n), np.zeros(n, np.int64)
@@ -58,25 +58,25 @@ def test_spectra_searched_one_by_one(score):
         items=n,
         candidates=int(cost.sum()),
         ions=ions,
-        kept=5,
+        hits=5,
         slots=3,
         bins=96,
         windows=len(how.isotope_errors),
         with_heights=score == XCORR,
         shared_bytes=card.shared_bytes,
     )
-    card.bytes_in -= 2 * scalars + 8 * n  # the counting of the candidates, and the settings
+    card.bytes_in -= 2 * scalars + 8 * n  # without the counting of the candidates, and the settings
     card.bytes_out -= 8 * n
     card.transfers -= 4
     assert_moved(card, work)
-    assert work.operations == pytest.approx(card.operations, rel=0.2)  # peptides of the windows are as long as the average, about
+    assert work.operations == pytest.approx(card.operations, rel=0.2)  # peptides of the windows have about the average length
     assert work.rounds == card.launched.count("merge_hits")
     exact = candidates_by_length(spectra, queries, peptides, modifications, how, charges)
     assert card.operations == exact
 
 
 def candidates_by_length(spectra, queries, peptides, modifications, how, charges):
-    """Looks into the bit tables, of the unmodified peptides of each query's windows one by one."""
+    """Count the look-ups in bit tables for the unmodified peptides of the windows of each query."""
     looks = 0
     for q in range(len(queries.mass)):
         chosen = np.zeros(len(peptides.mass), bool)
@@ -88,7 +88,7 @@ def candidates_by_length(spectra, queries, peptides, modifications, how, charges
     return looks
 
 
-def test_queries_of_tiles_take_the_same_words():
+def test_counts_of_query_tiles_have_the_same_words():
     spectra, queries, *others = random_search(210, HYPERSCORE, n_queries=64, n_peptides=600, most=0, precursor=(3.0, 0.0))
     n, card = len(queries.mass), ShimCard()
     search, hits = tuned(SpectrumSearch, minimum_sharing=0.0)(card, *others), empty_hits(n)
@@ -102,7 +102,7 @@ def test_queries_of_tiles_take_the_same_words():
         items=0,
         candidates=0,
         ions=0,
-        kept=5,
+        hits=5,
         slots=3,
         bins=96,
         windows=4,
@@ -114,7 +114,7 @@ def test_queries_of_tiles_take_the_same_words():
 
 
 @pytest.mark.parametrize("most", [0, 1])
-def test_an_index_of_fragments(most):
+def test_counts_of_fragment_index(most):
     work_of = random_fragment_search(220 + most, HYPERSCORE, n_peptides=600, most=most)
     _, queries, peptides, modifications, how = work_of.inputs
     card = ShimCard()
@@ -153,7 +153,7 @@ def test_an_index_of_fragments(most):
         pairs=pairs,
         forms_of_chunk=512,
         visits=visits,
-        kept=8,
+        hits=8,
         bins=96,
         scores=len(work_of.tables.of_count) + len(work_of.tables.of_dot),
         shared_bytes=card.shared_bytes,
@@ -162,30 +162,30 @@ def test_an_index_of_fragments(most):
     assert searching.operations == pytest.approx(card.operations, rel=0.3)  # visits are estimated
 
 
-def test_a_digest():
+def test_counts_of_digestion():
     _, residues, offsets = random_proteins(230)
-    card, found = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
+    card, actual = ShimCard(), np.zeros((2, 9000 // 50 + 1), np.int64)
     bounds, longest = np.array([0, 20, len(offsets) - 1]), 9
     how = rules("Trypsin", 0, 0, (4, longest), (0, 9000), True)
-    known = np.full(len(residues), 65, np.uint8)  # all letters have masses
-    list(digestion.count_peptides(card, known, offsets, bounds, how, found))
+    residue_codes = np.full(len(residues), 65, np.uint8)  # all residues have masses
+    list(digestion.count_peptides(card, residue_codes, offsets, bounds, how, actual))
     ends = np.repeat(offsets[1:], np.diff(offsets))
     looked_at = int(np.minimum(longest, ends - np.arange(len(residues))).sum())
-    work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=found.shape[1], looked_at=looked_at)
+    work = counts.digest_count(residues=len(residues), proteins=len(offsets) - 1, shares=2, buckets=actual.shape[1], looked_at=looked_at)
     assert_moved(card, work)
     assert card.operations == work.operations
     assert work.rounds == card.n_launches
 
 
-def test_pieces_of_work_add_up():
-    one = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
-    assert counts.total(one, one._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
+def test_counts_of_several_tasks_are_summed():
+    operations = counts.OperationCounts(1, 10, 3, 5, 7, 400, 2)
+    assert counts.total(operations, operations._replace(shared_bytes=100)) == counts.OperationCounts(2, 20, 6, 10, 14, 400, 4)
 
 
-def test_partitions_cost_what_their_candidates_and_masses_say():
+def test_partition_costs_follow_candidates_and_masses():
     _, queries, peptides, modifications, how = random_search(240, HYPERSCORE, n_queries=10, n_peptides=500)
-    found = np.zeros(10, np.int64)
-    candidates.count_candidates(queries, peptides.mass, modifications, how, 0, 10, found)
-    plain, modified = (counts.scoring_costs(found, queries.mass, is_modified=one) for one in (False, True))
-    np.testing.assert_allclose(plain, (found + 50) * (1 + queries.mass / 800))
-    np.testing.assert_allclose(modified, (found + 50) * (1 + (queries.mass / 800) ** 2))
+    actual = np.zeros(10, np.int64)
+    candidates.count_candidates(queries, peptides.mass, modifications, how, 0, 10, actual)
+    plain, modified = (counts.scoring_costs(actual, queries.mass, is_modified=is_modified) for is_modified in (False, True))
+    np.testing.assert_allclose(plain, (actual + 50) * (1 + queries.mass / 800))
+    np.testing.assert_allclose(modified, (actual + 50) * (1 + (queries.mass / 800) ** 2))

@@ -1,4 +1,4 @@
-"""The CUDA kernels of Smith-Waterman against the recurrence written out. They run on the processor here, through tests/shim."""
+"""Smith-Waterman scores of the CUDA kernels equal the recurrence. The kernels run on the CPU, through tests/shim."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS, THIRTY_TWO_BITS
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
-from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, scored, search_with
+from tests.shim.alignment_inputs import N_CODES, plain_scores, random_sequences, scored, search_with
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
@@ -19,8 +19,8 @@ NUMBERS = pytest.mark.parametrize("numbers", [SIXTEEN_BITS, HALF_PRECISION, THIR
 
 
 def matrix(seed=1, least=-6, greatest=11):
-    scores = np.random.default_rng(seed).integers(least, 4, (LETTERS, LETTERS))
-    np.fill_diagonal(scores, np.random.default_rng(seed + 1).integers(4, greatest + 1, LETTERS))
+    scores = np.random.default_rng(seed).integers(least, 4, (N_CODES, N_CODES))
+    np.fill_diagonal(scores, np.random.default_rng(seed + 1).integers(4, greatest + 1, N_CODES))
     return scores
 
 
@@ -34,31 +34,31 @@ LENGTHS = [0, 1, 1, 2, 3, 5, 8, 8, 20, 31, 32, 33, 33, 47, 64, 65, 90]
 @pytest.mark.parametrize(
     ("numbers", "shape"), [(SIXTEEN_BITS, (2, 16)), (SIXTEEN_BITS, (32, 8)), (HALF_PRECISION, (8, 8)), (THIRTY_TWO_BITS, (16, 8))]
 )
-def test_several_queries_score_as_the_recurrence_says(numbers, shape):
+def test_align_several_queries_equals_recurrence(numbers, shape):
     queries, subjects = sequences(2, [5, 70, 33, 1, 0, 140, 64]), sequences(3, LENGTHS)
     card = ShimCard(descending=shape[0] == 8)
-    found, ends = scored(card, queries, subjects, matrix(), 11, 1, numbers=numbers, shape=shape, threads=64)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, ends = scored(card, queries, subjects, matrix(), 11, 1, numbers=numbers, shape=shape, threads=64)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert ends[-1] == len(subjects)
     assert f"NUMBERS={numbers}" in card.defines[0]
 
 
 @NUMBERS
 @pytest.mark.parametrize("length", [1, 31, 32, 33, 100])
-def test_one_query_scores_as_the_recurrence_says(numbers, length):
+def test_align_one_query_equals_recurrence(numbers, length):
     queries, subjects = sequences(length, [length]), sequences(4, LENGTHS)
-    found, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1, numbers=numbers, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1, numbers=numbers, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
 
 
 @pytest.mark.parametrize("costs", [(0, 1), (0, 40), (3, 0)])
 @pytest.mark.parametrize("n_queries", [1, 3])
-def test_any_gap_costs(costs, n_queries):
+def test_align_accepts_any_gap_costs(costs, n_queries):
     queries, subjects = sequences(5, [60, 41, 77][:n_queries]), sequences(6, LENGTHS)
     for seed in range(3):
         scores = matrix(seed, least=-17)
-        found, _ = scored(ShimCard(), queries, subjects, scores, *costs, **SMALL)
-        np.testing.assert_array_equal(found, plain_scores(queries, subjects, scores, *costs))
+        actual, _ = scored(ShimCard(), queries, subjects, scores, *costs, **SMALL)
+        np.testing.assert_array_equal(actual, plain_scores(queries, subjects, scores, *costs))
 
 
 @settings(max_examples=40, deadline=None)
@@ -68,89 +68,89 @@ def test_any_gap_costs(costs, n_queries):
     subjects=st.lists(st.integers(0, 50), max_size=20),
     numbers=st.sampled_from([SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS]),
 )
-def test_any_lengths_in_any_order(seed, queries, subjects, numbers):
+def test_align_accepts_any_lengths_in_any_order(seed, queries, subjects, numbers):
     some_queries, some_subjects, scores = sequences(seed, queries), sequences(seed + 1, subjects), matrix(seed)
-    found, _ = scored(ShimCard(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(some_queries, some_subjects, scores, 11, 1))
+    actual, _ = scored(ShimCard(), some_queries, some_subjects, scores, 11, 1, numbers=numbers, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(some_queries, some_subjects, scores, 11, 1))
 
 
 @pytest.mark.parametrize(("numbers", "greatest", "passed"), [(HALF_PRECISION, 500, 2048), (SIXTEEN_BITS, 3000, 65535)])
 @pytest.mark.parametrize("n_queries", [1, 2])
-def test_scores_beyond_the_numbers_are_computed_again(numbers, greatest, passed, n_queries):
+def test_align_recomputes_scores_beyond_the_number_format(numbers, greatest, passed, n_queries):
     subjects = sorted([np.full(n, 22, np.int8) for n in range(1, 41)] + sequences(8, [10, 30, 35]), key=len)
     queries = [np.full(40, 22, np.int8), *sequences(9, [44])][:n_queries]
     scores = matrix()
     scores[22, 22] = greatest
     card = ShimCard()
-    found, _ = scored(card, queries, subjects, scores, 11, 1, numbers=numbers, **SMALL)
+    actual, _ = scored(card, queries, subjects, scores, 11, 1, numbers=numbers, **SMALL)
     expected = plain_scores(queries, subjects, scores, 11, 1)
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
     assert expected.max() > passed > expected[0].min()
     assert {f"NUMBERS={numbers}", f"NUMBERS={THIRTY_TWO_BITS}"} <= {macro for macros in card.defines for macro in macros}
 
 
 @pytest.mark.parametrize(("numbers", "most"), [(HALF_PRECISION, 2048), (SIXTEEN_BITS, 32767)])
-def test_every_score_around_the_greatest_that_the_numbers_hold(numbers, most):
-    # Scores that differ by one, across the places where half precision rounds and 16 bits overflow.
+def test_align_is_exact_around_the_greatest_representable_score(numbers, most):
+    # Scores that differ by one, around the values at which half precision rounds and 16 bits overflow.
     n = 60
     queries, subjects = [np.array([0] * n, np.int8)], [np.array([0] * n + [1] * i, np.int8) for i in range(8)]
     for score in range(most // n - 1, most // n + 2):
-        scores = np.full((LETTERS, LETTERS), -1)
+        scores = np.full((N_CODES, N_CODES), -1)
         scores[0, 0], scores[0, 1] = score, 1
         longer = [np.concatenate((queries[0], np.zeros(i, np.int8))) for i in range(0, 30, 3)]
-        found, _ = scored(ShimCard(), longer, subjects, scores, 5, 2, numbers=numbers, **SMALL)
-        np.testing.assert_array_equal(found, plain_scores(longer, subjects, scores, 5, 2))
+        actual, _ = scored(ShimCard(), longer, subjects, scores, 5, 2, numbers=numbers, **SMALL)
+        np.testing.assert_array_equal(actual, plain_scores(longer, subjects, scores, 5, 2))
 
 
 @NUMBERS
-def test_costs_beyond_the_numbers_take_wide_ones(numbers):
+def test_align_uses_wide_numbers_for_large_costs(numbers):
     queries, subjects = sequences(10, [50, 20]), sequences(11, LENGTHS)
     card, scores = ShimCard(), matrix() * 10_000
-    found, _ = scored(card, queries, subjects, scores, 110_000, 10_000, numbers=numbers, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, scores, 110_000, 10_000))
+    actual, _ = scored(card, queries, subjects, scores, 110_000, 10_000, numbers=numbers, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, scores, 110_000, 10_000))
     assert all(f"NUMBERS={THIRTY_TWO_BITS}" in macros for macros in card.defines if macros)
 
 
 @pytest.mark.parametrize(("capability", "numbers"), [(75, THIRTY_TWO_BITS), (80, HALF_PRECISION), (89, HALF_PRECISION), (90, SIXTEEN_BITS)])
-def test_the_numbers_are_those_that_suit_the_card(capability, numbers):
+def test_align_selects_the_number_format_of_the_gpu(capability, numbers):
     card = ShimCard()
     card.capability = capability
     queries, subjects = sequences(12, [20]), sequences(13, [5, 30])
-    found, _ = scored(card, queries, subjects, matrix(), 11, 1, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, _ = scored(card, queries, subjects, matrix(), 11, 1, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert f"NUMBERS={numbers}" in card.defines[0]
 
 
 @pytest.mark.parametrize("n_queries", [1, 3])
-def test_the_shape_that_is_chosen_for_a_search_works(n_queries):
+def test_align_works_with_the_selected_launch_shape(n_queries):
     queries, subjects = sequences(14, [150, 90, 40][:n_queries]), sequences(15, [40, 60, 60])
-    found, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, _ = scored(ShimCard(), queries, subjects, matrix(), 11, 1)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
 
 
 @pytest.mark.parametrize("order", ["by length", "shuffled"])
 @pytest.mark.parametrize("n_queries", [1, 2])
-def test_a_database_larger_than_the_memory_comes_in_batches(order, n_queries):
+def test_align_streams_a_database_larger_than_memory(order, n_queries):
     lengths = sorted(LENGTHS * 3)
     if order == "shuffled":
         np.random.default_rng(16).shuffle(lengths)
     queries, subjects = sequences(17, [66, 50][:n_queries]), sequences(18, lengths)
-    found, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, memory_bytes=5000, **SMALL)
-    np.testing.assert_array_equal(found, plain_scores(queries, subjects, matrix(), 11, 1))
+    actual, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, memory_bytes=5000, **SMALL)
+    np.testing.assert_array_equal(actual, plain_scores(queries, subjects, matrix(), 11, 1))
     assert ends == sorted(ends) and len(set(ends)) > 4
 
 
-def test_a_part_of_the_database_leaves_the_rest_alone():
+def test_align_part_of_database_leaves_other_rows_unchanged():
     queries, subjects = sequences(19, [40, 30]), sequences(20, LENGTHS)
     expected = plain_scores(queries, subjects, matrix(), 11, 1)
     for options in ({}, {"memory_bytes": 3000}):
-        found, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, 4, 12, **options, **SMALL)
-        np.testing.assert_array_equal(found[:, 4:12], expected[:, 4:12])
-        assert (found[:, :4] == -7).all() and (found[:, 12:] == -7).all()
+        actual, ends = scored(ShimCard(), queries, subjects, matrix(), 11, 1, 4, 12, **options, **SMALL)
+        np.testing.assert_array_equal(actual[:, 4:12], expected[:, 4:12])
+        assert (actual[:, :4] == -7).all() and (actual[:, 12:] == -7).all()
         assert ends[-1] == 12
 
 
-def test_a_search_is_used_many_times():
+def test_alignment_search_is_reusable():
     subjects, card = sequences(21, LENGTHS), ShimCard()
     search = search_with(card, subjects, **SMALL)
     for seed, costs in ((22, (11, 1)), (23, (0, 1)), (24, (11, 1))):
@@ -160,14 +160,14 @@ def test_a_search_is_used_many_times():
         np.testing.assert_array_equal(out, plain_scores(queries, subjects, matrix(seed), *costs))
 
 
-def test_nothing_to_do():
+def test_align_accepts_no_queries_and_no_subjects():
     subjects = sequences(25, [0, 3])
     for queries, some in (([], subjects), ([np.zeros(0, np.int8)], subjects), (sequences(26, [9]), []), (sequences(26, [9]), subjects[:1])):
-        found, _ = scored(ShimCard(), queries, some, matrix(), 11, 1, **SMALL)
-        assert found.shape == (len(queries), len(some)) and (found == 0).all()
+        actual, _ = scored(ShimCard(), queries, some, matrix(), 11, 1, **SMALL)
+        assert actual.shape == (len(queries), len(some)) and (actual == 0).all()
 
 
-def test_closing_the_generator_stops_the_work():
+def test_align_stops_when_generator_is_closed():
     queries, subjects, card = sequences(27, [66]), sequences(28, sorted(LENGTHS * 3)), ShimCard()
     out = np.zeros((1, len(subjects)), np.int32)
     search = search_with(card, subjects, memory_bytes=5000, **SMALL)
@@ -178,20 +178,20 @@ def test_closing_the_generator_stops_the_work():
     assert card.n_launches == n and (out == 0).all()
 
 
-def test_a_card_without_room_for_one_sequence_says_so():
+def test_align_rejects_a_gpu_without_memory_for_one_sequence():
     queries, subjects = sequences(29, [20]), sequences(30, [400])
     with pytest.raises(DeviceMemoryError, match="not enough for one sequence"):
         scored(ShimCard(), queries, subjects, matrix(), 11, 1, memory_bytes=3000, **SMALL)
 
 
-def test_a_card_lost_on_the_way_leaves_the_finished_subjects_and_no_others():
+def test_align_on_lost_gpu_leaves_only_finished_subjects():
     queries, subjects = sequences(31, [66]), sequences(32, sorted(LENGTHS * 3))
     expected, out = plain_scores(queries, subjects, matrix(), 11, 1), np.full((1, len(subjects)), -7, np.int32)
     search = search_with(ShimCard(failing_launch=9), subjects, memory_bytes=5000, **SMALL)
     ends = []
     with pytest.raises(DeviceError, match="lost"):
         for end in search.score(queries, matrix(), 11, 1, out, 0, len(subjects)):
-            ends.append(end)  # noqa: PERF402 - what was yielded before the fault is what counts
+            ends.append(end)  # noqa: PERF402 - values yielded before the error count
     done = ends[-1]
     assert 0 < done < len(subjects)
     np.testing.assert_array_equal(out[:, :done], expected[:, :done])

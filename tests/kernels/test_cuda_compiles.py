@@ -17,7 +17,7 @@ from proteoscope.kernels.cuda.alignment_plan import HALF_PRECISION, SIXTEEN_BITS
 from proteoscope.kernels.cuda.gapsmis_plan import EIGHT, FOUR, NARROW, WIDE
 from proteoscope.kernels.cuda.modules import COMPILER_OPTIONS, header_options, source
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules
-from tests.shim.alignment_inputs import LETTERS, random_sequences, search_with
+from tests.shim.alignment_inputs import N_CODES, random_sequences, search_with
 from tests.shim.read_inputs import aligned
 from tests.shim.shim_card import ShimCard
 
@@ -112,7 +112,7 @@ class NotingCard(ShimCard):
 def forms_of_alignment(architecture: str) -> set[tuple[str, ...]]:
     """Macros with which alignment.cu is compiled there: for the smallest and the largest strips of a warp, and for several warps, with one
     query and with two, in all numbers."""
-    subjects, scores, forms = random_sequences(np.random.default_rng(1), [3, 5]), np.eye(LETTERS, dtype=np.int64), set()
+    subjects, scores, forms = random_sequences(np.random.default_rng(1), [3, 5]), np.eye(N_CODES, dtype=np.int64), set()
     for numbers in (None, THIRTY_TWO_BITS):
         for shape in ((2, 16), (8, 72), (128, 4)):
             for n_queries in (1, 2):

@@ -1,4 +1,4 @@
-"""Peptides counted by the kernel, run through tests/shim, and by the processor's, against the digest that writes each peptide down."""
+"""Peptide counts of the kernel (through tests/shim) and of the CPU equal the digest that lists every peptide."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from tests.shim.shim_card import ShimCard, missing_compiler
 
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
-MASS = np.array([-1 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
+MASS = np.array([-1 if residue in "BJXZ" else 100 + 7 * i for i, residue in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
 WATER, WIDTH = 18, 50
 
 
 def random_proteins(seed: int, n: int = 40) -> tuple[list[str], NDArray[np.uint8], NDArray[np.int64]]:
-    """Proteins of some residues, empty ones and such of one residue among them, many that begin with M."""
+    """Generate proteins of some residues, some empty, some of a single residue, many that begin with M."""
     random = np.random.default_rng(seed)
     proteins = ["", "M", "K", "MK", "MM"]
-    letters = list("AKRPMDGXUO")
-    proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(letters, n)) for n in random.integers(0, 60, n)]
+    residues = list("AKRPMDGXUO")
+    proteins += [("M" if random.random() < 0.5 else "") + "".join(random.choice(residues, n)) for n in random.integers(0, 60, n)]
     proteins.append("")
     offsets = np.concatenate(([0], np.cumsum([len(protein) for protein in proteins]))).astype(np.int64)
     read_only(offsets)
@@ -48,14 +48,14 @@ def expected_counts(
     masses: tuple[int, int],
     clip: bool,
 ) -> NDArray[np.int64]:
-    """By the definition, in plain Python."""
+    """Count by definition, in plain Python."""
     counts = np.zeros((len(bounds) - 1, masses[1] // WIDTH + 1), np.int64)
     for share in range(len(bounds) - 1):
         for protein in proteins[bounds[share] : bounds[share + 1]]:
             for start, stop, _ in digest(protein, enzyme(agent), missed, SPECIFICITIES[2 - ends], *lengths, clip):
-                letters = [int(MASS[ord(letter) - 65]) for letter in protein[start:stop]]
-                mass = WATER + sum(letters)
-                if min(letters) >= 0 and masses[0] <= mass <= masses[1]:
+                residues = [int(MASS[ord(residue) - 65]) for residue in protein[start:stop]]
+                mass = WATER + sum(residues)
+                if min(residues) >= 0 and masses[0] <= mass <= masses[1]:
                     counts[share, mass // WIDTH] += 1
     return counts
 
@@ -72,7 +72,7 @@ def expected_counts(
         ("Trypsin", 0, 0, (4, 9), (0, 9000), True),
     ],
 )
-def test_both_count_what_the_definition_gives(agent, ends, missed, lengths, masses, clip):
+def test_count_peptides_equals_definition_on_both_backends(agent, ends, missed, lengths, masses, clip):
     proteins, residues, offsets = random_proteins(ends + missed)
     bounds = [0, 1, 1, 20, 33, len(proteins)]
     expected = expected_counts(proteins, bounds, agent, ends, missed, lengths, masses, clip)
@@ -84,7 +84,7 @@ def test_both_count_what_the_definition_gives(agent, ends, missed, lengths, mass
         np.testing.assert_array_equal(counts, expected + 1, "counts are added")
 
 
-def test_a_part_of_the_proteins_in_several_rounds(monkeypatch):
+def test_count_peptides_of_part_of_proteins_in_rounds(monkeypatch):
     monkeypatch.setattr(cuda, "_RESIDUES_OF_ROUND", 100)
     _, residues, offsets = random_proteins(5)
     of_digest = rules("Trypsin", 1, 2, (2, 40), (0, 6000), True)
@@ -97,20 +97,20 @@ def test_a_part_of_the_proteins_in_several_rounds(monkeypatch):
     assert len(looks) == card.n_launches == -(-int(offsets[30] - offsets[3]) // 100)
 
 
-def test_a_card_that_is_full_or_lost_leaves_the_counts_alone():
+def test_count_peptides_leaves_counts_when_gpu_is_full_or_lost():
     _, residues, offsets = random_proteins(6)
     of_digest = rules("Trypsin", 2, 1, (1, 40), (0, 6000), True)
     full, lost = ShimCard(), ShimCard(failing_launch=0)
     full.largest_buffer = 500
-    for card, fault in ((full, DeviceMemoryError), (lost, DeviceError)):
+    for card, problem in ((full, DeviceMemoryError), (lost, DeviceError)):
         counts = np.zeros((1, 6000 // WIDTH + 1), np.int64)
-        with pytest.raises(fault):
+        with pytest.raises(problem):
             list(cuda.count_peptides(card, residues, offsets, np.array([0, len(offsets) - 1]), of_digest, counts))
         assert counts.sum() == 0
 
 
 @pytest.mark.parametrize("failing", [-1, 0])
-def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkeypatch):
+def test_peptide_index_is_the_same_with_gpu_counts(failing, tmp_path, monkeypatch):
     from proteoscope.engine.formats import read_proteins
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.jobs.progress import Progress
@@ -124,12 +124,12 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkey
         for random_protein in random_proteins(7, 60)[0]
         if len(random_protein) > 10
     ]
-    (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{one}\n" for i, one in enumerate(proteins)), encoding="ascii")
+    (tmp_path / "proteins.fasta").write_text("".join(f">protein{i}\n{protein}\n" for i, protein in enumerate(proteins)), encoding="ascii")
     parameters = IdentificationParameters()
     digestion = Digestion.of(parameters, "semi-specific")
-    monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_GPU", 0)  # so few are else counted on threads
+    monkeypatch.setattr(peptide_index, "_RESIDUES_FOR_A_GPU", 0)  # smaller digests are counted on CPU threads
     built = []
-    told: list[str] = []
+    reported: list[str] = []
     for name, cards in (("threads", []), ("card", [ShimCard(failing_launch=failing)])):
         folder = tmp_path / name
         folder.mkdir()
@@ -141,10 +141,10 @@ def test_an_index_is_the_same_with_the_count_of_a_card(failing, tmp_path, monkey
             decoy_prefix=parameters.decoy_prefix,
             cleaves=digestion.enzyme.cleavage_table(),
         )
-        progress = Progress(lambda event: told.append(event.message) if event.message else None)
+        progress = Progress(lambda event: reported.append(event.message) if event.message else None)
         built.append(build_peptide_index(folder, index, digestion, Resources(1, cards, progress=progress), memory_bytes=20_000))
         assert not cards or cards[0].n_launches == 1
     assert len(built[0]) > 100
     for column in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence"):
         np.testing.assert_array_equal(getattr(built[0], column), getattr(built[1], column))
-    assert len(told) == (failing == 0)
+    assert len(reported) == (failing == 0)

@@ -1,4 +1,4 @@
-"""The driver's part of a card's start: called as the driver's manual has it, and silent where there is none."""
+"""Starting the CUDA driver: calls follow the driver's manual, and nothing happens without a driver."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from proteoscope.kernels.cuda import driver
 
-STAND_IN = r"""
+SUBSTITUTE = r"""
 #include <stdio.h>
 static void note(const char *text, int value) { FILE *file = fopen(PLACE, "a"); fprintf(file, "%s %d\n", text, value); fclose(file); }
 int cuInit(unsigned flags) { note("init", flags); return 0; }
@@ -21,27 +21,27 @@ int cuDevicePrimaryCtxRetain(void **context, int device) { note("retain", device
 
 @pytest.fixture
 def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The calls that a library received which stands in the driver's place."""
+    """Return the calls that a library received in place of the driver."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("there is no C compiler")
     place, source, library = tmp_path / "calls", tmp_path / "driver.c", tmp_path / "driver.so"
-    source.write_text(STAND_IN, encoding="utf-8")
+    source.write_text(SUBSTITUTE, encoding="utf-8")
     subprocess.run([compiler, "-shared", "-fPIC", f'-DPLACE="{place}"', "-o", library, source], check=True)
     monkeypatch.setattr(driver, "_LIBRARY", str(library))
     return place
 
 
-def test_the_context_of_the_device_is_retained(calls: Path) -> None:
+def test_retain_primary_context_of_device(calls: Path) -> None:
     assert driver.begin_context(1)
     assert calls.read_text().splitlines() == ["init 0", "get 1", "retain 71"]
 
 
-def test_a_device_that_is_not_there_is_left_alone(calls: Path) -> None:
+def test_retain_ignores_missing_device(calls: Path) -> None:
     assert not driver.begin_context(2)
     assert "retain" not in calls.read_text()
 
 
-def test_nothing_happens_without_a_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_retain_does_nothing_without_driver(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(driver, "_LIBRARY", str(tmp_path / "missing.so"))
     assert not driver.begin_context(0)

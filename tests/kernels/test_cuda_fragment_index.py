@@ -1,4 +1,4 @@
-"""The fragment-ion index in CUDA gives the answers of that of the processor, bit for bit; here it runs there too, through tests/shim."""
+"""Answers of the fragment-ion index in CUDA equal those of the CPU, bit for bit. The kernels run on the CPU, through tests/shim."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compile
 
 WIDTH = {SDP: 0.1, HYPERSCORE: 0.5}
 SMALL = {"forms_of_chunk": 512, "threads": 64}
-"""Of blocks and chunks, for the shim."""
+"""Sizes of blocks and chunks for the shim."""
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-def test_both_scores_agree_with_the_processor(score, fragment):
+def test_index_equals_cpu_for_both_scores(score, fragment):
     work = random_fragment_search(score, score, fragment=fragment)
     expected = on_processor(work, WIDTH[score])
-    # With fine bins the shim, which goes through each of them, takes long for each chunk: once, and in few chunks, is enough.
+    # The shim is slow with fine bins, because it visits each for every chunk: one case with few chunks is enough.
     bins = {"bin_shift": 14} if score == HYPERSCORE else {}
-    found, ends = on_card(ShimCard(), work, WIDTH[score], **{**SMALL, "forms_of_chunk": 1024}, **bins)
+    actual, ends = on_card(ShimCard(), work, WIDTH[score], **{**SMALL, "forms_of_chunk": 1024}, **bins)
     assert expected.n_candidates.sum() > 1000
     assert (expected.best.code[:, 0] >= 0).sum() > 5
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
     assert ends[-1] == len(expected.n_candidates)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_modifications_and_series_agree_with_the_processor(seed):
+def test_index_equals_cpu_with_modifications_and_series(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     work = random_fragment_search(
         10 + seed,
@@ -48,84 +48,84 @@ def test_any_modifications_and_series_agree_with_the_processor(seed):
         n_peptides=200,
     )
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
+    actual, _ = on_card(ShimCard(descending=seed % 2 == 1), work, 0.5, bin_shift=(10, 13, 16, 14)[seed], **SMALL)
     assert expected.histogram[:, 1:].any()
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
 @pytest.mark.parametrize("least", [1, 2, 4])
-def test_windows_that_hold_whole_chunks_agree_with_the_processor(least):
+def test_index_equals_cpu_for_windows_with_whole_chunks(least):
     spectra, queries, peptides, modifications, settings = random_search(
         20 + least, HYPERSCORE, precursor=(500.0, 0.0), n_peptides=2500, most=0, n_queries=8
     )
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=least)))
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
-    assert_same_answer(found, expected)
+    actual, _ = on_card(ShimCard(), work, 0.5, forms_of_chunk=128, threads=64)
+    assert_same_answer(actual, expected)
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_modifications_at_known_residues_agree_with_the_processor_and_with_scoring_one_by_one(seed):
+def test_index_equals_cpu_and_scoring_for_modifications_at_sites(seed):
     inputs = random_search(45 + seed, HYPERSCORE, precursor=(100.0, 0.0), n_peptides=200, most=seed, n_queries=20, which=(0, 2))
     spectra, queries, peptides, modifications, settings = with_known_modifications(inputs, seed, 2)
     work = fragment_inputs((spectra, queries, peptides, modifications, settings._replace(minimum_matched_ions=1)))
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(), work, 0.5, **SMALL)
-    assert_same_answer(found, expected)
-    one_by_one = empty_hits(len(queries.mass), kept=8)
+    actual, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    assert_same_answer(actual, expected)
+    one_by_one = empty_hits(len(queries.mass), n_hits=8)
     search_queries(*work.inputs, one_by_one, 0, len(queries.mass), NOT_STOPPED)
-    # Whatever a form is called, it is the same peptide; scores of an index are rounded.
+    # Forms may have different codes for the same peptide; scores of an index are rounded.
     np.testing.assert_array_equal(expected.n_candidates, one_by_one.n_candidates)
     has_hits = one_by_one.score[:, 0] > 0
     np.testing.assert_allclose(expected.best.score[has_hits, 0], one_by_one.score[has_hits, 0], atol=0.05)
     assert has_hits.sum() > 5 and (one_by_one.modification[one_by_one.modification != 255] >= len(inputs[3].mass)).any()
 
 
-def test_windows_of_isotope_errors_that_do_not_touch_agree_with_the_processor():
+def test_index_equals_cpu_for_separate_isotope_error_windows():
     work = random_fragment_search(30, HYPERSCORE, precursor=(0.2, 0.0), n_peptides=4000, n_queries=30)
     expected = on_processor(work, 0.5)
-    found, _ = on_card(ShimCard(), work, 0.5, **SMALL)
+    actual, _ = on_card(ShimCard(), work, 0.5, **SMALL)
     assert (work.windows[:, 0, 1] < work.windows[:, 1, 0]).any()
     assert len(np.unique(expected.best.code[expected.best.code >= 0])) > 5
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
-def test_more_kept_than_found_and_as_many_as_can_be():
+def test_index_equals_cpu_for_more_hits_than_candidates():
     work = random_fragment_search(31, HYPERSCORE, precursor=(20.0, 0.0), n_peptides=300, most=0)
-    expected = on_processor(work, 0.5, kept=32)
-    found, _ = on_card(ShimCard(), work, 0.5, kept=32, **SMALL)
+    expected = on_processor(work, 0.5, n_hits=32)
+    actual, _ = on_card(ShimCard(), work, 0.5, n_hits=32, **SMALL)
     assert (expected.best.code < 0).any()
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
-@pytest.mark.parametrize("kept", [8, 32])
-def test_more_candidates_than_a_block_notes_agree_with_the_processor(kept):
+@pytest.mark.parametrize("n_hits", [8, 32])
+def test_index_equals_cpu_for_more_candidates_than_block_holds(n_hits):
     inputs = random_search(32, HYPERSCORE, fragment=(0.5, 0.0), precursor=(500.0, 0.0), n_peptides=1500, most=0, n_queries=4)
     work = fragment_inputs((*inputs[:4], inputs[4]._replace(minimum_matched_ions=1)))
-    expected = on_processor(work, 0.5, kept=kept)
-    found, _ = on_card(ShimCard(), work, 0.5, kept=kept, forms_of_chunk=2048, threads=128)
+    expected = on_processor(work, 0.5, n_hits=n_hits)
+    actual, _ = on_card(ShimCard(), work, 0.5, n_hits=n_hits, forms_of_chunk=2048, threads=128)
     assert expected.histogram[:, 1:].sum(axis=1).max() > 300
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
-def test_parts_of_the_index_and_runs_of_queries_have_the_same_answer(monkeypatch):
+def test_index_equals_cpu_for_any_parts_and_query_runs(monkeypatch):
     monkeypatch.setattr(FragmentSearch, "share_of_queries", 0.01)
     work = random_fragment_search(40, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
     _, _, peptides, *_ = work.inputs
     proteins = peptides.residues.nbytes + 5 * len(peptides.mass)
     card = ShimCard()
-    found, ends = on_card(
+    actual, ends = on_card(
         card, work, 0.5, halves=True, memory_bytes=proteins + 400_000, pairs_of_batch=4, forms_of_chunk=256, threads=64, bin_shift=16
     )
     assert card.launched.count("sum_bins") > 2
     assert card.launched.count("weigh_ends") > 2
     assert ends == sorted(ends)
     assert len(set(ends)) > 3
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
-def test_a_card_that_is_full_takes_smaller_parts(monkeypatch):
+def test_index_uses_smaller_parts_when_gpu_is_full(monkeypatch):
     work = random_fragment_search(41, HYPERSCORE, n_peptides=1500, most=1)
     expected = on_processor(work, 0.5)
     card, refused, buffer = ShimCard(), [], ShimCard.buffer
@@ -137,55 +137,55 @@ def test_a_card_that_is_full_takes_smaller_parts(monkeypatch):
         return buffer(self, n_bytes)
 
     monkeypatch.setattr(ShimCard, "buffer", full)
-    found, _ = on_card(card, work, 0.5, forms_of_chunk=256, threads=64, bin_shift=16)
+    actual, _ = on_card(card, work, 0.5, forms_of_chunk=256, threads=64, bin_shift=16)
     assert len(refused) > 1
-    assert_same_answer(found, expected)
+    assert_same_answer(actual, expected)
 
 
-def test_a_card_without_room_for_one_chunk_is_an_error():
+def test_index_rejects_gpu_without_memory_for_one_chunk():
     work = random_fragment_search(42, HYPERSCORE, n_peptides=300, most=0)
     with pytest.raises(DeviceMemoryError, match="not enough for a fragment-ion index"):
         on_card(ShimCard(), work, 0.5, memory_bytes=100_000, **SMALL)
 
 
-def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
+def test_index_on_lost_gpu_leaves_only_finished_rows():
     work = random_fragment_search(43, HYPERSCORE, n_peptides=1500, most=0)
     _, queries, peptides, modifications, settings = work.inputs
     expected, n = on_processor(work, 0.5), len(queries.mass)
     search = tuned(FragmentSearch, forms_of_chunk=128, threads=64, pairs_of_batch=1)(
         ShimCard(failing_launch=9), peptides, modifications, settings, work.form_mass, work.form_code
     )
-    found, done = empty_answer(n, 8), 0
+    actual, done = empty_answer(n, 8), 0
     with pytest.raises(DeviceError, match="lost"):
         for end in search.search_chunks(
-            work.segments, work.windows, work.tables, 0, n, found.best, found.histogram, 0.5, found.n_candidates
+            work.segments, work.windows, work.tables, 0, n, actual.best, actual.histogram, 0.5, actual.n_candidates
         ):
             done = end
     assert 0 < done < n
-    assert (found.n_candidates[done:] == 0).all()
-    assert (found.best.code[done:] == -1).all()
-    np.testing.assert_array_equal(found.histogram[:done], expected.histogram[:done])
-    np.testing.assert_array_equal(found.best.code[:done], expected.best.code[:done])
+    assert (actual.n_candidates[done:] == 0).all()
+    assert (actual.best.code[done:] == -1).all()
+    np.testing.assert_array_equal(actual.histogram[:done], expected.histogram[:done])
+    np.testing.assert_array_equal(actual.best.code[:done], expected.best.code[:done])
 
 
-def test_a_search_beyond_the_kernels_sizes_says_so():
+def test_index_rejects_sizes_beyond_the_kernels():
     work = random_fragment_search(44, HYPERSCORE, n_peptides=100, most=0)
     with pytest.raises(DeviceError, match="33 candidates"):
-        on_card(ShimCard(), work, 0.5, kept=33, **SMALL)
+        on_card(ShimCard(), work, 0.5, n_hits=33, **SMALL)
 
 
 @pytest.mark.parametrize(("shared_bytes", "forms"), [(227 << 10, 15_360), (99 << 10, 15_360), (64 << 10, 10_240)])
-def test_chunks_suit_the_shared_memory_of_the_card(shared_bytes, forms, monkeypatch):
+def test_index_chunks_fit_the_shared_memory_of_the_gpu(shared_bytes, forms, monkeypatch):
     monkeypatch.setattr(ShimCard, "maximum_shared_bytes", lambda _: shared_bytes)
     work = random_fragment_search(45, HYPERSCORE, n_peptides=60, most=0, n_queries=3)
-    card, asked = ShimCard(), []
+    card, requested = ShimCard(), []
     launch = card.launch
 
     def noting(*arguments, shared_bytes=0, **options):
-        asked.append(shared_bytes)
+        requested.append(shared_bytes)
         launch(*arguments, shared_bytes=shared_bytes, **options)
 
     monkeypatch.setattr(card, "launch", noting)
-    found, _ = on_card(card, work, 0.5)
-    assert 4 * forms < max(asked) <= shared_bytes - (6 << 10)
-    assert_same_answer(found, on_processor(work, 0.5))
+    actual, _ = on_card(card, work, 0.5)
+    assert 4 * forms < max(requested) <= shared_bytes - (6 << 10)
+    assert_same_answer(actual, on_processor(work, 0.5))

@@ -1,4 +1,4 @@
-"""Alignments with a bounded number of gaps on a card are the processor's, with every plan; the kernels run through tests/shim here."""
+"""Alignments with a bounded number of gaps on a GPU equal those on the CPU, with every plan. The kernels run through tests/shim."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ SMALL = GapsMisShape(MANY_TEXTS, 4, 3, NARROW, FOUR, 64)
 
 
 def check(texts, patterns, rules, pairs=None, *, card=None, tracing=(False, True), **options):
-    """All columns, with and without tracing, are the processor's; in narrow strips, which compile soon, unless a shape is asked for."""
+    """Compare all columns, with and without tracing, with the CPU; by default in narrow strips, which compile fast."""
     text_of, pattern_of = pairs or (np.arange(len(texts)),) * 2
     card, options = card or ShimCard(), {"traces_on_host": False} | options
     for traces in tracing:
-        own = options if "shape" in options else options | {"shape": small_shape(card, texts, patterns, rules, traces, options)}
+        shaped = options if "shape" in options else options | {"shape": small_shape(card, texts, patterns, rules, traces, options)}
         expected = expected_alignments(texts, patterns, rules, text_of, pattern_of, traces=traces)
-        assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **own), expected)
+        assert_same_alignments(aligned(card, texts, patterns, rules, text_of, pattern_of, traces=traces, **shaped), expected)
     return expected
 
 
@@ -55,8 +55,8 @@ def small_shape(card, texts, patterns, rules, traces, options):
     return GapsMisShape(MANY_TEXTS, 4, 3, task.numbers, task.scores, 64)
 
 
-def words(lengths, letters):
-    return [np.array(one, np.int64) for length in lengths for one in product(range(letters), repeat=length)]
+def words(lengths, n_codes):
+    return [np.array(codes, np.int64) for length in lengths for codes in product(range(n_codes), repeat=length)]
 
 
 def every_pair(texts, patterns):
@@ -65,43 +65,43 @@ def every_pair(texts, patterns):
 
 @pytest.mark.parametrize("costs", [(DNA, 5, 2), (DNA, 0, 1), (UNEVEN, 1, 0), (DNA, 0, 0)], ids=["affine", "linear", "long", "free"])
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_all_small_cases(mode, costs):
+def test_align_equals_cpu_in_all_small_cases(mode, costs):
     texts, patterns = words(range(5), 2), words(range(4), 2)
     check(texts, patterns, GapRules(*costs, 2, mode), every_pair(texts, patterns), tracing=(True,))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_reads_of_any_length_over_several_strips(mode):
+def test_align_equals_cpu_over_several_strips(mode):
     texts, patterns = damaged_reads(60, 21)
     for shape in (None, SMALL, GapsMisShape(MANY_TEXTS, 1, 6, NARROW, FOUR, 32), GapsMisShape(MANY_TEXTS, 32, 2, NARROW, EIGHT, 32)):
         check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), shape=shape)
 
 
 @pytest.mark.parametrize(("mode", "maximum_gaps"), [(PREFIX, 0), (LOCAL, 0), (PREFIX, 4), (WITHIN, 1), (LOCAL, 3), (WITHIN, 30)])
-def test_any_number_of_gaps(mode, maximum_gaps):
+def test_align_equals_cpu_with_any_number_of_gaps(mode, maximum_gaps):
     texts, patterns = damaged_reads(30, 22, most=60)
     check(texts, patterns, GapRules(DNA, 1, 1, maximum_gaps, mode))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_a_seed(mode):
-    texts, patterns = damaged_reads(40, 23, letters=3, most=50)
+def test_align_equals_cpu_with_a_seed(mode):
+    texts, patterns = damaged_reads(40, 23, n_codes=3, most=50)
     texts, patterns = [*texts, *words([0, 2, 4], 2)], [*patterns, *words([0, 2, 4], 2)]
     for length in (1, 4):
-        found = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
-    assert 5 < (found.score != NO_ALIGNMENT).sum() < len(texts)
+        actual = check(texts, patterns, GapRules(DNA, 3, 1, 2, mode, length), shape=GapsMisShape(MANY_TEXTS, 4, 4, NARROW, FOUR, 32))
+    assert 5 < (actual.score != NO_ALIGNMENT).sum() < len(texts)
 
 
-def test_the_published_recurrence():
-    texts, patterns = damaged_reads(60, 24, letters=3, most=60)
-    found = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
+def test_published_recurrence_equals_cpu():
+    texts, patterns = damaged_reads(60, 24, n_codes=3, most=60)
+    actual = check(texts, patterns, GapRules(DNA, 1, 1, 2, is_published=True), shape=SMALL)
     free = expected_alignments(texts, patterns, GapRules(DNA, 1, 1, 2), np.arange(60), np.arange(60))
-    assert (found.score < free.score).any()
+    assert (actual.score < free.score).any()
     check(texts, patterns, GapRules(DNA, 1, 1, 1, PREFIX, 1, is_published=True))
 
 
 @pytest.mark.parametrize(
-    ("letters", "numbers", "mode"),
+    ("n_codes", "numbers", "mode"),
     [
         (4, WIDE, PREFIX),
         (7, NARROW, WITHIN),
@@ -111,15 +111,15 @@ def test_the_published_recurrence():
         (27, WIDE, WITHIN),
     ],
 )
-def test_letters_and_numbers(letters, numbers, mode):
+def test_align_equals_cpu_for_codes_and_number_formats(n_codes, numbers, mode):
     random = np.random.default_rng(25)
-    matrix = np.where(np.eye(letters, dtype=bool), 9, random.integers(-6, 2, (letters, letters))).astype(np.int32)
-    texts, patterns = damaged_reads(30, 26, letters=letters, most=70)
+    matrix = np.where(np.eye(n_codes, dtype=bool), 9, random.integers(-6, 2, (n_codes, n_codes))).astype(np.int32)
+    texts, patterns = damaged_reads(30, 26, n_codes=n_codes, most=70)
     check(texts, patterns, GapRules(matrix, 4, 1, 2, mode), numbers=numbers)
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_scores_that_16_bits_do_not_hold_and_cards_without_their_instructions(mode):
+def test_align_uses_wide_numbers_for_scores_or_old_gpus(mode):
     texts, patterns = damaged_reads(20, 27)
     check(texts, patterns, GapRules(1000 * DNA, 5000, 2000, 2, mode))
     old = ShimCard()
@@ -129,8 +129,8 @@ def test_scores_that_16_bits_do_not_hold_and_cards_without_their_instructions(mo
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_one_text_for_a_block(mode):
-    texts, patterns = damaged_reads(9, 28, letters=9, most=60)
+def test_align_equals_cpu_with_one_text_per_block(mode):
+    texts, patterns = damaged_reads(9, 28, n_codes=9, most=60)
     matrix = np.where(np.eye(9, dtype=bool), 5, -4).astype(np.int32)
     pairs = np.tile(np.arange(9), 9), np.repeat(np.arange(9), 9)
     for lanes in (4, 8):
@@ -139,7 +139,7 @@ def test_one_text_for_a_block(mode):
         )
 
 
-def test_patterns_of_one_text_reach_differently_far_into_it():
+def test_align_patterns_that_reach_unequally_into_a_text():
     random = np.random.default_rng(35)
     texts, rules = [random.integers(0, 4, 60) for _ in range(2)], GapRules(DNA, 5, 9, 2)
     patterns = [texts[k % 2][: 3 + 2 * k] for k in range(24)]
@@ -147,29 +147,29 @@ def test_patterns_of_one_text_reach_differently_far_into_it():
     check(texts, patterns, rules, pairs, shape=GapsMisShape(ONE_TEXT, 8, 8, NARROW, PROFILE, 64))
 
 
-def test_directions_in_little_memory_and_long_texts():
+def test_align_traces_long_texts_in_little_memory():
     random = np.random.default_rng(29)
     text = random.integers(0, 4, 900)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 100, 400, 830)] + [random.integers(0, 4, 20)]
-    short, own = damaged_reads(80, 30, most=40)
+    short, rows = damaged_reads(80, 30, most=40)
     pairs = [*([0] * 5), *range(1, 81)], [*range(85)]
     for mode in (PREFIX, WITHIN, LOCAL):
         card = ShimCard()
-        check([text, *short], [*patterns, *own], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=500_000)
+        check([text, *short], [*patterns, *rows], GapRules(DNA, 5, 2, 2, mode), pairs, card=card, direction_bytes=500_000)
         assert card.launched.count("trace_reads") > 1
     with pytest.raises(DeviceMemoryError, match="directions"):
         check([text], patterns[:1], GapRules(DNA, 5, 2, 2, WITHIN), ([0], [0]), tracing=(True,), direction_bytes=1000)
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_tracing_on_the_host(mode):
+def test_align_traces_on_host(mode):
     texts, patterns = damaged_reads(30, 31)
     card = ShimCard()
     check(texts, patterns, GapRules(DNA, 5, 2, 2, mode), card=card, traces_on_host=True)
     assert "trace_reads" not in card.launched
 
 
-def test_rows_that_are_not_asked_for_stay_and_no_pairs_are_no_work():
+def test_align_leaves_other_rows_and_accepts_no_pairs():
     texts, patterns = damaged_reads(12, 32)
     out, every = Alignments.none(12, 2), np.arange(12)
     search = ReadSearch(ShimCard(descending=True), sequences(texts), sequences(patterns), GapRules(DNA, 5, 2, 2))
@@ -180,12 +180,12 @@ def test_rows_that_are_not_asked_for_stay_and_no_pairs_are_no_work():
     assert (np.delete(out.score, slice(4, 9)) == NO_ALIGNMENT).all()
 
 
-def test_much_is_sent_in_pieces_by_several_threads():
+def test_align_sends_data_in_chunks_from_several_threads():
     texts, patterns = damaged_reads(40, 36)
     check(texts, patterns, GapRules(DNA, 5, 2, 2, WITHIN), staged_bytes=100)
 
 
-def test_blocks_and_an_end_in_between(monkeypatch):
+def test_align_stopped_between_blocks_leaves_later_rows(monkeypatch):
     texts, patterns = damaged_reads(40, 33)
     monkeypatch.setattr(gapsmis, "CELLS_OF_LAUNCH", 50_000)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
@@ -199,7 +199,7 @@ def test_blocks_and_an_end_in_between(monkeypatch):
     assert (out.score[end:] == NO_ALIGNMENT).all()
 
 
-def test_scores_that_the_card_cannot_hold_are_refused():
+def test_align_rejects_scores_beyond_the_number_formats():
     rules = GapRules(np.full((4, 4), 170_000, np.int32), 5, 2, 2)
     with pytest.raises(UnsupportedSearchError):
         ReadSearch(ShimCard(), sequences([[0]]), sequences([[0] * 2000]), rules)
@@ -209,7 +209,7 @@ def test_scores_that_the_card_cannot_hold_are_refused():
 
 @pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("traces", [False, True])
-def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
+def test_align_does_the_work_counted_beforehand(even, traces):
     texts, patterns = damaged_reads(50, 34, even=even)
     texts, text_of, pattern_of = [text[:64] for text in texts[:10]], np.arange(50) // 5, np.arange(50)  # short: traced in one pass
     for shape in (SMALL, GapsMisShape(ONE_TEXT, 8, 16, NARROW, PROFILE, 64)):
@@ -234,24 +234,24 @@ def test_work_that_is_counted_beforehand_is_what_is_done(even, traces):
         assert work.memory_blocks > 0
 
 
-def test_the_plan_is_the_one_that_is_predicted_to_be_fastest():
+def test_plan_has_the_shortest_predicted_time():
     h200 = Properties(132, 90, 232_448)
 
-    def best(*asked, **more):
-        task = Task(*asked, **more)
+    def best(*values, **more):
+        task = Task(*values, **more)
         return min(shapes(task, h200), key=lambda shape: seconds(shape, task, h200))
 
     of_reads = 204_800, 250, 200, 2, PREFIX, NARROW
     assert best(*of_reads, FOUR, False).plan == MANY_TEXTS
-    # Sorting pairs by their texts pays for long ones of many letters, each with many patterns.
+    # Sorting pairs by their texts pays for long texts of many codes with many patterns each.
     of_proteins = 204_800, 500, 500, 2, PREFIX, NARROW
-    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_letters=24).plan == ONE_TEXT
+    assert best(*of_proteins, TABLE, False, patterns_of_text=2048, n_symbols=24).plan == ONE_TEXT
     assert best(*of_proteins, TABLE, False).plan == MANY_TEXTS
-    # Few pairs are shared out among more lanes.
+    # Few pairs are divided among more lanes.
     assert best(50, 250, 200, 2, PREFIX, NARROW, FOUR, False).lanes > best(*of_reads, FOUR, False).lanes
 
 
-def test_what_was_measured_of_a_card_changes_the_plan():
+def test_measured_rates_change_the_plan():
     def best(task, **times):
         rates = USUAL_RATES._replace(**{name: factor * getattr(USUAL_RATES, name) for name, factor in times.items()})
         card = Properties(132, 90, 232_448, rates)
@@ -261,14 +261,14 @@ def test_what_was_measured_of_a_card_changes_the_plan():
     of_proteins = Task(204_800, 500, 500, 2, PREFIX, NARROW, TABLE, False, 2048, 24)
     assert best(of_proteins)[0].plan == ONE_TEXT
     assert best(of_proteins, maxima=50)[0].plan == MANY_TEXTS, "pairs are not sorted as fast as they are aligned there"
-    # Many lanes side by side write more directions.
+    # Many concurrent lanes write more directions.
     traced = Task(399_360, 250, 100, 3, PREFIX, NARROW, FOUR, True)
     assert best(traced, memory_bytes=0.1)[0].width < best(traced)[0].width
     few = Task(1, 20, 10, 1, PREFIX, NARROW, FOUR, False)
     assert best(few, launch=100)[1] > 10 * best(few)[1]
 
 
-def test_a_slower_card_takes_as_long_between_two_looks_at_a_cancel():
+def test_cancel_is_checked_equally_often_on_a_slower_gpu():
     texts, patterns = damaged_reads(40, 34)
     rules, every = GapRules(DNA, 5, 2, 2), np.arange(40)
 
@@ -278,9 +278,9 @@ def test_a_slower_card_takes_as_long_between_two_looks_at_a_cancel():
 
     slow = ShimCard()
     slow.rates = USUAL_RATES._replace(maxima=USUAL_RATES.maxima * 1e-6)
-    (ends, found), (many, same) = looks(ShimCard()), looks(slow)
+    (ends, actual), (many, same) = looks(ShimCard()), looks(slow)
     assert len(many) > 2 * len(ends)
-    for one, other in zip(found, same, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(actual, same, strict=True):
+        np.testing.assert_array_equal(left, right)
     assert between_looks(1e11, 2.0, 1.0) == 1e11, "a faster one takes no more than was tried"
     assert between_looks(10, 1e-9, 1.0) == 1

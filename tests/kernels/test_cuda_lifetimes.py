@@ -1,7 +1,7 @@
-"""What a search has begun on a card is over before its memory is given back: when it is stopped, and when the card is full.
+"""Work on a GPU ends before its memory is freed, also when a search is stopped or the GPU is full.
 
-The shim does everything at once, so that a buffer that dies too early does no harm there; on a card another search may get its memory
-while a transfer still writes to it. So this card notes what each stream was given since it was last waited for.
+The shim runs everything synchronously, so a buffer that is freed too early does no harm there; on a GPU another search may get its memory
+while a transfer still writes to it. So this GPU records the work of each stream since the last synchronization.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from proteoscope.kernels.cuda.vector_clustering import VectorClustering
 from proteoscope.kernels.device import DeviceMemoryError
 from proteoscope.kernels.score_kinds import HYPERSCORE
 from proteoscope.kernels.structure_layouts import FoundSuperpositions, SearchSteps
-from tests.shim.alignment_inputs import LETTERS, plain_scores, random_sequences, search_with
+from tests.shim.alignment_inputs import N_CODES, plain_scores, random_sequences, search_with
 from tests.shim.chain_inputs import random_pairs
 from tests.shim.fragment_inputs import assert_same_answer, empty_answer, on_processor, random_fragment_search
 from tests.shim.mass_inputs import plain_best, random_lists
@@ -36,12 +36,12 @@ from tests.shim.vector_inputs import random_vectors, windows
 pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
 
-FEW_BYTES = 1000  # which every card has
+FEW_BYTES = 1000  # which every GPU has
 
 
 @pytest.fixture(scope="module", autouse=True)
 def only_what_is_new() -> Iterator[None]:
-    """Python's collector looks at what these tests make alone: going through all that the process has loaded took longer than they do."""
+    """Let Python's garbage collector visit only the objects of these tests: visiting all objects took longer than the tests."""
     gc.collect()
     gc.freeze()
     yield
@@ -49,14 +49,14 @@ def only_what_is_new() -> Iterator[None]:
 
 
 class Stream:
-    """Which of the card's memory its work may still touch."""
+    """Return the memory that pending work may still access."""
 
     def __init__(self) -> None:
         self.touched: set[int] = set()
 
 
 class WatchingCard(ShimCard):
-    """Notes memory that is freed while a stream may touch it; `refused` allocations, by their number, fail as on a full card."""
+    """Records memory that is freed while a stream may access it; the allocations with numbers in `refused` fail as on a full GPU."""
 
     def __init__(self, refused=()):
         super().__init__()
@@ -113,7 +113,7 @@ class WatchingCard(ShimCard):
     def launch(self, file, kernel, blocks, threads, arguments, stream, **options):
         self._touch(stream, *(argument for argument in arguments if isinstance(argument, np.ndarray) and argument.ndim))
         for argument in arguments:
-            if isinstance(argument, np.ndarray) and not argument.ndim:  # a struct, with addresses in buffers
+            if isinstance(argument, np.ndarray) and not argument.ndim:  # a struct with addresses of buffers
                 words = np.frombuffer(argument.tobytes()[: argument.nbytes // 8 * 8], np.uint64).tolist()
                 places = self._number_at.items()
                 stream.touched |= {number for word in words for (start, size), number in places if start <= word < start + size}
@@ -157,7 +157,7 @@ def alignment(card):
     random = np.random.default_rng(1)
     queries, subjects = random_sequences(random, [66, 30]), random_sequences(random, random.integers(1, 60, 60).tolist())
     search = search_with(card, subjects, memory_bytes=5000, shape=(4, 8), threads=32)
-    return search.score(queries, np.full((LETTERS, LETTERS), 1), 11, 1, np.zeros((2, 60), np.int32))
+    return search.score(queries, np.full((N_CODES, N_CODES), 1), 11, 1, np.zeros((2, 60), np.int32))
 
 
 def clustering(card, labels=None):
@@ -171,22 +171,22 @@ def match_scores(card, memory_bytes=20_000):
     random = np.random.default_rng(4)
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
     kind, its_card = limited(MatchScores, card, {"candidates_of_chunk": 32, "passes_of_look": 9, "memory_bytes": memory_bytes})
-    found = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
-    return kind(its_card, candidates).search(queries, (-300, 300), 4, *found)
+    actual = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
+    return kind(its_card, candidates).search(queries, (-300, 300), 4, *actual)
 
 
 def superposition(card):
     pairs = random_pairs(np.random.default_rng(6), 8, 8, 16)
     kind = tuned(ChainSuperposition, cells_of_run=1)
-    return kind(card, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.room(pairs))
+    return kind(card, SearchSteps(8, 2, 1, 2, 1, 2, 40)).superpose(pairs, FoundSuperpositions.empty(pairs))
 
 
 @pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, match_scores, superposition])
-@pytest.mark.parametrize("pieces", [1, 2, 4])
-def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
+@pytest.mark.parametrize("n_steps", [1, 2, 4])
+def test_stopped_search_leaves_no_pending_work(begin, n_steps):
     card = WatchingCard()
     work = begin(card)
-    for _ in range(pieces):
+    for _ in range(n_steps):
         next(work)
     work.close()
     assert card.is_idle()
@@ -195,14 +195,14 @@ def test_a_search_that_is_stopped_leaves_nothing_running(begin, pieces):
     assert card.freed_early == []
 
 
-@pytest.mark.parametrize("pieces", range(1, 20))
-def test_a_clustering_leaves_nothing_running_wherever_it_is_stopped(pieces, monkeypatch):
-    monkeypatch.setattr("proteoscope.kernels.cuda.vector_clustering._LARGEST_OF_CLASS", (6, 4, 2))  # which are merged side by side
-    test_a_search_that_is_stopped_leaves_nothing_running(clustering, pieces)
+@pytest.mark.parametrize("n_steps", range(1, 20))
+def test_stopped_clustering_leaves_no_pending_work(n_steps, monkeypatch):
+    monkeypatch.setattr("proteoscope.kernels.cuda.vector_clustering._LARGEST_OF_CLASS", (6, 4, 2))  # several merged together
+    test_stopped_search_leaves_no_pending_work(clustering, n_steps)
 
 
 @pytest.mark.parametrize("refused", [pytest.param(n, marks=[pytest.mark.long] * (n % 12 > 0)) for n in range(0, 60, 3)])
-def test_superposition_on_a_card_that_refuses_memory_at_any_moment_leaves_nothing_running(refused):
+def test_superposition_without_memory_leaves_no_pending_work(refused):
     card = WatchingCard(refused=[refused])
     with suppress(DeviceMemoryError):
         list(superposition(card))
@@ -212,7 +212,7 @@ def test_superposition_on_a_card_that_refuses_memory_at_any_moment_leaves_nothin
 
 
 @pytest.mark.parametrize("begin", [sparse, dense, open_search, alignment, clustering, superposition])
-def test_a_search_that_is_done_leaves_nothing_running(begin):
+def test_finished_search_leaves_no_pending_work(begin):
     card = WatchingCard()
     assert len(set(begin(card))) > 3
     gc.collect()
@@ -222,7 +222,7 @@ def test_a_search_that_is_done_leaves_nothing_running(begin):
 
 @pytest.mark.parametrize("refused", range(9, 60, 3))
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
-def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, minimum_sharing):
+def test_scoring_on_gpu_that_refuses_memory_at_any_moment(refused, minimum_sharing):
     inputs = random_search(91, HYPERSCORE, n_queries=40, precursor=(3.0, 0.0), n_peptides=300, which=(0, 4), most=1)
     card = WatchingCard({refused, refused + 1})
     hits, work = spectrum_search(card, inputs, minimum_sharing=minimum_sharing)
@@ -234,7 +234,7 @@ def test_spectra_on_a_card_that_refuses_memory_at_any_moment(refused, minimum_sh
 
 
 @pytest.mark.parametrize("refused", range(5, 35, 3))
-def test_an_open_search_on_a_card_that_refuses_memory_at_any_moment(refused):
+def test_open_search_on_gpu_that_refuses_memory_at_any_moment(refused):
     work = random_fragment_search(44, HYPERSCORE, n_peptides=300, most=1, n_queries=5)
     card = WatchingCard({refused})
     answer, n = empty_answer(5, 8), len(work.windows)
@@ -246,10 +246,10 @@ def test_an_open_search_on_a_card_that_refuses_memory_at_any_moment(refused):
 
 @pytest.mark.parametrize("memory_bytes", [None, 5000])
 @pytest.mark.parametrize("refused", range(16))
-def test_sequences_on_a_card_that_refuses_memory_at_any_moment(refused, memory_bytes):
+def test_align_on_gpu_that_refuses_memory_at_any_moment(refused, memory_bytes):
     random = np.random.default_rng(2)
     queries, subjects = random_sequences(random, [40, 30]), random_sequences(random, random.integers(1, 60, 30).tolist())
-    scores = np.where(np.eye(LETTERS, dtype=bool), 5, -3)
+    scores = np.where(np.eye(N_CODES, dtype=bool), 5, -3)
     card, out = WatchingCard({refused}), np.zeros((2, 30), np.int32)
     search = search_with(card, subjects, memory_bytes=memory_bytes, shape=(4, 8), threads=32)
     list(search.score(queries, scores, 11, 1, out))
@@ -257,10 +257,10 @@ def test_sequences_on_a_card_that_refuses_memory_at_any_moment(refused, memory_b
     assert card.freed_early == []
 
 
-def test_a_card_that_refuses_every_large_buffer_scores_sequences_in_smaller_batches():
+def test_align_uses_smaller_batches_without_large_buffers():
     random = np.random.default_rng(3)
     queries, subjects = random_sequences(random, [40]), random_sequences(random, random.integers(1, 60, 200).tolist())
-    scores, card, out = np.where(np.eye(LETTERS, dtype=bool), 5, -3), WatchingCard(), np.zeros((1, 200), np.int32)
+    scores, card, out = np.where(np.eye(N_CODES, dtype=bool), 5, -3), WatchingCard(), np.zeros((1, 200), np.int32)
     search = search_with(card, subjects, shape=(4, 8), threads=32)
     card.largest_buffer = 20_000
     ends = list(search.score(queries, scores, 11, 1, out))
@@ -272,16 +272,16 @@ def test_a_card_that_refuses_every_large_buffer_scores_sequences_in_smaller_batc
 
 
 @pytest.mark.parametrize("refused", range(0, 40, 2))
-def test_a_clustering_that_is_refused_memory_at_any_moment_leaves_nothing_running(refused, monkeypatch):
+def test_clustering_without_memory_leaves_no_pending_work(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 0)
-    card, found, expected = WatchingCard({refused}), np.zeros(300, np.int64), np.zeros(300, np.int64)
+    card, actual, expected = WatchingCard({refused}), np.zeros(300, np.int64), np.zeros(300, np.int64)
     try:
-        list(clustering(card, found))
+        list(clustering(card, actual))
     except DeviceMemoryError:
         pass
-    else:  # that was the room for matrices: fewer at a time were filled
+    else:  # not enough memory for these matrices, so fewer were filled together
         list(clustering(usual := WatchingCard(), expected))
-        assert found.tolist() == expected.tolist()
+        assert actual.tolist() == expected.tolist()
         assert card.launched.count("fill_averages") > usual.launched.count("fill_averages")
     gc.collect()
     assert card.is_idle()
@@ -289,15 +289,15 @@ def test_a_clustering_that_is_refused_memory_at_any_moment_leaves_nothing_runnin
 
 
 @pytest.mark.parametrize("refused", range(0, 30, 2))
-def test_match_scores_on_a_card_that_refuses_memory_at_any_moment(refused, monkeypatch):
+def test_match_scores_on_gpu_that_refuses_memory_at_any_moment(refused, monkeypatch):
     monkeypatch.setattr("tests.kernels.test_cuda_lifetimes.FEW_BYTES", 100)
     random, card = np.random.default_rng(4), WatchingCard({refused})
     candidates, queries = random_lists(random, 200), random_lists(random, 9, in_order=False)
     kind = tuned(MatchScores, candidates_of_chunk=32)
-    found = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
+    actual = np.zeros((9, 4), np.int64), np.zeros((9, 4), np.int32)
     try:
-        list(kind(card, candidates).search(queries, (-300, 300), 4, *found))
-        assert (found[0].tolist(), found[1].tolist()) == plain_best(queries, candidates, (-300, 300), 4)
+        list(kind(card, candidates).search(queries, (-300, 300), 4, *actual))
+        assert (actual[0].tolist(), actual[1].tolist()) == plain_best(queries, candidates, (-300, 300), 4)
     except DeviceMemoryError:
         assert refused < 6, "a smaller group would have fitted: only the queries must"
     gc.collect()

@@ -1,4 +1,4 @@
-"""A card's kernels are compiled once, and what goes wrong in CuPy comes as this program's errors. A stand-in for CuPy plays the device."""
+"""A GPU compiles each kernel once, and errors of CuPy become errors of this program. A substitute for CuPy is the device."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from proteoscope.kernels.device import DeviceError, DeviceMemoryError
 
 
 class OutOfMemoryError(Exception):
-    """As CuPy's."""
+    """As in CuPy."""
 
 
 class CompileError(Exception):
-    """As CuPy's."""
+    """As in CuPy."""
 
 
 class CUDARuntimeError(RuntimeError):
-    """As CuPy's."""
+    """As in CuPy."""
 
 
 class CUDADriverError(RuntimeError):
-    """As CuPy's."""
+    """As in CuPy."""
 
 
 class Kernel:
-    """Notes how it is started."""
+    """Records how it is launched."""
 
     def __init__(self) -> None:
         self.max_dynamic_shared_size_bytes = 48 << 10
@@ -45,7 +45,7 @@ class Kernel:
 
 
 class Module:
-    """A module that takes a while to compile."""
+    """A module whose compilation takes a moment."""
 
     made: ClassVar[list[tuple[str, ...]]] = []
 
@@ -78,7 +78,7 @@ def start(card, **options):
     card.launch("digestion.cu", "count_peptides", 3, 256, (np.int64(1),), nullcontext(), **options)
 
 
-def test_threads_that_share_a_card_compile_a_file_once(cupy):
+def test_module_is_compiled_once_for_threads_that_share_a_gpu(cupy):
     card = CudaGpu(0)
     threads = [threading.Thread(target=start, args=(card,)) for _ in range(6)]
     for thread in threads:
@@ -92,7 +92,7 @@ def test_threads_that_share_a_card_compile_a_file_once(cupy):
     assert [("-DLANES=8" in options) for options in Module.made] == [False, True, False]
 
 
-def test_a_header_that_changes_is_another_option_of_the_compiler(cupy, monkeypatch, tmp_path):
+def test_changed_header_changes_the_compiler_options(cupy, monkeypatch, tmp_path):
     start(CudaGpu(0))
     assert set(modules.header_options()) < set(Module.made[-1])
     monkeypatch.setattr(modules, "files", lambda _: tmp_path)
@@ -106,7 +106,7 @@ def test_a_header_that_changes_is_another_option_of_the_compiler(cupy, monkeypat
     assert seen[0][1] != seen[1][1]
 
 
-def test_shared_memory_beyond_what_a_kernel_may_have_is_asked_for(cupy):
+def test_launch_requests_shared_memory_beyond_the_default(cupy):
     card = CudaGpu(0)
     for wanted, allowed in ((1 << 10, 48 << 10), (96 << 10, 96 << 10), (64 << 10, 96 << 10)):
         start(card, shared_bytes=wanted)
@@ -115,15 +115,15 @@ def test_shared_memory_beyond_what_a_kernel_may_have_is_asked_for(cupy):
         assert kernel.started[-1] == ((3,), (256,), (np.int64(1),), wanted)
 
 
-def test_no_blocks_are_no_launch(cupy):
+def test_launch_ignores_zero_blocks(cupy):
     CudaGpu(0).launch("digestion.cu", "count_peptides", 0, 256, (), nullcontext())
     assert Module.made == []
 
 
 @pytest.mark.parametrize(
-    ("fault", "kind", "message"),
+    ("error", "kind", "message"),
     [
-        (OutOfMemoryError("8 GB asked for"), DeviceMemoryError, "cuda:2 has not enough free memory: 8 GB"),
+        (OutOfMemoryError("8 GB requested"), DeviceMemoryError, "cuda:2 has not enough free memory: 8 GB"),
         (CUDARuntimeError("cudaErrorMemoryAllocation: out of memory"), DeviceMemoryError, "cuda:2 failed"),
         (CUDADriverError("CUDA_ERROR_OUT_OF_MEMORY"), DeviceMemoryError, "cuda:2 failed"),
         (CUDARuntimeError("cudaErrorIllegalAddress"), DeviceError, "cuda:2 failed: cudaErrorIllegalAddress"),
@@ -131,9 +131,9 @@ def test_no_blocks_are_no_launch(cupy):
     ],
     ids=lambda value: value if isinstance(value, str) else getattr(value, "__name__", type(value).__name__),
 )
-def test_faults_of_the_device_are_told(cupy, monkeypatch, fault, kind, message):
+def test_device_errors_are_reported(cupy, monkeypatch, error, kind, message):
     def failing(*_, **__):
-        raise fault
+        raise error
 
     card = CudaGpu(2)
     monkeypatch.setattr(Module, "get_function", failing)

@@ -1,4 +1,4 @@
-"""The CUDA kernels give the answers of the processor's kernels. They run on the processor here, through tests/shim."""
+"""Results of the CUDA scoring kernels equal those of the CPU kernels. They run on the CPU, through tests/shim."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ WIDTH = {SDP: 0.1, KSDP: 0.5, HYPERSCORE: 0.5, XCORR: 0.05}
 DENSE = {SDP: "search_tile_by_dot_product", HYPERSCORE: "search_tile_by_hyperscore"}
 
 
-def searched_on_both(inputs, *, card=None, kept=5, slots=3, largest_buffer=1 << 40, **options):
+def searched_on_both(inputs, *, card=None, n_hits=5, slots=3, largest_buffer=1 << 40, **options):
     spectra, queries, peptides, modifications, settings = inputs
     n = len(queries.mass)
-    expected, found = (empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
+    expected, actual = (empty_hits(n, n_hits=n_hits, slots=slots, width=WIDTH[settings.score]) for _ in range(2))
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, n, NOT_STOPPED)
     card = card or ShimCard()
     kind, its_card = limited(SpectrumSearch, card, options)
     search = kind(its_card, peptides, modifications, settings)
     card.largest_buffer = largest_buffer
-    ends = list(search.search_queries(spectra, queries, found, 0, n))
-    return found, expected, ends
+    ends = list(search.search_queries(spectra, queries, actual, 0, n))
+    return actual, expected, ends
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0)])
-def test_every_score_agrees_with_the_processor(score, fragment):
-    found, expected, ends = searched_on_both(random_search(score, score, fragment=fragment))
+def test_search_equals_cpu_for_every_score(score, fragment):
+    actual, expected, ends = searched_on_both(random_search(score, score, fragment=fragment))
     assert expected.n_candidates.sum() > 1000
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert ends == [len(expected.n_candidates)]
 
 
@@ -54,44 +54,44 @@ def test_every_score_agrees_with_the_processor(score, fragment):
         (XCORR, 0.005 / 30.0),
     ],
 )
-def test_scores_on_the_border_of_a_bin_fall_to_the_same_side(score, width, minimum_sharing, monkeypatch):
+def test_search_bins_scores_on_a_bin_border_like_cpu(score, width, minimum_sharing, monkeypatch):
     spectra, *others, settings = random_search(7, score, n_peptides=1500, n_queries=34, most=1, precursor=(1.0, 0.0))
     equal = np.full(len(spectra.mz), 0.125, np.float32)
     inputs = (spectra._replace(weight=equal, correlation_weight=np.ones_like(equal)), *others, settings._replace(minimum_matched_ions=1))
     monkeypatch.setitem(WIDTH, score, width)
-    found, expected, _ = searched_on_both(inputs, minimum_sharing=minimum_sharing)
+    actual, expected, _ = searched_on_both(inputs, minimum_sharing=minimum_sharing)
     at = expected.score[expected.score > 0] / width
     assert (np.abs(at - np.rint(at)) < 1e-6).any()
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("fragment", [(0.0, 0.05), (20.0, 0.0)])
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
-def test_peaks_reach_as_far_as_on_the_processor_however_wide_the_tolerance(fragment, minimum_sharing):
+def test_search_matches_peaks_like_cpu_for_any_tolerance(fragment, minimum_sharing):
     spectra, *others = random_search(6, SDP, fragment=fragment, n_queries=40, n_peptides=500, most=1, precursor=(3.0, 0.0))
     few = np.flatnonzero(np.diff(spectra.offsets) > 0)  # peaks of each spectrum, far from one another
-    kept = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
+    retained = (spectra.offsets[few][:, None] + [0, 30, 60]).ravel()
     offsets = np.concatenate(([0], np.cumsum(np.where(np.diff(spectra.offsets) > 0, 3, 0))))
     spectra = spectra._replace(
-        offsets=offsets, mz=spectra.mz[kept], weight=spectra.weight[kept], correlation_weight=spectra.correlation_weight[kept]
+        offsets=offsets, mz=spectra.mz[retained], weight=spectra.weight[retained], correlation_weight=spectra.correlation_weight[retained]
     )
-    found, expected, _ = searched_on_both((spectra, *others), minimum_sharing=minimum_sharing)
-    assert_same_hits(found, expected)
-    np.testing.assert_array_equal(found.histogram, expected.histogram)
+    actual, expected, _ = searched_on_both((spectra, *others), minimum_sharing=minimum_sharing)
+    assert_same_hits(actual, expected)
+    np.testing.assert_array_equal(actual.histogram, expected.histogram)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_modifications_and_series_agree_with_the_processor(seed):
+def test_search_equals_cpu_with_any_modifications_and_series(seed):
     kinds = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")]
     inputs = random_search(10 + seed, HYPERSCORE, series=kinds[seed], fragment_charge=1 + seed, most=3, maximum_forms=(3, 1, 50, 200)[seed])
-    found, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
-    assert_same_hits(found, expected)
+    actual, expected, _ = searched_on_both(inputs, card=ShimCard(descending=seed % 2 == 1))
+    assert_same_hits(actual, expected)
     assert (expected.modification[:, 0] != 255).any()
 
 
 @pytest.mark.parametrize("minimum_sharing", [0.0, np.inf])
 @pytest.mark.parametrize("seed", range(4))
-def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_sharing):
+def test_search_equals_cpu_for_modifications_at_known_sites(seed, minimum_sharing):
     most = (3, 2, 3, 3)[seed]
     inputs = random_search(
         150 + seed,
@@ -103,40 +103,40 @@ def test_modifications_at_known_residues_agree_with_the_processor(seed, minimum_
         precursor=(3.0, 0.0),
     )
     *others, settings = with_known_modifications(inputs, seed, most)
-    found, expected, _ = searched_on_both((*others, settings._replace(minimum_matched_ions=0)), minimum_sharing=minimum_sharing)
-    assert_same_hits(found, expected)
+    actual, expected, _ = searched_on_both((*others, settings._replace(minimum_matched_ions=0)), minimum_sharing=minimum_sharing)
+    assert_same_hits(actual, expected)
     of_known = expected.modification[(expected.modification >= len(inputs[3].mass)) & (expected.modification < 255)]
     assert len(of_known) > 10 and (np.count_nonzero(expected.modification != 255, axis=2) <= most).all()
 
 
 @pytest.mark.parametrize("maximum_forms", [7, 1000])
-def test_many_arrangements_of_two_modifications_are_shared_between_lanes(maximum_forms):
+def test_search_splits_many_arrangements_between_lanes(maximum_forms):
     inputs = random_search(15, HYPERSCORE, which=(0, 1), most=4, maximum_forms=maximum_forms, n_queries=6, n_peptides=2000)
-    found, expected, _ = searched_on_both(inputs, slots=4)
+    actual, expected, _ = searched_on_both(inputs, slots=4)
     assert expected.n_candidates.max() > 30
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
-def test_overlapping_windows_score_a_peptide_once():
-    found, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
-    assert_same_hits(found, expected)
+def test_search_scores_a_peptide_in_two_windows_once():
+    actual, expected, _ = searched_on_both(random_search(20, SDP, precursor=(1.5, 0.0), n_peptides=1500, most=1))
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize(("fragment", "n_queries"), [((0.0, 20e-6), 12), ((0.5, 0.0), 40)])
-def test_neighbours_in_mass_searched_together_have_the_same_hits(score, fragment, n_queries):
+def test_search_of_queries_near_in_mass_has_the_same_hits(score, fragment, n_queries):
     inputs = random_search(
         90 + score, score, fragment=fragment, n_queries=n_queries, precursor=(3.0, 0.0), n_peptides=2000, which=(0, 1, 4), most=1
     )
     card = ShimCard(descending=score == SDP)
-    found, expected, _ = searched_on_both(inputs, minimum_sharing=0.0, dense_candidates_of_item=500, card=card)
+    actual, expected, _ = searched_on_both(inputs, minimum_sharing=0.0, dense_candidates_of_item=500, card=card)
     assert DENSE[score] in card.launched
     assert expected.n_candidates.sum() > 200
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
+def test_search_of_near_queries_with_modifications_and_series(seed):
     kinds = [("c", "z"), ("ab", "xyz"), ("", "y")]
     inputs = random_search(
         95 + seed,
@@ -149,14 +149,14 @@ def test_neighbours_with_any_modifications_and_series_have_the_same_hits(seed):
         which=((0, 1, 4), (2, 3, 1), (1, 5, 6))[seed],
     )
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, kept=8)
+    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0, n_hits=8)
     assert "search_tile_by_hyperscore" in card.launched
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert (expected.modification[:, 0] != 255).any()
 
 
 @pytest.mark.parametrize(("which", "maximum_forms"), [((0, 1, 6), 7), ((0, 1), 1000)])
-def test_neighbours_with_many_arrangements_have_the_same_hits(which, maximum_forms):
+def test_search_of_near_queries_with_many_arrangements(which, maximum_forms):
     *others, settings = random_search(
         15,
         HYPERSCORE,
@@ -168,17 +168,17 @@ def test_neighbours_with_many_arrangements_have_the_same_hits(which, maximum_for
         fragment=(0.5, 0.0),
         precursor=(3.0, 0.0),
     )
-    # With more isotope errors there would be more windows than the kernel takes.
+    # With more isotope errors there would be more windows than the kernel accepts.
     settings = settings._replace(isotope_errors=settings.isotope_errors[1:3], isotope_minimum_mass=settings.isotope_minimum_mass[1:3])
     card = ShimCard()
-    found, expected, _ = searched_on_both((*others, settings), card=card, slots=4, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both((*others, settings), card=card, slots=4, minimum_sharing=0.0)
     assert DENSE[HYPERSCORE] in card.launched
     assert expected.n_candidates.max() > 100
-    assert_same_hits(found, expected)
-    np.testing.assert_array_equal(found.histogram, expected.histogram)
+    assert_same_hits(actual, expected)
+    np.testing.assert_array_equal(actual.histogram, expected.histogram)
 
 
-def test_ions_at_the_very_edge_of_the_tolerance_match_as_on_the_processor():
+def test_search_matches_ions_at_the_tolerance_edge_like_cpu():
     spectra, queries, peptides, modifications, settings = random_search(
         16, SDP, n_queries=40, n_peptides=400, fragment=(0.5, 0.0), precursor=(3.0, 0.0), which=(0, 1), most=2
     )
@@ -195,70 +195,70 @@ def test_ions_at_the_very_edge_of_the_tolerance_match_as_on_the_processor():
     queries = queries._replace(spectrum=np.arange(len(queries.mass)))
     inputs = spectra, queries, peptides, modifications, settings._replace(maximum_mz=float(spectra.mz.max()) + 2)
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both(inputs, card=card, minimum_sharing=0.0)
     assert DENSE[SDP] in card.launched
-    for one, other in zip(found[:-1], expected[:-1], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(actual[:-1], expected[:-1], strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
-def test_spectra_with_weights_too_fine_for_exact_sums_are_searched_one_by_one():
+def test_search_handles_weights_too_fine_for_exact_sums_singly():
     spectra, *others = random_search(17, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     weight = spectra.weight.copy()
     weight[::7] = 3e-9
     card = ShimCard()
-    found, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both((spectra._replace(weight=weight), *others), card=card, minimum_sharing=0.0)
     assert "search_tile_by_hyperscore" not in card.launched
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
-def test_dense_and_sparse_windows_in_one_search_have_the_same_hits(monkeypatch):
+def test_search_of_dense_and_sparse_windows_has_the_same_hits(monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cuda.scoring._TILES_TOGETHER", 1)
     spectra, queries, *others = random_search(98, HYPERSCORE, n_queries=140, precursor=(0.5, 0.0), n_peptides=1500, most=1)
     mass = queries.mass.copy()
     mass[32:96] = mass[60] + np.linspace(-0.4, 0.4, 64)  # two tiles that share their windows, among others that do not
     queries = queries._replace(mass=np.sort(mass))
     card = ShimCard()
-    found, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, minimum_sharing=6.0)
+    actual, expected, ends = searched_on_both((spectra, queries, *others), card=card, dense_candidates_of_batch=1, minimum_sharing=6.0)
     assert {"search_tile_by_hyperscore", "search_by_hyperscore"} <= set(card.launched)
     assert ends == sorted(set(ends))
     assert ends[-1] == 140
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
-def test_a_card_too_full_for_a_tile_searches_one_by_one():
+def test_search_handles_queries_singly_if_memory_is_short():
     inputs = random_search(99, HYPERSCORE, n_peptides=300, n_queries=40, most=1)
     card = ShimCard()
-    found, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, minimum_sharing=0.0)
+    actual, expected, _ = searched_on_both(inputs, card=card, largest_buffer=60_000, minimum_sharing=0.0)
     assert "search_tile_by_hyperscore" not in card.launched
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
-def test_a_query_shared_by_many_blocks_has_the_same_hits():
+def test_search_of_query_shared_by_many_blocks_equals_cpu():
     inputs = random_search(30, HYPERSCORE, precursor=(40.0, 0.0), most=1, n_queries=4, n_peptides=1000)
-    found, expected, _ = searched_on_both(inputs, candidates_of_item=100, kept=21)
+    actual, expected, _ = searched_on_both(inputs, candidates_of_item=100, n_hits=21)
     assert expected.n_candidates.max() > 600
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
-def test_many_small_batches_give_the_hits_of_one():
-    found, expected, ends = searched_on_both(random_search(40, HYPERSCORE), candidates_of_batch=300)
-    assert_same_hits(found, expected)
+def test_search_in_small_batches_has_the_hits_of_one():
+    actual, expected, ends = searched_on_both(random_search(40, HYPERSCORE), candidates_of_batch=300)
+    assert_same_hits(actual, expected)
     assert len(ends) > 4
     assert ends == sorted(set(ends))
 
 
-def test_a_full_card_gets_smaller_batches():
+def test_search_uses_smaller_batches_on_full_gpu():
     inputs = random_search(50, HYPERSCORE, n_peptides=300, n_queries=60, most=1)
-    found, expected, ends = searched_on_both(inputs, largest_buffer=8000)
-    assert_same_hits(found, expected)
+    actual, expected, ends = searched_on_both(inputs, largest_buffer=8000)
+    assert_same_hits(actual, expected)
     assert len(ends) > 2
 
 
 @pytest.mark.parametrize("memory_bytes", [600_000, 400_000])
-def test_a_dictionary_larger_than_the_card_is_brought_in_parts(memory_bytes):
+def test_search_loads_large_dictionary_in_parts(memory_bytes):
     inputs = random_search(52, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
-    found, expected, ends = searched_on_both(inputs, memory_bytes=memory_bytes + inputs[2].residues.nbytes, candidates_of_batch=10_000)
-    assert_same_hits(found, expected)
+    actual, expected, ends = searched_on_both(inputs, memory_bytes=memory_bytes + inputs[2].residues.nbytes, candidates_of_batch=10_000)
+    assert_same_hits(actual, expected)
     assert len(ends) > 1
     counted, cost = np.zeros(40, np.int64), np.zeros(40, np.int64)
     _, queries, peptides, modifications, settings = inputs
@@ -268,9 +268,9 @@ def test_a_dictionary_larger_than_the_card_is_brought_in_parts(memory_bytes):
     np.testing.assert_array_equal(counted, cost)
 
 
-def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
+def test_search_loads_refused_dictionary_in_smaller_parts(monkeypatch):
     spectra, queries, peptides, modifications, settings = random_search(53, HYPERSCORE, n_peptides=30_000, n_queries=40, most=1)
-    found, expected = empty_hits(40), empty_hits(40)
+    actual, expected = empty_hits(40), empty_hits(40)
     cpu.search_queries(spectra, queries, peptides, modifications, settings, expected, 0, 40, NOT_STOPPED)
     card, refused = ShimCard(), []
     made = card.buffer
@@ -282,13 +282,13 @@ def test_a_dictionary_that_is_refused_is_brought_in_smaller_parts(monkeypatch):
         return made(n_bytes)
 
     monkeypatch.setattr(card, "buffer", buffer)
-    for _ in SpectrumSearch(card, peptides, modifications, settings).search_queries(spectra, queries, found, 0, 40):
+    for _ in SpectrumSearch(card, peptides, modifications, settings).search_queries(spectra, queries, actual, 0, 40):
         pass
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
     assert len(refused) > 1
 
 
-def test_a_full_card_is_an_error_for_queries_without_candidates_too(monkeypatch):
+def test_search_without_candidates_fails_on_full_gpu(monkeypatch):
     _, queries, *others = random_search(51, HYPERSCORE, n_peptides=2000, n_queries=4, most=0)
     card = ShimCard()
     kind, small = limited(SpectrumSearch, card, {"memory_bytes": others[0].residues.nbytes + 40_000})  # not all peptides fit
@@ -305,13 +305,13 @@ def test_a_full_card_is_an_error_for_queries_without_candidates_too(monkeypatch)
         search.count_candidates(queries._replace(mass=np.full(4, 9e4)), 0, 4, np.zeros(4, np.int64))
 
 
-def test_a_card_without_room_for_one_query_is_an_error():
+def test_search_rejects_gpu_without_memory_for_one_query():
     inputs = random_search(51, HYPERSCORE, n_peptides=20, n_queries=4, most=0)
     with pytest.raises(DeviceError, match="no room"):
         searched_on_both(inputs, largest_buffer=800)
 
 
-def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
+def test_search_on_lost_gpu_leaves_only_finished_rows():
     spectra, queries, peptides, modifications, settings = random_search(60, HYPERSCORE)
     n = len(queries.mass)
     hits, expected = empty_hits(n), empty_hits(n)
@@ -320,55 +320,55 @@ def test_a_card_lost_on_the_way_leaves_the_finished_rows_and_no_others():
     ends = []
     with pytest.raises(DeviceError, match="lost"):
         for end in search.search_queries(spectra, queries, hits, 0, n):
-            ends.append(end)  # noqa: PERF402 - what was yielded before the fault is what counts
+            ends.append(end)  # noqa: PERF402 - values yielded before the error count
     done = ends[-1]
     assert 0 < done < n
     assert (hits.n_candidates[done:] == 0).all()
     np.testing.assert_array_equal(hits.n_candidates[:done], expected.n_candidates[:done])
 
 
-def test_candidates_are_counted_as_on_the_processor():
+def test_count_candidates_equals_cpu():
     _, queries, peptides, modifications, settings = random_search(70, HYPERSCORE, n_queries=40)
-    expected, found = np.zeros(40, np.int64), np.zeros(40, np.int64)
+    expected, actual = np.zeros(40, np.int64), np.zeros(40, np.int64)
     cpu.count_candidates(queries, peptides.mass, modifications, settings, 3, 38, expected)
-    SpectrumSearch(ShimCard(), peptides, modifications, settings).count_candidates(queries, 3, 38, found)
+    SpectrumSearch(ShimCard(), peptides, modifications, settings).count_candidates(queries, 3, 38, actual)
     assert expected.sum() > 0
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(actual, expected)
 
 
 @pytest.mark.parametrize("score", [KSDP, XCORR])
-def test_a_spectrum_with_as_many_peaks_as_are_promised_is_searched(score):
+def test_search_accepts_the_promised_number_of_peaks(score):
     spectra, *others = random_search(82, score, n_queries=4, n_peptides=500, most=0)
     random, n = np.random.default_rng(82), MAXIMUM_PEAKS[score]
     more, before = n - int(spectra.offsets[1]), int(spectra.offsets[1])
     mz = np.concatenate((np.sort(np.concatenate((spectra.mz[:before], random.uniform(100, 1500, more)))), spectra.mz[before:]))
     weight = np.concatenate((random.uniform(0, 0.02, more).astype(np.float32), spectra.weight))
     offsets = np.concatenate(([0], spectra.offsets[1:] + more))
-    found, expected, _ = searched_on_both(
+    actual, expected, _ = searched_on_both(
         (spectra._replace(offsets=offsets, mz=mz, weight=weight, correlation_weight=50 * weight), *others)
     )
     assert expected.n_candidates[others[0].spectrum == 0] > 0
-    assert_same_hits(found, expected)
+    assert_same_hits(actual, expected)
 
 
-def test_a_search_beyond_the_kernels_sizes_says_so():
+def test_search_rejects_sizes_beyond_the_kernels():
     spectra, queries, peptides, modifications, settings = random_search(80, HYPERSCORE, n_queries=4)
     search = SpectrumSearch(ShimCard(), peptides, modifications, settings)
     with pytest.raises(UnsupportedSearchError, match="33 hits"):
-        next(search.search_queries(spectra, queries, empty_hits(4, kept=33), 0, 4))
+        next(search.search_queries(spectra, queries, empty_hits(4, n_hits=33), 0, 4))
 
 
-def test_a_spectrum_with_more_candidates_than_are_numbered_is_an_error(monkeypatch):
+def test_search_rejects_more_candidates_than_are_numbered(monkeypatch):
     inputs = random_search(81, HYPERSCORE, n_queries=4, precursor=(40.0, 0.0), most=0)
     monkeypatch.setattr("proteoscope.kernels.cuda.scoring._MAXIMUM_CANDIDATES", 50)
     with pytest.raises(UnsupportedSearchError, match=r"candidates, more than the 50"):
         searched_on_both(inputs)
 
 
-def test_batches_keep_to_the_most_that_peaks_are_numbered_for(monkeypatch):
+def test_search_limits_peaks_of_a_batch(monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cuda.scoring._MAXIMUM_BATCH_BYTES", 20_000)
-    found, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
-    assert_same_hits(found, expected)
+    actual, expected, ends = searched_on_both(random_search(41, HYPERSCORE, n_queries=60, n_peptides=300, most=1))
+    assert_same_hits(actual, expected)
     assert len(ends) > 2
 
 
@@ -379,28 +379,28 @@ extern "C" __global__ void differs(int* out) {
     out[threadIdx.x] = threadIdx.x & 1 ? __shfl_sync(0xffffffffu, 1, 0) : static_cast<int>(__ballot_sync(0xffffffffu, 1));
 }
 extern "C" __global__ void hurries(int* out, int waits) {
-    __shared__ int room[2];
+    __shared__ int cells[2];
     const int warp = threadIdx.x >> 5;
     for (int round = 0; round < 2; ++round) {
-        if ((threadIdx.x & 31) == 0) room[warp] = 10 * round + warp;
+        if ((threadIdx.x & 31) == 0) cells[warp] = 10 * round + warp;
         __syncthreads();
-        out[threadIdx.x] += room[1 - warp];
+        out[threadIdx.x] += cells[1 - warp];
         if (waits) __syncthreads();
         else __syncwarp();
     }
 }
 extern "C" __global__ void reverses(int* out) {
-    __shared__ int room[64];
-    room[threadIdx.x] = out[threadIdx.x];
+    __shared__ int cells[64];
+    cells[threadIdx.x] = out[threadIdx.x];
     __syncthreads();
-    const int value = room[63 - threadIdx.x];
+    const int value = cells[63 - threadIdx.x];
     out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, value, 1) + __popc(__ballot_sync(0xffffffffu, value & 1));
     out[threadIdx.x] += __shfl_down_sync(0xffffffffu, value, 8, 16);
 }
 """
 
 
-def test_the_shim_knows_barriers_shuffles_and_votes():
+def test_shim_supports_barriers_shuffles_and_votes():
     library, values = compiled(BARRIERS), np.arange(64, dtype=np.int32)
     launch(library, "reverses", 1, 64, (values,))
     mirrored = 63 - np.arange(64)
@@ -409,7 +409,7 @@ def test_the_shim_knows_barriers_shuffles_and_votes():
     np.testing.assert_array_equal(values, mirrored[lane ^ 1] + 16 + mirrored[down])
 
 
-def test_the_shim_reports_threads_that_wait_for_ever():
+def test_shim_reports_threads_that_wait_forever():
     library, values = compiled(BARRIERS), np.zeros(64, np.int32)
     with pytest.raises(DeviceError, match=r"wait for each other|not in the mask"):
         launch(library, "forgets", 1, 32, (values,))
@@ -420,7 +420,7 @@ def test_the_shim_reports_threads_that_wait_for_ever():
 
 
 @pytest.mark.parametrize("descending", [False, True])
-def test_a_barrier_that_is_missing_between_two_rounds_shows(descending):
+def test_shim_detects_a_missing_barrier(descending):
     library, right, wrong = compiled(BARRIERS), np.zeros(64, np.int32), np.zeros(64, np.int32)
     launch(library, "hurries", 1, 64, (right, np.int32(1)), descending=descending)
     launch(library, "hurries", 1, 64, (wrong, np.int32(0)), descending=descending)

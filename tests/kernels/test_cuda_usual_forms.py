@@ -1,4 +1,4 @@
-"""Forms of the card's sources that are compiled ahead."""
+"""Forms of the CUDA sources that are compiled ahead."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.kernels.test_cuda_compiles import LIBRARIES, compile_for
 
 
 class NotingCard:
-    """Notes what it is asked to compile."""
+    """Records the forms that it is requested to compile."""
 
     name = "cuda:7"
 
@@ -29,14 +29,14 @@ class NotingCard:
             raise DeviceError("a kernel does not compile for cuda:7:\nline 3: nonsense")
 
 
-def test_every_usual_form_is_compiled_once_and_counted() -> None:
+def test_precompile_compiles_and_counts_every_form_once() -> None:
     card, steps = NotingCard(), []
     assert compile_usual_forms(card, 4, steps.append) == []
     assert sorted(card.compiled) == sorted(usual_forms())
     assert sum(steps) == len(usual_forms())
 
 
-def test_what_does_not_compile_is_told_and_stops_nothing() -> None:
+def test_precompile_reports_failures_and_continues() -> None:
     broken = usual_forms()[0][0]
     card = NotingCard(broken)
     failures = compile_usual_forms(card, 2, lambda n: None)
@@ -45,7 +45,7 @@ def test_what_does_not_compile_is_told_and_stops_nothing() -> None:
     assert len(card.compiled) == len(usual_forms())
 
 
-def test_a_cancel_ends_it() -> None:
+def test_precompile_stops_when_cancelled() -> None:
     def cancel(n: int) -> None:
         raise Cancelled
 
@@ -53,7 +53,7 @@ def test_a_cancel_ends_it() -> None:
         compile_usual_forms(NotingCard(), 1, cancel)
 
 
-def test_usual_forms_are_of_sources_that_are_there() -> None:
+def test_usual_forms_name_existing_sources() -> None:
     there = {entry.name for entry in files("proteoscope.kernels.cuda").iterdir()}
     assert {file for file, _ in usual_forms()} <= there
 
@@ -61,7 +61,7 @@ def test_usual_forms_are_of_sources_that_are_there() -> None:
 @pytest.mark.skipif(not LIBRARIES, reason="NVRTC is not installed (nvidia-cuda-nvrtc, of the extra 'dev')")
 @pytest.mark.parametrize(
     ("file", "macros"),
-    [form for form in usual_forms() if form[1]],  # without macros it is the source alone, which test_cuda_compiles compiles
+    [form for form in usual_forms() if form[1]],  # without macros it is only the source, which test_cuda_compiles compiles
     ids=lambda value: value if isinstance(value, str) else " ".join(value),
 )
 def test_usual_forms_compile(file: str, macros: tuple[str, ...]) -> None:

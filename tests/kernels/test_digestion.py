@@ -16,7 +16,7 @@ from proteoscope.kernels.cpu.peptides import digest_proteins, merge_peptides, wr
 from proteoscope.kernels.digestion_layouts import DigestionRules, PeptideDictionary, PeptideEntries
 from tests.shim.read_only import read_only
 
-MASSES = np.array([0 if letter in "BJXZ" else 100 + 7 * i for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
+MASSES = np.array([0 if residue in "BJXZ" else 100 + 7 * i for i, residue in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")], np.int64)
 MASSES[MASSES == 0] = -1
 WATER = 18
 PROTEINS = st.lists(st.text("AKRPMDGXUO", min_size=0, max_size=25), min_size=1, max_size=5)
@@ -32,7 +32,7 @@ def flat(proteins: list[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 def enumerate_peptides(
     proteins: list[str], agent: str, ends: int, missed: int, lengths: tuple[int, int], masses: tuple[int, int], clip: bool, width: int = 50
 ) -> list[tuple[int, int, int, int, int, int]]:
-    """(mass, position, length, flags, signature, letters) of each entry that the kernel writes; checks that it counts what it writes."""
+    """Return (mass, position, length, flags, signature, residues) of each entry of the kernel, after checking its count."""
     residues, offsets = flat(proteins)
     buckets = np.zeros(masses[1] // width + 1, np.int64)
     every = np.arange(len(buckets))
@@ -43,9 +43,9 @@ def enumerate_peptides(
     out = PeptideEntries.empty(int(starts[-1]))
     digest_proteins(residues, offsets, 0, len(proteins), rules, every, cursor, True, out)
     assert np.array_equal(cursor, starts[1:])
-    mass, signature, position, length, flags, letters = out
-    assert np.array_equal(mass // width, np.repeat(every, buckets)), "an entry stands in the run of its bucket"
-    columns = (mass, position, length, flags, signature, letters)
+    mass, signature, position, length, flags, residue_mask = out
+    assert np.array_equal(mass // width, np.repeat(every, buckets)), "an entry is in the run of its bucket"
+    columns = (mass, position, length, flags, signature, residue_mask)
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -57,9 +57,9 @@ def reference(
     base = 0
     for protein in proteins:
         for start, stop, inside in digest(protein, enzyme(agent), missed, specificity, *lengths, clip):
-            letters = [MASSES[ord(letter) - 65] for letter in protein[start:stop]]
-            mass = WATER + int(sum(letters))
-            if min(letters) < 0 or not masses[0] <= mass <= masses[1]:
+            residues = [MASSES[ord(residue) - 65] for residue in protein[start:stop]]
+            mass = WATER + int(sum(residues))
+            if min(residues) < 0 or not masses[0] <= mass <= masses[1]:
                 continue
             at_start = start == 0 or (clip and start == 1 and protein[0] == "M")
             flags = int(at_start) + 2 * int(stop == len(protein)) + 4 * inside
@@ -79,7 +79,7 @@ def reference(
     st.integers(0, 12),
 )
 @example(["MKMR", "M", "MM", ""], "Trypsin", 2, 1, True, 1, 5)
-def test_specific_and_semi_specific_digests_are_those_of_the_reference(
+def test_specific_digests_equal_reference(
     proteins: list[str], agent: str, ends: int, missed: int, clip: bool, shortest: int, more: int
 ) -> None:
     arguments = (proteins, agent, ends, missed, (shortest, shortest + more), (0, 4000), clip)
@@ -89,33 +89,31 @@ def test_specific_and_semi_specific_digests_are_those_of_the_reference(
 @settings(max_examples=60, deadline=None)
 @given(PROTEINS, st.sampled_from(["Trypsin", "Asp-N"]), st.integers(0, 3), st.booleans())
 @example(["GKGKGKGKG"], "Trypsin", 1, False)
-def test_non_specific_digest_holds_every_stretch_and_counts_all_missed_cleavages(
-    proteins: list[str], agent: str, missed: int, clip: bool
-) -> None:
+def test_non_specific_digest_has_every_stretch(proteins: list[str], agent: str, missed: int, clip: bool) -> None:
     arguments = (proteins, agent, 0, missed, (2, 14), (0, 4000), clip)
     assert sorted(entry[:4] for entry in enumerate_peptides(*arguments)) == reference(*arguments)
 
 
-def test_limits_of_length_and_mass_are_inclusive() -> None:
-    protein, exact = "GAGAGAGK", WATER + sum(int(MASSES[ord(letter) - 65]) for letter in "GAGAGAGK")
-    for low, high, found in ((exact, exact, 1), (exact + 1, exact + 9, 0), (0, exact - 1, 0)):
-        assert len(enumerate_peptides([protein], "Trypsin", 2, 0, (8, 8), (low, high), False)) == found
+def test_digest_limits_are_inclusive() -> None:
+    protein, exact = "GAGAGAGK", WATER + sum(int(MASSES[ord(residue) - 65]) for residue in "GAGAGAGK")
+    for low, high, n_peptides in ((exact, exact, 1), (exact + 1, exact + 9, 0), (0, exact - 1, 0)):
+        assert len(enumerate_peptides([protein], "Trypsin", 2, 0, (8, 8), (low, high), False)) == n_peptides
     assert not enumerate_peptides([protein], "Trypsin", 2, 0, (9, 20), (0, 5000), False)
     assert not enumerate_peptides([protein], "Trypsin", 2, 0, (1, 7), (0, 5000), False)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.text("AGKR", min_size=1, max_size=14), min_size=1, max_size=6), st.integers(0, 2))
-def test_merging_lists_every_place_of_each_distinct_peptide(proteins: list[str], missed: int) -> None:
+def test_merging_lists_every_position_of_distinct_peptides(proteins: list[str], missed: int) -> None:
     entries = enumerate_peptides(proteins, "Trypsin", 2, missed, (1, 14), (0, 9000), True)
     n = len(entries)
     mass, position, length, flags = (np.array([entry[i] for entry in entries]) for i in range(4))
-    signature, letters = np.array([entry[4] for entry in entries], np.uint64), np.array([entry[5] for entry in entries], np.uint32)
+    signature, residue_mask = np.array([entry[4] for entry in entries], np.uint64), np.array([entry[5] for entry in entries], np.uint32)
     dictionary = PeptideDictionary.empty(n)
     residues, _ = flat(proteins)
     order = np.argsort((mass.astype(np.uint64) << np.uint64(20)) | (signature >> np.uint64(44)))
     as_written = PeptideEntries(
-        mass.astype(np.int64), signature, position.astype(np.uint32), length.astype(np.uint8), flags.astype(np.uint8), letters
+        mass.astype(np.int64), signature, position.astype(np.uint32), length.astype(np.uint8), flags.astype(np.uint8), residue_mask
     )
     count = merge_peptides(residues, len(residues), order, as_written, dictionary)
     check_dictionary("".join(proteins), entries, count, dictionary)
@@ -125,34 +123,34 @@ def check_dictionary(text: str, entries: list[tuple[int, int, int, int, int, int
     expected: dict[str, list[tuple[int, int]]] = {}
     for _, at, size, flag, _, _ in entries:
         expected.setdefault(text[at : at + size], []).append((at, flag))
-    out_mass, out_position, out_length, out_flags, letters, pointer, occurrence = dictionary
+    out_mass, out_position, out_length, out_flags, residues, pointer, occurrence = dictionary
     bounds = [*pointer[:count].tolist(), len(entries)]
-    found = {}
+    actual = {}
     for i in range(count):
         sequence = text[out_position[i] : int(out_position[i]) + out_length[i]]
-        assert sequence not in found, "a peptide is listed once"
-        found[sequence] = occurrence[bounds[i] : bounds[i + 1]].tolist()
+        assert sequence not in actual, "a peptide is listed once"
+        actual[sequence] = occurrence[bounds[i] : bounds[i + 1]].tolist()
         places = sorted(expected[sequence])
         joined = places[0][1] >> 2 << 2
         for _, flag in places:
             joined |= flag & 3
         assert out_position[i] == places[0][0]
         assert out_flags[i] == joined
-        assert {letter for letter in range(32) if letters[i] >> letter & 1} == {ord(letter) - 65 for letter in sequence}
-        assert out_mass[i] == pytest.approx((WATER + sum(int(MASSES[ord(letter) - 65]) for letter in sequence)) * 1e-9, rel=1e-15)
-    assert found == {sequence: [at for at, _ in sorted(places)] for sequence, places in expected.items()}
+        assert {bit for bit in range(32) if residues[i] >> bit & 1} == {ord(residue) - 65 for residue in sequence}
+        assert out_mass[i] == pytest.approx((WATER + sum(int(MASSES[ord(residue) - 65]) for residue in sequence)) * 1e-9, rel=1e-15)
+    assert actual == {sequence: [at for at, _ in sorted(places)] for sequence, places in expected.items()}
     assert np.all(np.diff(out_mass[:count]) >= 0)
 
 
 def test_equal_signatures_do_not_join_different_peptides() -> None:
-    """A collision of masses and signatures is settled by the residues."""
+    """Colliding masses and signatures are distinguished by the residues."""
     residues = np.frombuffer(b"ACCAACAC", np.uint8)
     n = 4
     dictionary = PeptideDictionary.empty(n)
     same = np.full(n, 7, np.uint64)
     position, length = np.array([6, 2, 4, 0], np.uint32), np.full(n, 2, np.uint8)
-    flags, letters = np.array([0, 0, 1, 2], np.uint8), np.full(n, 5, np.uint32)
-    entries = PeptideEntries(np.full(n, 5), same, position, length, flags, letters)
+    flags, residue_mask = np.array([0, 0, 1, 2], np.uint8), np.full(n, 5, np.uint32)
+    entries = PeptideEntries(np.full(n, 5), same, position, length, flags, residue_mask)
     count = merge_peptides(residues, len(residues), np.arange(n), entries, dictionary)
     assert count == 2
     assert dictionary.occurrence.tolist() == [0, 4, 6, 2]  # AC three times, then CA
@@ -185,9 +183,9 @@ def test_reversal_reads_each_protein_backwards(proteins: list[str]) -> None:
 )
 @example(["GAAKGGGRCEMAK"], 1, "Trypsin/P")
 @example(["GEADEGGADCAM"], 1, "Asp-N")
-def test_decoys_that_respect_cuts_keep_the_composition_of_every_fully_cleaved_peptide(proteins: list[str], method: int, agent: str) -> None:
+def test_decoys_that_respect_cuts_keep_peptide_composition(proteins: list[str], method: int, agent: str) -> None:
     for protein, decoy in zip(proteins, decoys(proteins, method, agent), strict=True):
-        # No proline here: a proline that moves behind a K protects it, whatever the method.
+        # No proline here: a proline that moves after a K protects it, for any method.
         target_peptides, decoy_peptides = fully_cleaved(protein, agent), fully_cleaved(decoy, agent)
         assert [Counter(decoy_peptide) for decoy_peptide in decoy_peptides] == [
             Counter(target_peptide) for target_peptide in target_peptides
@@ -198,21 +196,21 @@ def test_decoys_that_respect_cuts_keep_the_composition_of_every_fully_cleaved_pe
 
 
 def turned(peptide: str, first: int, last: int) -> str:
-    """The peptide backwards, but for its first and its last residue where these are to stay."""
+    """Return the peptide reversed, except for its first and last residue where these must stay."""
     last = max(first, len(peptide) - last)
     return peptide[:first] + peptide[first:last][::-1] + peptide[last:]
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.text("ACDEFGHKRPM", min_size=5, max_size=30), min_size=2, max_size=4, unique=True))
-def test_shuffling_depends_on_the_protein_and_the_seed_alone(proteins: list[str]) -> None:
+def test_shuffling_depends_only_on_protein_and_seed(proteins: list[str]) -> None:
     first = dict(zip(proteins, decoys(proteins, 2), strict=True))
     shuffled = sorted(proteins, reverse=True)
     assert dict(zip(shuffled, decoys(shuffled, 2), strict=True)) == first
 
 
-def test_shuffling_mixes_all_orders_evenly() -> None:
-    """All 24 orders of four residues come about equally often over seeds (chi-square of 23 degrees of freedom, 99.9th percentile 49.7)."""
+def test_shuffling_gives_all_orders_equally_often() -> None:
+    """All 24 orders of four residues are equally frequent over seeds (chi-square of 23 degrees of freedom, 99.9th percentile 49.7)."""
     counts = Counter(decoys(["ACDEKG"], 2, seed=seed)[0] for seed in range(2400))
     assert len(counts) == 24
     assert sum((count - 100) ** 2 / 100 for count in counts.values()) < 49.7

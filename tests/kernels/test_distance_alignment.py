@@ -1,4 +1,4 @@
-"""Alignments by distance and by secondary structure against the recurrence written out."""
+"""Alignments by distance and by secondary structure equal the recurrence."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cpu.distance_alignment import LANES, UNIT, align, alignment_room, place_states, place_x, place_y, trace
+from proteoscope.kernels.cpu.distance_alignment import LANES, UNIT, align, alignment_workspace, place_states, place_x, place_y, trace
 
 IDENTITY = np.array([1.0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0])
 
 
 def plain_score(rewards, gap):
-    """H of the last cell, in whole units: a gap costs where it is opened behind a pair, and nothing at the beginning."""
+    """Return H of the last cell in integer units: opening a gap after a pair costs, a gap at the beginning is free."""
     (m, n), cost, rewards = rewards.shape, int(gap * UNIT), (rewards * UNIT).astype(np.int64)
     best, after = np.zeros((m + 1, n + 1), np.int64), np.zeros((m + 1, n + 1), np.int64)
     for i in range(1, m + 1):
@@ -25,7 +25,7 @@ def plain_score(rewards, gap):
 
 
 def score_of(rewards, pairs, gap):
-    """What an alignment is worth: its pairs, and a gap wherever something stands between a pair and the next, or the end."""
+    """Return the score of an alignment: its pairs, and a gap between pairs that are not consecutive or before the end."""
     m, n = rewards.shape
     inner = sum(1 for a, b in pairwise(pairs) if (b - a != 1).any())
     return rewards[pairs[:, 0], pairs[:, 1]].sum() + gap * (inner + (len(pairs) > 0 and tuple(pairs[-1]) != (m - 1, n - 1)))
@@ -35,34 +35,34 @@ def score_of(rewards, pairs, gap):
 @pytest.mark.parametrize("more", [0, 1, 30])
 @pytest.mark.parametrize("gap", [-0.6, 0.0])
 @pytest.mark.parametrize(("by_states", "by_distance"), [(0.0, 1.0), (0.5, 1.0), (1.0, 0.0)])
-def test_the_alignment_is_the_best_that_the_recurrence_has(m, more, gap, by_states, by_distance):
+def test_align_by_distance_equals_recurrence(m, more, gap, by_states, by_distance):
     rng, n, scale = np.random.default_rng(m + 100 * more), m + more, 4.0
-    room = alignment_room(70, 100)
+    workspace = alignment_workspace(70, 100)
     for turn in range(3):
-        # A room is used again for shorter and longer chains.
+        # The workspace is reused for shorter and longer chains.
         x, y = np.cumsum(rng.normal(size=(3, m)) * 2, axis=1), np.cumsum(rng.normal(size=(3, n)) * 2, axis=1)
         states_x, states_y = rng.integers(0, 3, m).astype(np.uint8), rng.integers(0, 3, n).astype(np.uint8)
-        place_states(room, states_x, states_y)
-        place_x(room, x, IDENTITY, scale)
-        place_y(room, y, scale)
+        place_states(workspace, states_x, states_y)
+        place_x(workspace, x, IDENTITY, scale)
+        place_y(workspace, y, scale)
         squared = ((x[:, :, None] - y[:, None]) ** 2).sum(axis=0)
         rewards = by_distance / (1 + squared / scale**2) + by_states * (states_x[:, None] == states_y[None])
-        found, pairs = align(room, m, n, gap, by_states, by_distance) / UNIT, np.empty((m, 2), np.int32)
-        pairs = pairs[m - trace(room, m, n, pairs) :]
-        assert found == pytest.approx(plain_score(rewards, gap), abs=(m + n) * 2e-4), turn
+        actual, pairs = align(workspace, m, n, gap, by_states, by_distance) / UNIT, np.empty((m, 2), np.int32)
+        pairs = pairs[m - trace(workspace, m, n, pairs) :]
+        assert actual == pytest.approx(plain_score(rewards, gap), abs=(m + n) * 2e-4), turn
         assert (np.diff(pairs, axis=0) > 0).all()
-        assert score_of(rewards, pairs, gap) == pytest.approx(found, abs=(m + n) * 2e-4)
+        assert score_of(rewards, pairs, gap) == pytest.approx(actual, abs=(m + n) * 2e-4)
 
 
-def test_the_shorter_chain_is_moved_before_it_is_aligned():
+def test_align_by_distance_moves_the_shorter_chain():
     rng = np.random.default_rng(3)
     x, y = np.cumsum(rng.normal(size=(3, 50)) * 2, axis=1), np.cumsum(rng.normal(size=(3, 75)) * 2, axis=1)
-    rotation, shift, room = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]), alignment_room(50, 75)
+    rotation, shift, workspace = np.linalg.qr(rng.normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]), alignment_workspace(50, 75)
     pairs = np.empty((50, 2), np.int32)
     y[:, 10:60] = rotation @ x + shift[:, None]
-    place_x(room, x, np.concatenate([rotation.ravel(), shift]), 4.0)
-    place_y(room, y, 4.0)
-    # All pairs lie upon each other; behind them a gap is opened.
-    assert align(room, 50, 75, -0.6, 0.0, 1.0) / UNIT == pytest.approx(50 - 0.6, abs=0.01)
-    assert trace(room, 50, 75, pairs) == 50
+    place_x(workspace, x, np.concatenate([rotation.ravel(), shift]), 4.0)
+    place_y(workspace, y, 4.0)
+    # All pairs coincide; a gap is opened after them.
+    assert align(workspace, 50, 75, -0.6, 0.0, 1.0) / UNIT == pytest.approx(50 - 0.6, abs=0.01)
+    assert trace(workspace, 50, 75, pairs) == 50
     assert pairs.tolist() == [[i, i + 10] for i in range(50)]

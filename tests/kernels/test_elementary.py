@@ -1,4 +1,4 @@
-"""Logarithm and power against many digits, and without a difference between compiled and plain arithmetic."""
+"""Logarithm and power against many digits, and equal in compiled and plain arithmetic."""
 
 from __future__ import annotations
 
@@ -30,41 +30,41 @@ def _numbers():
     return np.concatenate((random.uniform(1, 2000, 400), 1 + random.uniform(0, 1e-3, 200), wide, [1.0, 2.0]))
 
 
-def test_the_logarithm_is_right_to_two_units_in_the_last_place():
+def test_logarithm_is_exact_to_two_units_in_last_place():
     x = _numbers()
-    found = np.empty_like(x)
-    _logarithms(x, found)
+    actual = np.empty_like(x)
+    _logarithms(x, actual)
     with localcontext() as context:
         context.prec = 40
-        for value, one in zip(x.tolist(), found.tolist(), strict=True):
+        for value, result in zip(x.tolist(), actual.tolist(), strict=True):
             right = Decimal(value).ln()
-            assert abs(Decimal(one) - right) <= 2 * Decimal(math.ulp(float(right))), value
+            assert abs(Decimal(result) - right) <= 2 * Decimal(math.ulp(float(right))), value
 
 
 @pytest.mark.parametrize("exponent", [1 / 6, 1 / 3, 0.4, 1.0, 2.5, 3.0, 6.0])
-def test_the_power_is_right_to_almost_fourteen_digits(exponent):
+def test_power_is_exact_to_almost_fourteen_digits(exponent):
     x = np.concatenate((np.geomspace(1e-6, 60.0, 500), [1.0, 2.0, 0.125]))
-    found = np.empty_like(x)
-    _powers(x, exponent, found)
+    actual = np.empty_like(x)
+    _powers(x, exponent, actual)
     with localcontext() as context:
         context.prec = 40
-        for value, one in zip(x.tolist(), found.tolist(), strict=True):
+        for value, result in zip(x.tolist(), actual.tolist(), strict=True):
             right = (Decimal(value).ln() * Decimal(exponent)).exp()
-            assert abs(Decimal(one) / right - 1) < Decimal("2e-14"), value
+            assert abs(Decimal(result) / right - 1) < Decimal("2e-14"), value
 
 
-def test_a_base_that_is_not_positive_gives_nothing():
+def test_power_of_non_positive_base_is_zero():
     assert [power(0.0, 3.0), power(-1.0, 0.5)] == [0.0, 0.0]
 
 
 def test_compiled_functions_round_like_plain_arithmetic():
     """NumPy multiplies, then adds; a compiler that fused both would round once."""
     x = _numbers()
-    found = np.empty_like(x)
-    _logarithms(x, found)
-    assert found.tobytes() == logarithm.py_func(x).tobytes()
-    _powers(x, 0.3, found)
-    assert found.tolist() == [float(power.py_func(one, 0.3)) for one in x]
+    actual = np.empty_like(x)
+    _logarithms(x, actual)
+    assert actual.tobytes() == logarithm.py_func(x).tobytes()
+    _powers(x, 0.3, actual)
+    assert actual.tolist() == [float(power.py_func(value, 0.3)) for value in x]
 
 
 def test_logarithms_of_factorials():

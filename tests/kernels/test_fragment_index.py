@@ -1,4 +1,4 @@
-"""The fragment-ion index against its definition, written out plainly, and its answers against those of scoring every candidate."""
+"""The fragment-ion index against its definition, and its answers against scoring every candidate."""
 
 from __future__ import annotations
 
@@ -51,74 +51,74 @@ def built(inputs: Inputs, low: float = 0.0, high: float = 1e5, **options: Any) -
 
 
 def rounded(
-    inputs: Inputs, cuts: tuple[float, ...] = (), parts: tuple[int, ...] = (), *, kept: int = 5, slots: int = 3, **options: Any
+    inputs: Inputs, cuts: tuple[float, ...] = (), parts: tuple[int, ...] = (), *, n_hits: int = 5, slots: int = 3, **options: Any
 ) -> tuple[HitArrays, BestArrays]:
-    """By an index in ranges of mass that end at `cuts`, and in partitions of the queries that end at `parts`; before the exact scores."""
+    """Search by an index in mass ranges that end at `cuts`, with partitions of the queries that end at `parts`; before the exact scores."""
     spectra, queries, peptides, modifications, settings_ = inputs
     assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
     n, code = len(queries.mass), form_kernels.peptidoform_code(peptides, modifications)
-    tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, kept + 3)
-    hits = empty_hits(n, kept=kept, slots=slots, width=WIDTH[settings_.score])
+    tables, best = segment_kernels.score_tables(spectra, settings_), segment_kernels.empty_best(n, n_hits + 3)
+    hits = empty_hits(n, n_hits=n_hits, slots=slots, width=WIDTH[settings_.score])
     for low, high in zip((0.0, *cuts), (*cuts, 1e5), strict=True):
         index = built(inputs, low, high, **options)
         for first, last in zip((0, *parts), (*parts, n), strict=True):
             segments = SegmentArrays(*segment_kernels.make_segments(spectra, queries, settings_, tables, first, last))
             windows = segment_kernels.precursor_windows(index.form_mass, queries, settings_, first, last)
-            found = IndexHits(best, hits.histogram, hits.histogram_width, hits.n_candidates)
-            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, found, NOT_STOPPED)
+            actual = IndexHits(best, hits.histogram, hits.histogram_width, hits.n_candidates)
+            postings.search_chunks(index, segments, windows, tables, code, settings_, first, last, actual, NOT_STOPPED)
     return hits, best
 
 
 def searched(inputs: Inputs, *where: tuple[Any, ...], **options: Any) -> HitArrays:
-    """The same, with exact scores."""
+    """Search by an index, with exact scores."""
     hits, best = rounded(inputs, *where, **options)
     score_candidates(*inputs, form_kernels.peptidoform_code(*inputs[2:4]), best, hits, 0, len(hits.score))
     return hits
 
 
-def exhaustive(inputs: Inputs, *, kept: int = 5, slots: int = 3) -> HitArrays:
+def exhaustive(inputs: Inputs, *, n_hits: int = 5, slots: int = 3) -> HitArrays:
     spectra, queries, peptides, modifications, settings_ = inputs
-    hits = empty_hits(len(queries.mass), kept=kept, slots=slots, width=WIDTH[settings_.score])
+    hits = empty_hits(len(queries.mass), n_hits=n_hits, slots=slots, width=WIDTH[settings_.score])
     search_queries(spectra, queries, peptides, modifications, settings_, hits, 0, len(queries.mass), NOT_STOPPED)
     return hits
 
 
-def assert_same(found: HitArrays, expected: HitArrays) -> None:
-    """The same hits in the same order, with the same scores; histograms but for scores on the border of a bin."""
+def assert_same(actual: HitArrays, expected: HitArrays) -> None:
+    """Check for the same hits in the same order with the same scores; histograms may differ for scores on a bin border."""
     for name in ("n_candidates", "peptide", "score", "isotope_error", "site", "modification"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
-    assert np.all(found.histogram >= 0)
-    np.testing.assert_array_equal(found.histogram.sum(axis=1), expected.histogram.sum(axis=1))
-    # Whoever changes bins goes to the next one, because weights are rounded.
-    reaching = [np.cumsum(hits.histogram[:, ::-1], axis=1) for hits in (found, expected)]
+        np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name), name)
+    assert np.all(actual.histogram >= 0)
+    np.testing.assert_array_equal(actual.histogram.sum(axis=1), expected.histogram.sum(axis=1))
+    # A changed bin differs by one, because weights are rounded.
+    reaching = [np.cumsum(hits.histogram[:, ::-1], axis=1) for hits in (actual, expected)]
     assert np.abs(reaching[0] - reaching[1]).sum() <= 0.01 * expected.histogram.sum()
 
 
-def sites(peptides: PeptideArrays, peptide: int, letters: str, modifications: ModificationArrays, m: int) -> list[int]:
+def sites(peptides: PeptideArrays, peptide: int, sequence: str, modifications: ModificationArrays, m: int) -> list[int]:
     mask, place, flags = int(modifications.residue_mask[m]), int(modifications.place[m]), int(peptides.flags[peptide])
-    carries = [mask >> ord(letter) - 65 & 1 for letter in letters]
+    carries = [mask >> ord(residue) - 65 & 1 for residue in sequence]
     if place == 0:
         return [i for i, can in enumerate(carries, 1) if can]
     if (place == 3 and not flags & 1) or (place == 4 and not flags & 2):
         return []
     at_n_term = place in (1, 3)
     if mask == ANY_RESIDUE:
-        return [0 if at_n_term else len(letters) + 1]
-    return [1 if at_n_term else len(letters)] if carries[0 if at_n_term else -1] else []
+        return [0 if at_n_term else len(sequence) + 1]
+    return [1 if at_n_term else len(sequence)] if carries[0 if at_n_term else -1] else []
 
 
-def letters_of(peptides: PeptideArrays, peptide: int) -> str:
+def sequence_of(peptides: PeptideArrays, peptide: int) -> str:
     start = int(peptides.position[peptide])
     return bytes(peptides.residues[start : start + int(peptides.length[peptide])]).decode()
 
 
 def forms(peptides: PeptideArrays, modifications: ModificationArrays) -> list[tuple[float, int, int, int, dict[int, float]]]:
-    """Mass, combination, peptide, arrangement and the added masses by site of every form."""
+    """Return mass, combination, peptide, arrangement and the added masses by site of every form."""
     every = []
     for c, counts in enumerate(modifications.combination_count.tolist()):
         for peptide in range(len(peptides.mass)):
-            letters = letters_of(peptides, peptide)
-            choices = [combinations(sites(peptides, peptide, letters, modifications, m), n) for m, n in enumerate(counts)]
+            residues = sequence_of(peptides, peptide)
+            choices = [combinations(sites(peptides, peptide, residues, modifications, m), n) for m, n in enumerate(counts)]
             free = (
                 {site: float(modifications.mass[m]) for m, chosen in enumerate(arrangement) for site in chosen}
                 for arrangement in product(*choices)
@@ -130,20 +130,20 @@ def forms(peptides: PeptideArrays, modifications: ModificationArrays) -> list[tu
 
 
 def fragments(inputs: Inputs, peptide: int, added: dict[int, float]) -> list[tuple[float, bool]]:
-    """Neutral mass of each ion of a form, and whether it is C-terminal."""
+    """Return the neutral mass of each ion of a form, and if it is C-terminal."""
     _, _, peptides, _, settings_ = inputs
-    letters = letters_of(peptides, peptide)
-    masses = [float(peptides.residue_mass[ord(letter) - 65]) + added.get(i, 0.0) for i, letter in enumerate(letters, 1)]
-    n_term, c_term = peptides.n_term_mass + added.get(0, 0.0), peptides.c_term_mass + added.get(len(letters) + 1, 0.0)
+    residues = sequence_of(peptides, peptide)
+    masses = [float(peptides.residue_mass[ord(residue) - 65]) + added.get(i, 0.0) for i, residue in enumerate(residues, 1)]
+    n_term, c_term = peptides.n_term_mass + added.get(0, 0.0), peptides.c_term_mass + added.get(len(residues) + 1, 0.0)
     ions = []
-    for i in range(1, len(letters)):
+    for i in range(1, len(residues)):
         ions += [(n_term + sum(masses[:i]) + offset - PROTON, False) for offset in settings_.n_term_series.tolist()]
         ions += [(c_term + sum(masses[i:]) + offset - PROTON, True) for offset in settings_.c_term_series.tolist()]
     return ions
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
+def test_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y"), ("b", ""), ("b", "y")][seed]
     inputs = random_search(seed, SDP, n_peptides=12, n_queries=4, most=(3, 3, 2)[seed % 3], maximum_forms=(40, 5)[seed % 2], series=series)
     _, _, peptides, modifications, _ = inputs
@@ -176,15 +176,15 @@ def test_the_postings_are_all_ions_of_all_forms_in_order(seed: int) -> None:
         assert abs(key - max(0.0, mass * KEYS_OF_DALTON)) <= 1.01
 
 
-def test_ranges_of_mass_hold_each_form_once() -> None:
+def test_mass_ranges_have_each_form_once() -> None:
     _, _, peptides, modifications, _ = random_search(3, SDP, n_peptides=400, most=2)
     mass, number = form_kernels.list_peptidoforms(peptides, modifications, 0.0, 1e5)
     assert np.all(np.diff(mass) >= 0)
     assert len(np.unique(number)) == len(number)
     cuts = [0.0, 700.0, float(mass[len(mass) // 2]), float(mass[-5]), 1e5]
-    pieces = [form_kernels.list_peptidoforms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
-    np.testing.assert_array_equal(np.concatenate([piece[0] for piece in pieces]), mass)
-    np.testing.assert_array_equal(np.concatenate([piece[1] for piece in pieces]), number)
+    parts = [form_kernels.list_peptidoforms(peptides, modifications, low, high) for low, high in pairwise(cuts)]
+    np.testing.assert_array_equal(np.concatenate([part[0] for part in parts]), mass)
+    np.testing.assert_array_equal(np.concatenate([part[1] for part in parts]), number)
     n_forms, n_residues = np.zeros((2, 1000), np.int64)
     for first, last in ((0, 100), (100, 400)):
         form_kernels.count_peptidoforms(peptides, modifications, first, last, 10.0, n_forms, n_residues)
@@ -208,7 +208,7 @@ def one_spectrum(peaks: list[tuple[float, float]], charge: int, inputs: Inputs) 
     charge=st.integers(1, 4),
     fragment=st.sampled_from([(0.0, 2e-5), (0.5, 0.0), (0.02, 0.0), (2.0, 1e-4), (0.0, 1e-3)]),
 )
-def test_an_ion_belongs_to_the_heaviest_peak_within_the_tolerance(
+def test_ion_matches_heaviest_peak_within_tolerance(
     peaks: list[tuple[float, int]], close: bool, ions: list[float], charge: int, fragment: tuple[float, float]
 ) -> None:
     inputs = random_search(0, SDP, n_peptides=5, n_queries=4, fragment=fragment, fragment_charge=3)
@@ -224,22 +224,22 @@ def test_an_ion_belongs_to_the_heaviest_peak_within_the_tolerance(
     near = mz[: len(ions)] + np.resize([0.0, 0.001, -0.004, 0.3, 0.6], len(mz[: len(ions)]))
     for neutral in [*ions, *(z * (t - PROTON) for z in range(1, 4) for t in near.tolist())]:
         key = int(neutral * KEYS_OF_DALTON)
-        found = sorted(int(one) for one in weight[(low <= key) & (key < high)])
+        actual = sorted(int(value) for value in weight[(low <= key) & (key < high)])
         expected = []
         for z in range(1, charges + 1):
             target = (neutral + z * PROTON) / z
             half = fragment[0] + fragment[1] * target
             if np.any(np.abs(np.abs(mz - target) - half) < 1e-5):
-                return  # on an edge, to which keys are not exact
+                return  # on an edge, where keys are not exact
             inside = np.abs(mz - target) <= half
             expected += [round(float(peak_weight[inside].max()) * tables.weight_scale)] if inside.any() else []
-        assert found == sorted(expected)
+        assert actual == sorted(expected)
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("fragment", [(0.0, 20e-6), (0.5, 0.0), (0.05, 1e-5)])
 @pytest.mark.parametrize("precursor", [(500.0, 0.0), (3.0, 0.0), (0.0, 2e-2)])
-def test_the_hits_are_those_of_scoring_every_candidate(score: int, fragment: tuple[float, float], precursor: tuple[float, float]) -> None:
+def test_hits_equal_scoring_every_candidate(score: int, fragment: tuple[float, float], precursor: tuple[float, float]) -> None:
     inputs = random_search(score + 1, score, fragment=fragment, precursor=precursor, n_peptides=3000, most=1)
     expected = exhaustive(inputs)
     assert (expected.peptide[:, 0] >= 0).sum() >= 5
@@ -247,7 +247,7 @@ def test_the_hits_are_those_of_scoring_every_candidate(score: int, fragment: tup
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_modifications_charges_and_series_as_in_scoring_every_candidate(seed: int) -> None:
+def test_hits_equal_scoring_with_modifications_and_series(seed: int) -> None:
     series = [("b", "y"), ("c", "z"), ("abc", "xyz"), ("", "y")][seed % 4]
     inputs = random_search(
         60 + seed,
@@ -265,10 +265,10 @@ def test_modifications_charges_and_series_as_in_scoring_every_candidate(seed: in
     assert_same(searched(inputs, bin_shift=(16, 13, 9, 4)[seed % 4]), expected)
 
 
-@pytest.mark.parametrize("kept", [1, 5, 20])
-def test_as_many_hits_as_are_wanted(kept: int) -> None:
+@pytest.mark.parametrize("n_hits", [1, 5, 20])
+def test_index_returns_requested_number_of_hits(n_hits: int) -> None:
     inputs = random_search(31, HYPERSCORE, n_peptides=500, precursor=(100.0, 0.0))
-    assert_same(searched(inputs, kept=kept), exhaustive(inputs, kept=kept))
+    assert_same(searched(inputs, n_hits=n_hits), exhaustive(inputs, n_hits=n_hits))
 
 
 @settings(max_examples=25, deadline=None)
@@ -278,14 +278,14 @@ def test_as_many_hits_as_are_wanted(kept: int) -> None:
     half=st.sampled_from([0.4, 3.0, 80.0]),
     seed=st.integers(0, 3),
 )
-def test_any_partition_of_forms_and_queries_gives_the_same_hits(cuts: list[float], parts: list[int], half: float, seed: int) -> None:
+def test_hits_are_the_same_for_any_partition(cuts: list[float], parts: list[int], half: float, seed: int) -> None:
     inputs = random_search(40 + seed, HYPERSCORE, n_peptides=400, precursor=(half, 0.0), most=1)
     whole, cut = searched(inputs), searched(inputs, tuple(sorted(cuts)), tuple(sorted(parts)))
-    for name, one, other in zip(HitArrays._fields, whole, cut, strict=True):
-        assert np.array_equal(np.asarray(one), np.asarray(other)), name
+    for name, left, right in zip(HitArrays._fields, whole, cut, strict=True):
+        assert np.array_equal(np.asarray(left), np.asarray(right)), name
 
 
-def test_ranges_of_a_single_form() -> None:
+def test_index_accepts_ranges_of_a_single_form() -> None:
     inputs = random_search(50, SDP, n_peptides=20, n_queries=6, precursor=(300.0, 0.0), most=0)
     mass, _ = form_kernels.list_peptidoforms(inputs[2], inputs[3], 0.0, 1e5)
     cuts = tuple(np.unique(mass)[1:].tolist())
@@ -293,14 +293,14 @@ def test_ranges_of_a_single_form() -> None:
     assert_same(searched(inputs, cuts), exhaustive(inputs))
 
 
-def test_a_last_chunk_of_one_form() -> None:
+def test_index_accepts_a_last_chunk_of_one_form() -> None:
     inputs = random_search(51, HYPERSCORE, n_peptides=PEPTIDOFORMS_OF_CHUNK + 1, n_queries=8, precursor=(400.0, 0.0), most=0)
     assert np.diff(built(inputs).chunk_start)[-1] == 2 * (int(inputs[2].length[-1]) - 1)
     assert_same(searched(inputs), exhaustive(inputs))
 
 
 @pytest.mark.parametrize("precursor", [(0.4, 0.0), (0.7, 0.0), (5.0, 0.0)])
-def test_windows_of_isotope_errors_that_overlap_count_a_form_once(precursor: tuple[float, float]) -> None:
+def test_overlapping_isotope_error_windows_count_a_form_once(precursor: tuple[float, float]) -> None:
     inputs = random_search(52, HYPERSCORE, n_peptides=8000, precursor=precursor, most=1)
     assert len(inputs[4].isotope_errors) == 4
     expected = exhaustive(inputs)
@@ -308,7 +308,7 @@ def test_windows_of_isotope_errors_that_overlap_count_a_form_once(precursor: tup
     assert_same(searched(inputs), expected)
 
 
-def test_the_edge_of_the_precursor_window_is_inside() -> None:
+def test_precursor_window_includes_its_edge() -> None:
     inputs = random_search(53, SDP, n_peptides=50, precursor=(0.25, 0.0), most=0)
     queries, mass = inputs[1], inputs[2].mass
     exact = inputs[4]._replace(isotope_errors=np.zeros(1, np.int64), isotope_minimum_mass=np.zeros(1))
@@ -322,13 +322,13 @@ def test_spectra_without_peaks_have_no_candidates() -> None:
     inputs = random_search(54, HYPERSCORE, n_peptides=300, precursor=(200.0, 0.0))
     empty = inputs[0].offsets[inputs[1].spectrum] == inputs[0].offsets[inputs[1].spectrum + 1]
     assert empty.sum() == 1
-    found = searched(inputs)
-    assert found.n_candidates[empty] == 0
-    assert np.all(found.histogram[empty] == 0)
-    assert np.all(found.n_candidates[~empty] > 0)
+    actual = searched(inputs)
+    assert actual.n_candidates[empty] == 0
+    assert np.all(actual.histogram[empty] == 0)
+    assert np.all(actual.n_candidates[~empty] > 0)
 
 
-def test_nothing_to_search() -> None:
+def test_index_accepts_no_peptides_and_no_queries() -> None:
     inputs = random_search(55, SDP, n_peptides=30, precursor=(200.0, 0.0))
     none = inputs[1]._replace(**{name: getattr(inputs[1], name)[:0] for name in QueryArrays._fields})
     assert len(searched((inputs[0], none, *inputs[2:])).score) == 0
@@ -337,7 +337,7 @@ def test_nothing_to_search() -> None:
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
-def test_a_counter_has_room_for_the_longest_peptide_whose_every_ion_matches_a_heavy_peak(score: int) -> None:
+def test_counter_holds_longest_peptide_with_all_heavy_peaks(score: int) -> None:
     inputs = random_search(56, score, n_peptides=200, precursor=(50.0, 0.0), most=0, fragment_charge=2)
     peptides = inputs[2]
     longest = int(peptides.length.argmax())
@@ -348,15 +348,15 @@ def test_a_counter_has_room_for_the_longest_peptide_whose_every_ion_matches_a_he
         weight = np.full(len(mz), height, np.float32)
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
         queries = QueryArrays(np.zeros(1, np.int64), np.array([3]), peptides.mass[longest : longest + 1].copy())
-        one = (spectra, queries, *inputs[2:4], inputs[4]._replace(maximum_mz=float(mz.max()) + 2))
-        found, expected = searched(one), exhaustive(one)
-        assert found.peptide[0, 0] == expected.peptide[0, 0] == longest
-        np.testing.assert_array_equal(found.score, expected.score)
-        np.testing.assert_allclose(rounded(one)[1].score[0, 0], found.score[0, 0], rtol=0.01)
+        single = (spectra, queries, *inputs[2:4], inputs[4]._replace(maximum_mz=float(mz.max()) + 2))
+        actual, expected = searched(single), exhaustive(single)
+        assert actual.peptide[0, 0] == expected.peptide[0, 0] == longest
+        np.testing.assert_array_equal(actual.score, expected.score)
+        np.testing.assert_allclose(rounded(single)[1].score[0, 0], actual.score[0, 0], rtol=0.01)
 
 
-def test_equal_scores_stay_in_the_order_of_scoring_every_candidate() -> None:
-    """All peptides are the same one, in two masses; more of them than are kept."""
+def test_equal_scores_have_the_order_of_scoring() -> None:
+    """All peptides have one sequence and two masses, and there are more of them than hits are reported."""
     inputs = random_search(57, HYPERSCORE, n_peptides=40, n_queries=4, precursor=(300.0, 0.0), most=2, which=(0, 1))
     peptides, n = inputs[2], 40
     row = int(np.argmax(inputs[2].letters & (1 << 12) > 0))
@@ -376,7 +376,7 @@ def test_equal_scores_stay_in_the_order_of_scoring_every_candidate() -> None:
     assert_same(searched(every), expected)
 
 
-def test_what_an_index_cannot_do_is_said() -> None:
+def test_index_reports_unsupported_settings() -> None:
     spectra, _, peptides, modifications, settings_ = random_search(58, SDP, n_peptides=50)
     assert segment_kernels.why_unsupported(spectra, peptides, modifications, settings_) == ""
     heavy = spectra._replace(mz=spectra.mz + 6000.0)

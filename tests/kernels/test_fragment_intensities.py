@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from proteoscope.kernels.cpu.fragment_intensities import FLOOR, IONS, Network, compare_intensities, network_shapes, predict_bonds
 
-LETTERS = "ACDEFGHIKMNPQRSTVWY"
+RESIDUES = "ACDEFGHIKMNPQRSTVWY"
 
 
 @pytest.fixture(scope="module")
@@ -16,18 +16,18 @@ def network() -> Network:
     random = np.random.default_rng(3)
     made = {name: random.normal(0, 0.3, shape).astype(np.float32) for name, shape in network_shapes().items()}
     made["out"] = random.normal(0, 0.3, (3, *made["out"].shape[1:])).astype(np.float32)
-    made["out"][:, -1] -= 5  # shares of a thousandth or so
+    made["out"][:, -1] -= 5  # shares of about a thousandth
     return Network(**made)
 
 
 def peptides(n: int, seed: int = 4) -> list[str]:
     random = np.random.default_rng(seed)
-    return ["".join(random.choice(list(LETTERS + "LU"), random.integers(2, 61))) for _ in range(n)]
+    return ["".join(random.choice(list(RESIDUES + "LU"), random.integers(2, 61))) for _ in range(n)]
 
 
 def plain_activations(network: Network, peptide: str, charge: int) -> NDArray[np.float64]:
-    """The layers as matrices, with every input written out for each bond."""
-    codes = [LETTERS.find("I" if letter == "L" else letter) + 1 for letter in peptide]
+    """Compute the layers as matrices, with every input explicit for each bond."""
+    codes = [RESIDUES.find("I" if residue == "L" else residue) + 1 for residue in peptide]
     n, rows = len(codes), []
     for bond in range(1, n):
         chosen, tables = [], 0
@@ -43,7 +43,7 @@ def plain_activations(network: Network, peptide: str, charge: int) -> NDArray[np
         for place in (0, 1, n - 2, n - 1):
             choose(codes[place], 20)
         z = min(charge, 4) - 1
-        basic = [letter in "HKR" for letter in peptide]
+        basic = [residue in "HKR" for residue in peptide]
         choose(min(bond, 20) - 1, 20)
         choose(min(n - bond, 20) - 1, 20)
         choose(6 * z + min(sum(basic), 5), 24)
@@ -67,7 +67,7 @@ def plain_answers(network: Network, peptide: str, charge: int, model: int) -> ND
     return np.clip(plain_activations(network, peptide, charge) @ layer[:-1] + layer[-1], -20, 0)
 
 
-def test_predictions_are_those_of_the_layers_written_out(network: Network) -> None:
+def test_predictions_equal_explicit_layers(network: Network) -> None:
     sequences, charges = peptides(25), np.arange(25) % 6 + 1
     residues, offsets = columns(sequences)
     rows = np.array([3, 0, 24, 11, *range(5, 11)])
@@ -86,7 +86,7 @@ def entropy(shares: NDArray[np.float64]) -> float:
 
 
 def cleared(shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Li 2021: with an entropy below 3, intensities are raised to 0.25 + 0.25 entropy."""
+    """Raise intensities to 0.25 + 0.25 entropy for an entropy below 3 (Li 2021)."""
     shares = shares / shares.sum()
     raised = shares ** (0.25 + 0.25 * entropy(shares)) if entropy(shares) < 3 else shares
     raised = np.where(shares > 0, raised, 0)
@@ -104,14 +104,14 @@ def plain_measures(answers: NDArray[np.float64], weight: NDArray[np.float64]) ->
 
 
 def matches(n: int) -> tuple[list[str], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-    """Peptides with charges, weights of peaks (of half of the ions) and the last layer of each."""
+    """Generate peptides with charges, peak weights (of half of the ions) and the last layer of each."""
     random, sequences = np.random.default_rng(6), peptides(n, 7)
     residues = sum(map(len, sequences))
     weight = np.where(random.random((residues, IONS)) < 0.5, random.random((residues, IONS)) ** 3 / 5, 0).astype(np.float32)
     return sequences, random.integers(1, 5, n), weight, random.integers(0, 3, n)
 
 
-def test_measures_are_those_of_their_formulas(network: Network) -> None:
+def test_similarity_measures_equal_their_formulas(network: Network) -> None:
     sequences, charges, weight, model = matches(60)
     residues, offsets = columns(sequences)
     out = np.zeros((60, 3))
@@ -120,7 +120,7 @@ def test_measures_are_those_of_their_formulas(network: Network) -> None:
     for row, sequence in enumerate(sequences):
         answers = plain_answers(network, sequence, int(charges[row]), int(model[row]))
         of_row = weight[offsets[row] : offsets[row + 1] - 1].astype(np.float64)
-        if charges[row] < 3:  # no ions of two charges
+        if charges[row] < 3:  # no ions of charge two
             answers, of_row = answers[:, [0, 2]], of_row[:, [0, 2]]
         if (of_row > 0).any():
             assert out[row] == pytest.approx(plain_measures(answers.ravel(), of_row.ravel()), abs=2e-3)
@@ -128,7 +128,7 @@ def test_measures_are_those_of_their_formulas(network: Network) -> None:
     assert compared > 50
 
 
-def test_a_spectrum_that_is_as_predicted_agrees_fully_and_one_without_matches_not_at_all(network: Network) -> None:
+def test_similarity_is_one_for_equal_and_zero_for_no_peaks(network: Network) -> None:
     sequences, charges, weight, model = matches(12)
     residues, offsets = columns(sequences)
     for row, sequence in enumerate(sequences):
@@ -143,7 +143,7 @@ def test_a_spectrum_that_is_as_predicted_agrees_fully_and_one_without_matches_no
     assert (out == 0).all()
 
 
-def test_any_partition_gives_the_same_bytes(network: Network) -> None:
+def test_predictions_are_the_same_for_any_partition(network: Network) -> None:
     sequences, charges, weight, model = matches(40)
     residues, offsets = columns(sequences)
     whole, parts, alone = np.zeros((40, 3)), np.zeros((40, 3)), np.zeros((1, 3))
@@ -152,14 +152,14 @@ def test_any_partition_gives_the_same_bytes(network: Network) -> None:
         compare_intensities(network, residues, offsets, charges, weight, model, first, last, parts)
     assert whole.tobytes() == parts.tobytes()
     for row in range(40):
-        own, offset = slice(offsets[row], offsets[row + 1]), np.array([0, offsets[row + 1] - offsets[row]])
+        rows, offset = slice(offsets[row], offsets[row + 1]), np.array([0, offsets[row + 1] - offsets[row]])
         compare_intensities(
-            network, residues[own].copy(), offset, charges[row : row + 1], weight[own].copy(), model[row : row + 1], 0, 1, alone
+            network, residues[rows].copy(), offset, charges[row : row + 1], weight[rows].copy(), model[row : row + 1], 0, 1, alone
         )
         assert alone.tobytes() == whole[row : row + 1].tobytes()
 
 
-def test_isoleucine_is_leucine_and_only_charges_beyond_four_are_alike(network: Network) -> None:
+def test_prediction_treats_isoleucine_like_leucine(network: Network) -> None:
     residues, offsets = columns(["PEPTIDEK", "PEPTLDEK"])
     weight = np.full((16, IONS), 0.1, np.float32)
     weight[2], weight[10] = 0.3, 0.3

@@ -1,4 +1,4 @@
-"""Alignments with a bounded number of gaps are those of the definition, in every mode, whatever stands beside them."""
+"""Alignments with a bounded number of gaps equal their definition, in every mode and next to any other pairs."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ COSTS = [(DNA, 5, 2), (DNA, 0, 1), (UNEVEN, 1, 0), (DNA, 0, 0)]
 
 def sequences(every):
     offsets = np.cumsum([0, *map(len, every)])
-    return Sequences(np.array([code for one in every for code in one], np.int8), offsets.astype(np.int64))
+    return Sequences(np.array([code for codes in every for code in codes], np.int8), offsets.astype(np.int64))
 
 
-def words(lengths, letters):
-    return [np.array(one, np.int64) for length in lengths for one in product(range(letters), repeat=length)]
+def words(lengths, n_codes):
+    return [np.array(codes, np.int64) for length in lengths for codes in product(range(n_codes), repeat=length)]
 
 
 def align(texts, patterns, rules, text_of, pattern_of, *, threads=1, traces=True):
-    """Alignments of pairs of lists of codes."""
+    """Align pairs of code lists."""
     out = Alignments.none(len(text_of), rules.maximum_gaps)
     search = ReadSearch(Processor(threads), sequences(texts), sequences(patterns), rules)
     ends = list(search.align(np.asarray(text_of, np.int64), np.asarray(pattern_of, np.int64), out, traces=traces))
@@ -38,48 +38,48 @@ def align(texts, patterns, rules, text_of, pattern_of, *, threads=1, traces=True
 
 
 def assert_defined(texts, patterns, rules):
-    """Every text with every pattern, beside the definition."""
+    """Compare the alignment of every text with every pattern with the definition."""
     text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
-    found = align(texts, patterns, rules, text_of, pattern_of)
+    actual = align(texts, patterns, rules, text_of, pattern_of)
     only = align(texts, patterns, rules, text_of, pattern_of, traces=False)
-    np.testing.assert_array_equal(only.score, found.score)
-    np.testing.assert_array_equal(only.text_end, found.text_end)
+    np.testing.assert_array_equal(only.score, actual.score)
+    np.testing.assert_array_equal(only.text_end, actual.text_end)
     for k, (t, p) in enumerate(zip(text_of, pattern_of, strict=True)):
         best = best_alignment(texts[t], patterns[p], rules)
         if best is None:
-            assert found.score[k] == NO_ALIGNMENT, f"{texts[t]} {patterns[p]} {rules}"
-            assert not found.runs[k].any()
-            assert [column[k] for column in found[1:6]] == [-1] * 5
+            assert actual.score[k] == NO_ALIGNMENT, f"{texts[t]} {patterns[p]} {rules}"
+            assert not actual.runs[k].any()
+            assert [column[k] for column in actual[1:6]] == [-1] * 5
             continue
-        places = (found.text_start[k], found.text_end[k]), (found.pattern_start[k], found.pattern_end[k])
-        told = found.score[k], places, found.gaps[k], steps_of(found.runs[k])
-        assert told == (best.score, (best.text, best.pattern), best.gaps, best.steps), f"{texts[t]} {patterns[p]} {rules}"
+        places = (actual.text_start[k], actual.text_end[k]), (actual.pattern_start[k], actual.pattern_end[k])
+        reported = actual.score[k], places, actual.gaps[k], steps_of(actual.runs[k])
+        assert reported == (best.score, (best.text, best.pattern), best.gaps, best.steps), f"{texts[t]} {patterns[p]} {rules}"
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN])
-def test_whole_patterns_of_all_small_cases_are_aligned_as_defined(mode, costs, maximum_gaps):
+def test_align_whole_patterns_equals_definition_in_small_cases(mode, costs, maximum_gaps):
     texts, patterns = words(range(5), 2), words(range(4), 2)
     assert_defined(texts, patterns, GapRules(*costs, maximum_gaps, mode))
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2])
 @pytest.mark.parametrize("costs", COSTS)
-def test_parts_of_all_small_cases_are_aligned_as_defined(costs, maximum_gaps):
+def test_align_parts_equals_definition_in_small_cases(costs, maximum_gaps):
     assert_defined(words([0, 1, 4], 2), words([0, 1, 3], 2), GapRules(*costs, maximum_gaps, LOCAL))
 
 
 @pytest.mark.parametrize("seed_length", [1, 2])
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_a_seed_is_paired_with_the_same_letters_without_a_gap(mode, seed_length):
+def test_align_pairs_a_seed_with_equal_codes_without_a_gap(mode, seed_length):
     texts, patterns = words([0, 2, 4], 2), words([0, 1, 3], 2)
     for costs in COSTS[:3]:
         assert_defined(texts, patterns, GapRules(*costs, 2, mode, seed_length))
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_longer_cases_of_three_letters_are_aligned_as_defined(mode):
+def test_align_longer_cases_of_three_codes_equals_definition(mode):
     random = np.random.default_rng(5)
     for costs, maximum_gaps in product(COSTS, (1, 3)):
         texts = [random.integers(0, 3, random.integers(3, 7)) for _ in range(5)]
@@ -88,85 +88,87 @@ def test_longer_cases_of_three_letters_are_aligned_as_defined(mode):
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2, 3])
-def test_the_published_recurrence_is_what_is_printed(maximum_gaps):
+def test_published_recurrence_equals_printed_scores(maximum_gaps):
     for costs in COSTS:
         rules = GapRules(*costs, maximum_gaps, is_published=True)
         texts, patterns = words(range(5), 2), words(range(4), 2)
         assert_defined(texts, patterns, rules)
         text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
-        found = align(texts, patterns, rules, text_of, pattern_of).score
+        actual = align(texts, patterns, rules, text_of, pattern_of).score
         printed = [printed_recurrence(texts[t], patterns[p], rules) for t, p in zip(text_of, pattern_of, strict=True)]
-        assert found.tolist() == [NO_ALIGNMENT if one is None else one for one in printed]
+        assert actual.tolist() == [NO_ALIGNMENT if score is None else score for score in printed]
 
 
-def test_the_published_recurrence_of_longer_sequences_is_what_is_printed():
+def test_published_recurrence_equals_longer_printed_scores():
     random = np.random.default_rng(8)
     texts = [random.integers(0, 3, 90) for _ in range(4)]
     patterns = [np.concatenate([text[:20], text[23:50], [0, 1], text[50:75]]) for text in texts]
     rules = GapRules(DNA, 2, 1, 2, is_published=True)
-    found = align(texts, patterns, rules, range(4), range(4))
-    assert found.score.tolist() == [printed_recurrence(*pair, rules) for pair in zip(texts, patterns, strict=True)]
-    assert [rescored(texts[k], patterns[k], found, k, rules) for k in range(4)] == found.score.tolist()
+    actual = align(texts, patterns, rules, range(4), range(4))
+    assert actual.score.tolist() == [printed_recurrence(*pair, rules) for pair in zip(texts, patterns, strict=True)]
+    assert [rescored(texts[k], patterns[k], actual, k, rules) for k in range(4)] == actual.score.tolist()
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_a_long_seed_decides_where_an_alignment_begins(mode):
+def test_align_starts_at_a_long_seed(mode):
     random = np.random.default_rng(12)
     text = random.integers(0, 3, 200)
-    text[74] = (text[69] + 1) % 3  # else the gap could stand elsewhere
+    text[74] = (text[69] + 1) % 3  # otherwise the gap could be elsewhere
     pattern = np.concatenate([text[:70], text[75:110]])
     rules = GapRules(DNA, 5, 2, 1, mode)
-    free, seeded, spoilt = (
-        align([text], [one], rules._replace(seed_length=length), [0], [0])
-        for one, length in ((pattern, 0), (pattern, 66), (np.append(1 - pattern[:1], pattern[1:]) % 3, 66))
+    free, seeded, mismatched = (
+        align([text], [query], rules._replace(seed_length=length), [0], [0])
+        for query, length in ((pattern, 0), (pattern, 66), (np.append(1 - pattern[:1], pattern[1:]) % 3, 66))
     )
-    for one, other in zip(free, seeded, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(free, seeded, strict=True):
+        np.testing.assert_array_equal(left, right)
     assert seeded.score[0] == 105 * 2 - 5 - 5 * 2
     assert seeded.runs[0].tolist() == [70, -5, 35]
-    assert spoilt.score[0] == NO_ALIGNMENT
+    assert mismatched.score[0] == NO_ALIGNMENT
 
 
-def test_the_published_recurrence_misses_a_gap_back_to_the_diagonal():
+def test_published_recurrence_misses_gap_back_to_diagonal():
     text, pattern = [0, 1, 2, 0, 0, 1, 1, 2, 2, 1, 0, 0, 1], [0, 1, 2, 2, 0, 0, 1, 1, 2, 2, 1, 0, 1]
-    scores = [align([text], [pattern], GapRules(DNA, 1, 1, 2, is_published=one), [0], [0]).score[0] for one in (False, True)]
+    scores = [
+        align([text], [pattern], GapRules(DNA, 1, 1, 2, is_published=is_published), [0], [0]).score[0] for is_published in (False, True)
+    ]
     assert scores == [12 * 2 - 2 * 2, printed_recurrence(np.array(text), np.array(pattern), GapRules(DNA, 1, 1, 2))]
     assert scores[1] < scores[0]
 
 
-def rescored(text, pattern, found, k, rules):
-    """The score of the alignment that is told."""
-    i, j = found.text_start[k], found.pattern_start[k]
+def rescored(text, pattern, alignments, k, rules):
+    """Return the score of a reported alignment."""
+    i, j = alignments.text_start[k], alignments.pattern_start[k]
     score, before = 0, ""
-    for step in steps_of(found.runs[k]):
+    for step in steps_of(alignments.runs[k]):
         if step == "=":
             score += rules.matrix[pattern[j], text[i]]
         else:
             score -= rules.gap_extend + (rules.gap_open if step != before else 0)
         i, j, before = i + (step != "I"), j + (step != "D"), step
-    assert (i, j) == (found.text_end[k], found.pattern_end[k])
+    assert (i, j) == (alignments.text_end[k], alignments.pattern_end[k])
     return score
 
 
-def damaged_reads(n, seed, *, letters=4, most=120):
-    """Texts, and patterns cut from them with errors and gaps."""
+def damaged_reads(n, seed, *, n_codes=4, most=120):
+    """Generate texts, and patterns cut from them with errors and gaps."""
     random = np.random.default_rng(seed)
     texts, patterns = [], []
     for _ in range(n):
-        text = random.integers(0, letters, random.integers(20, most))
+        text = random.integers(0, n_codes, random.integers(20, most))
         pattern = text[: random.integers(5, len(text))].copy()
         wrong = random.random(len(pattern)) < 0.05
-        pattern[wrong] = random.integers(0, letters, wrong.sum())
+        pattern[wrong] = random.integers(0, n_codes, wrong.sum())
         cut = random.integers(0, len(pattern))
         pattern = np.delete(pattern, slice(cut, cut + random.integers(0, 4)))
         cut = random.integers(0, len(pattern) + 1)
         texts.append(text)
-        patterns.append(np.insert(pattern, cut, random.integers(0, letters, random.integers(0, 4))))
+        patterns.append(np.insert(pattern, cut, random.integers(0, n_codes, random.integers(0, 4))))
     return texts, patterns
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_what_stands_beside_a_pair_threads_and_the_width_of_numbers_change_nothing(mode):
+def test_align_is_independent_of_other_pairs_and_threads(mode):
     texts, patterns = damaged_reads(150, 7)
     matrix = np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32)
     rules = GapRules(matrix, 5, 2, 2, mode)
@@ -175,62 +177,62 @@ def test_what_stands_beside_a_pair_threads_and_the_width_of_numbers_change_nothi
     assert score_bits(rules, 120) == 16
     for k in range(0, len(texts), 17):
         alone = align(texts[k : k + 1], patterns[k : k + 1], rules, [0], [0])
-        assert all((one[0] == column[k]).all() for one, column in zip(alone, together, strict=True))
+        assert all((single[0] == column[k]).all() for single, column in zip(alone, together, strict=True))
         assert rescored(texts[k], patterns[k], together, k, rules) == together.score[k]
-    # A thousand times the scores need 32 bits, and choose the same alignments.
+    # Scores a thousand times higher need 32 bits, and select the same alignments.
     wide = GapRules(matrix * 1000, 5000, 2000, 2, mode)
     assert score_bits(wide, 120) == 32
     scaled = align(texts, patterns, wide, every, every)
     np.testing.assert_array_equal(scaled.score, np.where(together.score == NO_ALIGNMENT, NO_ALIGNMENT, together.score * 1000))
-    for one, other in zip(scaled[1:], together[1:], strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(scaled[1:], together[1:], strict=True):
+        np.testing.assert_array_equal(left, right)
 
 
 @pytest.mark.parametrize("mode", [WITHIN, LOCAL, PREFIX])
-def test_a_window_of_a_long_text_gives_the_alignment_of_the_whole(mode, monkeypatch):
+def test_align_window_of_long_text_equals_whole_text(mode, monkeypatch):
     random = np.random.default_rng(11)
     text = random.integers(0, 4, 3000)
     patterns = [np.delete(text[k : k + 60], slice(30, 33)) for k in (0, 500, 2930)] + [random.integers(0, 4, 20)]
     rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2, mode)
     cut = align([text], patterns, rules, [0] * 4, range(4))
     monkeypatch.setattr(gapsmis, "windows", lambda rules, score, end, lengths: np.zeros(len(score), np.int64))
-    for one, other in zip(cut, align([text], patterns, rules, [0] * 4, range(4)), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(cut, align([text], patterns, rules, [0] * 4, range(4)), strict=True):
+        np.testing.assert_array_equal(left, right)
     if mode != PREFIX:
         assert cut.text_start[:3].tolist() == [0, 500, 2930]
 
 
-def test_of_two_local_alignments_of_one_score_the_one_that_ends_first_in_the_text_is_told():
-    one, other = np.arange(6), np.arange(6, 12)
+def test_align_local_reports_first_end_in_text_for_equal_scores():
+    first, second = np.arange(6), np.arange(6, 12)
     matrix = np.where(np.eye(13, dtype=bool), 2, -9).astype(np.int32)
     rules = GapRules(matrix, 20, 5, 1, LOCAL)
     # The first in the text is the last in the pattern, far from the other.
-    found = align([np.append(other, one)], [np.concatenate([one, [12] * 80, other])], rules, [0], [0])
-    assert [int(column[0]) for column in found[:5]] == [12, 0, 6, 86, 92]
+    actual = align([np.append(second, first)], [np.concatenate([first, [12] * 80, second])], rules, [0], [0])
+    assert [int(column[0]) for column in actual[:5]] == [12, 0, 6, 86, 92]
 
 
-def test_of_two_gaps_of_three_letters_the_latter_is_left_as_soon_as_the_score_allows():
-    # Either of the letters 1 in the middle of the pattern may be paired: the gaps are of 1 and 2 letters, or of 2 and 1.
+def test_align_closes_latter_gap_as_soon_as_score_allows():
+    # Either of the codes 1 in the middle of the pattern may be paired: the gaps have lengths 1 and 2, or 2 and 1.
     pattern, text = np.array([0, 0, 2, 1, 1, 2, 0, 0]), np.array([0, 0, 1, 0, 0])
     rules = GapRules(DNA, 0, 1, 2)
     best = best_alignment(text, pattern, rules)
-    found = align([text], [pattern], rules, [0], [0])
+    actual = align([text], [pattern], rules, [0], [0])
     assert best is not None
-    assert (found.score[0], steps_of(found.runs[0])) == (best.score, best.steps)
-    assert found.runs[0].tolist() == [2, 2, 1, 1, 2]
+    assert (actual.score[0], steps_of(actual.runs[0])) == (best.score, best.steps)
+    assert actual.runs[0].tolist() == [2, 2, 1, 1, 2]
 
 
-def test_all_the_letters_of_a_matrix_are_scored():
+def test_align_scores_all_codes_of_a_matrix():
     random = np.random.default_rng(3)
     matrix = random.integers(-5, 6, (27, 27)).astype(np.int32)
-    texts, patterns = damaged_reads(40, 9, letters=27, most=60)
+    texts, patterns = damaged_reads(40, 9, n_codes=27, most=60)
     rules = GapRules(matrix, 4, 1, 3, WITHIN)
     every = np.arange(40)
-    found = align(texts, patterns, rules, every, every)
-    assert [rescored(texts[k], patterns[k], found, k, rules) for k in range(40)] == found.score.tolist()
+    actual = align(texts, patterns, rules, every, every)
+    assert [rescored(texts[k], patterns[k], actual, k, rules) for k in range(40)] == actual.score.tolist()
 
 
-def test_what_is_behind_the_last_end_is_left_when_the_work_is_stopped(monkeypatch):
+def test_align_leaves_rows_after_a_stop_unchanged(monkeypatch):
     texts, patterns = damaged_reads(60, 4)
     rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2)
     every, out = np.arange(60), Alignments.none(60, 2)
@@ -244,7 +246,7 @@ def test_what_is_behind_the_last_end_is_left_when_the_work_is_stopped(monkeypatc
     assert (out.score[end:] == NO_ALIGNMENT).all()
 
 
-def test_a_cancel_is_heard_and_no_pairs_are_no_work():
+def test_align_notices_cancel_and_accepts_no_pairs():
     texts, patterns = damaged_reads(50, 4)
     rules = GapRules(np.where(np.eye(4, dtype=bool), 2, -3).astype(np.int32), 5, 2, 2)
     out = Alignments.none(50, 2)
@@ -259,7 +261,7 @@ def test_a_cancel_is_heard_and_no_pairs_are_no_work():
     assert (out.score[20:] == NO_ALIGNMENT).all()
 
 
-def test_scores_that_could_pass_32_bits_are_refused():
+def test_align_rejects_scores_beyond_32_bits():
     rules = GapRules(np.full((4, 4), 1_000_000, np.int32), 5, 2, 2)
     with pytest.raises(ValueError, match="32 bits"):
         ReadSearch(Processor(1), sequences([[0]]), sequences([[0] * 2000]), rules)

@@ -11,7 +11,7 @@ from proteoscope.kernels.cpu.k_means import PointMeans, VectorMeans
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.k_means import point_analysis, vector_analysis
 from proteoscope.kernels.device import DeviceError, DeviceMemoryError
-from proteoscope.kernels.k_means_layouts import IN_PIECES, NEVER, PointSums, VectorSums, moved_centroids, movement, sums_of, total_sums
+from proteoscope.kernels.k_means_layouts import IN_PARTS, NEVER, PointSums, VectorSums, moved_centroids, movement, sums_of, total_sums
 from proteoscope.kernels.vector_layouts import VectorArrays
 from tests.shim.k_means_inputs import (
     assigned,
@@ -228,7 +228,7 @@ def test_parts_are_assigned_alone_and_add_up_to_the_whole(device, sort):
     centroids = items[:9].astype(np.float64) if sort == "points" else seeds_of(items, np.arange(9))
     means = means_on(device(), items, n_bins)
     whole = assigned(means, centroids, n)
-    parts = [assigned(means, centroids, n, *part, told=IN_PIECES) for part in ((0, 256), (256, 512), (512, n))]
+    parts = [assigned(means, centroids, n, *part, told=IN_PARTS) for part in ((0, 256), (256, 512), (512, n))]
     for (first, last), (labels, _, _, ends) in zip(((0, 256), (256, 512), (512, n)), parts, strict=True):
         np.testing.assert_array_equal(labels[first:last], whole[0][first:last])
         assert (labels[:first] == -7).all() and (labels[last:] == -7).all() and ends[-1] == last
@@ -291,7 +291,7 @@ def test_the_analysis_of_vectors_counts_what_the_card_is_asked_to_do():
     means = means_on(card, vectors, n_bins)
     card.operations = card.bytes_in = card.bytes_out = card.transfers = 0
     labels = np.full(n, -2, np.int32)
-    list(means.assign(centroids, labels, np.empty(0), 0, n, IN_PIECES))
+    list(means.assign(centroids, labels, np.empty(0), 0, n, IN_PARTS))
     walked = int(np.bincount(centroids.keys // k, minlength=n_bins)[vectors.bins].sum())
     counted = vector_analysis(n=n, elements=len(vectors.bins), n_bins=n_bins, k=k, entries=len(centroids.keys), walked=walked, ranges=False)
     assert (card.operations, card.bytes_in, card.bytes_out) == (counted.operations, 4 * counted.words_in, 4 * counted.words_out)

@@ -1,15 +1,25 @@
-"""Superpositions in batches against the singular value decomposition, and moments against sums written out."""
+"""Superpositions in batches against the singular value decomposition, and moments against explicit sums."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from proteoscope.kernels.cpu.least_squares import BATCH, FARTHEST, MOMENTS, MOVE, batch_room, moments, near_moments, near_totals, rotations
+from proteoscope.kernels.cpu.least_squares import (
+    BATCH,
+    FARTHEST,
+    MOMENTS,
+    MOVE,
+    batch_workspace,
+    moments,
+    near_moments,
+    near_totals,
+    rotations,
+)
 
 
 def by_svd(x, y):
-    """Kabsch, written out: rotation and translation that move x (3, n) onto y."""
+    """Return the rotation and translation that move x (3, n) onto y, by Kabsch's algorithm."""
     a, b = x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True)
     u, _, v = np.linalg.svd(b @ a.T)
     rotation = u @ np.diag([1.0, 1.0, np.sign(np.linalg.det(u @ v))]) @ v
@@ -36,7 +46,7 @@ def apart(x, y, rotation, translation):
 
 
 @pytest.mark.parametrize("kind", ["alike", "unlike", "mirrored", "in a plane", "on a line", "in one place"])
-def test_a_batch_of_superpositions_is_that_of_the_singular_value_decomposition(kind):
+def test_batch_superposition_equals_svd(kind):
     rng = np.random.default_rng(5)
     for _ in range(20):
         y = rng.normal(size=(3, 60)) * 20 + 40
@@ -53,23 +63,25 @@ def test_a_batch_of_superpositions_is_that_of_the_singular_value_decomposition(k
         if kind == "alike":
             first_x = first_y
         count[3] = 0
-        sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_room()
-        rotations(sums, count, moves, kept)
+        sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_workspace()
+        rotations(sums, count, moves, retained)
         for k in np.flatnonzero(count):
             p, q = x[:, first_x[k] : first_x[k] + count[k]], y[:, first_y[k] : first_y[k] + count[k]]
             move = moves[k : MOVE * BATCH : BATCH]
-            found, expected = (np.sqrt((apart(p, q, *one) ** 2).mean()) for one in ((move[:9].reshape(3, 3), move[9:]), by_svd(p, q)))
-            assert found == pytest.approx(expected, abs=2e-6)
+            actual, expected = (
+                np.sqrt((apart(p, q, *movement) ** 2).mean()) for movement in ((move[:9].reshape(3, 3), move[9:]), by_svd(p, q))
+            )
+            assert actual == pytest.approx(expected, abs=2e-6)
             assert np.linalg.det(move[:9].reshape(3, 3)) == pytest.approx(1.0)
 
 
-def test_moments_are_the_sums_of_what_is_near_and_the_score_is_its_definition():
+def test_near_moments_equal_sums_over_near_pairs():
     rng = np.random.default_rng(6)
     x, y = rng.normal(size=(2, 3, 80)) * 8
     first_x, first_y, count = runs(rng, 80, shortest=6)
     count[5] = 0
-    sums, (_, moves, kept) = moments_of(x, y, first_x, first_y, count), batch_room()
-    rotations(sums, count, moves, kept)
+    sums, (_, moves, retained) = moments_of(x, y, first_x, first_y, count), batch_workspace()
+    rotations(sums, count, moves, retained)
     near, totals, limits = np.full(MOMENTS * BATCH, 9.0), np.full(BATCH, 9.0), np.where(np.arange(BATCH) % 2, 8.0, FARTHEST)
     near_moments(x, y, first_x, first_y, count, moves, 3.0, limits, near, totals)
     assert totals[5] == 9.0
@@ -86,14 +98,14 @@ def test_moments_are_the_sums_of_what_is_near_and_the_score_is_its_definition():
 
 
 @pytest.mark.parametrize("scale", [0.5, 4.0, 9.3])
-def test_the_sums_of_scores_alone_are_those_beside_the_moments_to_the_last_bit(scale):
+def test_score_totals_equal_the_moments_bit_for_bit(scale):
     rng = np.random.default_rng(3)
     x, y = rng.normal(size=(3, 80)) * 20, rng.normal(size=(3, 80)) * 20
     first_x, first_y, count = runs(rng, 80)
     count[[2, 9]] = 0
-    sums, moves, kept = batch_room()
+    sums, moves, retained = batch_workspace()
     moments(x, y, first_x, first_y, count, sums)
-    rotations(sums, count, moves, kept)
+    rotations(sums, count, moves, retained)
     both, alone = np.full(BATCH, -1.0), np.full(BATCH, -1.0)
     near_moments(x, y, first_x, first_y, count, moves, scale, np.full(BATCH, FARTHEST), sums, both)
     near_totals(x, y, first_x, first_y, count, moves, scale, alone)

@@ -1,4 +1,4 @@
-"""The search of libraries on both backends, against its definition: the heaviest matching of two peak lists."""
+"""The library search on both backends against its definition: the heaviest matching of two peak lists."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ EMPTY_LIBRARY = PeakLists(*read_only(np.zeros(1, np.int64), np.empty(0, np.int32
 
 
 def random_peaks(rng, n, *, most=14, span=160, of_library=False):
-    """Lists of peaks that are further apart than twice the tolerance, so close that many match by chance; some are empty."""
+    """Generate lists of peaks more than twice the tolerance apart, close enough that many match by chance; some are empty."""
     lists = [np.sort(rng.choice(np.arange(0, span, 2 * TOLERANCE + 1), rng.integers(0, most + 1), replace=False)) for _ in range(n)]
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in lists]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(rows) for rows in lists]))).astype(np.int64)
     made = PeakLists(offsets, np.concatenate(lists).astype(np.int32), rng.integers(1, 2000, offsets[-1]).astype(np.uint16))
     return PeakLists(*read_only(*made)) if of_library else made
 
@@ -55,18 +55,18 @@ def searched(device, task, matching, kind=None, first=0, last=None):
 
 
 def defined(task, matching):
-    """Of each query the best reference, by the heaviest matching of both lists."""
+    """Return the best reference of each query, by the heaviest matching of both lists."""
     queries, mass, references, of_references, pools = task
     table = entropy_table().astype(np.int64)
-    found = []
+    actual = []
     for q in range(len(mass)):
         best = (0.0, 0, -1, 0)
-        own = slice(queries.offsets[q], queries.offsets[q + 1])
-        a, weight = queries.mz[own].astype(np.int64), queries.weight[own].astype(np.int64)
+        peaks = slice(queries.offsets[q], queries.offsets[q + 1])
+        a, weight = queries.mz[peaks].astype(np.int64), queries.weight[peaks].astype(np.int64)
         for c in {c for low, high in zip(pools.low[q], pools.high[q], strict=True) for c in range(low, high)}:
             shift = int(mass[q]) - int(of_references[c]) if matching.is_shifted else 0
-            other = slice(references.offsets[c], references.offsets[c + 1])
-            b, of = references.mz[other].astype(np.int64), references.weight[other].astype(np.int64)
+            right = slice(references.offsets[c], references.offsets[c + 1])
+            b, of = references.mz[right].astype(np.int64), references.weight[right].astype(np.int64)
             if (matching.is_shifted and abs(shift) <= matching.nearest) or not len(a) or not len(b):
                 continue
             is_match = (np.abs(a - b[:, None]) <= matching.absolute) | (np.abs(a - b[:, None] - shift) <= matching.absolute)
@@ -80,21 +80,21 @@ def defined(task, matching):
             square = np.sqrt(float((weight**2).sum()) * float((of**2).sum()))
             value = total / (2 * ENTROPY_TOTAL * ENTROPY_SCALE) if matching.is_entropy else total / square
             best = max(best, (min(1.0, value), -c, c, matched))
-        found.append((best[2] if best[0] > 0 else -1, best[0], best[3]))
-    return [np.array(column) for column in zip(*found, strict=True)]
+        actual.append((best[2] if best[0] > 0 else -1, best[0], best[3]))
+    return [np.array(column) for column in zip(*actual, strict=True)]
 
 
 @SIMILARITIES
 @SHIFTS
 @pytest.mark.parametrize("least", [1, 3])
-def test_the_best_reference_is_that_of_the_definition(is_entropy, is_shifted, least):
+def test_best_reference_equals_definition(is_entropy, is_shifted, least):
     matching = Matching(TOLERANCE, 0, least, is_entropy, is_shifted, 2 if is_shifted else -1)
     for seed in range(8):
         task = random_task(seed)
-        found, similarity, matched = searched(Processor(2), task, matching)
+        actual, similarity, matched = searched(Processor(2), task, matching)
         expected = defined(task, matching)
         assert (expected[0] >= 0).sum() > 4
-        np.testing.assert_array_equal(found, expected[0])
+        np.testing.assert_array_equal(actual, expected[0])
         np.testing.assert_allclose(similarity, expected[1], rtol=1e-12)
         np.testing.assert_array_equal(matched, expected[2])
 
@@ -102,27 +102,27 @@ def test_the_best_reference_is_that_of_the_definition(is_entropy, is_shifted, le
 @NEEDS_COMPILER
 @SIMILARITIES
 @SHIFTS
-def test_a_card_finds_the_same_to_the_last_bit(is_entropy, is_shifted):
+def test_library_search_on_gpu_equals_cpu(is_entropy, is_shifted):
     matching = Matching(TOLERANCE, 0, 1, is_entropy, is_shifted, 2 if is_shifted else -1)
     small = tuned(cuda.LibrarySearch, queries_of_batch=5, pairs_of_launch=60)
     for seed in range(3):
         task = random_task(100 + seed)
         expected = searched(Processor(1), task, matching)
         for kind in (cuda.LibrarySearch, small):
-            for one, other in zip(searched(ShimCard(), task, matching, kind), expected, strict=True):
-                np.testing.assert_array_equal(one, other)
+            for left, right in zip(searched(ShimCard(), task, matching, kind), expected, strict=True):
+                np.testing.assert_array_equal(left, right)
 
 
 @NEEDS_COMPILER
-def test_references_that_do_not_fit_a_card_together_are_searched_in_parts():
+def test_library_search_splits_references_beyond_memory():
     task, matching = random_task(200), Matching(TOLERANCE, 0, 1, True, False, -1)
     references = task[2]
     bytes_of_all = 6 * int(references.offsets[-1]) + 20 * len(task[3])
     card = ShimCard()
     free = card.free_bytes()
     kind = tuned(cuda.LibrarySearch, share_of_free_memory=bytes_of_all / 3.5 / free)
-    for one, other in zip(searched(card, task, matching, kind), searched(Processor(1), task, matching), strict=True):
-        np.testing.assert_array_equal(one, other)
+    for left, right in zip(searched(card, task, matching, kind), searched(Processor(1), task, matching), strict=True):
+        np.testing.assert_array_equal(left, right)
     assert card.launched.count("search_library") >= 4
     with pytest.raises(DeviceMemoryError, match="not enough memory"):
         searched(ShimCard(), task, matching, tuned(cuda.LibrarySearch, share_of_free_memory=0.0))
@@ -130,7 +130,7 @@ def test_references_that_do_not_fit_a_card_together_are_searched_in_parts():
 
 @NEEDS_COMPILER
 @SHIFTS
-def test_a_cards_work_is_what_its_analysis_says(is_shifted):
+def test_library_search_counts_equal_work_on_gpu(is_shifted):
     task = random_task(210)
     queries, mass, references, of_references, _ = task
     every = Pools(np.zeros((len(mass), 1), np.int64), np.full((len(mass), 1), len(of_references)))
@@ -140,18 +140,18 @@ def test_a_cards_work_is_what_its_analysis_says(is_shifted):
     work = cuda.search_analysis(
         queries=len(mass), query_peaks=len(queries.mz), ranges=1, pairs=pairs, peaks=len(mass) * len(references.mz), is_shifted=is_shifted
     )
-    # A walk ends with the shorter list.
+    # The comparison ends with the shorter list.
     assert 0.5 * work.operations < card.operations <= work.operations
     assert card.bytes_out == 4 * work.words_out
 
 
 @pytest.mark.parametrize("device", [Processor(2), pytest.param(ShimCard(), marks=NEEDS_COMPILER)], ids=["cpu", "card"])
-def test_rows_of_other_queries_are_left_alone_and_nothing_is_nothing(device):
+def test_library_search_leaves_rows_of_other_queries_unchanged(device):
     task, matching = random_task(220), Matching(TOLERANCE, 0, 1, False, True, -1)
-    expected, found = searched(device, task, matching), searched(device, task, matching, first=3, last=8)
-    for one, other in zip(found, expected, strict=True):
-        np.testing.assert_array_equal(one[3:8], other[3:8])
-        assert (np.concatenate((one[:3], one[8:])).astype(int) % 70 == 7).all()
+    expected, actual = searched(device, task, matching), searched(device, task, matching, first=3, last=8)
+    for left, right in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(left[3:8], right[3:8])
+        assert (np.concatenate((left[:3], left[8:])).astype(int) % 70 == 7).all()
     no_range = Pools(np.zeros((12, 0), np.int64), np.zeros((12, 0), np.int64))
     assert (searched(device, (*task[:4], no_range), matching)[0] == -1).all()
     nothing = np.empty(0, np.int32)
@@ -160,23 +160,23 @@ def test_rows_of_other_queries_are_left_alone_and_nothing_is_nothing(device):
     assert (searched(device, (*task[:2], EMPTY_LIBRARY, *read_only(nothing), none), matching)[0] == -1).all()
 
 
-def test_a_search_that_is_closed_leaves_off():
+def test_library_search_stops_when_closed():
     rng = np.random.default_rng(5)
     queries, references = random_peaks(rng, 400, span=1600), random_peaks(rng, 4000, span=1600, of_library=True)
     pools = Pools(np.zeros((400, 1), np.int64), np.full((400, 1), 4000))
-    found = np.full(400, -7)
+    actual = np.full(400, -7)
     kind = tuned(LibrarySearch, pairs_of_piece=10_000.0)
     mass = np.zeros(400, np.int32), np.zeros(4000, np.int32)
     work = kind(Processor(1), references, *read_only(mass[1])).search(
-        queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), found, np.zeros(400), np.zeros(400, np.int32)
+        queries, mass[0], pools, Matching(3, 0, 1, True, False, -1), actual, np.zeros(400), np.zeros(400, np.int32)
     )
     assert next(work) < 400
     work.close()
-    assert (found == -7).any()
+    assert (actual == -7).any()
 
 
 def cleaned(mz, intensity, *, precursor=np.nan, **changed):
-    """The list of one spectrum: m/z in thomson, weights."""
+    """Return the list of one spectrum: m/z and weights."""
     rules = PeakRules(1000, 0, 0.0, 5000.0, 0.0, 0.0, 256, 1, 0.5, False)._replace(**changed)
     peaks = PeakArrays(np.array([0, len(mz)]), np.array(mz, np.float64), np.array(intensity, np.float32))
     count, out_mz, weight = np.zeros(1, np.int64), np.empty(len(mz), np.int32), np.empty(len(mz), np.uint16)
@@ -185,14 +185,14 @@ def cleaned(mz, intensity, *, precursor=np.nan, **changed):
     return (out_mz[:n] / UNITS).tolist(), weight[:n].astype(np.int64).tolist()
 
 
-def test_peaks_nearer_than_two_that_match_are_one_and_keep_the_place_of_the_larger():
+def test_peaks_nearer_than_two_tolerances_are_merged():
     mz, weight = cleaned([100.0, 100.015, 100.03, 200.0], [4.0, 16.0, 5.0, 25.0])
     assert mz == [100.015, 200.0]
     assert weight[0] == weight[1]
     assert cleaned([100.0, 100.0201], [1.0, 1.0])[0] == [100.0, 100.0201]
 
 
-def test_noise_the_precursor_and_what_is_too_much_are_left_out():
+def test_noise_precursor_and_excess_peaks_are_removed():
     mz = [100.0, 200.0, 300.0, 400.0, 500.0]
     heights = [1.0, 100.0, 50.0, 70.0, 100.0]
     assert cleaned(mz, heights, noise=0.01)[0] == mz
@@ -203,7 +203,7 @@ def test_noise_the_precursor_and_what_is_too_much_are_left_out():
     assert cleaned(mz, heights, lowest=200.0, highest=400.0)[0] == [200.0, 300.0, 400.0]
 
 
-def test_weights_of_cosines_are_of_unit_length_and_those_of_entropies_add_up():
+def test_weights_are_normalized_for_cosine_and_entropy():
     rng = np.random.default_rng(6)
     for n in (1, 7, 100, 200):
         mz, heights = np.sort(rng.uniform(100, 4000, n)), rng.exponential(1.0, n) + 1e-3
@@ -212,8 +212,8 @@ def test_weights_of_cosines_are_of_unit_length_and_those_of_entropies_add_up():
         assert sum(cleaned(mz, heights, is_entropy=True)[1]) == ENTROPY_TOTAL
 
 
-def test_the_similarity_of_entropies_is_that_of_the_paper():
-    """1 - (2 S_AB - S_A - S_B) / ln 4, with the intensities of spectra of low entropy weighted (Li et al. 2021)."""
+def test_entropy_similarity_equals_publication():
+    """Compute 1 - (2 S_AB - S_A - S_B) / ln 4, with weighted intensities for spectra of low entropy (Li et al. 2021)."""
 
     def weighted(intensity):
         share = intensity / intensity.sum()
@@ -247,13 +247,13 @@ def test_the_similarity_of_entropies_is_that_of_the_paper():
 
 
 @pytest.mark.parametrize("is_entropy", [False, True])
-def test_a_spectrum_is_as_similar_to_itself_as_can_be_and_no_more(is_entropy):
+def test_similarity_of_spectrum_to_itself_is_one(is_entropy):
     rng = np.random.default_rng(8)
     for n in (2, 8, 90):
         _, weight = cleaned(100.0 + 7.0 * np.arange(n), rng.exponential(1.0, n) + 0.01, is_entropy=is_entropy)
         peaks = PeakLists(np.array([0, len(weight)]), np.arange(len(weight), dtype=np.int32) * 1000, np.array(weight, np.uint16))
         answer, mass = (np.zeros(1, np.int64), np.zeros(1), np.zeros(1, np.int32)), np.zeros(1, np.int32)
         pools, matching = Pools(np.zeros((1, 1), np.int64), np.ones((1, 1), np.int64)), Matching(3, 0, 1, is_entropy, False, -1)
-        held = PeakLists(*read_only(*(one.copy() for one in peaks)))
+        held = PeakLists(*read_only(*(peak.copy() for peak in peaks)))
         list(LibrarySearch(Processor(1), held, *read_only(mass.copy())).search(peaks, mass, pools, matching, *answer))
         assert 1 - 1e-6 < answer[1][0] <= 1

@@ -1,4 +1,4 @@
-"""Entries of MSP in a text: the kernel against the definition, line by line, on random lines."""
+"""MSP entries in a text: the kernel against the definition, line by line, on random lines."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def scanned(text: bytes) -> np.ndarray:
     cpu = kernels.cpu.library_text
     table, mz, intensity = np.empty((len(text) + 1, cpu.LINE_COLUMNS), np.int64), np.empty(len(text) + 1), np.empty(len(text) + 1)
     state = np.zeros(cpu.N_LIBRARY_STATES, np.int64)
-    letters = np.frombuffer(text, np.uint8)
-    return table[: cpu.scan_library_lines(letters, False, ord("."), state, mz, intensity, table)]
+    residues = np.frombuffer(text, np.uint8)
+    return table[: cpu.scan_library_lines(residues, False, ord("."), state, mz, intensity, table)]
 
 
 def defined_rows(text: bytes, table: np.ndarray) -> list[int]:
-    """An entry ends with its peaks, after a blank line where it has announced their number, or where a second name begins."""
+    """Find entries: one ends with its peaks, after a blank line if it has their number, or before a second name."""
     rows: list[int] = []
     seen: set[str] = set()
     n_peaks = last = paragraph = 0
@@ -85,7 +85,7 @@ def test_msp_entry_rows_accepts_text_without_lines() -> None:
 
 @pytest.mark.parametrize("blank", sorted(set(range(256)) - set(b":\r\n")))
 def test_msp_entry_rows_ignores_blanks_of_latin_1(blank: int) -> None:
-    """Two names begin two entries only where both keys are the name."""
+    """Two names begin two entries only if both keys are the name."""
     text = b"Name: a\nNa" + bytes([blank]) + b"me: b"
     table = scanned(text)
     n_entries = kernels.cpu.library_text.msp_entry_rows(np.frombuffer(text, np.uint8), table, np.empty(len(table), np.int64))

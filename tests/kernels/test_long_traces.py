@@ -1,4 +1,4 @@
-"""Alignments of long reads, traced alone in little memory, are those that are traced in lanes."""
+"""Alignments of long reads traced singly in little memory equal those traced in lanes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_long_trace_follows_the_definition(mode, costs, seed_length):
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
 @pytest.mark.parametrize("is_published", [False, True])
 def test_long_trace_equals_trace_in_lanes(monkeypatch, mode, is_published):
-    """Of texts with copies of them that lack and gain some letters: also lengths at which blocks of rows end."""
+    """Use texts with copies that lack and gain some bases, also lengths at which blocks of rows end."""
     if is_published and mode != PREFIX:
         pytest.skip("the published recurrence is of prefixes")
     generator = np.random.default_rng(int(mode) + 10 * is_published)
@@ -44,13 +44,13 @@ def test_long_trace_equals_trace_in_lanes(monkeypatch, mode, is_published):
         expected = align(texts, patterns, rules, text_of, pattern_of)
         with monkeypatch.context() as patch:
             patch.setattr(gapsmis, "_TRACED_BYTES", 0)
-            found = align(texts, patterns, rules, text_of, pattern_of, threads=2)
-        for name, one, other in zip(expected._fields, expected, found, strict=True):
-            np.testing.assert_array_equal(one, other, f"{name} {rules}")
+            actual = align(texts, patterns, rules, text_of, pattern_of, threads=2)
+        for name, left, right in zip(expected._fields, expected, actual, strict=True):
+            np.testing.assert_array_equal(left, right, f"{name} {rules}")
 
 
 def edited(generator, text):
-    """A part of a text with two deletions and two insertions."""
+    """Return a part of a text with two deletions and two insertions."""
     pattern = text[int(generator.integers(0, max(1, len(text) // 3))) :]
     for _ in range(2):
         at = int(generator.integers(0, len(pattern) + 1))
@@ -62,7 +62,7 @@ def edited(generator, text):
 
 @pytest.mark.parametrize("length", [3000, pytest.param(20_000, marks=pytest.mark.long)])
 def test_long_read_is_aligned_as_it_was_made(monkeypatch, length):
-    """A read with 1 % other letters, a deletion of 7 and an insertion of 5, in a text with 500 letters before and after."""
+    """Align a read with 1 % other bases, a deletion of 7 and an insertion of 5, in a text with 500 bases before and after."""
     if length < 10_000:
         monkeypatch.setattr(gapsmis, "_TRACED_BYTES", 1 << 20)
     generator = np.random.default_rng(7)
@@ -74,21 +74,21 @@ def test_long_read_is_aligned_as_it_was_made(monkeypatch, length):
     read = np.concatenate((read[:first], read[first + 7 : second], generator.integers(0, 4, 5), read[second:]))
     align([text[:100]], [text[:90]], GapRules(FOUR, 10, 1, 2, WITHIN), [0], [0])  # compiles, which takes memory too
     tracemalloc.start()
-    found = align([text], [read], GapRules(FOUR, 10, 1, 2, WITHIN), [0], [0])
+    actual = align([text], [read], GapRules(FOUR, 10, 1, 2, WITHIN), [0], [0])
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    runs = found.runs[0].tolist()
-    assert found.gaps[0] == 2 and sorted((runs[1], runs[3])) == [-7, 5]
+    runs = actual.runs[0].tolist()
+    assert actual.gaps[0] == 2 and sorted((runs[1], runs[3])) == [-7, 5]
     assert abs(runs[0] - first) < 12 and abs(sum(runs[::2]) + 5 - len(read)) == 0
-    assert abs(found.text_start[0] - 500) < 5 and abs(found.text_end[0] - 500 - length) < 5
-    assert found.score[0] == score_of(text, read, found, runs)
-    assert found.score[0] == align([text], [read], GapRules(FOUR, 10, 1, 2, WITHIN), [0], [0], traces=False).score[0]
+    assert abs(actual.text_start[0] - 500) < 5 and abs(actual.text_end[0] - 500 - length) < 5
+    assert actual.score[0] == score_of(text, read, actual, runs)
+    assert actual.score[0] == align([text], [read], GapRules(FOUR, 10, 1, 2, WITHIN), [0], [0], traces=False).score[0]
     assert peak < 30_000 * length
 
 
-def score_of(text, read, found, runs):
-    """Score of an alignment, summed along its runs."""
-    score, i, j = 0, int(found.text_start[0]), int(found.pattern_start[0])
+def score_of(text, read, alignment, runs):
+    """Return the score of an alignment, summed along its runs."""
+    score, i, j = 0, int(alignment.text_start[0]), int(alignment.pattern_start[0])
     for place, run in enumerate(runs):
         if place % 2 == 0:
             score += int(FOUR[read[j : j + run], text[i : i + run]].sum())
@@ -96,7 +96,7 @@ def score_of(text, read, found, runs):
         elif run:
             score -= 10 + abs(run)
             i, j = i + max(0, -run), j + max(0, run)
-    assert (i, j) == (found.text_end[0], found.pattern_end[0])
+    assert (i, j) == (alignment.text_end[0], alignment.pattern_end[0])
     return score
 
 

@@ -1,4 +1,4 @@
-"""Match scores on the processor and on a card (through tests/shim), against the definition written out."""
+"""Match scores on the CPU and on a GPU (through tests/shim), against the definition."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ EMPTY = lists_of([], [])
 NEEDS_COMPILER = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 
 
-def test_the_example_of_the_thesis():
-    """Figure 3.3: {2, 4, 9, 10} and {2, 4, 6, 7}, the last of each its precursor."""
+def test_match_score_equals_example_of_thesis():
+    """Use figure 3.3: {2, 4, 9, 10} and {2, 4, 6, 7}; the last mass of each is the precursor."""
     assert plain_score([2, 4, 9], 10, [2, 4, 6], 7) == 3
     assert searched_on(Processor(1), lists_of([[2, 4, 6]], [7]), lists_of([[2, 4, 9]], [10]), (0, 5), 1) == ([[0]], [[3]])
 
 
 @cache
 def random_searches(window):
-    """Candidates, queries, and by how many are wanted the best of the definition, which is the same for every form."""
+    """Candidates, queries and the best of the definition by number of hits, the same for every form."""
     made = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
@@ -50,7 +50,7 @@ def random_searches(window):
 @FORMS
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("window", [(-50, 100), (0, 0), (-500, 500), (30, 20)], ids=str)
-def test_the_best_candidates_are_those_of_the_definition(options, threads, window):
+def test_best_candidates_equal_definition(options, threads, window):
     kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e3)
     for candidates, queries, best in random_searches(window):
         for top, expected in best.items():
@@ -59,7 +59,7 @@ def test_the_best_candidates_are_those_of_the_definition(options, threads, windo
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_adversarial_lists_have_the_best_candidates_of_the_definition(data):
+def test_best_candidates_of_adversarial_lists_equal_definition(data):
     def lists(ordered):
         precursors = data.draw(st.lists(st.integers(-1, 9), max_size=6))
         masses = [sorted(data.draw(st.sets(st.integers(-3, 12)))) for _ in precursors]
@@ -72,21 +72,21 @@ def test_adversarial_lists_have_the_best_candidates_of_the_definition(data):
         assert searched_on(Processor(1), candidates, queries, window, top, tuned(MatchScores, **options)) == expected
 
 
-def test_the_three_forms_give_the_same_scores():
+def test_three_forms_give_the_same_scores():
     rng, stop = np.random.default_rng(3), stop_flag()
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
-    found = np.zeros((2, 20, 200), np.int32)
+    actual = np.zeros((2, 20, 200), np.int32)
     for q in range(20):
-        score_by_lists(queries, q, candidates, 0, 200, found[0, q], stop)
-        score_by_vector(queries, q, candidates, 0, 200, found[1, q], stop)
-    np.testing.assert_array_equal(found[0], expected)
-    np.testing.assert_array_equal(found[1], expected)
+        score_by_lists(queries, q, candidates, 0, 200, actual[0, q], stop)
+        score_by_vector(queries, q, candidates, 0, 200, actual[1, q], stop)
+    np.testing.assert_array_equal(actual[0], expected)
+    np.testing.assert_array_equal(actual[1], expected)
 
 
-# The processor compiles all of it anew for each type.
-@pytest.mark.parametrize("dtype", [np.uint16, *(pytest.param(one, marks=pytest.mark.long) for one in (np.uint8, np.uint32))])
-def test_all_scores_of_an_index_and_without_one_are_those_of_the_definition(dtype):
+# The CPU kernels are compiled for each type.
+@pytest.mark.parametrize("dtype", [np.uint16, *(pytest.param(small, marks=pytest.mark.long) for small in (np.uint8, np.uint32))])
+def test_all_scores_with_and_without_index_equal_definition(dtype):
     rng = np.random.default_rng(3)
     candidates, queries = random_lists(rng, 200, most=3000, longest=80), random_lists(rng, 20, most=3000, longest=300, in_order=False)
     expected = np.array(plain_scores(queries, candidates))
@@ -100,7 +100,7 @@ def test_precursors_match_nothing():
     assert scored_on(Processor(1), candidates, queries, np.uint16).tolist() == plain_scores(queries, candidates) == [[1, 1, 0], [2, 2, 0]]
 
 
-def test_both_ends_of_the_window_are_within():
+def test_candidate_window_includes_both_ends():
     candidates = lists_of([[1]] * 5, [10, 20, 30, 40, 50])
     queries = lists_of([[1]], [30])
     assert searched_on(Processor(1), candidates, queries, (-10, 10), 5)[0] == [[2, 1, 3, -1, -1]]  # the unshifted one matches twice
@@ -108,7 +108,7 @@ def test_both_ends_of_the_window_are_within():
     assert searched_on(Processor(1), candidates, queries, (1, 0), 5)[0] == [[-1] * 5]
 
 
-def test_masses_of_31_bits():
+def test_match_scores_accept_masses_of_31_bits():
     masses = np.unique(np.random.default_rng(4).integers(0, 1 << 30, 100)).tolist()
     candidates = lists_of([masses, masses[::2]], [(1 << 31) - 1] * 2)
     queries = lists_of([masses], [(1 << 31) - 1])
@@ -117,7 +117,7 @@ def test_masses_of_31_bits():
         assert searched_on(Processor(1), candidates, queries, (0, 0), 2, tuned(MatchScores, **options)) == ([[0, 1]], expected)
 
 
-def test_scores_above_255_are_told():
+def test_scores_above_255_are_reported():
     lists = lists_of([range(300), range(0, 300, 2)], [400, 401])
     assert scored_on(Processor(1), lists, lists, np.uint16).tolist() == plain_scores(lists, lists)
     assert searched_on(Processor(1), lists, lists, (0, 0), 1) == ([[0], [1]], [[600], [300]])
@@ -126,7 +126,7 @@ def test_scores_above_255_are_told():
 
 
 @FORMS
-def test_no_candidates_no_queries_and_empty_lists_have_no_match(options):
+def test_empty_inputs_have_no_match(options):
     some, kind = lists_of([[1], []], [5, 5]), tuned(MatchScores, **options)
     assert searched_on(Processor(1), EMPTY, some, (-9, 9), 2, kind) == ([[-1, -1]] * 2, [[0, 0]] * 2)
     assert searched_on(Processor(1), some, EMPTY, (-9, 9), 2, kind) == ([], [])
@@ -135,17 +135,17 @@ def test_no_candidates_no_queries_and_empty_lists_have_no_match(options):
 
 
 @FORMS
-def test_rows_of_other_queries_are_left_alone(options):
+def test_match_scores_leave_rows_of_other_queries_unchanged(options):
     rng = np.random.default_rng(5)
     candidates, queries = random_lists(rng, 50), random_lists(rng, 9, in_order=False)
     expected = plain_best(queries, candidates, (-100, 100), 3)
-    found = searched_on(Processor(2), candidates, queries, (-100, 100), 3, tuned(MatchScores, **options), first=2, last=7)
-    for mine, its in zip(found, expected, strict=True):
+    actual = searched_on(Processor(2), candidates, queries, (-100, 100), 3, tuned(MatchScores, **options), first=2, last=7)
+    for mine, its in zip(actual, expected, strict=True):
         assert mine[2:7] == its[2:7]
         assert mine[:2] + mine[7:] == [[-7] * 3] * 4
 
 
-def test_candidates_must_be_in_order_of_precursor():
+def test_candidates_must_be_sorted_by_precursor():
     with pytest.raises(ValueError, match="ascending order of precursor"):
         MatchScores(Processor(1), lists_of([[1], [1]], [5, 4]))
 
@@ -161,11 +161,11 @@ def test_masses_are_numbered_in_order():
 
 
 @FORMS
-def test_a_search_that_is_closed_leaves_off_at_once(options):
+def test_match_scores_stop_immediately_when_closed(options):
     rng = np.random.default_rng(6)
     lists = np.sort(rng.choice(5000, (20_000, 40)), axis=1).astype(np.int32)
     every = MassLists(np.arange(20_001, dtype=np.int64) * 40, lists.ravel(), np.full(20_000, 6000, np.int32))
-    kind = tuned(MatchScores, **options, nanoseconds_of_piece=1e6)
+    kind = tuned(MatchScores, **options, nanoseconds_of_partition=1e6)
     candidate, score = np.zeros((20_000, 1), np.int64), np.zeros((20_000, 1), np.int32)
     work = kind(Processor(2), every).search(every, (0, 0), 1, candidate, score)
     next(work)
@@ -176,9 +176,9 @@ def test_a_search_that_is_closed_leaves_off_at_once(options):
 
 @NEEDS_COMPILER
 @BOTH_ROWS
-@pytest.mark.parametrize("options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["one", "pieces"])
+@pytest.mark.parametrize("options", [{}, {"candidates_of_chunk": 16, "queries_of_batch": 3, "passes_of_look": 4}], ids=["one", "parts"])
 @pytest.mark.parametrize("longest", [30, 200], ids=["8 bits", "16 bits"])
-def test_a_card_finds_the_candidates_of_the_definition(rows, options, longest):
+def test_gpu_candidates_equal_definition(rows, options, longest):
     options = rows | options
     for seed in range(2):
         rng = np.random.default_rng(seed)
@@ -194,7 +194,7 @@ def test_a_card_finds_the_candidates_of_the_definition(rows, options, longest):
 
 
 @NEEDS_COMPILER
-def test_thousands_of_equal_scores_are_the_candidates_of_the_lowest_numbers():
+def test_equal_scores_return_candidates_of_lowest_numbers():
     rng = np.random.default_rng(7)
     lists = [[1, 2, 3, 4, 5][: 1 + int(n)] for n in rng.integers(0, 5, 3000)]
     candidates, queries = lists_of(lists, [50] * 3000), lists_of([[1, 2, 3], [2], [5]], [50, 60, 40])
@@ -207,7 +207,7 @@ def test_thousands_of_equal_scores_are_the_candidates_of_the_lowest_numbers():
 
 @NEEDS_COMPILER
 @BOTH_ROWS
-def test_a_card_without_memory_for_all_candidates_takes_them_in_groups(rows):
+def test_gpu_splits_candidates_beyond_its_memory(rows):
     rng = np.random.default_rng(8)
     candidates, queries = random_lists(rng, 200), random_lists(rng, 6, in_order=False)
     expected, launched = plain_best(queries, candidates, (-300, 300), 4), []
@@ -227,7 +227,7 @@ def test_a_card_without_memory_for_all_candidates_takes_them_in_groups(rows):
 
 
 @NEEDS_COMPILER
-def test_a_card_has_no_candidates_no_queries_and_no_masses():
+def test_gpu_accepts_empty_inputs():
     some = lists_of([[1], []], [5, 5])
     assert searched_on(ShimCard(), EMPTY, some, (-9, 9), 2) == ([[-1, -1]] * 2, [[0, 0]] * 2)
     assert searched_on(ShimCard(), some, EMPTY, (-9, 9), 2) == ([], [])
@@ -236,7 +236,7 @@ def test_a_card_has_no_candidates_no_queries_and_no_masses():
 
 
 @NEEDS_COMPILER
-def test_a_card_says_what_it_does_not_search():
+def test_gpu_reports_unsupported_sizes():
     some = lists_of([[1], []], [5, 5])
     with pytest.raises(UnsupportedSearchError, match="256"):
         searched_on(ShimCard(), some, some, (-9, 9), 257)
@@ -249,17 +249,17 @@ def test_a_card_says_what_it_does_not_search():
 
 @NEEDS_COMPILER
 @BOTH_ROWS
-def test_the_work_of_a_card_is_what_was_counted_beforehand(rows):
+def test_gpu_match_scores_do_the_counted_work(rows):
     rng, card = np.random.default_rng(9), ShimCard()
     candidates, queries = random_lists(rng, 100), random_lists(rng, 7, in_order=False)
     search = tuned(cuda.MatchScores, **rows, candidates_of_chunk=32)(card, candidates)
-    found = np.zeros((7, 3), np.int64), np.zeros((7, 3), np.int32)
-    list(search.search(queries, (-(10**6), 10**6), 3, *found))  # makes the lists too
+    actual = np.zeros((7, 3), np.int64), np.zeros((7, 3), np.int32)
+    list(search.search(queries, (-(10**6), 10**6), 3, *actual))  # makes the lists too
     group = search._resident
     assert group is not None
     n_rows, words = group.rows.n + group.rows_below.n, len(group.rows.bits)
     postings = int(np.sum(plain_scores(queries, candidates)))
-    sums = 4 * 4 * 8 * int(np.sum(-(-np.diff(queries.offsets) // 4)))  # eight rows at once, four words of four chunks
+    sums = 4 * 4 * 8 * int(np.sum(-(-np.diff(queries.offsets) // 4)))  # eight rows together, four words of four chunks
     size = {"candidates": 100, "masses": len(candidates.masses), "rows": n_rows, "words": words, "chunks": 4}
     building = cuda.building_analysis(**size, by_bits=rows == BITS)
     size = {"queries": 7, "masses": len(queries.masses), "chunks": 4, "top": 3, "counter_bytes": 32}
@@ -273,17 +273,17 @@ def test_the_work_of_a_card_is_what_was_counted_beforehand(rows):
 
 
 @NEEDS_COMPILER
-@pytest.mark.parametrize("pieces", [1, 2, 5])
-def test_a_search_on_a_card_that_is_closed_leaves_off(pieces):
+@pytest.mark.parametrize("n_steps", [1, 2, 5])
+def test_gpu_match_scores_stop_when_closed(n_steps):
     rng = np.random.default_rng(10)
     candidates, queries = random_lists(rng, 100), random_lists(rng, 20, in_order=False)
-    card, found = ShimCard(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
+    card, actual = ShimCard(), (np.zeros((20, 3), np.int64), np.zeros((20, 3), np.int32))
     kind = tuned(cuda.MatchScores, candidates_of_chunk=16, queries_of_batch=5, passes_of_look=5)
-    work = kind(card, candidates).search(queries, (-300, 300), 3, *found)
-    for _ in range(pieces):
+    work = kind(card, candidates).search(queries, (-300, 300), 3, *actual)
+    for _ in range(n_steps):
         next(work)
     work.close()
     n = card.n_launches
     assert next(work, None) is None
     assert card.n_launches == n
-    assert (found[0][-1] == -1).all()
+    assert (actual[0][-1] == -1).all()

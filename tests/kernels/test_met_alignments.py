@@ -1,4 +1,4 @@
-"""Alignments that were met: each stands in one place, by its pairs or by the superposition under which it is made."""
+"""Sets of visited alignments: each is identified by its pairs or by the superposition it results from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from proteoscope.kernels.cpu.least_squares import MOVE
 from proteoscope.kernels.cpu.visited_alignments import forget, mark_of_move, mark_of_pairs, met_alignments, note, place_of
 
 
-def test_what_differs_stands_in_places_of_its_own():
+def test_visited_separates_different_alignments():
     rng, met = np.random.default_rng(0), met_alignments(200)
     moves = rng.normal(size=(60, MOVE))
     marks = [mark_of_move(move, gap, by_states) for move in moves for gap, by_states in ((-0.6, 0.0), (0.0, 0.0), (-1.0, 0.5))]
@@ -22,13 +22,13 @@ def test_what_differs_stands_in_places_of_its_own():
     assert [place_of(met, mark) for mark in marks] == places
 
 
-def test_pairs_are_known_by_themselves_and_not_by_what_stands_before_them():
+def test_visited_identifies_pairs_independent_of_earlier_ones():
     pairs = np.array([[7, 7], [1, 2], [3, 5]], np.int32)
     assert mark_of_pairs(pairs, 1) == mark_of_pairs(pairs[1:].copy(), 0)
     assert mark_of_pairs(pairs[:, ::-1].copy(), 1) != mark_of_pairs(pairs, 1)
 
 
-def test_what_was_found_is_given_back_until_it_is_forgotten():
+def test_visited_returns_results_until_cleared():
     met, move = met_alignments(5), np.arange(float(MOVE))
     place = place_of(met, mark_of_move(move, -0.6, 0.0))
     assert met.rows[place] == -1

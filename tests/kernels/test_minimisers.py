@@ -1,4 +1,4 @@
-"""Minimisers are those of the definition, on both strands alike; reads find where they come from."""
+"""Minimisers equal their definition on both strands, and reads find their origin."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STOP = np.zeros(1, np.uint8)
 
 
 def found_in(codes, k, w, first=0, last=None, place=0):
-    """Hashes and entries of a text."""
+    """Return the hashes and entries of a text."""
     codes = np.asarray(codes, np.int8)
     last = max(0, len(codes) - k + 1) if last is None else last
     hashes, entries = np.empty(len(codes) + 2 * w, np.uint64), np.empty(len(codes) + 2 * w, np.int64)
@@ -30,7 +30,7 @@ def found_in(codes, k, w, first=0, last=None, place=0):
 
 
 def defined(codes, k, w):
-    """Places and strands of the minimisers, by plain loops over all windows, and the hash of each word."""
+    """Return positions and strands of the minimisers, by plain loops over all windows, and the hash of each word."""
 
     def hash_of(word):
         value = 0
@@ -53,15 +53,15 @@ def defined(codes, k, w):
 
 
 @pytest.mark.parametrize(("k", "w"), [(3, 1), (4, 5), (5, 3), (11, 10)])
-def test_minimisers_are_those_of_the_definition(k, w):
+def test_minimisers_equal_definition(k, w):
     random = np.random.default_rng(k)
     with np.errstate(over="ignore"):
         for length in (*range(k + w + 3), 60, 200):
             codes = random.integers(0, 4, length)
             codes[random.random(length) < 0.02] = 4
             hashes, entries = found_in(codes, k, w)
-            told = [(int(entry) >> 1, (int(value), int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)]
-            assert told == defined(codes, k, w), (length, codes)
+            reported = [(int(entry) >> 1, (int(value), int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)]
+            assert reported == defined(codes, k, w), (length, codes)
 
 
 def test_words_of_one_length_have_different_hashes():
@@ -70,30 +70,30 @@ def test_words_of_one_length_have_different_hashes():
             assert len({int(minimisers._mixed.py_func(np.uint64(word), np.uint64(bits))) for word in range(1 << bits)}) == 1 << bits
 
 
-def test_both_strands_have_the_same_minimisers_also_in_repeats():
+def test_both_strands_have_the_same_minimisers_in_repeats():
     random = np.random.default_rng(2)
     k, w = 7, 6
     for unit in (random.integers(0, 4, 300), np.tile([0, 0, 1], 40), np.zeros(50, np.int64)):
         hashes, entries = found_in(unit, k, w)
         other_hashes, other_entries = found_in(3 - unit[::-1], k, w)
         turned = sorted(
-            (int(value), len(unit) - k - (int(one) >> 1), 1 - (int(one) & 1)) for value, one in zip(hashes, entries, strict=True)
+            (int(value), len(unit) - k - (int(entry) >> 1), 1 - (int(entry) & 1)) for value, entry in zip(hashes, entries, strict=True)
         )
-        told = sorted((int(value), int(one) >> 1, int(one) & 1) for value, one in zip(other_hashes, other_entries, strict=True))
-        assert told == turned
+        reported = sorted((int(value), int(entry) >> 1, int(entry) & 1) for value, entry in zip(other_hashes, other_entries, strict=True))
+        assert reported == turned
 
 
-def test_a_text_in_pieces_has_the_minimisers_of_the_whole():
+def test_text_in_chunks_has_the_minimisers_of_the_whole():
     codes = np.random.default_rng(4).integers(0, 5, 500)
     whole = found_in(codes, 5, 9)
     for size in (1, 3, 70):
         parts = [found_in(codes, 5, 9, first, min(496, first + size)) for first in range(0, 496, size)]
-        for one, columns in zip(whole, zip(*parts, strict=True), strict=True):
-            np.testing.assert_array_equal(np.concatenate(columns), one)
+        for column, columns in zip(whole, zip(*parts, strict=True), strict=True):
+            np.testing.assert_array_equal(np.concatenate(columns), column)
 
 
 def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
-    """Candidates of reads in texts, and how many each has."""
+    """Return the candidates of reads in texts, and their number for each read."""
     begins, parts, begin = [], [], 0
     for text in texts:
         begins.append(begin)
@@ -101,57 +101,57 @@ def candidates_of(texts, reads, k=11, w=5, tolerance=8, extent=16):
         begin += len(text) + SPACING
     index = index_of(*(np.concatenate(columns) for columns in zip(*parts, strict=True)), np.array([len(text) for text in texts]), k, w)
     assert index.begins.tolist() == begins
-    found, counts = np.zeros((len(reads), MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(len(reads), np.int64)
+    candidates, counts = np.zeros((len(reads), MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64), np.zeros(len(reads), np.int64)
     offsets = np.cumsum([0, *map(len, reads)])
     codes = np.concatenate([np.asarray(read, np.int8) for read in reads])
-    find_candidates(codes, offsets, 0, len(reads), BASES, index, np.array([tolerance, extent, 5, 5, 2]), found, counts, STOP)
-    return found, counts
+    find_candidates(codes, offsets, 0, len(reads), BASES, index, np.array([tolerance, extent, 5, 5, 2]), candidates, counts, STOP)
+    return candidates, counts
 
 
-def test_reads_of_both_strands_find_their_window_and_its_text():
+def test_reads_of_both_strands_find_their_window_and_text():
     random = np.random.default_rng(5)
     texts = [random.integers(0, 4, 3000), random.integers(0, 4, 10), random.integers(0, 4, 2000)]
     cases = [(0, 0), (0, 2900), (2, 0), (2, 1900), (0, 1234), (2, 777)]
     forward = [texts[text][start : start + 100] for text, start in cases]
-    found, counts = candidates_of(texts, [*forward, *(3 - read[::-1] for read in forward)])
+    candidates, counts = candidates_of(texts, [*forward, *(3 - read[::-1] for read in forward)])
     assert (counts == 1).all()
     for k, (text, start) in enumerate(cases * 2):
-        is_other, in_text, begin, end, votes = found[k, 0]
+        is_other, in_text, begin, end, votes = candidates[k, 0]
         assert (is_other, in_text) == (k >= len(cases), text)
         assert 0 <= begin <= start and start + 100 <= end <= len(texts[text])
         assert begin > start - 30 and end < start + 130
         assert votes > 20
 
 
-def test_gaps_widen_the_window_and_what_is_nowhere_has_none():
+def test_gaps_widen_window_and_foreign_read_has_none():
     random = np.random.default_rng(6)
     text = random.integers(0, 4, 5000)
     gapped = np.concatenate([text[1000:1050], text[1056:1100], random.integers(0, 4, 5), text[1100:1150]])
     split = np.concatenate([text[1000:1050], text[1080:1130]])
-    found, counts = candidates_of([text], [gapped, split, random.integers(0, 4, 100), text[:8]])
+    candidates, counts = candidates_of([text], [gapped, split, random.integers(0, 4, 100), text[:8]])
     assert counts.tolist() == [1, 2, 0, 0], "beyond the tolerance there are two places"
-    assert found[0, 0, 2] <= 1000 and found[0, 0, 3] >= 1150
+    assert candidates[0, 0, 2] <= 1000 and candidates[0, 0, 3] >= 1150
 
 
-def test_repeats_have_a_candidate_for_each_copy_and_frequent_ones_the_first_copies():
+def test_repeats_have_candidates_up_to_the_limit():
     random = np.random.default_rng(7)
     unit = random.integers(0, 4, 150)
     few = np.concatenate([part for _ in range(3) for part in (random.integers(0, 4, 400), unit)])
-    found, counts = candidates_of([few], [unit[20:120]])
+    candidates, counts = candidates_of([few], [unit[20:120]])
     assert counts.tolist() == [3]
-    starts = sorted(found[0, :3, 2].tolist())
+    starts = sorted(candidates[0, :3, 2].tolist())
     assert all(abs(start - (550 * k + 420)) < 30 for k, start in enumerate(starts))
     many = np.concatenate([part for _ in range(100) for part in (random.integers(0, 4, 60), unit)])
-    found, counts = candidates_of([many], [unit[20:120]])
+    candidates, counts = candidates_of([many], [unit[20:120]])
     assert counts[0] > MAXIMUM_CANDIDATES
-    assert found[0, 0, 2] < 300
+    assert candidates[0, 0, 2] < 300
 
 
-def test_what_is_asked_to_stop_leaves_off():
+def test_minimisers_stop_when_requested():
     text = np.random.default_rng(8).integers(0, 4, 500)
     index = index_of(*found_in(text, 11, 5), np.array([500]), 11, 5)
     counts = np.full(1, 7)
-    rules, room = np.array([8, 16, 5, 5, 2]), np.zeros((1, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64)
-    find_candidates(text.astype(np.int8), np.array([0, 100]), 0, 1, BASES, index, rules, room, counts, np.ones(1, np.uint8))
+    rules, workspace = np.array([8, 16, 5, 5, 2]), np.zeros((1, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS), np.int64)
+    find_candidates(text.astype(np.int8), np.array([0, 100]), 0, 1, BASES, index, rules, workspace, counts, np.ones(1, np.uint8))
     assert counts.tolist() == [7]
     assert LONGEST_READ < SPACING // 2

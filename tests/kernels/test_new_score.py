@@ -1,4 +1,4 @@
-"""A score that is added in three files is searched by on every device; `tests/test_new_score.py` has what reports it."""
+"""A score added in three files is used on every device; `tests/test_new_score.py` tests its reports."""
 
 from __future__ import annotations
 
@@ -60,38 +60,38 @@ print("the new score is searched by")
 
 
 def inputs_of(score: int) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]:
-    """What is searched, by a score."""
+    """Return the inputs of a search by a score."""
     return random_search(7, score, n_peptides=1500, n_queries=15)
 
 
-def assert_scores_are_those_of_the_features(found: HitArrays) -> None:
-    """Each hit's score is the sum of the features that the score is made of, whoever measures these."""
+def assert_scores_are_those_of_the_features(hits: HitArrays) -> None:
+    """Check that the score of each hit is the sum of its features."""
     spectra, queries, peptides, modifications, settings = inputs_of(SDP)
-    query, column = np.nonzero(found.peptide >= 0)
+    query, column = np.nonzero(hits.peptide >= 0)
     assert len(query) > 20
     out = np.zeros((len(query), len(feature_names())))
     matches = MatchArrays(
         queries.spectrum[query],
         queries.charge[query],
-        found.peptide[query, column],
-        found.site[query, column],
-        found.modification[query, column],
+        hits.peptide[query, column],
+        hits.site[query, column],
+        hits.modification[query, column],
     )
     measure_matches(spectra, matches, peptides, modifications.mass, settings, 0, len(query), out, np.zeros(1, np.uint8))
     measured = dict(zip(feature_names(), out.T, strict=True))
     expected = measured["matched_ions"] + measured["spectral_dot_product"]
-    np.testing.assert_allclose(found.score[query, column], expected, rtol=1e-6)
+    np.testing.assert_allclose(hits.score[query, column], expected, rtol=1e-6)
 
 
-# The processor's search by it takes a while to compile: with --all.
+# Compiling the CPU search for this score takes a while: with --all.
 @pytest.mark.parametrize("devices", [["card"], pytest.param(["card", "processor"], marks=pytest.mark.long)], ids=" and ".join)
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_new_score_is_searched_by_on_devices(devices: list[str], tmp_path: Path) -> None:
+def test_new_score_is_used_on_devices(devices: list[str], tmp_path: Path) -> None:
     environment = with_new_score(tmp_path)
     path = tmp_path / "hits.npz"
     done = subprocess.run([sys.executable, "-c", USE, str(path), *devices], cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "is searched by" in done.stdout
-    # Features are measured here, by what is compiled already.
-    with np.load(path) as found:
-        assert_scores_are_those_of_the_features(HitArrays(*(found[name] for name in HitArrays._fields)))
+    # Compiled kernels measure the features here.
+    with np.load(path) as arrays:
+        assert_scores_are_those_of_the_features(HitArrays(*(arrays[name] for name in HitArrays._fields)))

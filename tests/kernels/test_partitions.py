@@ -1,4 +1,4 @@
-"""Partitions: every item once, balanced, none dearer than allowed."""
+"""Partitions contain every item once, are balanced, and none costs more than allowed."""
 
 from __future__ import annotations
 
@@ -19,9 +19,7 @@ def items(partitions: list[Partition]) -> list[int]:
 @example([2, 2, 2], 1, 1, 3.0)
 @example([0, 0, 0], 2, 2, 1.0)
 @example([5], 3, 8, 1.0)
-def test_every_item_once_largest_first_and_none_dearer_than_allowed(
-    costs: list[int], workers: int, per_worker: int, maximum_cost: float
-) -> None:
+def test_partitions_have_every_item_once_within_cost_limit(costs: list[int], workers: int, per_worker: int, maximum_cost: float) -> None:
     partitions = equal_partitions(np.array(costs), workers, maximum_cost=maximum_cost, per_worker=per_worker)
     assert items(partitions) == list(range(len(costs)))
     shown = [partition.cost for partition in partitions]
@@ -34,7 +32,7 @@ def test_every_item_once_largest_first_and_none_dearer_than_allowed(
 
 
 @given(COSTS.filter(any), st.integers(1, 9), st.integers(1, 9))
-def test_no_partition_exceeds_an_equal_share_by_more_than_one_item(costs: list[int], workers: int, per_worker: int) -> None:
+def test_partition_exceeds_equal_share_by_at_most_one_item(costs: list[int], workers: int, per_worker: int) -> None:
     partitions = equal_partitions(np.array(costs), workers, per_worker=per_worker)
     assert len(partitions) <= workers * per_worker
     assert max(partition.cost for partition in partitions) <= sum(costs) / (workers * per_worker) + max(costs) + 1e-5
@@ -45,12 +43,12 @@ def test_equal_costs_give_equal_partitions() -> None:
     assert [partition.last - partition.first for partition in partitions] == [25] * 32
 
 
-def test_no_items_no_partitions() -> None:
+def test_no_items_give_no_partitions() -> None:
     assert equal_partitions(np.zeros(0), 4) == []
     assert equal_partitions(np.zeros(0), 4, maximum_cost=10) == []
 
 
-def test_a_limit_on_the_cost_does_not_shatter_the_work() -> None:
+def test_cost_limit_gives_few_partitions() -> None:
     partitions = equal_partitions(np.ones(10_000), 2, maximum_cost=100)
     assert max(partition.cost for partition in partitions) <= 100
     assert len(partitions) <= 201
@@ -59,7 +57,7 @@ def test_a_limit_on_the_cost_does_not_shatter_the_work() -> None:
 @given(COSTS, st.integers(1, 9))
 @example([0, 0, 0], 2)
 @example([1000, 1], 2)
-def test_falling_partitions_hold_every_item_once_largest_first(costs: list[int], workers: int) -> None:
+def test_falling_partitions_have_every_item_once(costs: list[int], workers: int) -> None:
     partitions = falling_partitions(np.array(costs), workers)
     assert items(partitions) == list(range(len(costs)))
     shown = [partition.cost for partition in partitions]
@@ -68,7 +66,7 @@ def test_falling_partitions_hold_every_item_once_largest_first(costs: list[int],
         assert abs(partition.cost - sum(costs[partition.first : partition.last])) < 1e-5
 
 
-def test_falling_partitions_begin_with_most_of_a_fair_share_and_end_with_little() -> None:
+def test_falling_partitions_start_large_and_end_small() -> None:
     cost = np.full(100_000, 2.0)
     partitions = falling_partitions(cost, 4)
     shares = np.array([partition.cost for partition in partitions]) / (cost.sum() / 4)

@@ -39,7 +39,7 @@ class Settings:
 
 
 def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]] | None = None) -> list[tuple[NDArray, NDArray, NDArray]]:
-    """m/z, weights and correlation weights of each spectrum."""
+    """Return m/z, weights and correlation weights of each spectrum."""
     flat = [peak for peaks in spectra for peak in peaks]
     offsets = np.cumsum([0, *map(len, spectra)]).astype(np.int64)
     mz, intensity = np.array([peak[0] for peak in flat], np.float64), np.array([peak[1] for peak in flat], np.float32)
@@ -56,10 +56,10 @@ def run(spectra: list[Peaks], how: Settings, precursors: list[tuple[float, int]]
     peaks = PeakArrays(offsets, *read_only(mz, intensity))
     preprocess_spectra(peaks, precursor_mz, precursor_charge, 0, len(spectra), rules, count, out_mz, weight, correlation)
     slices = [slice(start, start + n) for start, n in zip(offsets, count, strict=False)]
-    return [(out_mz[one], weight[one], correlation[one]) for one in slices]
+    return [(out_mz[rows], weight[rows], correlation[rows]) for rows in slices]
 
 
-def kept(peaks: Peaks, how: Settings, precursor: tuple[float, int] = (5000.0, 0)) -> list[float]:
+def remaining_mz(peaks: Peaks, how: Settings, precursor: tuple[float, int] = (5000.0, 0)) -> list[float]:
     return run([peaks], how, [precursor])[0][0].tolist()
 
 
@@ -70,35 +70,33 @@ PEAKS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(PEAKS, st.integers(1, 6), st.sampled_from([25.0, 100.0, 333.0]), st.sampled_from([0.0, 150.0]))
-def test_the_highest_peaks_of_each_window_stay_and_of_equal_ones_those_of_lower_mz(
-    peaks: Peaks, most: int, width: float, lowest: float
-) -> None:
+def test_highest_peaks_of_each_window_remain(peaks: Peaks, most: int, width: float, lowest: float) -> None:
     windows: dict[int, Peaks] = {}
     for peak in peaks:
         if peak[0] >= lowest:
             windows.setdefault(int(peak[0] // width), []).append(peak)
     expected = sorted(mz for inside in windows.values() for mz, _ in sorted(inside, key=lambda peak: (-peak[1], peak[0]))[:most])
-    assert kept(peaks, Settings(peaks_per_window=most, window_width=width, minimum_mz=lowest)) == expected
+    assert remaining_mz(peaks, Settings(peaks_per_window=most, window_width=width, minimum_mz=lowest)) == expected
 
 
-def test_peaks_at_the_precursor_are_removed_to_the_edge_of_the_width() -> None:
+def test_precursor_peaks_are_removed_to_edge_of_width() -> None:
     peaks = [(mz, 1.0) for mz in (498.4, 498.5, 500.0, 501.5, 501.6, 700.0)]
-    assert kept(peaks, Settings(removal_width=1.5), (500.0, 1)) == [498.4, 501.6, 700.0]
-    assert kept(peaks, Settings(removal_width=1.5), (500.0, 0)) == [498.4, 501.6, 700.0]
-    assert len(kept(peaks, Settings(removal_width=0.0), (500.0, 1))) == 6
+    assert remaining_mz(peaks, Settings(removal_width=1.5), (500.0, 1)) == [498.4, 501.6, 700.0]
+    assert remaining_mz(peaks, Settings(removal_width=1.5), (500.0, 0)) == [498.4, 501.6, 700.0]
+    assert len(remaining_mz(peaks, Settings(removal_width=0.0), (500.0, 1))) == 6
 
 
 @pytest.mark.parametrize("charge", [2, 3, 4])
 def test_charge_reduced_precursors_are_removed(charge: int) -> None:
-    """Electron transfer takes charges and leaves the protons: [M + 3H]3+ becomes [M + 3H]2+ and [M + 3H]+ (Good 2009)."""
+    """Electron transfer reduces the charge without loss of protons: [M + 3H]3+ becomes [M + 3H]2+ and [M + 3H]+ (Good 2009)."""
     precursor = 400.3
     reduced = [precursor * charge / z for z in range(charge, 0, -1)]
     between = [at + 10.0 for at in reduced]
-    assert kept(sorted((mz, 1.0) for mz in reduced + between), Settings(removal_width=0.8), (precursor, charge)) == sorted(between)
+    assert remaining_mz(sorted((mz, 1.0) for mz in reduced + between), Settings(removal_width=0.8), (precursor, charge)) == sorted(between)
 
 
 def explains(lower: tuple[float, float], upper: tuple[float, float], tolerance: tuple[float, float]) -> bool:
-    """Whether the upper peak may be an isotope of the lower one, of charge 1 or 2."""
+    """True if the upper peak may be an isotope of the lower one, of charge 1 or 2."""
     for charge in (1, 2):
         target = lower[0] + SPACING / charge
         tall_enough = upper[1] <= lower[1] * max(0.6, 1.3 * lower[0] * charge / 1800)
@@ -119,17 +117,17 @@ def isotope_patterns(draw: st.DrawFn) -> Peaks:
 
 @settings(max_examples=150, deadline=None)
 @given(isotope_patterns(), st.sampled_from([(0.01, 0.0), (0.0, 2e-5), (0.3, 0.0)]))
-def test_isotope_peaks_of_a_peak_that_explains_them_are_removed(peaks: Peaks, tolerance: tuple[float, float]) -> None:
+def test_explained_isotope_peaks_are_removed(peaks: Peaks, tolerance: tuple[float, float]) -> None:
     rounded = [(mz, float(np.float32(height))) for mz, height in peaks]
     expected = [upper[0] for i, upper in enumerate(rounded) if not any(explains(lower, upper, tolerance) for lower in rounded[:i])]
-    assert kept(rounded, Settings(deisotope=True, tolerance=tolerance)) == expected
+    assert remaining_mz(rounded, Settings(deisotope=True, tolerance=tolerance)) == expected
 
 
-def test_the_monoisotopic_peak_of_an_averagine_stays_alone() -> None:
+def test_monoisotopic_peak_of_averagine_remains() -> None:
     """Averagine (Senko 1995) of 900 Da: isotopes of 100, 50, 16, 4 per cent."""
     for charge in (1, 2):
         pattern = [(700.3 + k * SPACING / charge, height) for k, height in enumerate((100.0, 50.0, 16.0, 4.0))]
-        assert kept(pattern, Settings(deisotope=True)) == [700.3]
+        assert remaining_mz(pattern, Settings(deisotope=True)) == [700.3]
 
 
 TRANSFORMS = {
@@ -154,8 +152,8 @@ def test_transformed_weights_have_unit_length(peaks: Peaks, transform: int) -> N
 @settings(max_examples=100, deadline=None)
 @given(PEAKS, st.sampled_from(sorted(TRANSFORMS)))
 @example([], TRANSFORM_LOG)
-def test_correlation_weights_are_roots_scaled_to_fifty_in_ten_windows(peaks: Peaks, transform: int) -> None:
-    """Comet's preparation (Eng 2013), of the peaks kept; the transform of the other weights does not touch it."""
+def test_correlation_weights_are_scaled_to_fifty_per_window(peaks: Peaks, transform: int) -> None:
+    """Preparation of Comet (Eng 2013) for the remaining peaks; the transform of the other weights does not affect it."""
     _, _, correlation = run([peaks], Settings(transform=transform))[0]
     expected = []
     for mz, height in peaks:
@@ -167,11 +165,11 @@ def test_correlation_weights_are_roots_scaled_to_fifty_in_ten_windows(peaks: Pea
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(PEAKS, max_size=5))
-def test_each_spectrum_is_treated_alone(spectra: list[Peaks]) -> None:
+def test_each_spectrum_is_preprocessed_independently(spectra: list[Peaks]) -> None:
     how = Settings(peaks_per_window=3, deisotope=True, transform=TRANSFORM_RANK, removal_width=20.0)
     alone = partial(run, how=how)
     precursors = [(300.0 + 50 * i, i % 4) for i in range(len(spectra))]
     together = run(spectra, how, precursors)
-    for peaks, precursor, found in zip(spectra, precursors, together, strict=True):
-        for one, other in zip(found, alone([peaks], precursors=[precursor])[0], strict=True):
-            assert np.array_equal(one, other)
+    for peaks, precursor, prepared in zip(spectra, precursors, together, strict=True):
+        for left, right in zip(prepared, alone([peaks], precursors=[precursor])[0], strict=True):
+            assert np.array_equal(left, right)

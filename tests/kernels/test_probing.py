@@ -1,4 +1,4 @@
-"""Look-ups of many ions at a time against one after the other, in the form for every family of processors."""
+"""Ion look-ups in batches against single look-ups, with the instructions of every family of CPUs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ START, SIGN, INVERSE, SHIFT, EDGE = 900.25, -0.5, 50.0, 0.4, 30_000
 
 @pytest.fixture(params=["as here", "AVX2", "any"])
 def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
-    """Ions of a block, with the instructions of this processor, of AVX2, and of none in particular."""
+    """Look up ions of a block, with the instructions of this CPU, of AVX2, and of no particular CPU."""
     if request.param != "as here":
         features = {"avx2"} & vectors.FEATURES if request.param == "AVX2" else set()
         monkeypatch.setattr(vectors, "FEATURES", features)
@@ -23,13 +23,13 @@ def lanes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> in
 
 @pytest.fixture
 def masses() -> np.ndarray:
-    """Sums of masses, with some whose ions lie below zero, above all bins, and out of reach."""
+    """Generate sums of masses, some with ions below zero, above all bins, and out of range."""
     drawn = np.random.default_rng(5).uniform(-400.0, 3000.0, 4096)
     drawn[::97] = ion_lookup.OUT_OF_REACH
     return drawn
 
 
-def test_bits_of_ions_are_those_of_their_bins(lanes: int, masses: np.ndarray) -> None:
+def test_bits_of_ions_equal_the_bits_of_their_bins(lanes: int, masses: np.ndarray) -> None:
     @njit
     def look_up(masses, words, out):
         for i in range(len(out)):
@@ -37,13 +37,13 @@ def test_bits_of_ions_are_those_of_their_bins(lanes: int, masses: np.ndarray) ->
 
     words = np.random.default_rng(6).integers(0, 1 << 32, EDGE // 32 + 1, np.uint32)
     words[EDGE // 32] &= ~np.uint32(1 << EDGE % 32)
-    found = np.zeros(len(masses) // lanes, np.uint64)
-    look_up(masses, words, found)
+    actual = np.zeros(len(masses) // lanes, np.uint64)
+    look_up(masses, words, actual)
     for i, mass in enumerate(masses.tolist()):
         b = int((START + SIGN * mass) * INVERSE)
         expected = 0 <= b < EDGE and int(words[b // 32]) >> b % 32 & 1
-        assert int(found[i // lanes]) >> i % lanes & 1 == expected
-    assert not (found >> np.uint64(lanes)).any()
+        assert int(actual[i // lanes]) >> i % lanes & 1 == expected
+    assert not (actual >> np.uint64(lanes)).any()
 
 
 def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
@@ -52,16 +52,16 @@ def test_heights_at_ions_are_summed(lanes: int, masses: np.ndarray) -> None:
         for i in range(len(out)):
             out[i] = ion_lookup.sum_of_bins(masses, i * lanes, START, SIGN, INVERSE, SHIFT, heights, EDGE)
 
-    heights = np.random.default_rng(7).integers(-(1 << 31), 1 << 31, EDGE + 1).astype(np.int32)  # sums pass 32 bits
+    heights = np.random.default_rng(7).integers(-(1 << 31), 1 << 31, EDGE + 1).astype(np.int32)  # sums exceed 32 bits
     heights[EDGE] = 0
-    found = np.zeros(len(masses) // lanes, np.int64)
-    sums(masses, heights, found)
+    actual = np.zeros(len(masses) // lanes, np.int64)
+    sums(masses, heights, actual)
     bins = [int((START + SIGN * mass) * INVERSE + SHIFT) for mass in masses.tolist()]
     at = np.array([int(heights[b]) if 0 <= b < EDGE else 0 for b in bins])
-    assert np.array_equal(found, at.reshape(-1, lanes).sum(axis=1))
+    assert np.array_equal(actual, at.reshape(-1, lanes).sum(axis=1))
 
 
-def test_a_block_is_filled(lanes: int) -> None:
+def test_block_is_filled(lanes: int) -> None:
     @njit
     def fill(masses):
         ion_lookup.fill_block(masses, 3, ion_lookup.OUT_OF_REACH)
@@ -71,13 +71,13 @@ def test_a_block_is_filled(lanes: int) -> None:
     assert np.flatnonzero(filled == ion_lookup.OUT_OF_REACH).tolist() == list(range(3, 3 + lanes))
 
 
-def test_letters_of_a_mask_and_bits_are_found() -> None:
+def test_residues_of_a_mask_are_found() -> None:
     @njit
     def look_up(residues, mask):
-        bits = ion_lookup.matching_letters(residues, 2, mask)
+        bits = ion_lookup.matching_residues(residues, 2, mask)
         return bits, ion_lookup.count_bits(bits), ion_lookup.lowest_bit(bits)
 
     text = "MMAMKPEPTIDEZMCCWYMM"
     bits, count, lowest = look_up(np.frombuffer(text.encode(), np.uint8), np.uint32(1 << 12 | 1 << 25))  # M and Z
-    places = [i for i, letter in enumerate(text[2:18]) if letter in "MZ"]
+    places = [i for i, residue in enumerate(text[2:18]) if residue in "MZ"]
     assert (bits, count, lowest) == (sum(1 << i for i in places), len(places), places[0])

@@ -1,4 +1,4 @@
-"""The processor as a device: pieces side by side, how far all is done, and an end that leaves nothing running."""
+"""The CPU as a device: concurrent partitions, progress, and an end that leaves nothing running."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proteoscope.kernels.device import StopFlag, backend_module
 from proteoscope.kernels.partitions import Partition
 
 
-def test_every_item_is_done_once_and_what_is_told_never_falls():
+def test_run_does_every_item_once_with_increasing_progress():
     done: list[int] = []
     lock = threading.Lock()
 
@@ -20,14 +20,14 @@ def test_every_item_is_done_once_and_what_is_told_never_falls():
         with lock:
             done.extend(range(first, last))
 
-    pieces = [Partition(8, 10, 1.0), Partition(3, 8, 1.0), Partition(10, 11, 1.0)]
-    ends = list(Processor(3).run(work, pieces, 3))
+    parts = [Partition(8, 10, 1.0), Partition(3, 8, 1.0), Partition(10, 11, 1.0)]
+    ends = list(Processor(3).run(work, parts, 3))
     assert sorted(done) == list(range(3, 11))
     assert ends == sorted(ends)
     assert ends[-1] == 11
 
 
-def test_while_a_piece_takes_long_it_is_told_that_nothing_moved():
+def test_run_reports_unchanged_progress_during_long_partition():
     finish = threading.Event()
     ends = Processor(1).run(lambda first, last, stop: finish.wait(10) and None, [Partition(0, 5, 1.0)], 0)
     assert next(ends) == 0
@@ -35,7 +35,7 @@ def test_while_a_piece_takes_long_it_is_told_that_nothing_moved():
     assert list(ends)[-1] == 5
 
 
-def test_closing_sets_the_flag_and_begins_nothing_more():
+def test_run_stops_when_closed():
     begun = []
 
     def work(first: int, last: int, stop: StopFlag) -> None:
@@ -49,13 +49,13 @@ def test_closing_sets_the_flag_and_begins_nothing_more():
     assert len(begun) < 50
 
 
-def test_what_a_piece_raises_is_raised_again():
+def test_run_raises_errors_of_partitions():
     def work(first: int, last: int, stop: StopFlag) -> None:
-        raise ValueError("of a piece")
+        raise ValueError("of a partition")
 
-    with pytest.raises(ValueError, match="of a piece"):
+    with pytest.raises(ValueError, match="of a partition"):
         list(Processor(2).run(work, [Partition(0, 1, 1.0), Partition(1, 2, 1.0)], 0))
 
 
-def test_the_twin_of_a_module_is_that_of_the_device():
+def test_backend_module_belongs_to_device():
     assert backend_module(Processor(1), "digestion").__name__ == "proteoscope.kernels.cpu.digestion"

@@ -1,4 +1,4 @@
-"""The search kernel against brute force over all peptides, forms and isotope errors; match features against their definitions.
+"""The search kernel against brute force over all peptides, forms and isotope errors, and match features against their definitions.
 
 The brute force is written from the papers (Li 2014, Fu 2004, Fenyö & Beavis 2003, Eng 2008), with masses from pyteomics.
 """
@@ -34,10 +34,12 @@ from proteoscope.kernels.score_kinds import HYPERSCORE, KSDP, SDP, XCORR
 from tests.shim.search_inputs import NOT_STOPPED, as_of_an_index
 
 PROTON, SPACING = 1.007276466621, 1.0033548378
-RESIDUES = {letter: value for letter, value in pyteomics_mass.std_aa_mass.items() if len(letter) == 1 and letter in "ACDEFGHIKLMNPQRSTVWY"}
+RESIDUES = {
+    residue: value for residue, value in pyteomics_mass.std_aa_mass.items() if len(residue) == 1 and residue in "ACDEFGHIKLMNPQRSTVWY"
+}
 COMPOSITION = {"a": "C-1O-1", "b": "", "c": "NH3", "x": "CO2", "y": "H2O", "z": "OH-1N-1H1"}
-# The neutral mass of a fragment over that of its residues; z is the radical of electron transfer, S + O - NH (Biemann 1988).
-SERIES = {letter: pyteomics_mass.calculate_mass(formula=text) if text else 0.0 for letter, text in COMPOSITION.items() if letter != "z"}
+# Neutral mass of a fragment minus that of its residues; z is the radical of electron transfer, S + O - NH (Biemann 1988).
+SERIES = {series: pyteomics_mass.calculate_mass(formula=text) if text else 0.0 for series, text in COMPOSITION.items() if series != "z"}
 SERIES["z"] = pyteomics_mass.calculate_mass(formula="O") - pyteomics_mass.calculate_mass(formula="N")
 WATER = pyteomics_mass.calculate_mass(formula="H2O")
 NOTHING = 255
@@ -60,7 +62,7 @@ class Peptide:
 
 @dataclass(frozen=True)
 class Case:
-    """A small search: what the kernel takes, in the plain words of the brute force."""
+    """A small search: inputs of the kernel in the terms of the brute force."""
 
     peptides: list[Peptide]
     spectra: list[list[tuple[float, float, float]]]
@@ -76,7 +78,7 @@ class Case:
     maximum_charge: int = 2
     score: int = SDP
     minimum_matched: int = 0
-    kept: int = 6
+    n_hits: int = 6
     window: int = 5
     power: float = 3.0
     correlation_bin: float = 0.02
@@ -86,9 +88,11 @@ class Case:
 
     @property
     def combinations(self) -> list[tuple[int, ...]]:
-        """Number of each modification, the empty combination first."""
+        """Numbers of each modification, the empty combination first."""
         every = product(range(self.most + 1), repeat=len(self.modifications))
-        return sorted((one for one in every if sum(one) <= self.most), key=lambda one: (sum(one), [-count for count in one]))
+        return sorted(
+            (counts for counts in every if sum(counts) <= self.most), key=lambda counts: (sum(counts), [-count for count in counts])
+        )
 
 
 def settings_of(case: Case) -> ScoringSettings:
@@ -101,8 +105,8 @@ def settings_of(case: Case) -> ScoringSettings:
         np.array([minimum[i] for i in order], np.float64),
         SPACING,
         *case.fragment,
-        np.array([SERIES[one] + PROTON for one in case.series if one in "abc"], np.float64),
-        np.array([SERIES[one] + PROTON for one in case.series if one in "xyz"], np.float64),
+        np.array([SERIES[series] + PROTON for series in case.series if series in "abc"], np.float64),
+        np.array([SERIES[series] + PROTON for series in case.series if series in "xyz"], np.float64),
         case.maximum_charge,
         min(0.5, max(0.01, case.fragment[0] + 1000 * case.fragment[1])),
         largest + 2.0,
@@ -122,8 +126,8 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     spectrum, charge, mass = ([query[i] for query in case.queries] for i in range(3))
     queries = QueryArrays(np.array(spectrum, np.int64), np.array(charge, np.int64), np.array(mass, np.float64))
     masses = np.full(26, np.nan)
-    for letter, value in RESIDUES.items():
-        masses[ord(letter) - 65] = value
+    for residue, value in RESIDUES.items():
+        masses[ord(residue) - 65] = value
     text = "".join(peptide.sequence for peptide in case.peptides)
     peptides = as_of_an_index(
         PeptideArrays(
@@ -131,7 +135,7 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
             np.cumsum([0, *(len(peptide.sequence) for peptide in case.peptides)])[:-1].astype(np.uint32),
             np.array([len(peptide.sequence) for peptide in case.peptides], np.uint8),
             np.array([peptide.flags for peptide in case.peptides], np.uint8),
-            np.array([sum(1 << ord(letter) - 65 for letter in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
+            np.array([sum(1 << ord(residue) - 65 for residue in set(peptide.sequence)) for peptide in case.peptides], np.uint32),
             np.frombuffer(text.encode(), np.uint8).copy(),
             masses,
             case.n_term,
@@ -143,7 +147,8 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
     modifications = ModificationArrays(
         added,
         np.array(
-            [sum(1 << ord(letter) - 65 for letter in modification.residues) or 0xFFFFFFFF for modification in case.modifications], np.uint32
+            [sum(1 << ord(residue) - 65 for residue in modification.residues) or 0xFFFFFFFF for modification in case.modifications],
+            np.uint32,
         ),
         np.array([modification.place for modification in case.modifications], np.int64),
         counts @ added,
@@ -156,11 +161,11 @@ def arrays_of(case: Case) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, M
 def new_hits(case: Case) -> HitArrays:
     n, slots = len(case.queries), max(1, case.most)
     return HitArrays(
-        np.full((n, case.kept), -np.inf, np.float32),
-        np.full((n, case.kept), -1, np.int64),
-        np.zeros((n, case.kept), np.int8),
-        np.full((n, case.kept, slots), NOTHING, np.uint8),
-        np.full((n, case.kept, slots), NOTHING, np.uint8),
+        np.full((n, case.n_hits), -np.inf, np.float32),
+        np.full((n, case.n_hits), -1, np.int64),
+        np.zeros((n, case.n_hits), np.int8),
+        np.full((n, case.n_hits, slots), NOTHING, np.uint8),
+        np.full((n, case.n_hits, slots), NOTHING, np.uint8),
         np.zeros(n, np.int64),
         np.zeros((n, BINS), np.int32),
         WIDTHS[case.score],
@@ -181,21 +186,21 @@ Form = tuple[tuple[int, int], ...]  # (site, modification) of each
 
 
 def sites(peptide: Peptide, modification: Modification) -> list[int]:
-    letters, length = modification.residues, len(peptide.sequence)
+    residues, length = modification.residues, len(peptide.sequence)
     if modification.place == 0:
-        return [i for i, letter in enumerate(peptide.sequence, 1) if not letters or letter in letters]
+        return [i for i, residue in enumerate(peptide.sequence, 1) if not residues or residue in residues]
     at_n_term = modification.place in (1, 3)
     if (modification.place == 3 and not peptide.flags & 1) or (modification.place == 4 and not peptide.flags & 2):
         return []
     place = 1 if at_n_term else length
-    if letters:
-        return [place] if peptide.sequence[place - 1] in letters else []
+    if residues:
+        return [place] if peptide.sequence[place - 1] in residues else []
     return [0 if at_n_term else length + 1]
 
 
 def forms(case: Case, peptide: Peptide, counts: tuple[int, ...]) -> Iterator[Form]:
-    """Arrangements in lexicographic order, none with two modifications on one site."""
-    choices = [combinations(sites(peptide, one), count) for one, count in zip(case.modifications, counts, strict=True)]
+    """List arrangements in lexicographic order, none with two modifications on one site."""
+    choices = [combinations(sites(peptide, modification), count) for modification, count in zip(case.modifications, counts, strict=True)]
     for chosen in product(*choices):
         form = tuple((site, number) for number, places in enumerate(chosen) for site in places)
         if len({site for site, _ in form}) == len(form):
@@ -204,7 +209,7 @@ def forms(case: Case, peptide: Peptide, counts: tuple[int, ...]) -> Iterator[For
 
 @dataclass(frozen=True)
 class Matched:
-    """Ions of a form and what they match: rows for each series and charge, columns from the series' own end."""
+    """Match the ions of a form: rows for each series and charge, columns from the end of the series."""
 
     mz: NDArray[np.float64]
     peak: NDArray[np.int64]
@@ -217,14 +222,14 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
         added[site] += case.modifications[number].mass
     added[0] += case.n_term
     added[-1] += case.c_term
-    residues = [RESIDUES[letter] + added[i] for i, letter in enumerate(peptide.sequence, 1)]
+    residues = [RESIDUES[residue] + added[i] for i, residue in enumerate(peptide.sequence, 1)]
     ladders = {
         True: added[0] + np.cumsum(residues)[:-1],
         False: added[-1] + np.cumsum(residues[::-1])[:-1],
     }
     charges = range(1, max(1, min(case.maximum_charge, charge - 1)) + 1)
-    ordered = [one for one in case.series if one in "abc"] + [one for one in case.series if one in "xyz"]
-    rows = [((ladders[one in "abc"] + SERIES[one]) / z + PROTON, one in "abc") for one in ordered for z in charges]
+    ordered = [series for series in case.series if series in "abc"] + [series for series in case.series if series in "xyz"]
+    rows = [((ladders[series in "abc"] + SERIES[series]) / z + PROTON, series in "abc") for series in ordered for z in charges]
     mz, is_n = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     at, weight = np.array([peak[0] for peak in peaks]), np.array([peak[1] for peak in peaks], np.float32)
     half = case.fragment[0] + case.fragment[1] * mz
@@ -234,7 +239,7 @@ def match(case: Case, peptide: Peptide, form: Form, charge: int, peaks: list[tup
 
 
 def subtracted(case: Case, peaks: list[tuple[float, float, float]], n: int) -> NDArray[np.float64]:
-    """Eng 2008, equation 6: each bin less the mean of the 75 on either side."""
+    """Apply equation 6 of Eng 2008: each bin minus the mean of the 75 on either side."""
     raw = np.zeros(n + 300)
     for mz, _, height in peaks:
         place = int(mz / case.correlation_bin + 1 - case.correlation_offset)
@@ -245,7 +250,7 @@ def subtracted(case: Case, peaks: list[tuple[float, float, float]], n: int) -> N
 
 
 def ksdp(case: Case, values: NDArray[np.float64]) -> float:
-    """Fu 2004, equation 6, for each row; `values` (rows, ions) are the weights of matching peaks, 0 where none matches."""
+    """Compute equation 6 of Fu 2004 for each row; `values` (rows, ions) are the weights of matching peaks, 0 without a match."""
     before, after, total = math.floor((case.window - 1) / 2), math.ceil((case.window - 1) / 2), 0.0
     for row in values:
         for j in range(len(row)):
@@ -258,13 +263,13 @@ def hyperscore(count_n: int, count_c: int, dot: float) -> float:
 
 
 def scores(
-    case: Case, found: Matched, peaks: list[tuple[float, float, float]], vector: NDArray[np.float64]
+    case: Case, matching: Matched, peaks: list[tuple[float, float, float]], vector: NDArray[np.float64]
 ) -> tuple[dict[int, float], int, int]:
     weight = np.array([*(peak[1] for peak in peaks), 0.0], np.float32).astype(np.float64)
-    matched = found.peak >= 0
-    count_n, count_c = int(matched[found.is_n].sum()), int(matched[~found.is_n].sum())
-    values = weight[found.peak]
-    places = (found.mz / case.correlation_bin + 1 - case.correlation_offset).astype(np.int64)
+    matched = matching.peak >= 0
+    count_n, count_c = int(matched[matching.is_n].sum()), int(matched[~matching.is_n].sum())
+    values = weight[matching.peak]
+    places = (matching.mz / case.correlation_bin + 1 - case.correlation_offset).astype(np.int64)
     every = {
         SDP: float(values.sum()),
         HYPERSCORE: hyperscore(count_n, count_c, float(values.sum())),
@@ -278,17 +283,17 @@ Hit = tuple[float, int, int, Form]
 
 
 def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
-    """All reportable candidates in the order in which they are scored, the number of all, and all scores."""
+    """Return all reportable candidates in the order of scoring, the number of all candidates, and all scores."""
     spectrum, charge, query_mass = case.queries[query]
     peaks = case.spectra[spectrum]
-    found: list[Hit] = []
+    hits: list[Hit] = []
     every: list[float] = []
     if not peaks:
         return [], 0, []
     minimum = dict(zip(case.isotope_errors, case.isotope_minimum or (0.0,) * len(case.isotope_errors), strict=True))
     vector = subtracted(case, peaks, int(9000 / case.correlation_bin)) if case.score == XCORR else np.zeros(1)
     for counts in case.combinations:
-        added = sum(count * one.mass for count, one in zip(counts, case.modifications, strict=True))
+        added = sum(count * modification.mass for count, modification in zip(counts, case.modifications, strict=True))
         done = set()
         for error in sorted(case.isotope_errors, reverse=True):
             if query_mass < minimum[error]:
@@ -303,8 +308,8 @@ def brute_force(case: Case, query: int) -> tuple[list[Hit], int, list[float]]:
                     result, count_n, count_c = scores(case, match(case, peptide, form, charge, peaks), peaks, vector)
                     every.append(result[case.score])
                     if count_n + count_c >= case.minimum_matched:
-                        found.append((result[case.score], number, error, form))
-    return found, len(every), every
+                        hits.append((result[case.score], number, error, form))
+    return hits, len(every), every
 
 
 def form_of(hits: HitArrays, query: int, place: int) -> Form:
@@ -313,7 +318,7 @@ def form_of(hits: HitArrays, query: int, place: int) -> Form:
 
 
 def check(case: Case, *, exact: bool) -> int:
-    """Compare all hits; with `exact` the order of equal scores too. Returns the number of candidates."""
+    """Compare all hits, with `exact` also the order of equal scores, and return the number of candidates."""
     hits, total = search(case), 0
     for query in range(len(case.queries)):
         candidates, n, every = brute_force(case, query)
@@ -322,40 +327,43 @@ def check(case: Case, *, exact: bool) -> int:
         histogram = hits.histogram[query].astype(np.int64)
         assert histogram.sum() == n
         if exact:
-            bins = [min(BINS - 1, max(0, math.floor(one * (1 / WIDTHS[case.score])))) for one in every]
+            bins = [min(BINS - 1, max(0, math.floor(score * (1 / WIDTHS[case.score])))) for score in every]
             assert np.array_equal(histogram, np.bincount(bins, minlength=BINS))
-        best = sorted(candidates, key=lambda one: -np.float32(one[0]))[: case.kept]
+        best = sorted(candidates, key=lambda entry: -np.float32(entry[0]))[: case.n_hits]
         reported = [
             (float(hits.score[query, k]), int(hits.peptide[query, k]), int(hits.isotope_error[query, k]), form_of(hits, query, k))
-            for k in range(case.kept)
+            for k in range(case.n_hits)
             if hits.peptide[query, k] >= 0
         ]
-        assert [one[0] for one in reported] == pytest.approx([one[0] for one in best], rel=2e-5, abs=1e-5)
+        assert [hit[0] for hit in reported] == pytest.approx([hit[0] for hit in best], rel=2e-5, abs=1e-5)
         if exact:
-            assert [one[1:] for one in reported] == [one[1:] for one in best]
+            assert [hit[1:] for hit in reported] == [hit[1:] for hit in best]
             continue
-        known = {candidate[1:]: candidate[0] for candidate in candidates}
-        assert len({one[1:] for one in reported}) == len(reported)
+        score_of = {candidate[1:]: candidate[0] for candidate in candidates}
+        assert len({hit[1:] for hit in reported}) == len(reported)
         for hit in reported:
-            assert known[hit[1:]] == pytest.approx(hit[0], rel=2e-5, abs=1e-5)
+            assert score_of[hit[1:]] == pytest.approx(hit[0], rel=2e-5, abs=1e-5)
     return total
 
 
 def dictionary(sequences: list[str], case_mass: float = 0.0, flags: list[int] | None = None) -> list[Peptide]:
     given = flags or [0] * len(sequences)
-    rows = [Peptide(one, flag, sum(map(RESIDUES.__getitem__, one)) + WATER + case_mass) for one, flag in zip(sequences, given, strict=True)]
-    return sorted(rows, key=lambda one: one.mass)
+    rows = [
+        Peptide(sequence, flag, sum(map(RESIDUES.__getitem__, sequence)) + WATER + case_mass)
+        for sequence, flag in zip(sequences, given, strict=True)
+    ]
+    return sorted(rows, key=lambda peptide: peptide.mass)
 
 
 def random_case(seed: int, n_peptides: int = 60, n_spectra: int = 6, *, dyadic: bool = True, **changes: Any) -> Case:
-    """Random peptides, some of them permutations of one another, and spectra of some of their fragments with noise.
+    """Generate random peptides, some of them permutations of others, and noisy spectra of some of their fragments.
 
     With `dyadic` weights are multiples of 1/64, so that sums are exact and equal scores are equal to the last bit.
     """
     random = np.random.default_rng(seed)
     sequences = {"".join(random.choice(list("ACDEFGHIKLMNPQRSTVWYMSSTQ"), random.integers(3, 11))) for _ in range(n_peptides)}
-    for one in sorted(sequences)[: n_peptides // 2]:
-        sequences |= {"".join(random.permutation(list(one))), one.replace("I", "L")}
+    for sequence in sorted(sequences)[: n_peptides // 2]:
+        sequences |= {"".join(random.permutation(list(sequence))), sequence.replace("I", "L")}
     ordered = sorted(sequences)
     blank = Case([], [], [], **changes)
     peptides = dictionary(ordered, blank.n_term + blank.c_term, random.integers(0, 4, len(ordered)).tolist())
@@ -371,10 +379,10 @@ def random_case(seed: int, n_peptides: int = 60, n_spectra: int = 6, *, dyadic: 
         weight = random.integers(1, 33, len(mz)) / 64 if dyadic else random.random(len(mz)) * 0.4
         height = random.random(len(mz)).astype(np.float32) * 50
         spectra.append(list(zip(mz.tolist(), weight.astype(np.float32).tolist(), height.tolist(), strict=True)))
-        added = sum(blank.modifications[one].mass for _, one in form)
+        added = sum(blank.modifications[number].mass for _, number in form)
         error = int(random.choice(blank.isotope_errors))
         queries.append((number, charge, (truth.mass + added + error * SPACING) * (1 + random.normal(0, 2e-6))))
-    queries.sort(key=lambda one: one[2])
+    queries.sort(key=lambda query: query[2])
     return replace(blank, peptides=peptides, spectra=spectra, queries=queries)
 
 
@@ -388,7 +396,7 @@ CUSTOM_END = Modification(21.981943, "DEK", 2)
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 @pytest.mark.parametrize("precursor", [(0.0, 1e-5), WIDE, (30.0, 0.0), (0.0, 5e-3)])
 @pytest.mark.parametrize("fragment", [(0.02, 0.0), (0.0, 2e-5), (0.5, 0.0)])
-def test_best_candidates_are_those_of_brute_force(score: int, precursor: tuple[float, float], fragment: tuple[float, float]) -> None:
+def test_best_candidates_equal_brute_force(score: int, precursor: tuple[float, float], fragment: tuple[float, float]) -> None:
     case = random_case(1, score=score, precursor=precursor, fragment=fragment)
     assert check(case, exact=True) >= len(case.queries)
 
@@ -397,14 +405,14 @@ def test_best_candidates_are_those_of_brute_force(score: int, precursor: tuple[f
 @pytest.mark.parametrize(
     "changes", [{}, {"window": 4, "power": 2.0, "correlation_bin": 1.0005079, "correlation_offset": 0.4}, {"window": 1}]
 )
-def test_ksdp_and_xcorr_are_those_of_their_papers(score: int, changes: dict[str, Any]) -> None:
+def test_ksdp_and_xcorr_equal_their_papers(score: int, changes: dict[str, Any]) -> None:
     case = random_case(2, dyadic=False, score=score, precursor=(60.0, 0.0), **changes)
     assert check(case, exact=False) > 50
 
 
 @pytest.mark.parametrize("series", ["b", "y", "by", "cz", "abcxyz", "ax"])
 @pytest.mark.parametrize("charge", [1, 2, 4])
-def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
+def test_search_matches_ion_series_and_fragment_charges(series: str, charge: int) -> None:
     assert check(random_case(3, series=series, maximum_charge=charge, precursor=(5.0, 0.0)), exact=True) > 6
 
 
@@ -414,7 +422,7 @@ def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
         ((OXIDATION,), 1),
         ((OXIDATION, PHOSPHO), 3),
         ((ACETYL, AMIDE), 2),
-        ((PYRO, OXIDATION), 3),  # both may want the first M
+        ((PYRO, OXIDATION), 3),  # both may occur on the first M
         ((CARBAMYL, METHYL, CUSTOM_END), 3),
         ((PHOSPHO, Modification(14.01565, "STKR"), OXIDATION), 3),  # conflicts on S and T
         ((Modification(0.984016, ""), ACETYL), 2),  # on any residue
@@ -422,12 +430,12 @@ def test_ion_series_and_fragment_charges(series: str, charge: int) -> None:
 )
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE])
 def test_modified_forms_are_all_arrangements_without_conflicts(modifications: tuple[Modification, ...], most: int, score: int) -> None:
-    case = random_case(4, modifications=modifications, most=most, score=score, precursor=(1.0, 0.0), kept=10)
+    case = random_case(4, modifications=modifications, most=most, score=score, precursor=(1.0, 0.0), n_hits=10)
     assert check(case, exact=True) > 10
 
 
 @pytest.mark.parametrize("score", [KSDP, XCORR])
-def test_modified_forms_with_the_other_scores(score: int) -> None:
+def test_modified_forms_have_the_other_scores(score: int) -> None:
     case = random_case(
         5, dyadic=False, modifications=(OXIDATION, PHOSPHO, ACETYL), most=3, score=score, precursor=(1.0, 0.0), n_term=229.163
     )
@@ -435,7 +443,7 @@ def test_modified_forms_with_the_other_scores(score: int) -> None:
 
 
 @pytest.mark.parametrize("maximum_forms", [1, 2, 5])
-def test_no_more_arrangements_of_one_combination_than_allowed(maximum_forms: int) -> None:
+def test_search_limits_arrangements_of_a_combination(maximum_forms: int) -> None:
     limited = random_case(6, modifications=(PHOSPHO, OXIDATION), most=3, maximum_forms=maximum_forms, precursor=(40.0, 0.0))
     n = check(limited, exact=True)
     assert n < check(replace(limited, maximum_forms=1000), exact=True)
@@ -448,7 +456,7 @@ def test_isotope_errors_score_each_peptide_once(errors: tuple[int, ...], precurs
     assert check(case, exact=True) >= len(case.queries)
     hits = search(case)
     for query in range(len(case.queries)):
-        keys = [(int(hits.peptide[query, k]), form_of(hits, query, k)) for k in range(case.kept) if hits.peptide[query, k] >= 0]
+        keys = [(int(hits.peptide[query, k]), form_of(hits, query, k)) for k in range(case.n_hits) if hits.peptide[query, k] >= 0]
         assert len(set(keys)) == len(keys)
 
 
@@ -458,7 +466,7 @@ def test_isotope_errors_begin_at_their_mass() -> None:
 
 
 @pytest.mark.parametrize("least", [1, 4, 9])
-def test_candidates_with_too_few_matched_ions_count_but_are_not_kept(least: int) -> None:
+def test_candidates_with_few_matched_ions_are_counted_only(least: int) -> None:
     case = random_case(9, precursor=(10.0, 0.0), minimum_matched=least)
     assert check(case, exact=True) > int((search(case).peptide >= 0).sum())
 
@@ -468,7 +476,7 @@ def test_fixed_masses_at_the_ends_shift_the_ions() -> None:
     check(case, exact=True)
 
 
-def test_a_spectrum_without_peaks_has_no_candidates() -> None:
+def test_spectrum_without_peaks_has_no_candidates() -> None:
     case = random_case(11, precursor=(10.0, 0.0))
     empty = replace(case, spectra=[[] if i % 2 else peaks for i, peaks in enumerate(case.spectra)])
     check(empty, exact=True)
@@ -479,7 +487,7 @@ def test_a_spectrum_without_peaks_has_no_candidates() -> None:
             assert np.all(hits.peptide[query] == -1)
 
 
-def test_no_spectra_and_no_peptides() -> None:
+def test_search_accepts_no_spectra_and_no_peptides() -> None:
     search(replace(random_case(12), spectra=[], queries=[]))
     assert np.all(search(replace(random_case(12), peptides=[])).peptide == -1)
 
@@ -489,9 +497,9 @@ def single(sequence: str, spectrum: list[tuple[float, float, float]], mass_shift
     return Case(peptides, [spectrum], [(0, 2, peptides[0].mass + mass_shift)], **changes)
 
 
-def test_the_precursor_tolerance_includes_its_edge() -> None:
+def test_precursor_tolerance_includes_its_edge() -> None:
     peak = [(300.0, 0.5, 1.0)]
-    half = 0.25  # a power of two, added to a mass and taken away without a rounding that matters
+    half = 0.25  # a power of two, which is added to a mass and subtracted without rounding
     mass = dictionary(["PEPTIDE"])[0].mass
     assert mass + half - half == mass
     for shift, n in ((half, 1), (-half, 1), (half * (1 + 1e-9), 0), (-half * (1 + 1e-9), 0)):
@@ -499,7 +507,7 @@ def test_the_precursor_tolerance_includes_its_edge() -> None:
 
 
 @pytest.mark.parametrize("fragment", [(0.5, 0.0), (0.03, 0.0), (20.0, 0.0), (0.0, 2e-5), (0.0, 4e-4), (0.0, 0.02), (0.0, 0.1)])
-def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]) -> None:
+def test_fragment_tolerance_ends_at_its_edge(fragment: tuple[float, float]) -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     half = fragment[0] + fragment[1] * b3
     for offset, n in ((1 - 1e-6, 1), (1 + 1e-6, 0), (-1 + 1e-6, 1), (-1 - 1e-6, 0)):
@@ -509,38 +517,38 @@ def test_the_fragment_tolerance_ends_where_it_says(fragment: tuple[float, float]
         assert int((hits.peptide[0] >= 0).sum()) == n, (offset, fragment)
 
 
-def test_an_ion_takes_the_heaviest_peak_within_the_tolerance() -> None:
+def test_ion_matches_heaviest_peak_within_tolerance() -> None:
     b3 = pyteomics_mass.fast_mass("PEP", ion_type="b", charge=1)
     peaks = [(b3 - 0.019, 0.25, 1.0), (b3, 0.125, 1.0), (b3 + 0.018, 0.5, 1.0), (b3 + 0.021, 0.9, 1.0)]
     assert search(single("PEPTIDE", peaks, series="b", maximum_charge=1)).score[0, 0] == 0.5
 
 
 @pytest.mark.parametrize("score", [SDP, HYPERSCORE, KSDP, XCORR])
-def test_candidates_of_equal_score_stay_in_the_order_of_the_dictionary(score: int) -> None:
-    """I and L weigh the same, so that all eight score the same; weights without an exact binary form, as real ones."""
+def test_equal_scores_have_the_order_of_the_dictionary(score: int) -> None:
+    """I and L have the same mass, so all eight score the same; the weights have no exact binary form, like real ones."""
     peptides = dictionary([f"PEPT{a}DE{b}K{c}R" for a in "IL" for b in "IL" for c in "IL"])
-    ladder = np.cumsum([RESIDUES[letter] for letter in "PEPTIDEIKI"]) + PROTON
+    ladder = np.cumsum([RESIDUES[residue] for residue in "PEPTIDEIKI"]) + PROTON
     spectrum = [(float(mz), 0.1 + 0.037 * i, 7.3 + i) for i, mz in enumerate(ladder)]
-    for kept in (3, 6, 10):
-        hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, kept=kept))
-        assert len(set(hits.score[0, : min(8, kept)].tolist())) == 1
-        assert hits.peptide[0, : min(8, kept)].tolist() == list(range(min(8, kept)))
+    for retained in (3, 6, 10):
+        hits = search(Case(peptides, [spectrum], [(0, 2, peptides[0].mass)], score=score, n_hits=retained))
+        assert len(set(hits.score[0, : min(8, retained)].tolist())) == 1
+        assert hits.peptide[0, : min(8, retained)].tolist() == list(range(min(8, retained)))
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
-def test_any_partition_of_the_queries_gives_the_same_hits(score: int) -> None:
+def test_hits_are_the_same_for_any_partition_of_queries(score: int) -> None:
     case = random_case(13, n_spectra=12, dyadic=False, score=score, precursor=(5.0, 0.0), modifications=(OXIDATION, PHOSPHO), most=2)
     whole, n = search(case), len(case.queries)
     for parts in ([(i, i + 1) for i in reversed(range(n))], [(5, n), (0, 5)], [(0, 0), (0, n), (n, n)]):
-        for one, other in zip(whole, search(case, parts), strict=True):
-            assert np.array_equal(np.asarray(one), np.asarray(other))
+        for left, right in zip(whole, search(case, parts), strict=True):
+            assert np.array_equal(np.asarray(left), np.asarray(right))
 
 
 @pytest.mark.parametrize(
-    "sequences", [["S" * 50], [f"S{'SST' * 4}{one}{other}" for one in "ACDEFGHIKLMNPQRTVWY" for other in "ACDEFGHIKLM"]]
+    "sequences", [["S" * 50], [f"S{'SST' * 4}{first}{second}" for first in "ACDEFGHIKLMNPQRTVWY" for second in "ACDEFGHIKLM"]]
 )
-def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: list[str]) -> None:
-    """One peptide with millions of forms; many peptides with some thousand."""
+def test_search_stops_inside_a_query_when_requested(sequences: list[str]) -> None:
+    """One peptide with millions of forms, and many peptides with some thousand."""
     case = Case(
         dictionary(sequences),
         [[(300.0 + 7.0 * i, 0.2, 1.0) for i in range(60)]],
@@ -551,7 +559,7 @@ def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: l
         precursor=(5000.0, 0.0),
         score=KSDP,
     )
-    sites = [sum(letter in PHOSPHO.residues for letter in sequence) for sequence in sequences]
+    sites = [sum(residue in PHOSPHO.residues for residue in sequence) for sequence in sequences]
     every = sum(math.comb(n, k) for n in sites for k in range(6))
     spectra, queries, peptides, modifications = arrays_of(case)
     stop, hits = np.ones(1, np.uint8), new_hits(case)
@@ -569,7 +577,7 @@ def test_a_search_leaves_off_inside_a_query_when_it_is_told_to_stop(sequences: l
     assert 0 < hits.n_candidates[0] < every
 
 
-def test_matches_are_not_measured_any_more_after_a_stop() -> None:
+def test_features_are_not_measured_after_a_stop() -> None:
     case = single("PEPTIDE", [(300.0, 0.5, 1.0)])
     spectra, _, peptides, modifications = arrays_of(case)
     out, nothing = np.full((1, len(feature_names())), -1.0), np.full((1, 1), NOTHING, np.uint8)
@@ -590,7 +598,9 @@ def test_candidates_are_counted_without_their_forms() -> None:
     count_candidates(queries, peptides.mass, modifications, settings_of(case), 0, len(out), out)
     for query, (_, _, mass) in enumerate(case.queries):
         windows = [(mass - error * SPACING) for error in case.isotope_errors if mass >= {0: 0.0, 1: 800.0}[error]]
-        added = [sum(n * one.mass for n, one in zip(counts, case.modifications, strict=True)) for counts in case.combinations]
+        added = [
+            sum(n * modification.mass for n, modification in zip(counts, case.modifications, strict=True)) for counts in case.combinations
+        ]
         assert out[query] == sum(abs(peptide.mass + more - at) <= 3.0 for at in windows for more in added for peptide in case.peptides)
 
 
@@ -602,7 +612,7 @@ def column(values: list[int]) -> NDArray[np.int64]:
 
 
 def measured(case: Case, rows: list[tuple[int, int, Form]]) -> list[dict[str, float]]:
-    """`rows`: query, peptide and form."""
+    """Measure features of `rows`: query, peptide and form."""
     spectra, _, peptides, modifications = arrays_of(case)
     slots = max(1, case.most)
     site, modification = np.full((len(rows), slots), NOTHING, np.uint8), np.full((len(rows), slots), NOTHING, np.uint8)
@@ -625,26 +635,26 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
 
     spectrum, charge, _ = case.queries[query]
     peaks, peptide = case.spectra[spectrum], case.peptides[number]
-    found = match(case, peptide, form, charge, peaks)
-    matched = found.peak >= 0
+    matching = match(case, peptide, form, charge, peaks)
+    matched = matching.peak >= 0
     weight = np.array([peak[1] for peak in peaks], np.float32).astype(np.float64)
     mz = np.array([peak[0] for peak in peaks])
     both = {
-        kind: scores(replace(case, score=kind), found, peaks, subtracted(case, peaks, int(9000 / case.correlation_bin)))[0][kind]
+        kind: scores(replace(case, score=kind), matching, peaks, subtracted(case, peaks, int(9000 / case.correlation_bin)))[0][kind]
         for kind in WIDTHS
     }
-    errors = [(mz[peak] - ion) / ion * 1e6 for ion, peak in zip(found.mz.ravel(), found.peak.ravel(), strict=True) if peak >= 0]
-    used = sorted({int(peak) for peak in found.peak.ravel() if peak >= 0})
+    errors = [(mz[peak] - ion) / ion * 1e6 for ion, peak in zip(matching.mz.ravel(), matching.peak.ravel(), strict=True) if peak >= 0]
+    used = sorted({int(peak) for peak in matching.peak.ravel() if peak >= 0})
     covered = float(np.sum(2 * (case.fragment[0] + case.fragment[1] * mz)))
     probability = min(0.5, covered / max(mz[-1] - mz[0], 100.0))
     length = len(peptide.sequence)
-    has_n, has_c = (np.atleast_1d(matched[rows].any(axis=0)).tolist() for rows in (found.is_n, ~found.is_n))
+    has_n, has_c = (np.atleast_1d(matched[rows].any(axis=0)).tolist() for rows in (matching.is_n, ~matching.is_n))
     n_matched = int(matched.sum())
     return {
         "matched_ions": n_matched,
         "total_ions": matched.size,
-        "matched_n_term_ions": int(matched[found.is_n].sum()),
-        "matched_c_term_ions": int(matched[~found.is_n].sum()),
+        "matched_n_term_ions": int(matched[matching.is_n].sum()),
+        "matched_c_term_ions": int(matched[~matching.is_n].sum()),
         "spectral_dot_product": both[SDP],
         "hyperscore": both[HYPERSCORE],
         "ksdp": both[KSDP],
@@ -656,7 +666,7 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
         "mean_fragment_error": sum(errors) / max(1, len(errors)),
         "mean_absolute_fragment_error": sum(map(abs, errors)) / max(1, len(errors)),
         "top_peaks_matched": sum(int((weight > weight[peak]).sum()) < 10 for peak in used),
-        "c_term_dot_product": float(weight[[peak for peak in found.peak[~found.is_n].ravel() if peak >= 0]].sum()),
+        "c_term_dot_product": float(weight[[peak for peak in matching.peak[~matching.is_n].ravel() if peak >= 0]].sum()),
         "chance": float(binom.logsf(n_matched - 1, matched.size, probability)) / math.log(10),
     }
 
@@ -670,18 +680,18 @@ def expected_features(case: Case, query: int, number: int, form: Form) -> dict[s
         {"modifications": (OXIDATION, PHOSPHO, CARBAMYL, METHYL), "most": 3, "c_term": 17.5},
     ],
 )
-def test_features_of_matches_are_those_of_their_definitions(changes: dict[str, Any]) -> None:
+def test_features_equal_their_definitions(changes: dict[str, Any]) -> None:
     case = random_case(15, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
     assert len(rows) > 10
-    for row, found in zip(rows, measured(case, rows), strict=True):
-        assert found == pytest.approx(expected_features(case, *row), rel=1e-4, abs=2e-4), row
+    for row, features in zip(rows, measured(case, rows), strict=True):
+        assert features == pytest.approx(expected_features(case, *row), rel=1e-4, abs=2e-4), row
 
 
 @pytest.mark.parametrize("score", [SDP, KSDP, HYPERSCORE, XCORR])
 @pytest.mark.parametrize("low_resolution", [False, True])
-def test_a_match_measured_scores_what_the_search_gave_it(score: int, low_resolution: bool) -> None:
-    """So the sparse XCorr of the features is the dense one of the search, beyond the last peak of a spectrum too."""
+def test_measured_score_equals_the_search_score(score: int, low_resolution: bool) -> None:
+    """The sparse XCorr of the features equals the dense one of the search, also beyond the last peak of a spectrum."""
     low: dict[str, Any] = {"correlation_bin": 1.0005079, "correlation_offset": 0.4, "fragment": (0.5, 0.0)}
     case = random_case(
         16,
@@ -698,16 +708,16 @@ def test_a_match_measured_scores_what_the_search_gave_it(score: int, low_resolut
     rows = [
         (q, int(hits.peptide[q, k]), form_of(hits, q, k))
         for q in range(len(case.queries))
-        for k in range(case.kept)
+        for k in range(case.n_hits)
         if hits.peptide[q, k] >= 0
     ]
     name = {SDP: "spectral_dot_product", KSDP: "ksdp", HYPERSCORE: "hyperscore", XCORR: "xcorr"}[score]
-    found = [one[name] for one in measured(case, rows)]
-    assert found == pytest.approx([float(one) for one in hits.score[hits.peptide >= 0]], rel=1e-4, abs=1e-4)
+    values = [features[name] for features in measured(case, rows)]
+    assert values == pytest.approx([float(score) for score in hits.score[hits.peptide >= 0]], rel=1e-4, abs=1e-4)
 
 
 @pytest.mark.parametrize("n_peaks", [0, 1])
-def test_features_of_a_spectrum_with_hardly_any_peaks_are_finite(n_peaks: int) -> None:
+def test_features_of_a_spectrum_with_few_peaks_are_finite(n_peaks: int) -> None:
     case = single("PEPTIDEK", [(300.0, 1.0, 50.0)][:n_peaks])
     assert np.all(np.isfinite(list(measured(case, [(0, 0, ())])[0].values())))
 
@@ -724,9 +734,9 @@ def test_many_ions_match_by_chance(charge: int) -> None:
     peaks = [(100.3 + 1.7 * i, 0.1, 1.0) for i in range(2500)]
     case = single(sequence, peaks, series="abcxyz", maximum_charge=5, fragment=(0.3, 0.0))
     case = replace(case, queries=[(0, charge, case.queries[0][2])])
-    found, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
-    assert found["total_ions"] == 62 * 6 * (charge - 1)
-    assert found == pytest.approx(expected, rel=1e-4, abs=2e-4)
+    actual, expected = measured(case, [(0, 0, ())])[0], expected_features(case, 0, 0, ())
+    assert actual["total_ions"] == 62 * 6 * (charge - 1)
+    assert actual == pytest.approx(expected, rel=1e-4, abs=2e-4)
 
 
 @pytest.mark.parametrize(
@@ -738,7 +748,7 @@ def test_many_ions_match_by_chance(charge: int) -> None:
         {"maximum_charge": 1},
     ],
 )
-def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, Any]) -> None:
+def test_peaks_of_bonds_equal_those_of_b_and_y_ions(changes: dict[str, Any]) -> None:
     case = random_case(31, n_spectra=8, dyadic=False, precursor=(2.0, 0.0), **changes)
     case = replace(case, queries=[(spectrum, 2 + i % 3, mass) for i, (spectrum, _, mass) in enumerate(case.queries)])
     rows = [(query, hit[1], hit[3]) for query in range(len(case.queries)) for hit in brute_force(case, query)[0][:6]]
@@ -750,7 +760,7 @@ def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, A
         for k, (place, number) in enumerate(form):
             site[i, k], modification[i, k] = place, number
     offsets = np.concatenate(([0], np.cumsum([len(case.peptides[row[1]].sequence) for row in rows]))).astype(np.int64)
-    n_term, c_term = ([one for one in case.series if one in ends] for ends in ("abc", "xyz"))
+    n_term, c_term = ([series for series in case.series if series in ends] for ends in ("abc", "xyz"))
     out = np.zeros((offsets[-1], 4), np.float32)
     spectrum_of, charge_of = (column([case.queries[row[0]][k] for row in rows]) for k in range(2))
     matches = MatchArrays(spectrum_of, charge_of, column([row[1] for row in rows]), site, modification)
@@ -760,12 +770,12 @@ def test_the_peaks_of_bonds_are_those_of_their_b_and_y_ions(changes: dict[str, A
     some = 0
     for i, (query, number, form) in enumerate(rows):
         spectrum, charge, _ = case.queries[query]
-        found = match(case, case.peptides[number], form, charge, case.spectra[spectrum])
+        matched = match(case, case.peptides[number], form, charge, case.spectra[spectrum])
         charges = max(1, min(case.maximum_charge, charge - 1))
         expected = np.zeros((offsets[i + 1] - offsets[i], 4), np.float32)
         for z in range(min(2, charges)):
             for series, place in ((n_term.index("b"), z), (len(n_term) + c_term.index("y"), 2 + z)):
-                for ion, peak in enumerate(found.peak[series * charges + z].tolist()):
+                for ion, peak in enumerate(matched.peak[series * charges + z].tolist()):
                     bond = ion if place < 2 else len(expected) - 2 - ion  # the ions of the C-terminus are counted from there
                     if peak >= 0:
                         expected[bond, place] = case.spectra[spectrum][peak][1]

@@ -1,4 +1,4 @@
-"""Shifts placed on every residue score as the same peptide with a modification there; mass lists are what their definition says."""
+"""Mass shifts placed on every residue score as the peptide with a modification there, and mass lists equal their definition."""
 
 import numpy as np
 import pytest
@@ -20,18 +20,18 @@ SHIFT, NONE = 15.994915, 255
 
 
 def peptides_of(sequences):
-    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence) + WATER_MASS for sequence in sequences])
+    masses = np.array([sum(RESIDUE_MASS[ord(residue) - 65] for residue in sequence) + WATER_MASS for sequence in sequences])
     order = np.argsort(masses)
     chosen = [sequences[i] for i in order]
-    lengths = np.array([len(one) for one in chosen])
+    lengths = np.array([len(sequence) for sequence in chosen])
     text = np.frombuffer("".join(chosen).encode() + b"A" * 64, np.uint8)
-    letters = np.array([sum({1 << ord(letter) - 65 for letter in one}) for one in chosen], np.uint32)
+    residues = np.array([sum({1 << ord(residue) - 65 for residue in sequence}) for sequence in chosen], np.uint32)
     arrays = PeptideArrays(
         masses[order],
         run_offsets(lengths)[:-1].astype(np.uint32),
         lengths.astype(np.uint8),
         np.zeros(len(chosen), np.uint8),
-        letters,
+        residues,
         text,
         RESIDUE_MASS.copy(),
         0.0,
@@ -41,8 +41,8 @@ def peptides_of(sequences):
 
 
 def peaks_of(sequence, site, shift, random, charge=1):
-    """Most b and y ions of a peptide with a shift on residue `site`, and noise."""
-    residues = np.array([RESIDUE_MASS[ord(letter) - 65] for letter in sequence])
+    """Generate most b and y ions of a peptide with a shift on residue `site`, and noise."""
+    residues = np.array([RESIDUE_MASS[ord(residue) - 65] for residue in sequence])
     residues[site - 1] += shift
     prefix = np.cumsum(residues)[:-1]
     ions = np.concatenate((prefix, residues.sum() - prefix + WATER_MASS)) / charge + PROTON_MASS
@@ -54,7 +54,7 @@ def peaks_of(sequence, site, shift, random, charge=1):
 def made():
     random = np.random.default_rng(3)
     sequences, peptides = peptides_of(SEQUENCES)
-    peaks = [peaks_of(one, 1 + i % len(one), SHIFT, random) for i, one in enumerate(sequences)]
+    peaks = [peaks_of(sequence, 1 + i % len(sequence), SHIFT, random) for i, sequence in enumerate(sequences)]
     offsets = run_offsets(np.array([len(peak) for peak in peaks]))
     weight = random.random(offsets[-1]).astype(np.float32)
     spectra = SpectrumArrays(offsets, np.concatenate(peaks), weight, weight)
@@ -64,11 +64,11 @@ def made():
 
 
 def scores_by_modification(made, row, peptide, shift):
-    """Hyperscore and matched ions with a modification on each residue in turn, by the code that scores identifications."""
+    """Return hyperscore and matched ions with a modification on each residue in turn, by the identification kernels."""
     sequences, peptides, spectra, queries, settings = made
     length = len(sequences[peptide])
     sites = np.arange(1, length + 1, dtype=np.uint8)[:, None]
-    given = (np.full(length, one) for one in (queries.spectrum[row], queries.charge[row], peptide))
+    given = (np.full(length, value) for value in (queries.spectrum[row], queries.charge[row], peptide))
     matches = MatchArrays(*given, sites, np.zeros((length, 1), np.uint8))
     out = np.zeros((length, len(feature_names())))
     measure_matches(spectra, matches, peptides, np.array([shift]), settings, 0, length, out, np.zeros(1, np.uint8))
@@ -76,37 +76,37 @@ def scores_by_modification(made, row, peptide, shift):
     return out[:, names.index("hyperscore")], out[:, names.index("matched_ions")]
 
 
-def test_every_place_scores_as_a_modification_there(made):
+def test_every_site_scores_as_a_modification_there(made):
     sequences, peptides, spectra, queries, settings = made
     rows = [(row, peptide) for row in range(len(sequences)) for peptide in range(len(sequences))]
     spectrum, charge, peptide = (
         np.array([queries.spectrum[row] for row, _ in rows]),
         np.array([queries.charge[row] for row, _ in rows]),
-        np.array([one for _, one in rows]),
+        np.array([peptide for _, peptide in rows]),
     )
-    shift = np.array([queries.mass[row] - peptides.mass[one] for row, one in rows])
+    shift = np.array([queries.mass[row] - peptides.mass[peptide] for row, peptide in rows])
     score, probability = (np.empty((len(rows), PLACES), np.float32) for _ in range(2))
     matches = ShiftsToPlace(spectrum, charge, peptide, shift)
     score_places(spectra, matches, peptides, settings, 0, len(rows), score, probability, np.zeros(1, np.uint8))
-    for number, (row, one) in enumerate(rows):
-        expected, counts = scores_by_modification(made, row, one, shift[number])
-        length = len(sequences[one])
+    for number, (row, column) in enumerate(rows):
+        expected, counts = scores_by_modification(made, row, column, shift[number])
+        length = len(sequences[column])
         assert score[number, :length] == pytest.approx(np.where(counts > 0, expected, 0.0), abs=1e-4)
         assert np.isneginf(score[number, length:]).all()
         assert probability[number].sum() == pytest.approx(1.0, abs=1e-5)
-        # More matched ions at a place never make it less probable.
+        # More matched ions at a site never make it less probable.
         order = np.argsort(counts)
         assert (np.diff(probability[number, :length][order]) >= -1e-6).all()
 
 
-def test_a_shift_is_placed_where_it_was_made(made):
+def test_shift_is_placed_at_its_true_site(made):
     sequences, peptides, spectra, queries, settings = made
     n = len(sequences)
     candidate = np.tile(np.arange(n), (n, 1))
     placed = PlacedArrays(*(np.zeros((n, n), kind) for kind in (np.float32, np.int8, np.float32, np.int8, np.uint8)))
     shifts = ShiftSettings(-150.0, 500.0, 3.0, np.array([SHIFT]))
     place_shifts(spectra, queries, peptides, candidate, settings, shifts, 0, n, placed, np.zeros(1, np.uint8))
-    assert np.isneginf(placed.plain).sum() >= n * n - n  # the precursors are those of no peptide alone
+    assert np.isneginf(placed.plain).sum() >= n * n - n  # no unmodified peptide has the precursor mass
     for row in range(n):
         assert placed.shifted[row].argmax() == row
         expected, _ = scores_by_modification(made, row, row, queries.mass[row] - peptides.mass[row])
@@ -115,7 +115,7 @@ def test_a_shift_is_placed_where_it_was_made(made):
         assert placed.shifted_isotope[row, row] == 0
 
 
-def test_the_best_place_of_many_random_spectra_is_mostly_right():
+def test_best_site_of_random_spectra_is_mostly_right():
     random = np.random.default_rng(8)
     right = 0
     for _ in range(60):
@@ -127,29 +127,29 @@ def test_the_best_place_of_many_random_spectra_is_mostly_right():
         spectra = SpectrumArrays(np.array([0, len(mz)]), mz, weight, weight)
         settings = ion_settings(ModifiedSearchParameters(), "by", 2000.0, "hyperscore")
         score, probability = (np.empty((1, PLACES), np.float32) for _ in range(2))
-        one = np.zeros(1, np.int64)
-        matches = ShiftsToPlace(one, one + 2, one, np.array([SHIFT]))
+        zero = np.zeros(1, np.int64)
+        matches = ShiftsToPlace(zero, zero + 2, zero, np.array([SHIFT]))
         score_places(spectra, matches, peptides, settings, 0, 1, score, probability, np.zeros(1, np.uint8))
-        # A place is right where nothing tells it from the true one.
+        # A site is right if it is indistinguishable from the true one.
         right += score[0, site - 1] >= score[0].max() - 1e-4
     assert right >= 51
 
 
-def test_peptides_are_listed_by_the_masses_of_their_bonds(made):
+def test_peptides_are_listed_by_bond_masses(made):
     sequences, peptides = made[:2]
     lengths = peptides.length.astype(np.int64) - 1
     offsets = run_offsets(lengths)
     masses = np.empty(offsets[-1], np.int32)
     list_peptide_masses(peptides, 100.0, 0, len(sequences), offsets, masses)
     for i, sequence in enumerate(sequences):
-        expected = [round(sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence[:k]) * 100) for k in range(1, len(sequence))]
+        expected = [round(sum(RESIDUE_MASS[ord(residue) - 65] for residue in sequence[:k]) * 100) for k in range(1, len(sequence))]
         assert masses[offsets[i] : offsets[i + 1]].tolist() == expected
 
 
-def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
+def test_peaks_are_listed_by_distance_to_both_ends(made):
     _, _, spectra, queries, settings = made
     lists = ListSettings(100.0, 0.01, 5e-6, -150.0, 500.0)
-    found = query_lists(spectra, queries, settings, lists)
+    actual = query_lists(spectra, queries, settings, lists)
     for q in range(len(queries.mass)):
         mass, charges = queries.mass[q], max(1, min(settings.maximum_fragment_charge, queries.charge[q] - 1))
         expected = set()
@@ -159,7 +159,7 @@ def test_a_peak_is_listed_as_what_it_leaves_from_either_end(made):
                 half = mz * z * 20e-6 + 0.01 + 5e-6 * mass
                 for bond in (neutral, mass - neutral):
                     expected |= set(range(round((bond - half) * 100), round((bond + half) * 100) + 1))
-        units = found.masses[found.offsets[q] : found.offsets[q + 1]].tolist()
+        units = actual.masses[actual.offsets[q] : actual.offsets[q + 1]].tolist()
         inside = {unit for unit in expected if 0 <= unit < round(mass * 100)}
         # Rounding at the very ends of a range may differ by a unit.
         assert units == sorted(set(units)) and len(set(units) ^ inside) <= 0.02 * len(inside)

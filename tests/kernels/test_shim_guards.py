@@ -1,4 +1,4 @@
-"""What a kernel must not do on a card does not pass on the processor either: write behind its memory, use what nobody wrote."""
+"""The shim reports errors of kernels that a CPU would tolerate: writing beyond a buffer and reading uninitialized memory."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ extern "C" __global__ void fill(const int* values, unsigned char* filled, int n)
 extern "C" __global__ void __launch_bounds__(32) fill_hidden(const Places* places, int n) { places->hidden[n + threadIdx.x] = 1; }
 
 template <int n>
-__device__ void read_what_nobody_wrote(unsigned* out) {
-    __shared__ unsigned room[n];
-    out[blockIdx.x] = room[n - 1];
+__device__ void read_uninitialized(unsigned* out) {
+    __shared__ unsigned cells[n];
+    out[blockIdx.x] = cells[n - 1];
     __syncthreads();
-    room[n - 1] = 7;
+    cells[n - 1] = 7;
 }
-extern "C" __global__ void keep_shared(unsigned* out) { read_what_nobody_wrote<SIZE>(out); }
+extern "C" __global__ void keep_shared(unsigned* out) { read_uninitialized<SIZE>(out); }
 extern "C" __global__ void keep_static(unsigned* out) {
-    __shared__ unsigned room;
-    out[blockIdx.x] = room;
+    __shared__ unsigned cells;
+    out[blockIdx.x] = cells;
     __syncthreads();
-    room = 7;
+    cells = 7;
 }
 
 extern __shared__ __align__(16) unsigned char dynamic_shared[];
@@ -50,32 +50,32 @@ def card(monkeypatch: pytest.MonkeyPatch) -> ShimCard:
 
 
 @pytest.mark.parametrize("n_bytes", [1, 3, 64, 1000])
-def test_a_write_behind_a_buffer_names_the_kernel_and_the_argument(card: ShimCard, n_bytes: int) -> None:
+def test_write_beyond_buffer_names_kernel_and_argument(card: ShimCard, n_bytes: int) -> None:
     filled, values = card.buffer(n_bytes), card.buffer(4)
     card.upload(values, np.array([7], np.int32), None)
     card.launch("a.cu", "fill", n_bytes, 1, (values, filled, np.int32(1)), None)
-    with pytest.raises(AssertionError, match=f"^fill wrote behind the {n_bytes} bytes of argument filled$"):
+    with pytest.raises(AssertionError, match=f"^fill wrote beyond the {n_bytes} bytes of argument filled$"):
         card.launch("a.cu", "fill", n_bytes + 1, 1, (values, filled, np.int32(1)), None)
 
 
-def test_a_write_behind_a_buffer_that_a_kernel_has_by_its_address_is_seen(card: ShimCard) -> None:
+def test_write_beyond_buffer_known_by_address_is_detected(card: ShimCard) -> None:
     hidden, places = card.buffer(40), card.buffer(8)
     card.upload(places, np.array([card.address(hidden)], np.uint64), None)
     card.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(8)), None)
-    with pytest.raises(AssertionError, match="fill_hidden wrote behind the 40 bytes of a buffer"):
+    with pytest.raises(AssertionError, match="fill_hidden wrote beyond the 40 bytes of a buffer"):
         card.launch("a.cu", "fill_hidden", 1, 32, (places, np.int32(9)), None)
 
 
-def test_a_buffer_that_is_gone_is_not_looked_at(card: ShimCard) -> None:
-    kept = card.buffer(4)
+def test_freed_buffer_is_not_checked(card: ShimCard) -> None:
+    retained = card.buffer(4)
     for _ in range(50):
         card.buffer(100)
-    card.launch("a.cu", "fill", 1, 1, (kept, kept, np.int32(0)), None)
-    assert card.size(kept) == 4
+    card.launch("a.cu", "fill", 1, 1, (retained, retained, np.int32(0)), None)
+    assert card.size(retained) == 4
 
 
 @pytest.mark.parametrize("kernel", ["keep_shared", "keep_static"])
-def test_no_block_finds_what_another_left_in_shared_memory(kernel: str) -> None:
+def test_shared_memory_of_another_block_is_not_visible(kernel: str) -> None:
     # Two libraries with an array of the same name and another size: each has its own.
     for size in (8, 4000, 16):
         out = np.zeros(3, np.uint32)
@@ -84,8 +84,8 @@ def test_no_block_finds_what_another_left_in_shared_memory(kernel: str) -> None:
 
 
 @pytest.mark.parametrize("shared_bytes", [1, 64, 99 << 10, 256 << 10])
-def test_a_write_behind_dynamic_shared_memory_is_an_error(shared_bytes: int) -> None:
+def test_write_beyond_dynamic_shared_memory_is_an_error(shared_bytes: int) -> None:
     library, out = compiled(KERNELS.replace("SIZE", "8")), np.zeros(1, np.uint32)
     launch(library, "share", 1, 1, (out, np.int32(shared_bytes - 1)), shared_bytes=shared_bytes)
-    with pytest.raises(DeviceError, match=f"a write behind the {shared_bytes} bytes of dynamic shared memory"):
+    with pytest.raises(DeviceError, match=f"a write beyond the {shared_bytes} bytes of dynamic shared memory"):
         launch(library, "share", 1, 1, (out, np.int32(shared_bytes)), shared_bytes=shared_bytes)

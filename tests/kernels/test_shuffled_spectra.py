@@ -1,4 +1,4 @@
-"""Spectra of shuffled peptides, beside plain loops."""
+"""Spectra of shuffled peptides against plain loops."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def plain_moved(mz, charge, masses, shuffled, ends, width, series):
     for i in range(1, len(masses)):
         front, other = ends[0] + sum(masses[:i]), ends[0] + sum(shuffled[:i])
         for z in range(1, max(1, min(3, charge - 1)) + 1):
-            for letter in series:
-                own, moved = (front, other - front) if letter in "bc" else (total - front, front - other)
-                ions.append(((own + OVER_B_AND_Y.get(letter, 0.0)) / z + PROTON, moved / z))
+            for residue in series:
+                ion, moved = (front, other - front) if residue in "bc" else (total - front, front - other)
+                ions.append(((ion + OVER_B_AND_Y.get(residue, 0.0)) / z + PROTON, moved / z))
     out = []
-    for one in mz:
-        tolerance = width(one)
-        stays = one < 300 or -2 * WATER / charge - tolerance <= one - precursor <= 2 * ISOTOPE / charge + tolerance
-        distance, shift = min((abs(place - one), shift) for place, shift in ions)
-        out.append(one if stays or distance > tolerance else one + shift)
+    for value in mz:
+        tolerance = width(value)
+        stays = value < 300 or -2 * WATER / charge - tolerance <= value - precursor <= 2 * ISOTOPE / charge + tolerance
+        distance, shift = min((abs(place - value), shift) for place, shift in ions)
+        out.append(value if stays or distance > tolerance else value + shift)
     return out
 
 
@@ -54,18 +54,18 @@ def test_move_peaks_equals_plain_loops(charge, absolute, relative, series):
         near = whole / charge + PROTON + np.array([-WATER, 0.0, ISOTOPE]) / charge
         spectra.append(np.sort(np.concatenate((ions * (1 + random.normal(0, 1e-5, len(ions))), near, random.uniform(100, 1500, 60)))))
     mz = np.concatenate(spectra)
-    peak_offsets = np.append(0, np.cumsum([len(one) for one in spectra]))
+    peak_offsets = np.append(0, np.cumsum([len(spectrum) for spectrum in spectra]))
     peaks = PeakArrays(peak_offsets, mz, np.arange(len(mz), dtype=np.float32))
     peptides = ShuffledPeptides(
-        offsets, masses, shuffled, ends[:, 0].copy(), ends[:, 1].copy(), np.array([[one in series for one in MOVED_SERIES]] * 4)
+        offsets, masses, shuffled, ends[:, 0].copy(), ends[:, 1].copy(), np.array([[name in series for name in MOVED_SERIES]] * 4)
     )
     out_mz, out_intensity = np.empty_like(mz), np.empty(len(mz), np.float32)
     move_peaks(peaks, np.full(4, charge), peptides, absolute, relative, 0, 4, out_mz, out_intensity)
-    for row, one in enumerate(spectra):
+    for row, original in enumerate(spectra):
         a, b = offsets[row : row + 2]
         some = slice(*peak_offsets[row : row + 2])
-        moved = np.array(plain_moved(one, charge, masses[a:b], shuffled[a:b], ends[row], lambda x: absolute + relative * x, series))
+        moved = np.array(plain_moved(original, charge, masses[a:b], shuffled[a:b], ends[row], lambda x: absolute + relative * x, series))
         order = np.argsort(moved, kind="stable")
         np.testing.assert_allclose(out_mz[some], moved[order])
         assert out_intensity[some].tolist() == peaks.intensity[some][order].tolist()
-        assert row == 0 or (moved != one).any()
+        assert row == 0 or (moved != original).any()

@@ -18,7 +18,7 @@ FLOATS = ["array", "float64", 1, "C"]
 
 @pytest.fixture
 def own_marks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three kernels in two groups, of which one needs what the other needs too, and a folder for marks."""
+    """Return three kernels in two groups that share a requirement, and a folder for marks."""
     listed = ListedKernel("a", [], []), ListedKernel("b", [], [0]), ListedKernel("c", [], [])
     monkeypatch.setattr(signatures, "listed_kernels", lambda: listed)
     monkeypatch.setattr(signatures, "kernel_groups", lambda: {"all": [1, 2], "few": [1], "other": [2]})

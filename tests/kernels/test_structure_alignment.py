@@ -1,4 +1,4 @@
-"""Both phases of the structure search, on the processor and on a card (through tests/shim), against the recurrences written out."""
+"""Both phases of the structure search, on the CPU and on a GPU (through tests/shim), against the recurrences."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LENGTHS = sorted([1, 2, 4, 5, 7, 8, 9, 16, 17, 31, 32, 33, 40, 64, 65, 90, *rang
 
 
 class SmallCard(ShimCard):
-    """A card with so much free memory."""
+    """A GPU with limited free memory."""
 
     def __init__(self, free: int) -> None:
         super().__init__()
@@ -54,10 +54,10 @@ def searched(
 
 def plain(query: StructureArrays, chains: StructureArrays, rewards: Rewards, least: int) -> tuple[list[int], list[int]]:
     every = [chains.chain(i) for i in range(len(chains.offsets) - 1)]
-    elements = [plain_element_score(query, one, rewards) if least else -1 for one in every]
+    elements = [plain_element_score(query, chain, rewards) if least else -1 for chain in every]
     scores = [
-        plain_score(query, one, rewards) if of_elements >= least or not least else -1
-        for one, of_elements in zip(every, elements, strict=True)
+        plain_score(query, chain, rewards) if of_elements >= least or not least else -1
+        for chain, of_elements in zip(every, elements, strict=True)
     ]
     return scores, elements
 
@@ -65,7 +65,7 @@ def plain(query: StructureArrays, chains: StructureArrays, rewards: Rewards, lea
 @on_each
 @pytest.mark.parametrize("compares", [False, True], ids=["tables", "differences"])
 @pytest.mark.parametrize("least", [0, 120_000])
-def test_scores_are_what_the_recurrences_say(device, compares, least):
+def test_structure_scores_equal_recurrences(device, compares, least):
     rng = np.random.default_rng(3)
     query, chains = random_structures(rng, [50]), random_structures(rng, LENGTHS)
     rewards = random_rewards(rng, 2 if compares else 5, compares)
@@ -85,7 +85,7 @@ def test_scores_are_what_the_recurrences_say(device, compares, least):
     lengths=st.lists(st.integers(1, 60), min_size=1, max_size=12),
     gaps=st.sampled_from([(300, 40), (0, 0), (10, 10), (50, 0), (1 << 30, 1 << 30)]),
 )
-def test_any_lengths_in_any_order_with_any_gap_costs(device, seed, length, lengths, gaps):
+def test_structure_scores_for_any_lengths_and_gap_costs(device, seed, length, lengths, gaps):
     rng = np.random.default_rng(seed)
     query, chains, rewards = random_structures(rng, [length]), random_structures(rng, lengths), random_rewards(rng, 3, gaps=gaps)
     scores, elements, _ = searched(device(), query, chains, rewards, 100_000)
@@ -94,7 +94,7 @@ def test_any_lengths_in_any_order_with_any_gap_costs(device, seed, length, lengt
 
 
 @needs_compiler
-def test_a_query_of_several_strips_and_batches_scores_on_a_card_as_on_the_processor():
+def test_structure_scores_on_gpu_equal_cpu_in_batches():
     rng = np.random.default_rng(5)
     query, chains, rewards = random_structures(rng, [900]), random_structures(rng, [3, 70, 200, 410]), random_rewards(rng, 2, True)
     mine, mine_elements, _ = searched(Processor(1), query, chains, rewards, 1)
@@ -106,7 +106,7 @@ def test_a_query_of_several_strips_and_batches_scores_on_a_card_as_on_the_proces
 
 
 @on_each
-def test_only_the_chains_that_are_asked_for_are_scored(device):
+def test_structure_search_scores_only_requested_chains(device):
     rng = np.random.default_rng(6)
     query, chains, rewards = random_structures(rng, [30]), random_structures(rng, LENGTHS), random_rewards(rng)
     scores, elements, ends = searched(device(), query, chains, rewards, 1, 5, 9)
@@ -116,19 +116,19 @@ def test_only_the_chains_that_are_asked_for_are_scored(device):
 
 
 @on_each
-def test_a_chain_is_never_better_with_itself_for_standing_beside_longer_ones(device):
+def test_self_score_is_independent_of_longer_chains(device):
     rng = np.random.default_rng(7)
     chains, rewards = random_structures(rng, [10, 11, 200]), random_rewards(rng)
     alone, _, _ = searched(device(), chains.chain(0), chains.chain(0), rewards, 0)
-    beside, _, _ = searched(device(), chains.chain(0), chains, rewards, 0)
-    assert alone[0] == beside[0] == plain_score(chains.chain(0), chains.chain(0), rewards)
+    together, _, _ = searched(device(), chains.chain(0), chains, rewards, 0)
+    assert alone[0] == together[0] == plain_score(chains.chain(0), chains.chain(0), rewards)
 
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), lengths=st.tuples(st.integers(1, 80), st.integers(1, 80)), compares=st.booleans())
-def test_the_alignment_of_a_pair_is_worth_its_score(seed, lengths, compares):
+def test_pair_alignment_has_its_score(seed, lengths, compares):
     rng = np.random.default_rng(seed)
-    # One of a database, as the kernel is compiled ahead for.
+    # Part of a database, the type that the kernel is compiled ahead for.
     query, chain = (random_structures(rng, [length]).chain(0) for length in lengths)
     rewards = random_rewards(rng, 2, compares)
     score, pairs = align_pair(query, chain, rewards)
@@ -149,13 +149,13 @@ def query_residue(arrays: StructureArrays, i: int) -> StructureArrays:
 
 
 def lost(query: StructureArrays, chain: StructureArrays, rewards: Rewards, i: int, j: int) -> int:
-    """The reward of a pair that is not positive: what it takes from a sure one."""
+    """Lower the reward of a pair: a reward that is not positive subtracts from a certain one."""
     raised = rewards._replace(tables=rewards.tables + np.array([1000] + [0] * (len(rewards.tables) - 1))[:, None, None])
     return plain_score(query_residue(query, i), query_residue(chain, j), raised) - 1000
 
 
 @needs_compiler
-def test_the_analysis_counts_what_the_card_is_asked_to_do():
+def test_structure_analysis_counts_the_work_of_the_gpu():
     rng = np.random.default_rng(8)
     query, chains = random_structures(rng, [500]), random_structures(rng, LENGTHS)
     for least, compares in ((1, True), (0, False)):
@@ -167,13 +167,13 @@ def test_the_analysis_counts_what_the_card_is_asked_to_do():
 
 
 @needs_compiler
-def test_a_card_that_is_lost_says_so():
+def test_structure_search_reports_a_lost_gpu():
     rng = np.random.default_rng(9)
     with pytest.raises(DeviceError, match="lost"):
         searched(ShimCard(failing_launch=1), random_structures(rng, [40]), random_structures(rng, LENGTHS), random_rewards(rng), 1)
 
 
-def test_closing_the_generator_stops_the_work():
+def test_structure_search_stops_when_generator_is_closed():
     rng = np.random.default_rng(10)
     chains, n = random_structures(rng, [400] * 400), 400
     scores, elements = np.full(n, -7, np.int32), np.full(n, -7, np.int32)

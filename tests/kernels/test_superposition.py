@@ -1,4 +1,4 @@
-"""Pairs of chains are superposed alike by the processor and by a card, whose kernel runs through tests/shim here: to the last bit."""
+"""The CPU and a GPU (through tests/shim) superpose pairs of chains identically, to the last bit."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ SHORT = SearchSteps(12, 4, 2, 3, 1, 2, 40)
 
 
 def superposed(device, pairs: ChainPairs, steps: SearchSteps = EFFORTS["quick"], first: int = 0, last: int | None = None):
-    found = FoundSuperpositions.room(pairs)
-    ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, found, first, last))
+    actual = FoundSuperpositions.room(pairs)
+    ends = list(backend_module(device, "superposition").ChainSuperposition(device, steps).superpose(pairs, actual, first, last))
     assert ends == sorted(ends)
     assert ends[-1] == (len(pairs.fixed) if last is None else last)
-    return found
+    return actual
 
 
-def assert_same(found: FoundSuperpositions, expected: FoundSuperpositions) -> None:
-    for name, one, other in zip(FoundSuperpositions._fields, found, expected, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=name)
+def assert_same(actual: FoundSuperpositions, expected: FoundSuperpositions) -> None:
+    for name, left, right in zip(FoundSuperpositions._fields, actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)
 
 
 @with_compiler
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
 @pytest.mark.parametrize("lengths", [(1, 30), (30, 60)], ids=str)
-def test_a_card_finds_what_the_processor_finds(lengths, effort):
+def test_superposition_on_gpu_equals_cpu(lengths, effort):
     pairs = random_pairs(np.random.default_rng(lengths[1]), 5 if lengths[1] == 30 else 3, *lengths)
     assert_same(superposed(ShimCard(descending=True), pairs, EFFORTS[effort]), superposed(Processor(2), pairs, EFFORTS[effort]))
 
 
 @with_compiler
-def test_the_order_and_the_number_of_threads_of_a_card_do_not_matter():
+def test_superposition_is_independent_of_order_and_threads():
     pairs, card = random_pairs(np.random.default_rng(3), 3, 66, 90), ShimCard()
     expected = superposed(Processor(1), pairs, SHORT)
     assert_same(superposed(card, pairs, SHORT), expected)
     for threads in (64, 256):
-        found = FoundSuperpositions.room(pairs)
-        list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, found))
-        assert_same(found, expected)
+        actual = FoundSuperpositions.room(pairs)
+        list(tuned(backend_module(card, "superposition").ChainSuperposition, threads=threads)(card, SHORT).superpose(pairs, actual))
+        assert_same(actual, expected)
 
 
 @with_compiler
-def test_chains_whose_rows_do_not_fit_into_shared_memory_and_those_too_long_to_align_are_superposed_alike(monkeypatch):
-    # The rows of all residues do not fit, those of every fourth do: as those of 700 and 2,400 residues in what a card has.
+def test_superposition_of_chains_beyond_shared_memory(monkeypatch):
+    # The rows of every fourth residue fit, those of all do not: as on a GPU for 700 and 2,400 residues.
     monkeypatch.setattr("proteoscope.kernels.cuda.superposition._MAXIMUM_SHARED_BYTES", 28 << 10)
     rng = np.random.default_rng(4)
     for lengths in ((620, 640), (60, 1_200_000)):
@@ -65,10 +65,10 @@ def test_chains_whose_rows_do_not_fit_into_shared_memory_and_those_too_long_to_a
 
 
 @pytest.mark.parametrize("kernels", ["processor", pytest.param("card", marks=with_compiler)])
-@pytest.mark.parametrize("seed", [1, 8, 34, 2326])  # each has another score where a limit of rounds is another
-def test_search_ends_after_rounds_of_its_definition(seed, kernels):
+@pytest.mark.parametrize("seed", [1, 8, 34, 2326])  # the score of each depends on the limit of rounds
+def test_search_ends_after_defined_number_of_rounds(seed, kernels):
     chain, bent = bent_chains(seed)
-    # One so long that nothing is aligned, which leaves the search of the pairs given.
+    # One chain is so long that nothing is aligned, so only the given pairs are searched.
     longer = np.tile(chain, (-(-MAXIMUM_CELLS // len(chain) ** 2), 1))
     start = np.stack([np.arange(len(chain))] * 2, axis=1).astype(np.int32)
     offsets = np.cumsum([0, len(bent), len(longer)])
@@ -76,11 +76,11 @@ def test_search_ends_after_rounds_of_its_definition(seed, kernels):
         np.concatenate([bent, longer]), offsets, np.zeros(1, np.int64), np.ones(1, np.int64), start, np.array([0, len(start)])
     )
     device = Processor(1) if kernels == "processor" else ShimCard()
-    found = superposed(device, pairs, SHORT._replace(last_step=1000))
-    np.testing.assert_allclose(found.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
+    actual = superposed(device, pairs, SHORT._replace(last_step=1000))
+    np.testing.assert_allclose(actual.scores[0, 0], tm_score(bent, chain), rtol=1e-5)
 
 
-def test_pairs_do_not_depend_on_the_others_that_are_superposed_with_them():
+def test_superposition_is_independent_of_other_pairs():
     pairs = random_pairs(np.random.default_rng(5), 6, 20, 60)
     every, some = superposed(Processor(2), pairs, SHORT), superposed(Processor(1), pairs, SHORT, 2, 4)
     np.testing.assert_array_equal(some.moves[2:4], every.moves[2:4])
@@ -89,16 +89,16 @@ def test_pairs_do_not_depend_on_the_others_that_are_superposed_with_them():
 
 
 @with_compiler
-def test_a_run_of_pairs_on_a_card_leaves_the_others_alone():
+def test_superposition_of_part_leaves_other_pairs_unchanged():
     pairs = random_pairs(np.random.default_rng(6), 5, 20, 40)
-    found, every = superposed(ShimCard(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
+    actual, every = superposed(ShimCard(), pairs, SHORT, 2, 4), superposed(Processor(1), pairs, SHORT)
     for name in ("moves", "scores", "rmsd", "counts"):
-        np.testing.assert_array_equal(getattr(found, name)[2:4], getattr(every, name)[2:4])
-        assert not getattr(found, name)[4:].any()
+        np.testing.assert_array_equal(getattr(actual, name)[2:4], getattr(every, name)[2:4])
+        assert not getattr(actual, name)[4:].any()
 
 
 @with_compiler
-def test_the_analysis_bounds_what_the_card_is_asked_to_do():
+def test_superposition_analysis_bounds_the_work_of_the_gpu():
     for lengths in ((10, 40), (80, 120)):
         pairs, card = random_pairs(np.random.default_rng(7), 3, *lengths), ShimCard()
         superposed(card, pairs, SHORT)
@@ -110,7 +110,7 @@ def test_the_analysis_bounds_what_the_card_is_asked_to_do():
 
 
 @with_compiler
-def test_a_card_that_is_lost_or_full_says_so():
+def test_superposition_reports_a_lost_or_full_gpu():
     pairs = random_pairs(np.random.default_rng(8), 2, 10, 30)
     with pytest.raises(DeviceError, match="lost"):
         superposed(ShimCard(failing_launch=0), pairs, SHORT)
@@ -120,7 +120,7 @@ def test_a_card_that_is_lost_or_full_says_so():
         superposed(card, pairs, SHORT)
 
 
-def test_sums_over_pairs_on_the_grid_are_the_same_in_any_order():
+def test_grid_sums_are_the_same_in_any_order():
     rng = np.random.default_rng(9)
     x, y = (np.ascontiguousarray((random_chain(rng, 900) * size).T) for size in (1.0, 5.0))
     on_grid(x, y)
@@ -139,7 +139,7 @@ def test_sums_over_pairs_on_the_grid_are_the_same_in_any_order():
     assert totals[0, 0] == totals[1, 0] > 0.0
 
 
-def test_the_grid_is_finer_than_files_of_structures():
+def test_grid_is_finer_than_structure_files():
     rng = np.random.default_rng(10)
     for length in (5, 300, 3000):
         # Radii of gyration of folded chains are 2.2 n^0.38 Å.

@@ -1,4 +1,4 @@
-"""Ion traces cut out by the processor and by the kernel, run through tests/shim, against the definition written out."""
+"""Ion traces of the CPU and of the kernel (through tests/shim), against the definition."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def by_definition(peaks, windows, cells):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_the_processor_cuts_what_the_definition_says_and_keeps_what_is_more(seed):
+def test_extract_traces_equals_definition_and_keeps_maximum(seed):
     peaks, windows, n = random_traces(seed)
     cells = np.random.default_rng(seed).lognormal(3, 3, n).astype(np.float32)
     expected = by_definition(peaks, windows, cells)
@@ -35,19 +35,19 @@ def test_the_processor_cuts_what_the_definition_says_and_keeps_what_is_more(seed
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("descending", [False, True])
-def test_the_card_gives_the_same_bytes(descending, monkeypatch):
+def test_traces_on_gpu_have_the_same_bytes(descending, monkeypatch):
     peaks, windows, n = random_traces(3)
-    found = [np.zeros(n, np.float32) for _ in range(3)]
-    list(cpu.extract_traces(Processor(1), peaks, windows, found[0]))
-    list(cuda.extract_traces(ShimCard(descending=descending), peaks, windows, found[1]))
+    actual = [np.zeros(n, np.float32) for _ in range(3)]
+    list(cpu.extract_traces(Processor(1), peaks, windows, actual[0]))
+    list(cuda.extract_traces(ShimCard(descending=descending), peaks, windows, actual[1]))
     monkeypatch.setattr(cuda, "_WINDOWS_OF_ROUND", 37)
-    assert list(cuda.extract_traces(ShimCard(), peaks, windows, found[2]))[-1] == len(windows.low)
-    assert found[0].any()
-    assert found[0].tobytes() == found[1].tobytes() == found[2].tobytes()
+    assert list(cuda.extract_traces(ShimCard(), peaks, windows, actual[2]))[-1] == len(windows.low)
+    assert actual[0].any()
+    assert actual[0].tobytes() == actual[1].tobytes() == actual[2].tobytes()
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_a_card_that_fails_leaves_the_cells_as_they_were():
+def test_failing_gpu_leaves_cells_unchanged():
     peaks, windows, n = random_traces(4)
     cells = np.full(n, 2.0, np.float32)
     with pytest.raises(DeviceError):
@@ -56,29 +56,29 @@ def test_a_card_that_fails_leaves_the_cells_as_they_were():
 
 
 def measured(rows, pattern, times, anchors, *, reach=0.0, gap=2):
-    """What is measured of one ion with these isotopes."""
+    """Measure one ion with these isotopes."""
     cells = np.array(rows, np.float32)
     traces = Traces(cells.ravel(), np.zeros(1, np.int64), np.zeros(1, np.int64), np.array([cells.shape[1]]), times, np.array([pattern]))
-    found = np.zeros((1, N_VALUES))
+    actual = np.zeros((1, N_VALUES))
     rules = ElutionRules(gap, 0.01, 0.6)
-    measure_elution(traces, np.array([0, len(anchors)]), np.array(anchors), np.full(1, reach), rules, 0, 1, found)
-    return found[0]
+    measure_elution(traces, np.array([0, len(anchors)]), np.array(anchors), np.full(1, reach), rules, 0, 1, actual)
+    return actual[0]
 
 
 def gaussian(times, apex, deviation=5.0, area=1000.0):
     return area / (deviation * np.sqrt(2 * np.pi)) * np.exp(-0.5 * ((times - apex) / deviation) ** 2)
 
 
-def test_area_time_and_width_of_a_gaussian_are_its_own():
+def test_gaussian_trace_has_its_area_time_and_width():
     times, pattern = np.arange(0.0, 100.0, 1.3), np.array([0.6, 0.3, 0.1])
-    found = measured(pattern[:, None] * gaussian(times, 50.4), pattern, times, [45.0])
-    assert found[AREA] == pytest.approx(1000.0, rel=0.01)
-    assert found[TIME] == pytest.approx(50.4, abs=0.3)
-    assert found[WIDTH] == pytest.approx(2.3548 * 5, rel=0.1)
-    assert found[AGREEMENT] == pytest.approx(1.0, abs=1e-6)
+    actual = measured(pattern[:, None] * gaussian(times, 50.4), pattern, times, [45.0])
+    assert actual[AREA] == pytest.approx(1000.0, rel=0.01)
+    assert actual[TIME] == pytest.approx(50.4, abs=0.3)
+    assert actual[WIDTH] == pytest.approx(2.3548 * 5, rel=0.1)
+    assert actual[AGREEMENT] == pytest.approx(1.0, abs=1e-6)
 
 
-def test_gaps_are_bridged_up_to_their_number_and_end_the_trace_beyond():
+def test_trace_gaps_are_bridged_up_to_their_limit():
     times, pattern = np.arange(0.0, 100.0), np.array([0.7, 0.3])
     rows = pattern[:, None] * gaussian(times, 50.0)
     rows[:, 53:55] = 0
@@ -86,7 +86,7 @@ def test_gaps_are_bridged_up_to_their_number_and_end_the_trace_beyond():
     assert measured(rows, pattern, times, [48.0], gap=1)[AREA] < 800
 
 
-def test_a_neighbour_in_time_is_left_out_and_the_one_that_was_identified_is_taken():
+def test_trace_excludes_neighbour_in_time():
     times, pattern = np.arange(0.0, 150.0), np.array([0.7, 0.3])
     rows = pattern[:, None] * (gaussian(times, 50.0) + gaussian(times, 80.0, area=5000.0))
     assert measured(rows, pattern, times, [47.0])[AREA] == pytest.approx(1000.0, rel=0.05)
@@ -94,10 +94,10 @@ def test_a_neighbour_in_time_is_left_out_and_the_one_that_was_identified_is_take
     assert measured(rows, pattern, times, [60.0], reach=40.0)[TIME] == pytest.approx(80.0, abs=1.0)
 
 
-def test_isotopes_of_another_pattern_disagree_and_nothing_is_nothing():
+def test_isotopes_of_another_pattern_disagree():
     times = np.arange(0.0, 60.0)
     rows = np.array([0.1, 0.9])[:, None] * gaussian(times, 30.0)
-    found = measured(rows, np.array([0.7, 0.3]), times, [30.0])
-    assert found[AGREEMENT] == pytest.approx((0.1 * 0.7 + 0.9 * 0.3) / np.hypot(0.1, 0.9) / np.hypot(0.7, 0.3), abs=1e-3)
-    assert found[POINTS] > 10
+    actual = measured(rows, np.array([0.7, 0.3]), times, [30.0])
+    assert actual[AGREEMENT] == pytest.approx((0.1 * 0.7 + 0.9 * 0.3) / np.hypot(0.1, 0.9) / np.hypot(0.7, 0.3), abs=1e-3)
+    assert actual[POINTS] > 10
     assert not measured(np.zeros((2, 60)), np.array([0.7, 0.3]), times, [30.0]).any()

@@ -1,4 +1,4 @@
-"""Folders that other users can change are not used for what is run or written to."""
+"""The program runs and writes nothing in folders that other users can change."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.kernels.trusted_folders import VARIABLE, cache_folder, untruste
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes and owners mean something else there")
-NOBODY = 65534
+OTHER_USER = 65534
 PROGRAM = "import os, proteoscope.kernels.cpu; print(os.environ.get('NUMBA_CACHE_DIR', ''))"
 
 
@@ -31,10 +31,10 @@ def test_untrusted_folder_finds_folders_that_others_may_write(tmp_path: Path, mo
     if mode == 0o775:
         if os.geteuid() != 0:
             pytest.skip("only root can give a folder to any group")
-        os.chown(folder, -1, NOBODY)
+        os.chown(folder, -1, OTHER_USER)
     folder.chmod(mode)
     assert untrusted_folder(folder) == folder
-    is_safe_inside = mode == 0o1777  # the sticky bit protects what is in it
+    is_safe_inside = mode == 0o1777  # the sticky bit protects its contents
     assert untrusted_folder(folder / "inner") == (None if is_safe_inside else folder)
 
 
@@ -42,13 +42,13 @@ def test_untrusted_folder_finds_folders_that_others_may_write(tmp_path: Path, mo
 def test_untrusted_folder_finds_folders_and_links_of_others(tmp_path: Path) -> None:
     folder, link = tmp_path / "theirs", tmp_path / "link"
     folder.mkdir()
-    os.chown(folder, NOBODY, NOBODY)
+    os.chown(folder, OTHER_USER, OTHER_USER)
     assert untrusted_folder(folder / "cache") == folder
-    own = tmp_path / "own"
-    own.mkdir()
-    link.symlink_to(own)
+    private = tmp_path / "own"
+    private.mkdir()
+    link.symlink_to(private)
     assert untrusted_folder(link) is None
-    os.lchown(link, NOBODY, NOBODY)
+    os.lchown(link, OTHER_USER, OTHER_USER)
     assert untrusted_folder(link / "cache") == link
 
 

@@ -1,4 +1,4 @@
-"""What is told without layers is what the layers would have told."""
+"""Alignments without layers equal those with layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.kernels.test_gapsmis import COSTS, DNA, sequences, words
 
 
 def both(texts, patterns, rules, text_of, pattern_of):
-    """Alignments by the layers, those without, and which of these are sure."""
+    """Return alignments by the layers, those without, and which of these are sure."""
     some = sequences(texts), sequences(patterns)
     whole = Alignments.none(len(text_of), rules.maximum_gaps)
     for _ in ReadSearch(Processor(1), *some, rules).align(text_of, pattern_of, whole):
@@ -24,25 +24,25 @@ def both(texts, patterns, rules, text_of, pattern_of):
 
 
 def assert_the_same(texts, patterns, rules, text_of, pattern_of):
-    whole, found, is_sure = both(texts, patterns, rules, text_of, pattern_of)
-    for one, other in zip(whole, found, strict=True):
-        np.testing.assert_array_equal(one[is_sure], other[is_sure])
+    whole, actual, is_sure = both(texts, patterns, rules, text_of, pattern_of)
+    for left, right in zip(whole, actual, strict=True):
+        np.testing.assert_array_equal(left[is_sure], right[is_sure])
     return is_sure
 
 
 @pytest.mark.parametrize("maximum_gaps", [0, 1, 2])
 @pytest.mark.parametrize("costs", COSTS)
 @pytest.mark.parametrize("mode", [WITHIN, LOCAL])
-def test_all_small_cases_that_are_sure_are_aligned_so(mode, costs, maximum_gaps):
+def test_ungapped_equals_layers_in_all_small_cases(mode, costs, maximum_gaps):
     texts, patterns = words(range(6), 2), words(range(5), 2)
     text_of, pattern_of = np.divmod(np.arange(len(texts) * len(patterns)), len(patterns))
     is_sure = assert_the_same(texts, patterns, GapRules(*costs, maximum_gaps, mode), text_of, pattern_of)
     assert is_sure.any() == (costs[1] + costs[2] > 0)
 
 
-def test_longer_cases_that_are_sure_are_aligned_so_and_those_with_few_errors_are():
+def test_ungapped_equals_layers_in_longer_cases():
     random = np.random.default_rng(3)
-    uneven = np.array([[4, -1, 0], [-2, 3, 1], [-4, 0, -1]], np.int32)  # of which one letter can only lose
+    uneven = np.array([[4, -1, 0], [-2, 3, 1], [-4, 0, -1]], np.int32)  # the last code can only lose
     for (matrix, costs), mode in product([(DNA, (5, 2)), (uneven, (3, 1)), (uneven, (0, 1))], [WITHIN, LOCAL]):
         texts = [random.integers(0, 3, 40) for _ in range(400)]
         patterns = [text[k % 9 : k % 9 + 30].copy() for k, text in enumerate(texts)]
@@ -54,15 +54,15 @@ def test_longer_cases_that_are_sure_are_aligned_so_and_those_with_few_errors_are
         assert mode == LOCAL or matrix is uneven or is_sure[1::4].all()
 
 
-def test_repeats_that_score_the_same_are_told_where_the_first_ends():
+def test_ungapped_reports_first_end_of_equal_repeats():
     texts, patterns = [np.tile([0, 1], 10)], [np.tile([0, 1], 4)]
     for mode in (WITHIN, LOCAL):
-        _, found, is_sure = both(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
-        assert is_sure.all() and found.text_start.tolist() == [0]
+        _, actual, is_sure = both(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
+        assert is_sure.all() and actual.text_start.tolist() == [0]
         assert_the_same(texts, patterns, GapRules(DNA, 5, 2, 2, mode), np.zeros(1, np.int64), np.zeros(1, np.int64))
 
 
-def test_nothing_is_sure_of_other_modes_and_of_seeds():
+def test_ungapped_is_unsure_of_other_modes_and_seeds():
     texts = patterns = [np.array([0, 1, 2, 0])]
     none = np.zeros(1, np.int64)
     for rules in (GapRules(DNA, 5, 2, 1, PREFIX), GapRules(DNA, 5, 2, 1, WITHIN, 2), GapRules(DNA, 5, 2, 1, LOCAL, 1)):

@@ -1,4 +1,4 @@
-"""Clusters of vectors, on the processor and on a card (through tests/shim), against the definitions, scikit-learn's and SciPy's."""
+"""Vector clusters on the CPU and on a GPU (through tests/shim), against the definitions, scikit-learn and SciPy."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ METHODS = [SINGLE, COMPLETE, AVERAGE]
 NAMES = {SINGLE: "single", COMPLETE: "complete", AVERAGE: "average"}
 
 
-def found(device: Device, vectors: VectorArrays, ends: np.ndarray, asked: Linkage) -> list[int]:
-    return clustered(backend_module(device, "vector_clustering").VectorClustering, device, vectors, ends, asked)
+def labels_on(device: Device, vectors: VectorArrays, ends: np.ndarray, linkage: Linkage) -> list[int]:
+    return clustered(backend_module(device, "vector_clustering").VectorClustering, device, vectors, ends, linkage)
 
 
-def expected(vectors: VectorArrays, ends: np.ndarray, asked: Linkage) -> list[int]:
+def expected(vectors: VectorArrays, ends: np.ndarray, linkage: Linkage) -> list[int]:
     similarities = plain_similarities(vectors, ends)
-    if asked.method == SINGLE:
-        return plain_dbscan(similarities, asked.least, asked.minimum_neighbours)
-    return plain_linkage(similarities, asked.least, asked.method == AVERAGE)
+    if linkage.method == SINGLE:
+        return plain_dbscan(similarities, linkage.least, linkage.minimum_neighbours)
+    return plain_linkage(similarities, linkage.least, linkage.method == AVERAGE)
 
 
 def inputs(seed: int, n: int, width: float, **options: object) -> tuple[VectorArrays, np.ndarray]:
@@ -65,39 +65,39 @@ def inputs(seed: int, n: int, width: float, **options: object) -> tuple[VectorAr
     n=st.integers(0, 90),
     width=st.sampled_from([0.0, 3.0, 20.0, 200.0]),
     coarse=st.booleans(),
-    asked=st.builds(
+    linkage=st.builds(
         Linkage, st.sampled_from(METHODS), st.sampled_from([0.05, 0.3, 0.5, 0.8, 1.0]), st.sampled_from([1, 2, 3, 6]), st.just(100)
     ),
 )
-def test_clusters_are_those_of_the_definitions_ties_and_all(device, seed, n, width, coarse, asked):
+def test_clusters_equal_definitions_with_ties(device, seed, n, width, coarse, linkage):
     options = {"coarse": True, "bins": 12, "elements": 3} if coarse else {}
     vectors, ends = inputs(seed, n, width, **options)
-    assert found(device(), vectors, ends, asked) == expected(vectors, ends, asked)
+    assert labels_on(device(), vectors, ends, linkage) == expected(vectors, ends, linkage)
 
 
 @on_each
 @pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
-def test_clusters_without_ties_are_those_of_scipy(device, method):
+def test_clusters_without_ties_equal_scipy(device, method):
     vectors, ends = inputs(1, 300, 60.0, noise=0.8, empty=0.0)
     distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)
     np.fill_diagonal(distances, 0.0)
     for least in (0.3, 0.5, 0.7):
         theirs = fcluster(linkage(squareform(distances, checks=False), NAMES[method]), 1.0 - least, "distance")
-        mine = found(device(), vectors, ends, Linkage(method, least))
+        mine = labels_on(device(), vectors, ends, Linkage(method, least))
         assert mine == named_by_smallest(np.unique(theirs, return_index=True)[1][theirs - 1]).tolist()
         assert 20 < len(set(mine)) < 290
 
 
 @on_each
 @pytest.mark.parametrize("minimum_neighbours", [2, 4, 9])
-def test_core_points_and_noise_are_those_of_scikit_learn(device, minimum_neighbours):
+def test_core_points_and_noise_equal_scikit_learn(device, minimum_neighbours):
     from sklearn.cluster import DBSCAN  # which takes as long as many tests
 
     vectors, ends = inputs(2, 300, 60.0, noise=0.8, empty=0.0)
     distances = 1.0 - np.maximum(plain_similarities(vectors, ends), 0.0)
     np.fill_diagonal(distances, 0.0)
     theirs = DBSCAN(eps=0.4, min_samples=minimum_neighbours, metric="precomputed").fit(distances)
-    mine = np.array(found(device(), vectors, ends, Linkage(SINGLE, 0.6, minimum_neighbours)))
+    mine = np.array(labels_on(device(), vectors, ends, Linkage(SINGLE, 0.6, minimum_neighbours)))
     cores = theirs.core_sample_indices_
     assert len({*zip(mine[cores].tolist(), theirs.labels_[cores].tolist(), strict=True)}) == len(set(theirs.labels_[cores].tolist()))
     noise = np.flatnonzero(theirs.labels_ < 0)
@@ -109,15 +109,15 @@ def test_core_points_and_noise_are_those_of_scikit_learn(device, minimum_neighbo
 @pytest.mark.parametrize("method", METHODS)
 def test_labels_do_not_depend_on_cuts(device, method):
     vectors, ends = inputs(3, 400, 2.5)
-    asked, cuts = Linkage(method, 0.5, 3, 6), islands(ends)
-    whole = found(device(), vectors, ends, asked)
+    requested, cuts = Linkage(method, 0.5, 3, 6), islands(ends)
+    whole = labels_on(device(), vectors, ends, requested)
     assert len(cuts) > 20
-    one, labels = device(), np.full(400, -7)
-    search = backend_module(one, "vector_clustering").VectorClustering(one, vectors, ends)
+    used, labels = device(), np.full(400, -7)
+    search = backend_module(used, "vector_clustering").VectorClustering(used, vectors, ends)
     for first, last in ((0, 5), (12, len(cuts) - 1), (5, 12)):
         first, last = int(cuts[first]), int(cuts[last])
         before = labels.copy()
-        reached = list(search.cluster(asked, labels, first, last))
+        reached = list(search.cluster(requested, labels, first, last))
         assert reached == sorted(reached) and reached[-1] == last and {*reached} <= {*cuts.tolist()}
         assert (labels[:first] == before[:first]).all() and (labels[last:] == before[last:]).all()
     assert labels.tolist() == whole
@@ -125,11 +125,11 @@ def test_labels_do_not_depend_on_cuts(device, method):
 
 @on_each
 @pytest.mark.parametrize("method", [COMPLETE, AVERAGE])
-def test_components_of_too_many_are_divided_alike_everywhere(device, method):
+def test_components_beyond_limit_are_split_the_same_everywhere(device, method):
     vectors, ends = inputs(4, 400, 80.0, kinds=3, noise=0.5)
-    asked = Linkage(method, 0.6, maximum_members=8)
-    labels = found(device(), vectors, ends, asked)
-    assert labels == found(Processor(1), vectors, ends, asked)
+    requested = Linkage(method, 0.6, maximum_members=8)
+    labels = labels_on(device(), vectors, ends, requested)
+    assert labels == labels_on(Processor(1), vectors, ends, requested)
     components = plain_components(plain_similarities(vectors, ends) >= 0.6)
     assert max(np.bincount(components)) > 100, "some are divided, and more than once"
     assert all(components[label] == components[point] for point, label in enumerate(labels)), "clusters lie inside components"
@@ -137,7 +137,7 @@ def test_components_of_too_many_are_divided_alike_everywhere(device, method):
     assert len(set(labels)) < 120, "and find most of what belongs together"
 
 
-def test_kinds_that_lie_far_apart_are_found_whole_though_they_are_divided():
+def test_distant_kinds_are_whole_after_a_split():
     rng, n = np.random.default_rng(5), 600
     kinds = rng.integers(0, 4, n)
     bins = np.repeat(kinds * 40, 20) + np.tile(np.arange(20), n)
@@ -146,10 +146,10 @@ def test_kinds_that_lie_far_apart_are_found_whole_though_they_are_divided():
     ends = np.full(n, n)
     first = named_by_smallest(np.unique(kinds, return_index=True)[1][kinds]).tolist()
     for method in METHODS:
-        assert found(Processor(2), vectors, ends, Linkage(method, 0.8, maximum_members=8)) == first
+        assert labels_on(Processor(2), vectors, ends, Linkage(method, 0.8, maximum_members=8)) == first
 
 
-def test_a_vector_that_stands_for_several_has_the_usual_length():
+def test_representative_vector_has_unit_length():
     from proteoscope.kernels.cpu.linkage_rounds import _sums
 
     vectors = random_vectors(np.random.default_rng(6), 50, empty=0.0)
@@ -166,7 +166,7 @@ def test_a_vector_that_stands_for_several_has_the_usual_length():
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), most=st.sampled_from([1, 2, 5, 30]), largest=st.sampled_from([2, 5, 1000]))
-def test_of_a_sum_the_largest_elements_are_kept_and_of_equal_ones_the_first(seed, most, largest):
+def test_sum_has_the_largest_elements_first_of_equal_ones(seed, most, largest):
     rng = np.random.default_rng(seed)
     lengths = rng.integers(0, 20, 12)
     bins = [np.sort(rng.choice(25, length, replace=False)) for length in lengths]
@@ -175,38 +175,38 @@ def test_of_a_sum_the_largest_elements_are_kept_and_of_equal_ones_the_first(seed
     vectors = VectorArrays(
         np.concatenate(([0], np.cumsum(lengths))), np.concatenate(bins).astype(np.int32), np.concatenate(weights).astype(np.int16)
     )
-    room = int(lengths[members].sum())
-    sums = VectorArrays(np.empty(4, np.int64), np.empty(room, np.int32), np.empty(room, np.int16))
+    workspace = int(lengths[members].sum())
+    sums = VectorArrays(np.empty(4, np.int64), np.empty(workspace, np.int32), np.empty(workspace, np.int16))
     sum_vectors(vectors, 25, members, starts, counts, 1024.0, most, sums)
     for cluster in range(3):
         total = np.zeros(25)
         for k in range(starts[cluster], starts[cluster + 1]):
             total[bins[members[k]]] += weights[members[k]] * counts[k]
         whole = np.floor(total * (1024.0 / max(1e-300, math.sqrt(sum(total**2)))) + 0.5)
-        expected = sorted(sorted(((b, w) for b, w in enumerate(whole) if w > 0), key=lambda one: -one[1])[:most])
+        expected = sorted(sorted(((b, w) for b, w in enumerate(whole) if w > 0), key=lambda element: -element[1])[:most])
         part = slice(sums.offsets[cluster], sums.offsets[cluster + 1])
         assert list(zip(sums.bins[part], sums.weights[part], strict=True)) == expected
 
 
 @settings(max_examples=50, deadline=None)
 @given(seed=st.integers(0, 10**6), n=st.integers(0, 30), width=st.sampled_from([0.0, 0.5, 2.0, 50.0]))
-def test_islands_are_the_longest_runs_that_no_window_joins(seed, n, width):
+def test_islands_are_the_longest_unconnected_runs(seed, n, width):
     ends = windows(np.random.default_rng(seed), n, width)
     cuts = [i for i in range(1, n) if all(end <= i for end in ends[:i])]
     assert islands(ends).tolist() == [*([0] if n else []), *cuts, n]
 
 
 @pytest.mark.parametrize(
-    "asked", [Linkage(3, 0.5), Linkage(SINGLE, 0.0), Linkage(SINGLE, 1.1), Linkage(SINGLE, 0.5, 0), Linkage(AVERAGE, 0.5, 2, 1)], ids=str
+    "linkage", [Linkage(3, 0.5), Linkage(SINGLE, 0.0), Linkage(SINGLE, 1.1), Linkage(SINGLE, 0.5, 0), Linkage(AVERAGE, 0.5, 2, 1)], ids=str
 )
 @on_each
-def test_numbers_out_of_their_bounds_are_refused(device, asked):
+def test_clustering_rejects_numbers_out_of_bounds(device, linkage):
     vectors, ends = inputs(7, 5, 2.0)
     with pytest.raises(ValueError):
-        found(device(), vectors, ends, asked)
+        labels_on(device(), vectors, ends, linkage)
 
 
-def test_a_clustering_that_is_closed_leaves_off_at_once():
+def test_clustering_stops_immediately_when_closed():
     vectors = random_vectors(np.random.default_rng(8), 6000, kinds=2, noise=0.1)
     labels = np.full(6000, -7)
     work = backend_module(Processor(1), "vector_clustering").VectorClustering(Processor(1), vectors, np.full(6000, 6000))
@@ -216,7 +216,7 @@ def test_a_clustering_that_is_closed_leaves_off_at_once():
 
 
 class SmallCard(ShimCard):
-    """A card with so much free memory, and so much shared memory for a block."""
+    """A GPU with limited free memory and shared memory per block."""
 
     def __init__(self, free: int = 1 << 32, shared: int = 99 << 10) -> None:
         super().__init__()
@@ -230,53 +230,55 @@ class SmallCard(ShimCard):
 
 
 @needs_compiler
-@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5)], ids=str)
-def test_a_card_of_little_memory_clusters_in_batches(asked):
+@pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5)], ids=str)
+def test_clustering_in_batches_on_gpu_of_little_memory(linkage):
     vectors, ends = inputs(9, 500, 2.5)
-    whole = found(Processor(1), vectors, ends, asked)
+    whole = labels_on(Processor(1), vectors, ends, linkage)
     for free in (60_000, 120_000):
         card = SmallCard(free)
-        assert found(card, vectors, ends, asked) == whole
+        assert labels_on(card, vectors, ends, linkage) == whole
         assert card.launched.count("sum_squares") > 1
     with pytest.raises(DeviceMemoryError, match="not enough for one run of vectors"):
-        found(SmallCard(1000), vectors, ends, asked)
+        labels_on(SmallCard(1000), vectors, ends, linkage)
 
 
 @needs_compiler
-def test_matrices_that_do_not_fit_together_are_filled_one_after_the_other():
+def test_matrices_beyond_memory_are_filled_in_turn():
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
-    card, asked = SmallCard(145_000), Linkage(AVERAGE, 0.5)
-    assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
+    card, requested = SmallCard(145_000), Linkage(AVERAGE, 0.5)
+    assert labels_on(card, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
     assert card.launched.count("sum_squares") == 1 and card.launched.count("fill_averages") > 1
 
 
 @needs_compiler
-def test_where_free_memory_is_in_pieces_fewer_matrices_are_filled_together():
-    class CardInPieces(ShimCard):
-        """Gives no buffer above some size, whatever is free."""
+def test_fewer_matrices_are_filled_in_fragmented_memory():
+    class FragmentedGpu(ShimCard):
+        """A GPU that refuses buffers above some size, whatever is free."""
 
         largest = 100_000
 
         def buffer(self, n_bytes: int):
             if n_bytes > self.largest:
-                raise DeviceMemoryError("in pieces")
+                raise DeviceMemoryError("fragmented")
             return super().buffer(n_bytes)
 
     vectors, ends = inputs(10, 300, 300.0, kinds=6, noise=0.1)
-    card, asked = CardInPieces(), Linkage(AVERAGE, 0.5)
-    assert found(card, vectors, ends, asked) == found(Processor(1), vectors, ends, asked)
+    card, requested = FragmentedGpu(), Linkage(AVERAGE, 0.5)
+    assert labels_on(card, vectors, ends, requested) == labels_on(Processor(1), vectors, ends, requested)
     assert card.launched.count("fill_averages") > 1
     card.largest = 15_000
-    with pytest.raises(DeviceMemoryError, match="in pieces"):
-        found(card, vectors, ends, asked)
+    with pytest.raises(DeviceMemoryError, match="fragmented"):
+        labels_on(card, vectors, ends, requested)
 
 
 @needs_compiler
-def test_a_matrix_that_does_not_fit_is_an_error_of_memory():
+def test_matrix_beyond_memory_is_an_error():
     vectors, ends = inputs(10, 300, 300.0, kinds=1, noise=0.1)
-    assert found(SmallCard(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == found(Processor(1), vectors, ends, Linkage(SINGLE, 0.5))
+    assert labels_on(SmallCard(200_000), vectors, ends, Linkage(SINGLE, 0.5)) == labels_on(
+        Processor(1), vectors, ends, Linkage(SINGLE, 0.5)
+    )
     with pytest.raises(DeviceMemoryError, match="a matrix takes"):
-        found(SmallCard(200_000), vectors, ends, Linkage(AVERAGE, 0.5))
+        labels_on(SmallCard(200_000), vectors, ends, Linkage(AVERAGE, 0.5))
 
 
 @needs_compiler
@@ -285,29 +287,29 @@ def test_long_vectors_fill_tiles_of_fewer_than_32(method):
     vectors, ends = inputs(11, 45, 15.0, kinds=3, bins=600, elements=180, noise=0.8)
     lengths = np.diff(vectors.offsets)
     assert 200 < lengths.max() < 480
-    asked, search = Linkage(method, 0.7), tuned(backend_module(ShimCard(), "vector_clustering").VectorClustering, threads=64)
-    assert clustered(search, SmallCard(shared=64 << 10), vectors, ends, asked) == expected(vectors, ends, asked)
-    assert clustered(search, ShimCard(), vectors, ends, asked) == expected(vectors, ends, asked)
+    requested, search = Linkage(method, 0.7), tuned(backend_module(ShimCard(), "vector_clustering").VectorClustering, threads=64)
+    assert clustered(search, SmallCard(shared=64 << 10), vectors, ends, requested) == expected(vectors, ends, requested)
+    assert clustered(search, ShimCard(), vectors, ends, requested) == expected(vectors, ends, requested)
 
 
 @needs_compiler
-def test_vectors_that_are_too_long_for_a_card_are_for_the_processor():
+def test_too_long_vectors_are_clustered_on_cpu():
     vectors = VectorArrays(np.array([0, 1000]), np.arange(1000, dtype=np.int32), np.full(1000, 32, np.int16))
     with pytest.raises(UnsupportedSearchError, match="at most 960 elements, and one has 1,000"):
-        found(ShimCard(), vectors, np.array([1]), Linkage(SINGLE, 0.5))
+        labels_on(ShimCard(), vectors, np.array([1]), Linkage(SINGLE, 0.5))
 
 
 @needs_compiler
-@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.3), Linkage(SINGLE, 0.3, 4), Linkage(COMPLETE, 0.3), Linkage(AVERAGE, 0.3)], ids=str)
-def test_the_analysis_counts_what_the_card_is_asked_to_do(asked):
+@pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.3), Linkage(SINGLE, 0.3, 4), Linkage(COMPLETE, 0.3), Linkage(AVERAGE, 0.3)], ids=str)
+def test_clustering_analysis_counts_the_work_of_the_gpu(linkage):
     vectors = random_vectors(np.random.default_rng(12), 200, kinds=5, noise=0.1)
     ends, card = np.full(200, 200), ShimCard()
     components = np.array(plain_components(plain_similarities(vectors, ends) >= 0.3))
     sizes = np.bincount(components)
-    sizes = sizes[sizes > 1] if asked.method != SINGLE else sizes[:0]
-    assert asked.method == SINGLE or sizes.max() > 32
-    found(card, vectors, ends, asked)
-    work = analysis(card, vectors, ends, asked, sizes)
+    sizes = sizes[sizes > 1] if linkage.method != SINGLE else sizes[:0]
+    assert linkage.method == SINGLE or sizes.max() > 32
+    labels_on(card, vectors, ends, linkage)
+    work = analysis(card, vectors, ends, linkage, sizes)
     assert work.launches == len(card.launched)
     assert work.words_in == card.bytes_in // 4 and 4 * work.words_out == card.bytes_out
     assert work.pairs == card.operations
@@ -315,5 +317,5 @@ def test_the_analysis_counts_what_the_card_is_asked_to_do(asked):
     assert work.cells == int((sizes**2).sum())
 
 
-def test_both_sides_have_the_same_units():
+def test_clustering_units_are_the_same_on_both_sides():
     assert constants("vector_clustering")["kUnits"] == SIMILARITY_UNITS

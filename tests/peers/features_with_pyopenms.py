@@ -1,9 +1,9 @@
 """Areas of identified peptides by OpenMS's FeatureFinderIdentification, in the peers' own Python, as JSON.
 
-python features_with_pyopenms.py SPECTRA.mzML IDENTIFIED.json OUT.json
+    python features_with_pyopenms.py SPECTRA.mzML IDENTIFIED.json OUT.json
 
-IDENTIFIED holds a list of spectra: peptide (in OpenMS's notation), charge, mz, time in seconds. OUT has peptide, charge, area, time of each
-feature that is found, those of the model of its shape; features without a sound model are left out by OpenMS.
+IDENTIFIED holds a list of spectra: peptide (in OpenMS's notation), charge, mz, time in seconds. OUT has peptide, charge, area and time of
+each feature, the area by the model of its shape; OpenMS skips features without a valid model.
 """
 
 import json
@@ -24,16 +24,16 @@ def main(spectra: str, identified: str, out: str, model: str = "symmetric") -> N
     protein = oms.ProteinIdentification()
     protein.setIdentifier("given")
     peptides = oms.PeptideIdentificationList()
-    for one in json.loads(Path(identified).read_text()):
+    for row in json.loads(Path(identified).read_text()):
         hit, peptide = oms.PeptideHit(), oms.PeptideIdentification()
-        hit.setSequence(oms.AASequence.fromString(one["peptide"]))
-        hit.setCharge(one["charge"])
+        hit.setSequence(oms.AASequence.fromString(row["peptide"]))
+        hit.setCharge(row["charge"])
         hit.setScore(0.001)
         peptide.setIdentifier("given")
         peptide.setScoreType("q-value")
         peptide.setHigherScoreBetter(False)
-        peptide.setRT(one["time"])
-        peptide.setMZ(one["mz"])
+        peptide.setRT(row["time"])
+        peptide.setMZ(row["mz"])
         peptide.setHits([hit])
         peptides.push_back(peptide)
     parameters = finder.getParameters()
@@ -42,12 +42,12 @@ def main(spectra: str, identified: str, out: str, model: str = "symmetric") -> N
     finder.setMSData(run)
     features = oms.FeatureMap()
     finder.run(peptides, [protein], features)
-    found = []
+    rows = []
     for feature in features:
         hits = [hit for peptide in feature.getPeptideIdentifications() for hit in peptide.getHits()]
         name = hits[0].getSequence().toString() if hits else str(feature.getMetaValue("PeptideRef")).split("/")[0]
-        found.append({"peptide": name, "charge": feature.getCharge(), "area": feature.getIntensity(), "time": feature.getRT()})
-    Path(out).write_text(json.dumps(found))
+        rows.append({"peptide": name, "charge": feature.getCharge(), "area": feature.getIntensity(), "time": feature.getRT()})
+    Path(out).write_text(json.dumps(rows))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #
 # X!Tandem, Comet, DSSP and TM-align come from the packages of Debian or Ubuntu (unpacked, not installed), Sage's core as the Python package sagepy,
 # minimap2 as mappy (which a C compiler builds), Pyteomics to convert spectra for them, matchms, mzspeclib and psm_utils to read exports, in a virtual
-# environment; mokapot, which needs older versions of what it stands on, in one of its own.
+# environment; mokapot, which needs older versions of its dependencies, in another.
 # To compare with another Comet, name its binary in PROTEOSCOPE_COMET when the benchmark runs.
 set -euo pipefail
 

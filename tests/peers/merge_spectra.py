@@ -1,9 +1,9 @@
 """Write the MS2 spectra of mzML, mzXML and MGF files as one MGF: merge_spectra.py OUT.mgf FILES...
 
-Run by the Python of the peers' environment.
-The titles are ``0``, ``1``, ...; OUT.tsv says where each comes from: file, the spectrum's own name there, scan number (-1 where unknown).
-X!Tandem and Sage's core read no mzXML, and one input in one format for all the peers keeps their readers out of the comparison of what they
-find. Pyteomics reads, so that the spectra do not pass through the readers of the program that is compared with.
+The Python of the peers' environment runs this. The titles are ``0``, ``1``, ...; OUT.tsv has the origin of each: file, the spectrum's
+name there, scan number (-1 if unknown). X!Tandem and Sage's core do not read mzXML, and one input in one format for all the peers
+excludes their readers from the comparison. Pyteomics reads the files, so that the spectra do not pass through the readers of the program
+under test.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Row = tuple[str, int, float, list[int], float | None, Any, Any]
 
 
 def from_mgf(path: str) -> Iterator[Row]:
-    """Every spectrum."""
+    """Yield every spectrum."""
     with mgf.read(path, use_index=False, convert_arrays=1) as reader:
         for spectrum in reader:
             header = spectrum["params"]
@@ -30,7 +30,7 @@ def from_mgf(path: str) -> Iterator[Row]:
 
 
 def from_mzxml(path: str) -> Iterator[Row]:
-    """The MS2 spectra."""
+    """Yield the MS2 spectra."""
     with mzxml.read(path) as reader:
         for spectrum in reader:
             if spectrum["msLevel"] == 2:
@@ -42,7 +42,7 @@ def from_mzxml(path: str) -> Iterator[Row]:
 
 
 def from_mzml(path: str) -> Iterator[Row]:
-    """The MS2 spectra."""
+    """Yield the MS2 spectra."""
     with mzml.read(path) as reader:
         for spectrum in reader:
             if spectrum.get("ms level") == 2:
@@ -59,7 +59,7 @@ READERS = {".mgf": from_mgf, ".mzxml": from_mzxml, ".mzml": from_mzml}
 
 
 def main() -> None:
-    """Convert; the MGF gets its name last, so that a half-written one is never taken for a whole."""
+    """Convert files; the MGF gets its name last, so that a partial file is never used."""
     out = Path(sys.argv[1])
     partial = out.with_suffix(".partial")
     number = 0

@@ -1,4 +1,4 @@
-"""The runs that the benchmarks search, and what each is searched with."""
+"""Runs that the benchmarks search, with their databases and tolerances."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PPM, DALTON = "ppm", "Da"
 class Dataset:
     """Spectra, a database and the tolerances of both masses; paths are relative to the data folder.
 
-    `proteome` is the FASTA of the organism in the sample where the database holds foreign proteomes too (an entrapment search), else empty.
+    `proteome` is the FASTA of the organism in the sample if the database has foreign proteomes too (an entrapment search), else empty.
     """
 
     name: str
@@ -62,7 +62,7 @@ DATASETS = {
 
 
 def read_fasta(path: Path) -> dict[str, str]:
-    """Sequences by accession (the first word of the header), in the file's order."""
+    """Return sequences by accession (the first word of the header), in the order of the file."""
     parts: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in path.read_text().splitlines():
@@ -74,7 +74,7 @@ def read_fasta(path: Path) -> dict[str, str]:
 
 
 def with_reversed_decoys(database: Path, out: Path) -> None:
-    """Write the database and, behind it, each of its proteins reversed under ``DECOY_`` + accession."""
+    """Write the database, followed by each of its proteins reversed under ``DECOY_`` + accession."""
     proteins = read_fasta(database)
     with out.open("w") as file:
         file.writelines(f">{accession}\n{sequence}\n" for accession, sequence in proteins.items())

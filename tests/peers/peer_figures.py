@@ -1,4 +1,4 @@
-"""What the benchmarks count: matches and peptides at 1 %, agreement between programs, and foreign peptides in an entrapment search."""
+"""Figures of the benchmarks: matches and peptides at 1 %, agreement between programs, and foreign peptides in an entrapment search."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Entrapment", "accepted", "agreement", "entrapment", "with_q_values"]
 
 
 def with_q_values(matches: list[Match]) -> list[Match]:
-    """The matches with q = decoys / targets at or above the score, made monotone from below; a tie in score counts as a whole."""
+    """Return the matches with q = decoys / targets at or above the score, made monotone from below; equal scores count together."""
     ranked = sorted(matches, key=lambda match: -match.score)
     ratios, targets, decoys = [], 0, 0
     for match in ranked:
@@ -29,9 +29,9 @@ def with_q_values(matches: list[Match]) -> list[Match]:
 
 
 def accepted(matches: list[Match], level: float = 0.01, *, raw: bool = False) -> list[Match]:
-    """Targets with a q-value up to `level`; the q-value is the program's own where it has one.
+    """Return targets with a q-value up to `level`, which is the program's own if it has one.
 
-    `raw` ranks by the score behind the E-value.
+    `raw` ranks by the score that the E-value is computed from.
     """
     if raw:
         matches = [replace(match, score=match.raw_score) for match in matches]
@@ -41,7 +41,7 @@ def accepted(matches: list[Match], level: float = 0.01, *, raw: bool = False) ->
 
 
 def agreement(*programs: list[Match]) -> tuple[int, int]:
-    """Of the spectra that all the programs accept: for how many all name the same peptide (I and L are one), and how many they are."""
+    """Return the number of spectra for which all programs accept the same peptide (I = L), and of those for which all accept one."""
     peptides = [{match.spectrum: match.peptide.replace("I", "L") for match in matches} for matches in programs]
     common = set.intersection(*(set(named) for named in peptides))
     return sum(len({named[spectrum] for named in peptides}) == 1 for spectrum in common), len(common)
@@ -63,8 +63,8 @@ class Entrapment:
     size_ratio: float
 
 
-# Proteins that get into any sample by hand or by protocol: trypsin, keratins, albumins; and the standard and the detergents' traces that
-# the FASTA of the 18 proteins holds beside the proteome of Sorangium cellulosum.
+# Proteins that get into any sample by handling or protocol: trypsin, keratins, albumins; and the standard and the traces of detergents that
+# the FASTA of the 18 proteins has in addition to the proteome of Sorangium cellulosum.
 CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[123AKB]+_|LYSC_", re.IGNORECASE)
 SORANGIUM = "_SORC5"
 
@@ -72,17 +72,17 @@ SORANGIUM = "_SORC5"
 def entrapment(matches: list[Match], proteome: dict[str, str], database: dict[str, str], eighteen_proteins: dict[str, str]) -> Entrapment:
     """Count the accepted matches of a search of `database` that only foreign proteins explain; proteins are sequences by accession.
 
-    A protein is the sample's own if `proteome` has its accession. A peptide is not foreign if it occurs anywhere, I = L, in an own protein
-    or in a contaminant: what the organisms share is no error.
+    A protein is the sample's own if `proteome` has its accession. A peptide is not foreign if it occurs anywhere, I = L, in an own
+    protein or in a contaminant: shared peptides are not errors.
     """
     contaminants = {name for name in database if CONTAMINANT.search(name)}
     contaminants |= {name for name in eighteen_proteins if SORANGIUM not in name}
-    own = {name for name in database if name in proteome}
+    proteome_names = {name for name in database if name in proteome}
     harmless = [*proteome.values(), *(sequence for name, sequence in database.items() if name in contaminants)]
     explained = "|".join(harmless).replace("I", "L")
     foreign = sum(match.peptide.replace("I", "L") not in explained for match in matches)
-    own_residues = sum(len(database[name]) for name in own)
-    foreign_residues = sum(len(sequence) for name, sequence in database.items() if name not in own and name not in contaminants)
+    own_residues = sum(len(database[name]) for name in proteome_names)
+    foreign_residues = sum(len(sequence) for name, sequence in database.items() if name not in proteome_names and name not in contaminants)
     ratio = foreign_residues / own_residues
     n = max(len(matches), 1)
     return Entrapment(len(matches), foreign, foreign / n, foreign * (1 + 1 / ratio) / n, ratio)

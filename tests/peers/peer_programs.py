@@ -1,8 +1,8 @@
-"""The programs compared, each run as a process of its own with its wall time and peak memory: Proteoscope, Comet, X!Tandem, Sage's core.
+"""The compared programs, each run as a process with its wall time and peak memory: Proteoscope, Comet, X!Tandem, Sage's core.
 
-All search alike: trypsin (KR|P), 2 missed cleavages, 7-50 residues, carbamidomethylated cysteine, up to 3 oxidised methionines, the same
-isotope errors (X!Tandem knows only on and off), targets and reversed decoys together, best match of each spectrum. What a peer finds is
-kept in the peers' folder and used again, until its settings, its inputs or the way it is run change.
+All search with the same settings: trypsin (KR|P), 2 missed cleavages, 7-50 residues, carbamidomethylated cysteine, up to 3 oxidised
+methionines, the same isotope errors (X!Tandem has only on and off), targets and reversed decoys together, best match of each spectrum.
+Results of a peer are cached in the peers' folder until its settings, its inputs or its command change.
 """
 
 from __future__ import annotations
@@ -40,12 +40,18 @@ class Match:
 
     Attributes
     ----------
-    spectrum : number of the spectrum in the dataset, counted from 0 over all its MS2 spectra.
-    peptide : its plain sequence.
-    score : what the program ranks spectra by, larger is better: minus the E-value for Comet and X!Tandem, the hyperscore for Sage's core.
-    is_decoy : no target protein holds the peptide.
-    raw_score : the score behind an E-value (XCorr, hyperscore), not calibrated from spectrum to spectrum; else the same as `score`.
-    q_value : as the program says, NaN where it does not.
+    spectrum : int
+        Number of the spectrum in the dataset, from 0 over all its MS2 spectra.
+    peptide : str
+        Unmodified sequence.
+    score : float
+        Ranking score, larger is better: minus the E-value for Comet and X!Tandem, the hyperscore for Sage's core.
+    is_decoy : bool
+        True if no target protein has the peptide.
+    raw_score : float
+        Score that an E-value is computed from (XCorr, hyperscore), not calibrated between spectra; otherwise equal to `score`.
+    q_value : float
+        The program's own, or NaN.
     """
 
     spectrum: int
@@ -58,7 +64,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Search:
-    """What one program made of one dataset, and what that cost the whole process: wall seconds, peak resident megabytes (10^6 bytes)."""
+    """Result of one program for one dataset, and the cost of the whole process: wall seconds, peak resident megabytes (10^6 bytes)."""
 
     program: str
     version: str
@@ -69,12 +75,12 @@ class Search:
 
 
 def peers_folder() -> Path:
-    """Where tests/peers/install.sh puts the peers: ``PROTEOSCOPE_PEERS``, else ``~/.cache/proteoscope-peers``."""
+    """Return the folder of tests/peers/install.sh: ``PROTEOSCOPE_PEERS``, else ``~/.cache/proteoscope-peers``."""
     return Path(os.environ.get("PROTEOSCOPE_PEERS", Path.home() / ".cache" / "proteoscope-peers"))
 
 
 def installed(program: str) -> bool:
-    """Whether the peer is there; all of them need the peers' Python, which converts the spectra."""
+    """True if the peer is installed; all of them need the peers' Python, which converts the spectra."""
     return _binary(program).exists() and _binary("sagepy").exists()
 
 
@@ -86,7 +92,7 @@ def _binary(program: str) -> Path:
 
 
 def run_peer(program: str, dataset: Dataset, data: Path, *, threads: int, isotope_errors: int = 1, refresh: bool = False) -> Search:
-    """Search the dataset with a peer, or read what it found before with the same inputs, settings and binary.
+    """Search the dataset with a peer, or read its cached result for the same inputs, settings and binary.
 
     Precursors may be off by 0 to `isotope_errors` isotopes (at most 3).
     """
@@ -101,23 +107,23 @@ def run_peer(program: str, dataset: Dataset, data: Path, *, threads: int, isotop
     digest = hashlib.sha256(repr((tolerances, str(_binary(program).resolve()))).encode() + code.encode())
     for path in inputs:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
-    kept = peers_folder() / "results" / f"{dataset.name}-{program}-{digest.hexdigest()[:16]}.json"
-    if kept.exists() and not refresh:
-        record = json.loads(kept.read_text())
+    retained = peers_folder() / "results" / f"{dataset.name}-{program}-{digest.hexdigest()[:16]}.json"
+    if retained.exists() and not refresh:
+        record = json.loads(retained.read_text())
         return Search(**{**record, "matches": [Match(*row) for row in record["matches"]]})
     folder = peers_folder() / "work" / f"{dataset.name}-{program}"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     _convert(inputs[:-1], folder / "spectra.mgf")
-    found = search(dataset, folder, data / dataset.database, threads, isotope_errors)
-    kept.parent.mkdir(exist_ok=True)
-    partial = kept.with_suffix(".partial")
+    psms = search(dataset, folder, data / dataset.database, threads, isotope_errors)
+    retained.parent.mkdir(exist_ok=True)
+    partial = retained.with_suffix(".partial")
     partial.write_text(
-        json.dumps(asdict(replace(found, matches=[])) | {"matches": [list(asdict(match).values()) for match in found.matches]})
+        json.dumps(asdict(replace(psms, matches=[])) | {"matches": [list(asdict(match).values()) for match in psms.matches]})
     )
-    partial.rename(kept)
+    partial.rename(retained)
     shutil.rmtree(folder)
-    return found
+    return psms
 
 
 def _convert(spectra: list[Path], out: Path) -> None:
@@ -125,7 +131,7 @@ def _convert(spectra: list[Path], out: Path) -> None:
 
 
 def _measured(command: list[str | Path], folder: Path, environment: Mapping[str, str] | None = None) -> tuple[float, float, str]:
-    """Run to the end: wall seconds, peak resident megabytes, standard output. A program that fails is an error with what it said."""
+    """Run a command and return wall seconds, peak resident megabytes and standard output; a failure is an error with its output."""
     with (folder / "stdout").open("w+") as out, (folder / "stderr").open("w+") as err:
         started = time.perf_counter()
         process = subprocess.Popen(
@@ -136,10 +142,10 @@ def _measured(command: list[str | Path], folder: Path, environment: Mapping[str,
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
-        said = out.read()
+        output = out.read()
         if process.returncode != 0:
-            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {(said + err.read())[-2000:]}")
-    return seconds, usage.ru_maxrss * 1024 / 1e6, said
+            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {(output + err.read())[-2000:]}")
+    return seconds, usage.ru_maxrss * 1024 / 1e6, output
 
 
 # ------------------------------------------------------------------------------------------------------------------- Comet
@@ -195,7 +201,7 @@ add_C_cysteine = 57.021464
 
 
 def _comet(dataset: Dataset, folder: Path, database: Path, threads: int, isotope_errors: int) -> Search:
-    """Comet, ranked by its E-value; bins of 0.02 for high-resolution fragments, 1.0005 for others, as its manual advises."""
+    """Search with Comet, ranked by its E-value; bins of 0.02 for high-resolution fragments, 1.0005 for others, as in its manual."""
     fine = dataset.fragment[1] == PPM
     libraries = {"LD_LIBRARY_PATH": str(peers_folder() / "debian/usr/lib")}
     banner = subprocess.run([_binary("comet")], capture_output=True, text=True, check=False, env={**os.environ, **libraries})
@@ -233,7 +239,7 @@ def _comet(dataset: Dataset, folder: Path, database: Path, threads: int, isotope
 
 
 def _xtandem(dataset: Dataset, folder: Path, database: Path, threads: int, isotope_errors: int) -> Search:
-    """X!Tandem without refinement, ranked by its expectation value."""
+    """Search with X!Tandem without refinement, ranked by its expectation value."""
     with_reversed_decoys(database, folder / "database.fasta")
     taxon = f'<taxon label="all"><file format="peptide" URL="{escape(str(folder / "database.fasta"))}"/></taxon>'
     (folder / "taxonomy.xml").write_text(f'<?xml version="1.0"?>\n<bioml>{taxon}</bioml>\n')
@@ -287,12 +293,12 @@ def _xtandem(dataset: Dataset, folder: Path, database: Path, threads: int, isoto
     }
     notes = "".join(f'<note type="input" label="{escape(name)}">{escape(value)}</note>\n' for name, value in settings.items())
     (folder / "input.xml").write_text(f'<?xml version="1.0"?>\n<bioml>\n{notes}</bioml>\n')
-    seconds, peak, said = _measured([_binary("xtandem"), "input.xml"], folder)
+    seconds, peak, output = _measured([_binary("xtandem"), "input.xml"], folder)
     matches = []
     for _, group in ElementTree.iterparse(folder / "output.xml"):
         if group.tag != "group" or group.get("type") != "model":
             continue
-        # The spectrum's title is kept as the description of its peaks; proteins that share the best score are listed side by side.
+        # X!Tandem stores the title of the spectrum as the description of its peaks; proteins with the same best score are listed together.
         title = next(note.text for note in group.iter("note") if note.get("label") == "Description")
         hits = [
             (protein.get("label", "").startswith("DECOY_"), domain.get("seq", ""), float(domain.get("hyperscore", "nan")))
@@ -304,14 +310,14 @@ def _xtandem(dataset: Dataset, folder: Path, database: Path, threads: int, isoto
             is_decoy, peptide, hyperscore = min(hits)
             matches.append(Match(int(_found(r"^(\d+)", title or "")), peptide, -float(group.get("expect", "nan")), is_decoy, hyperscore))
         group.clear()
-    return Search("xtandem", _found(r"X! TANDEM ([^\n]*?)\s*$", said), seconds, peak, matches, {})
+    return Search("xtandem", _found(r"X! TANDEM ([^\n]*?)\s*$", output), seconds, peak, matches, {})
 
 
 # ------------------------------------------------------------------------------------------------------------- Sage's core
 
 
 def _sagepy(dataset: Dataset, folder: Path, database: Path, threads: int, isotope_errors: int) -> Search:
-    """Sage's core through sagepy, ranked by its hyperscore without rescoring; it makes its own decoys by reversing peptides."""
+    """Search with Sage's core through sagepy, ranked by its hyperscore without rescoring; it makes its own decoys by reversing peptides."""
     settings = {
         "spectra": "spectra.mgf",
         "database": str(database),
@@ -322,8 +328,8 @@ def _sagepy(dataset: Dataset, folder: Path, database: Path, threads: int, isotop
     }
     (folder / "settings.json").write_text(json.dumps(settings))
     command = [_binary("sagepy"), HERE / "search_with_sagepy.py", "settings.json", "matches.tsv"]
-    seconds, peak, said = _measured(command, folder, {"RAYON_NUM_THREADS": str(threads)})
-    details = json.loads(said.strip().splitlines()[-1])
+    seconds, peak, output = _measured(command, folder, {"RAYON_NUM_THREADS": str(threads)})
+    details = json.loads(output.strip().splitlines()[-1])
     matches = []
     for line in (folder / "matches.tsv").read_text().splitlines():
         title, peptide, hyperscore, is_decoy, _ = line.split("\t")
@@ -337,7 +343,7 @@ def _sagepy(dataset: Dataset, folder: Path, database: Path, threads: int, isotop
 def run_proteoscope(
     dataset: Dataset, data: Path, out: Path, *, threads: int, device: str = "cpu", settings: tuple[str, ...] = ()
 ) -> Search:
-    """Search the dataset as a user does, with the command line and a preset; `out` is the project folder, an index in it is used again."""
+    """Search the dataset as a user does, with the command line and a preset; an index in the project folder `out` is reused."""
     out.mkdir(parents=True, exist_ok=True)
     command: list[str | Path] = [sys.executable, "-c", "import sys; from proteoscope.gui.launch import main; sys.exit(main())", "identify"]
     command += [data / name for name in dataset.spectra]
@@ -367,16 +373,16 @@ def run_proteoscope(
         for row in csv.DictReader(file, delimiter="\t"):
             if int(row["rank"]) == 1:
                 name = Path(row["spectrum_file"]).name
-                # A scan is named in as many ways as there are readers of mzXML; its number is the same in all.
-                own = row["scan"] if name.lower().endswith(".mzxml") else row["spectrum_id"]
+                # Readers of mzXML name a scan differently; its number is the same in all.
+                identifier = row["scan"] if name.lower().endswith(".mzxml") else row["spectrum_id"]
                 is_decoy = row["is_decoy"].lower() in {"true", "1"}
                 score = float(row["score"])
-                matches.append(Match(numbers[name, own], row["sequence"], score, is_decoy, score, float(row["q_value"])))
+                matches.append(Match(numbers[name, identifier], row["sequence"], score, is_decoy, score, float(row["q_value"])))
     return Search("proteoscope", str(record["version"]), seconds, peak, matches, record)
 
 
 def _spectrum_numbers(dataset: Dataset, data: Path, folder: Path) -> dict[tuple[str, str], int]:
-    """The number of each spectrum in the merged MGF that the peers search, by file and by what the file calls it."""
+    """Return the number of each spectrum in the merged MGF that the peers search, by file and by its name in the file."""
     merged = folder / f"{dataset.name}.mgf"
     if not merged.exists():
         _convert([data / name for name in dataset.spectra], merged)

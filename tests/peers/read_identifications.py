@@ -1,4 +1,4 @@
-"""Print what psm_utils finds in an export: read_identifications.py FORMAT FILE. Run by the peers' Python."""
+"""Print the content of an export as psm_utils reads it: read_identifications.py FORMAT FILE. The peers' Python runs this."""
 
 import json
 import sys
@@ -8,12 +8,12 @@ from psm_utils.io import read_file
 
 def main(format, path):
     psms = read_file(path, filetype=format)
-    found = [
-        (one.spectrum_id, str(one.peptidoform), one.peptidoform.precursor_charge, one.is_decoy, one.qvalue, one.score, one.protein_list)
-        for one in psms
+    rows = [
+        (psm.spectrum_id, str(psm.peptidoform), psm.peptidoform.precursor_charge, psm.is_decoy, psm.qvalue, psm.score, psm.protein_list)
+        for psm in psms
     ]
     psms.find_decoys("^DECOY_")
-    print(json.dumps([(*row, one.is_decoy) for row, one in zip(found, psms, strict=True)]))
+    print(json.dumps([(*row, psm.is_decoy) for row, psm in zip(rows, psms, strict=True)]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Read a library by another program, and print what it finds: read_libraries.py matchms|mzspeclib FILE. Run by the peers' Python."""
+"""Read a library by another program and print its content: read_libraries.py matchms|mzspeclib FILE. The peers' Python runs this."""
 
 import json
 import sys
@@ -7,18 +7,23 @@ import sys
 def matchms(path):
     from matchms.importing import load_from_msp
 
-    for one in load_from_msp(path, metadata_harmonization=False):
-        yield one.metadata.get("compound_name") or one.metadata.get("name"), one.mz.tolist(), one.intensities.tolist(), None
+    for spectrum in load_from_msp(path, metadata_harmonization=False):
+        yield (
+            spectrum.metadata.get("compound_name") or spectrum.metadata.get("name"),
+            spectrum.mz.tolist(),
+            spectrum.intensities.tolist(),
+            None,
+        )
 
 
 def mzspeclib(path):
     from mzspeclib import SpectrumLibrary
 
-    for one in SpectrumLibrary(filename=path):
-        mz, heights = ([float(peak[at]) for peak in one.peak_list] for at in (0, 1))
-        (analyte,) = one.analytes.values()
-        # Of its own text it takes the selected ion for no precursor.
-        precursor_mz = one.precursor_mz or one.get_attribute("MS:1000744|selected ion m/z")
+    for spectrum in SpectrumLibrary(filename=path):
+        mz, heights = ([float(peak[at]) for peak in spectrum.peak_list] for at in (0, 1))
+        (analyte,) = spectrum.analytes.values()
+        # In its own text format it does not read the selected ion as a precursor.
+        precursor_mz = spectrum.precursor_mz or spectrum.get_attribute("MS:1000744|selected ion m/z")
         yield str(analyte.peptide), mz, heights, float(precursor_mz)
 
 

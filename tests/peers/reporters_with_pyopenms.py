@@ -1,4 +1,4 @@
-"""Reporter ions by OpenMS, in the peers' own Python: of each spectrum the intensities of the channels, as they are and corrected, as JSON.
+"""Reporter ions by OpenMS, in the peers' own Python: measured and corrected intensities of the channels of each spectrum, as JSON.
 
 python reporters_with_pyopenms.py SPECTRA.mzML tmt-10|itraq-4 TOLERANCE OUT.json
 """
@@ -13,16 +13,24 @@ import pyopenms as oms
 def main(spectra: str, label: str, tolerance: str, out: str) -> None:
     run, method = oms.MSExperiment(), {"tmt-10": oms.TMTTenPlexQuantitationMethod, "itraq-4": oms.ItraqFourPlexQuantitationMethod}[label]()
     oms.MzMLFile().load(spectra, run)
-    extractor, found, corrected = oms.IsobaricChannelExtractor(method), oms.ConsensusMap(), oms.ConsensusMap()
+    extractor, quantities, corrected = oms.IsobaricChannelExtractor(method), oms.ConsensusMap(), oms.ConsensusMap()
     parameters = extractor.getParameters()
     parameters.setValue("reporter_mass_shift", float(tolerance))
     extractor.setParameters(parameters)
-    extractor.extractChannels(run, found)
-    rows = [[one.getIntensity() for one in sorted(each.getFeatureList(), key=lambda one: one.getMapIndex())] for each in found]
-    oms.IsobaricQuantifier(method).quantify(found, corrected)
-    clean = [[one.getIntensity() for one in sorted(each.getFeatureList(), key=lambda one: one.getMapIndex())] for each in corrected]
+    extractor.extractChannels(run, quantities)
+    rows = [
+        [feature.getIntensity() for feature in sorted(each.getFeatureList(), key=lambda feature: feature.getMapIndex())]
+        for each in quantities
+    ]
+    oms.IsobaricQuantifier(method).quantify(quantities, corrected)
+    clean = [
+        [feature.getIntensity() for feature in sorted(each.getFeatureList(), key=lambda feature: feature.getMapIndex())]
+        for each in corrected
+    ]
     matrix = [text.split("/") for text in method.getParameters().getValue("correction_matrix")]
-    Path(out).write_text(json.dumps({"measured": rows, "corrected": clean, "times": [each.getRT() for each in found], "percents": matrix}))
+    Path(out).write_text(
+        json.dumps({"measured": rows, "corrected": clean, "times": [each.getRT() for each in quantities], "percents": matrix})
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A search by OpenMS's simple search engine, in the peers' own Python: its matches as idXML, mzIdentML and mzTab, and as it has them.
+"""A search by OpenMS's simple search engine, in the peers' own Python: its matches as idXML, mzIdentML and mzTab, and as JSON.
 
 python search_with_pyopenms.py SPECTRA.mzML PROTEINS.fasta FOLDER
 """
@@ -19,21 +19,21 @@ def main(spectra: str, database: str, folder: str) -> None:
     parameters.setValue("fragment:mass_tolerance", 20.0)
     parameters.setValue("fragment:mass_tolerance_unit", "ppm")
     engine.setParameters(parameters)
-    found = engine.search(spectra, database, peptides)
-    proteins = next(one for one in found if isinstance(one, list))
+    output = engine.search(spectra, database, peptides)
+    proteins = next(part for part in output if isinstance(part, list))
     oms.FalseDiscoveryRate().apply(peptides)
-    found = []
-    for one in peptides:
-        for hit in one.getHits():
+    result = []
+    for peptide in peptides:
+        for hit in peptide.getHits():
             sequence = hit.getSequence()
             placed = [
                 [i + 1, sequence.getResidue(i).getModificationName()] for i in range(sequence.size()) if sequence.getResidue(i).isModified()
             ]
             if sequence.hasNTerminalModification():
                 placed.insert(0, [0, sequence.getNTerminalModificationName()])
-            found.append(
+            result.append(
                 {
-                    "spectrum": one.getSpectrumReference(),
+                    "spectrum": peptide.getSpectrumReference(),
                     "charge": hit.getCharge(),
                     "sequence": sequence.toUnmodifiedString(),
                     "modifications": placed,
@@ -45,7 +45,7 @@ def main(spectra: str, database: str, folder: str) -> None:
     oms.IdXMLFile().store(str(out / "openms.idXML"), proteins, peptides)
     oms.MzIdentMLFile().store(str(out / "openms.mzid"), proteins, peptides)
     oms.MzTabFile().store(str(out / "openms.mzTab"), proteins, peptides, False, False, True)
-    (out / "openms.json").write_text(json.dumps(found))
+    (out / "openms.json").write_text(json.dumps(result))
 
 
 if __name__ == "__main__":

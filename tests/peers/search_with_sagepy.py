@@ -1,8 +1,8 @@
 """Search one MGF with Sage's core: search_with_sagepy.py SETTINGS.json MATCHES.tsv.
 
-Run by the Python of the peers' environment. SETTINGS holds ``spectra``, ``database``, ``precursor`` and ``fragment`` (each a tolerance and
-"ppm" or "Da"), ``isotope_errors`` (lowest and highest) and ``threads``. MATCHES gets a line for each spectrum with a match: title, peptide,
-hyperscore, 1 for a decoy, proteins. What is printed last is a JSON line of the version and the seconds spent.
+The Python of the peers' environment runs this. SETTINGS holds ``spectra``, ``database``, ``precursor`` and ``fragment`` (each a tolerance
+and "ppm" or "Da"), ``isotope_errors`` (lowest and highest) and ``threads``. MATCHES gets a line for each spectrum with a match: title,
+peptide, hyperscore, 1 for a decoy, proteins. The last line printed is a JSON line with the version and the seconds spent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OXIDATION = {"M": ["[UNIMOD:35]"]}
 
 
 def tolerance(value: float, unit: str) -> Tolerance:
-    """A symmetric tolerance."""
+    """Return a symmetric tolerance."""
     return Tolerance(ppm=(-value, value)) if unit == "ppm" else Tolerance(da=(-value, value))
 
 

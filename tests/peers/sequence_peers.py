@@ -15,7 +15,7 @@ PEERS = {"blastp": "blastp", "ssearch": "ssearch36"}
 
 @dataclass(frozen=True)
 class PeerHit:
-    """A hit as a peer tells it. `score` is the raw one; ssearch36's tabular format leaves it out: -1."""
+    """A hit of a peer; `score` is the raw score, or -1 for ssearch36, whose tabular format has none."""
 
     query: str
     subject: str
@@ -25,7 +25,7 @@ class PeerHit:
 
 
 def installed(peer: str) -> bool:
-    """Whether the peer's program is there."""
+    """True if the peer's program is installed."""
     return shutil.which(PEERS[peer]) is not None
 
 
@@ -39,9 +39,9 @@ def run_peer(
     *,
     is_adjusted: bool = False,
 ) -> tuple[list[PeerHit], float]:
-    """Hits of a peer, the best of each pair, with BLOSUM62 and a gap of k costing 11 + k; and its wall seconds.
+    """Return the hits of a peer, the best of each pair, with BLOSUM62 and a gap of k costing 11 + k, and its wall seconds.
 
-    `is_adjusted`: blastp with its default composition-based statistics; without, its scores and E-values are those of the alignments alone.
+    With `is_adjusted`, blastp uses its default composition-based statistics; without, it scores the alignments as they are.
     """
     if peer == "blastp":
         columns, composition = "6 qseqid sseqid score bitscore evalue", "2" if is_adjusted else "0"

@@ -1,5 +1,7 @@
-"""Programs for structures: DSSP for secondary structure, TM-score and TM-align for superpositions, from the peers' folder; FreeSASA for
-areas, where it is installed (``pip install freesasa``)."""
+"""Programs for structures: DSSP, TM-score and TM-align from the peers' folder, and FreeSASA if it is installed.
+
+DSSP assigns secondary structure, TM-score and TM-align superpose, FreeSASA computes areas (``pip install freesasa``).
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from tests.peers.peer_programs import peers_folder
 __all__ = ["dssp_areas", "dssp_states", "freesasa_areas", "installed", "tm_align", "tm_score"]
 
 _RADII = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
-"""Å, of DSSP; all others have 1.80."""
+"""Radii of DSSP, Å; all others have 1.80."""
 _STATES = {"H": "H", "G": "H", "I": "H", "E": "E", "B": "E"}
 _NEEDED = (
     (b"HEADER", b"HEADER    X                                       01-JAN-00   1XXX\n"),
@@ -27,13 +29,13 @@ _NEEDED = (
 
 
 def _program(name: str) -> Path:
-    own = peers_folder() / "debian" / "usr" / "bin" / name
-    found = shutil.which(name)
-    return Path(found) if found is not None and not own.exists() else own
+    installed = peers_folder() / "debian" / "usr" / "bin" / name
+    program = shutil.which(name)
+    return Path(program) if program is not None and not installed.exists() else installed
 
 
 def installed(name: str) -> bool:
-    """Whether the program is there."""
+    """True if the program is installed."""
     return _program(name).exists()
 
 
@@ -48,18 +50,20 @@ def _run(name: str, *arguments: str | Path) -> str:
 
 
 def dssp_states(path: Path, folder: Path) -> dict[tuple[str, int, str], str]:
-    """The state (C, H, E) of each residue by chain, number and insertion code."""
+    """Return the state (C, H, E) of each residue by chain, number and insertion code."""
     return {key: _STATES.get(line[16], "C") for key, line in _dssp_lines(path, folder)}
 
 
 def dssp_areas(path: Path, folder: Path) -> dict[tuple[str, int, str], float]:
-    """Å² of each residue that water touches, in whole ones, by chain, number and insertion code."""
+    """Return the water-accessible area of each residue, in whole Å², by chain, number and insertion code."""
     return {key: float(line[34:38]) for key, line in _dssp_lines(path, folder)}
 
 
 def freesasa_areas(path: Path) -> dict[tuple[str, int, str], float]:
-    """Å² of each residue of the first chain of the first model that water touches, by chain, number and insertion code: by FreeSASA, in
-    slices (Lee & Richards), with DSSP's radii."""
+    """Compute the water-accessible areas of the first chain of the first model by FreeSASA.
+
+    The areas, Å², are by chain, number and insertion code, computed in slices (Lee & Richards) with DSSP's radii.
+    """
     import freesasa
     import gemmi
 
@@ -68,23 +72,23 @@ def freesasa_areas(path: Path) -> dict[tuple[str, int, str], float]:
     for residue in chain:
         alphas = sorted((atom for atom in residue if atom.name == "CA"), key=lambda atom: -atom.occ)
         if alphas and residue.find_atom("N", "*"):
-            own = (atom for atom in residue if not atom.is_hydrogen() and atom.altloc in ("\0", alphas[0].altloc))
-            atoms += [((chain.name, residue.seqid.num, residue.seqid.icode.strip()), atom) for atom in own]
+            residue_atoms = (atom for atom in residue if not atom.is_hydrogen() and atom.altloc in ("\0", alphas[0].altloc))
+            atoms += [((chain.name, residue.seqid.num, residue.seqid.icode.strip()), atom) for atom in residue_atoms]
     if not atoms:
         return {}
-    found = freesasa.calcCoord(
+    result = freesasa.calcCoord(
         [x for _, atom in atoms for x in atom.pos.tolist()],
         [_RADII.get(atom.name, 1.80) for _, atom in atoms],
         freesasa.Parameters({"algorithm": freesasa.LeeRichards, "n-slices": 100, "probe-radius": 1.4}),
     )
     areas: dict[tuple[str, int, str], float] = {}
     for k, (key, _) in enumerate(atoms):
-        areas[key] = areas.get(key, 0.0) + found.atomArea(k)
+        areas[key] = areas.get(key, 0.0) + result.atomArea(k)
     return areas
 
 
 def _dssp_lines(path: Path, folder: Path) -> list[tuple[tuple[str, int, str], str]]:
-    """Lines of residues. DSSP wants records that files of domains lack."""
+    """Return DSSP's lines of residues, after adding the records that DSSP requires and files of domains lack."""
     if path.suffix != ".cif":
         data = path.read_bytes()
         copy = folder / "dssp.pdb"
@@ -108,21 +112,21 @@ def _write(path: Path, position: NDArray, numbers: Sequence[int]) -> Path:
 
 
 def tm_score(query: NDArray, target: NDArray, pairs: NDArray, folder: Path) -> tuple[float, float]:
-    """TM-score of given pairs by the length of the target, and their RMSD of least squares, by the program of that name."""
+    """Return the TM-score of given pairs by the length of the target, and their least-squares RMSD, by the program of that name."""
     numbers = np.full(len(query), -1)
     numbers[pairs[:, 0]] = pairs[:, 1] + 1
-    kept = numbers > 0
-    model = _write(folder / "model.pdb", query[kept], numbers[kept].tolist())
+    retained = numbers > 0
+    model = _write(folder / "model.pdb", query[retained], numbers[retained].tolist())
     native = _write(folder / "native.pdb", target, range(1, len(target) + 1))
-    told = _run("TMscore", model, native)
-    score, rmsd = re.search(r"TM-score\s*= ([\d.]+)", told), re.search(r"RMSD of\s+the common residues=\s*([\d.]+)", told)
-    assert score is not None, told
-    assert rmsd is not None, told
+    reported = _run("TMscore", model, native)
+    score, rmsd = re.search(r"TM-score\s*= ([\d.]+)", reported), re.search(r"RMSD of\s+the common residues=\s*([\d.]+)", reported)
+    assert score is not None, reported
+    assert rmsd is not None, reported
     return float(score[1]), float(rmsd[1])
 
 
 def tm_align(query: NDArray, target: NDArray, folder: Path) -> tuple[float, float]:
-    """TM-scores of TM-align, by the lengths of query and target."""
-    paths = [_write(folder / f"{name}.pdb", one, range(1, len(one) + 1)) for name, one in (("query", query), ("target", target))]
+    """Return TM-scores of TM-align, by the lengths of query and target."""
+    paths = [_write(folder / f"{name}.pdb", chain, range(1, len(chain) + 1)) for name, chain in (("query", query), ("target", target))]
     scores = re.findall(r"TM-score= ([\d.]+)", _run("TMalign", *paths))
     return float(scores[0]), float(scores[1])

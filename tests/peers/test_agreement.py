@@ -1,4 +1,4 @@
-"""Proteoscope beside Comet and X!Tandem on real runs: the same peptides, and no foreign ones. Needs the peers (tests/peers/install.sh)."""
+"""Comparison with Comet and X!Tandem on real runs: the same peptides, and no foreign ones. Needs tests/peers/install.sh."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("name", ["qc_shew", "metaproteome"])
-def test_names_the_same_peptide_as_comet_and_xtandem_where_all_accept(name: str, shared_data: Path, tmp_path: Path) -> None:
+def test_peptides_equal_comet_and_xtandem_where_all_accept(name: str, shared_data: Path, tmp_path: Path) -> None:
     dataset = DATASETS[name]
     ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
     theirs = [accepted(run_peer(program, dataset, shared_data, threads=2).matches) for program in ("comet", "xtandem")]
@@ -30,7 +30,7 @@ def test_names_the_same_peptide_as_comet_and_xtandem_where_all_accept(name: str,
 
 
 @pytest.mark.parametrize("name", ["entrapment_shew", "entrapment_yeast"])
-def test_one_percent_means_one_percent_among_foreign_proteomes(name: str, shared_data: Path, tmp_path: Path) -> None:
+def test_one_percent_contains_one_percent_foreign_peptides(name: str, shared_data: Path, tmp_path: Path) -> None:
     dataset = DATASETS[name]
     ours = accepted(run_proteoscope(dataset, shared_data, tmp_path / "project", threads=2).matches)
     proteome, database, eighteen_proteins = (
@@ -38,5 +38,5 @@ def test_one_percent_means_one_percent_among_foreign_proteomes(name: str, shared
     )
     result = entrapment(ours, proteome, database, eighteen_proteins)
     assert result.accepted > 0
-    # One foreign match more than 1.5 % is within what chance does to a list as short as these.
+    # One foreign match above 1.5 % is within chance for such short lists.
     assert result.foreign <= 0.015 * result.accepted + 1

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.peers
 
 @pytest.fixture(scope="module")
 def small() -> Identification:
-    """Tables with a modification of an N-terminal residue, and the flags of charges that the program learns from."""
+    """Tables with a modification of an N-terminal residue, and the charge flags that the program learns from."""
     made = identification()
     rows = made.psms.to_pylist()
     rows[0] |= {
@@ -38,8 +38,16 @@ def small() -> Identification:
     return Identification(**{**made.__dict__, "psms": psms})
 
 
-def exported(one: Identification, format: str, path: Path) -> Path:
-    export(one.write(path.parent), format, path, one.parameters, spectra=one.spectra, databases=["/data/db.fasta"], version="1.0")  # type: ignore[arg-type]
+def exported(identification: Identification, format: str, path: Path) -> Path:
+    export(
+        identification.write(path.parent),
+        format,  # type: ignore[arg-type]
+        path,
+        identification.parameters,
+        spectra=identification.spectra,
+        databases=["/data/db.fasta"],
+        version="1.0",
+    )
     return path
 
 
@@ -49,21 +57,21 @@ def test_psm_utils_reads_peptides_charges_scores_and_decoys(small, tmp_path, for
     script = Path(__file__).with_name("read_identifications.py")
     command = [python_of("psm_utils"), script, {"pin": "percolator"}.get(format, format), path]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
-    found = json.loads(done.stdout.splitlines()[-1])
+    actual = json.loads(done.stdout.splitlines()[-1])
     rows = small.psms.to_pylist()
     if format == "pin":
         named = {f"{Path(row['spectrum_file']).name}_{row['spectrum']}_{row['charge']}_{row['rank']}": row for row in rows}
-        pairs = [(one, named[one[0]]) for one in found]
+        pairs = [(row, named[row[0]]) for row in actual]
     else:
         rows.sort(
             key=lambda row: (row["spectrum_file"], row["spectrum"], row["rank"] if format == "mzid" else (row["charge"], row["rank"]))
         )
-        pairs = list(zip(found, sorted(rows, key=lambda row: _order(row, format)), strict=True))
-    assert len(found) == len(rows)
+        pairs = list(zip(actual, sorted(rows, key=lambda row: _order(row, format)), strict=True))
+    assert len(actual) == len(rows)
     for (_, peptidoform, charge, is_decoy, q_value, score, proteins, is_decoy_by_name), row in pairs:
         assert charge == row["charge"] and peptidoform.endswith(f"/{charge}")
         assert is_decoy_by_name == row["is_decoy"] and proteins == row["proteins"]
-        if format == "pepxml":  # of which psm_utils takes neither decoys nor q-values
+        if format == "pepxml":  # psm_utils reads neither decoys nor q-values of it
             assert score == pytest.approx(row["score"], rel=1e-6)
         else:
             assert is_decoy == row["is_decoy"]
@@ -76,7 +84,7 @@ def _order(row: dict, format: str) -> tuple:
     return (row["spectrum_file"], row["spectrum"], *by, row["psm_id"])
 
 
-def test_openms_finds_modifications_of_terminal_residues(small, tmp_path):
+def test_openms_reads_modifications_of_terminal_residues(small, tmp_path):
     path = exported(small, "mzid", tmp_path / "x.mzid")
     script = (
         "import sys, json, pyopenms as o; runs, spectra = [], o.PeptideIdentificationList();"
@@ -84,11 +92,11 @@ def test_openms_finds_modifications_of_terminal_residues(small, tmp_path):
         "print(json.dumps([hit.getSequence().toString() for i in range(spectra.size()) for hit in spectra[i].getHits()]))"
     )
     done = subprocess.run([python_of("pyopenms"), "-c", script, path], check=True, capture_output=True, text=True)
-    found = [one for one in json.loads(done.stdout.splitlines()[-1]) if "QSAMPLEK" in one]
-    assert found == [".(Gln->pyro-Glu)QSAMPLEK"]
+    peptides = [peptide for peptide in json.loads(done.stdout.splitlines()[-1]) if "QSAMPLEK" in peptide]
+    assert peptides == [".(Gln->pyro-Glu)QSAMPLEK"]
 
 
-def test_matchms_finds_precursors_and_charges_of_msp(tmp_path):
+def test_matchms_reads_precursors_and_charges_of_msp(tmp_path):
     part = entries(30, 4)
     write_library(tmp_path / "x.msp", iter([part]), "msp", Progress())
     script = (
@@ -101,7 +109,7 @@ def test_matchms_finds_precursors_and_charges_of_msp(tmp_path):
 
 
 @pytest.mark.parametrize("origin", ["best", "merged", "predicted"])
-def test_mzspeclib_finds_nothing_to_correct(tmp_path, origin):
+def test_mzspeclib_corrects_nothing(tmp_path, origin):
     write_library(tmp_path / "x.mzlib.txt", iter([entries(30, 4, origin=origin)]), "mzspeclib", Progress())
     command = [python_of("mzspeclib"), "-m", "mzspeclib.tools.cli", "validate", tmp_path / "x.mzlib.txt"]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

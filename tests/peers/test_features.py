@@ -1,4 +1,4 @@
-"""Areas of identified peptides in real runs beside OpenMS's FeatureFinderIdentification, of the same spectra."""
+"""Areas of identified peptides in real runs compared with OpenMS's FeatureFinderIdentification for the same spectra."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from proteoscope.engine.quantification.identified import identified, sources
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import table_of
+from tests.engine.quantification.synthetic_runs import table_of
 from tests.peers.test_openms import python_of
 
 pytestmark = pytest.mark.peers
@@ -27,13 +27,13 @@ def areas(shared_data, tmp_path_factory) -> tuple[dict, dict]:
     tolerances = {"precursor_tolerance": "10 ppm", "fragment_tolerance": "0.5 Da"}
     run_search("identify", {"spectra": files, "database": [database]}, project=folder / "p", device="cpu", **tolerances)
     run_search("quantify", {"project": [folder / "p"]}, device="cpu", normalisation="none")
-    known = identified(sources(folder / "p", ()), 0.01, 0.01, uses_razor=True)
-    matches, theirs = known.matches, {}
+    peptides = identified(sources(folder / "p", ()), 0.01, 0.01, uses_razor=True)
+    matches, theirs = peptides.matches, {}
     script = Path(__file__).with_name("features_with_pyopenms.py")
-    for number, file in enumerate(known.files):
+    for number, file in enumerate(peptides.files):
         given = [
             {
-                "peptide": as_openms(known.forms.peptide[matches.form[i]]),
+                "peptide": as_openms(peptides.forms.peptide[matches.form[i]]),
                 "charge": int(matches.charge[i]),
                 "mz": float(matches.precursor_mz[i]),
                 "time": float(matches.retention_time[i]),
@@ -43,31 +43,31 @@ def areas(shared_data, tmp_path_factory) -> tuple[dict, dict]:
         (folder / "given.json").write_text(json.dumps(given))
         command = [python, script, file.path, folder / "given.json", folder / "found.json", "asymmetric"]
         subprocess.run(command, check=True, capture_output=True)
-        for one in json.loads((folder / "found.json").read_text()):
-            theirs[one["peptide"], one["charge"], Path(file.path).name] = one["area"]
+        for feature in json.loads((folder / "found.json").read_text()):
+            theirs[feature["peptide"], feature["charge"], Path(file.path).name] = feature["area"]
     rows = [row for row in table_of(folder / "p", "ion_traces") if row["area"]]
     ours = {(as_openms(row["peptide"]), row["charge"], row["file"]): row["area"] for row in rows}
     return ours, theirs
 
 
 def as_openms(peptide: str) -> str:
-    """A peptidoform in ProForma as OpenMS writes it."""
+    """Return a ProForma peptidoform in the notation of OpenMS."""
     return re.sub(r"\[([^\]]*)\]", r"(\1)", re.sub(r"^\[([^\]]*)\]-", r".(\1)", peptide))
 
 
-def test_logarithms_of_areas_are_correlated_and_no_fewer_peptides_have_one(areas):
+def test_log_areas_correlate_and_as_many_peptides_have_one(areas):
     ours, theirs = areas
     both = sorted(set(ours) & set(theirs))
     assert len(both) > 50
-    assert np.corrcoef(np.log([ours[one] for one in both]), np.log([theirs[one] for one in both]))[0, 1] >= 0.95
-    assert len({one[0] for one in ours}) >= len({one[0] for one in theirs})
+    assert np.corrcoef(np.log([ours[key] for key in both]), np.log([theirs[key] for key in both]))[0, 1] >= 0.95
+    assert len({key[0] for key in ours}) >= len({key[0] for key in theirs})
 
 
-def test_ratios_between_runs_are_those_of_openms_within_5_percent(areas):
+def test_ratios_between_runs_equal_openms_within_5_percent(areas):
     ours, theirs = areas
     both = set(ours) & set(theirs)
-    for one, other in combinations(sorted({key[2] for key in both}), 2):
-        shared = [key[:2] for key in both if key[2] == one and (*key[:2], other) in both]
+    for left, right in combinations(sorted({key[2] for key in both}), 2):
+        shared = [key[:2] for key in both if key[2] == left and (*key[:2], right) in both]
         assert len(shared) > 10
-        apart = [np.log(ours[*key, one] / ours[*key, other] / theirs[*key, one] * theirs[*key, other]) for key in shared]
+        apart = [np.log(ours[*key, left] / ours[*key, right] / theirs[*key, left] * theirs[*key, right]) for key in shared]
         assert abs(np.median(apart)) < np.log(1.05)

@@ -1,4 +1,4 @@
-"""What the benchmarks count, on cases small enough to count by hand."""
+"""Figures of the benchmarks, on cases small enough to count by hand."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from tests.peers.peer_programs import Match
 
 
 def ranked(pattern: str) -> list[Match]:
-    """Matches of falling score, T a target and D a decoy."""
+    """Return matches of falling score, T for a target and D for a decoy."""
     return [Match(i, f"PEPTIDE{i}", float(-i), kind == "D", float(-i)) for i, kind in enumerate(pattern)]
 
 
-def test_q_values_are_decoys_over_targets_and_never_fall_down_the_list() -> None:
+def test_q_values_are_decoys_over_targets_and_never_fall() -> None:
     q_values = [match.q_value for match in with_q_values(ranked("TTDTTTDT"))]
     assert q_values == pytest.approx([0, 0, 1 / 5, 1 / 5, 1 / 5, 1 / 5, 2 / 6, 2 / 6])
 
 
-def test_a_tie_of_target_and_decoy_is_accepted_or_refused_as_a_whole() -> None:
+def test_tied_target_and_decoy_are_accepted_together() -> None:
     matches = [Match(0, "A", 2.0, False, 2.0), Match(1, "B", 1.0, False, 1.0), Match(2, "C", 1.0, True, 1.0)]
     assert [match.spectrum for match in accepted(matches)] == [0]
 
 
-def test_accepts_the_targets_above_the_first_decoy_of_a_short_list() -> None:
+def test_accepts_targets_above_first_decoy_of_short_list() -> None:
     assert [match.spectrum for match in accepted(ranked("TTTDT"))] == [0, 1, 2]
 
 
-def test_raw_ranks_by_the_score_behind_the_e_value() -> None:
+def test_raw_ranks_by_the_score_of_the_e_value() -> None:
     matches = [Match(0, "A", 3.0, False, 1.0), Match(1, "B", 2.0, True, 3.0), Match(2, "C", 1.0, False, 4.0)]
     assert [match.spectrum for match in accepted(matches)] == [0]
     assert [match.spectrum for match in accepted(matches, raw=True)] == [2]
 
 
-def test_the_q_value_of_a_program_that_has_one_is_used() -> None:
+def test_own_q_value_of_a_program_is_used() -> None:
     matches = [Match(0, "A", 2.0, False, 2.0, 0.02), Match(1, "B", 1.0, False, 1.0, 0.005)]
     assert [match.spectrum for match in accepted(matches)] == [1]
 
 
-def test_leucine_and_isoleucine_agree_and_only_common_spectra_count() -> None:
+def test_agreement_equates_leucine_and_isoleucine() -> None:
     ours = [Match(0, "LIVK", 1.0, False, 1.0), Match(1, "AAAK", 1.0, False, 1.0), Match(2, "GGGK", 1.0, False, 1.0)]
     theirs = [Match(0, "IIVK", 1.0, False, 1.0), Match(1, "AAGK", 1.0, False, 1.0)]
     assert agreement(ours, theirs) == (1, 2)

@@ -1,4 +1,4 @@
-"""Results of Comet, mokapot and X!Tandem, made now by the programs themselves, match by match beside their files, read by other means."""
+"""Results of Comet, mokapot and X!Tandem, made during the test by the programs, compared match by match with their files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RUN = "QC_Shew_18_02_Excerpt.mzXML"
 
 @pytest.fixture(scope="module")
 def folder(shared_data, tmp_path_factory) -> Path:
-    """A run, its database with reversed decoys, and what Comet and X!Tandem find."""
+    """A run, its database with reversed decoys, and the results of Comet and X!Tandem."""
     binaries = peers_folder() / "debian" / "usr" / "bin"
     if not (binaries / "comet-ms").exists():
         pytest.skip("Comet and X!Tandem are not there; tests/peers/install.sh fetches them")
@@ -89,41 +89,41 @@ def sampled(rows: list) -> list:
     return random.Random(3).sample(rows, SAMPLE)
 
 
-def test_comets_text_is_taken_match_for_match(folder, tmp_path):
+def test_import_of_comet_text_has_each_match(folder, tmp_path):
     path = folder / RUN.replace(".mzXML", ".txt")
     with path.open() as file:
         next(file)
         table = list(csv.DictReader(file, delimiter="\t"))
-    expected = {(int(one["scan"]), int(one["charge"]), one["modified_peptide"][2:-2]): one for one in table}
+    expected = {(int(row["scan"]), int(row["charge"]), row["modified_peptide"][2:-2]): row for row in table}
     rows = rows_of(path, folder, tmp_path)
     assert len(rows) == len(table) == len(expected)
     for row in sampled(rows):
-        # What Comet marks are variable modifications alone.
+        # Comet marks only variable modifications.
         plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
-        one = expected[row["scan"], row["charge"], plain]
-        assert row["score_e_value"] == pytest.approx(float(one["e-value"])) and row["score_xcorr"] == pytest.approx(float(one["xcorr"]))
-        assert row["calculated_mass"] == pytest.approx(float(one["calc_neutral_mass"]), abs=1e-3)
-        assert row["proteins"] == one["protein"].split(",") and row["is_decoy"] == one["protein"].startswith("DECOY_")
-        assert row["residues_before"][0] == one["prev_aa"] and row["residues_after"][0] == one["next_aa"]
+        record = expected[row["scan"], row["charge"], plain]
+        assert row["score_e_value"] == pytest.approx(float(record["e-value"])) and row["score_xcorr"] == pytest.approx(
+            float(record["xcorr"])
+        )
+        assert row["calculated_mass"] == pytest.approx(float(record["calc_neutral_mass"]), abs=1e-3)
+        assert row["proteins"] == record["protein"].split(",") and row["is_decoy"] == record["protein"].startswith("DECOY_")
+        assert row["residues_before"][0] == record["prev_aa"] and row["residues_after"][0] == record["next_aa"]
         assert row["sequence"].count("C") == row["peptide"].count("[Carbamidomethyl]")
 
 
-def test_comets_pepxml_and_pin_say_what_its_text_says(folder, tmp_path):
+def test_import_of_comet_pepxml_and_pin_equals_text(folder, tmp_path):
     stem = RUN.replace(".mzXML", "")
-    found = []
+    hits = []
     for name in (f"{stem}.txt", f"{stem}.pep.xml", f"{stem}.pin"):
         rows = rows_of(folder / name, folder, tmp_path / name)
-        found.append(
-            {(row["scan"], row["charge"], row["peptide"].replace("[Carbamidomethyl]", ""), tuple(row["proteins"])) for row in rows}
-        )
-    # Comet's pin leaves out fixed modifications, as MaxQuant does.
-    assert found[0] == found[1] == found[2]
+        hits.append({(row["scan"], row["charge"], row["peptide"].replace("[Carbamidomethyl]", ""), tuple(row["proteins"])) for row in rows})
+    # Comet's pin does not have fixed modifications, like MaxQuant.
+    assert hits[0] == hits[1] == hits[2]
 
 
-def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
+def test_import_of_comet_pepxml_equals_pyteomics(folder, tmp_path):
     path = folder / RUN.replace(".mzXML", ".pep.xml")
     with pepxml.read(str(path)) as reader:
-        expected = [(one["start_scan"], one["assumed_charge"], hit) for one in reader for hit in one.get("search_hit", ())]
+        expected = [(query["start_scan"], query["assumed_charge"], hit) for query in reader for hit in query.get("search_hit", ())]
     rows = rows_of(path, folder, tmp_path)
     assert len(rows) == len(expected)
     names = {"Oxidation": 147.0354, "Carbamidomethyl": 160.0306}
@@ -132,52 +132,52 @@ def test_comets_pepxml_agrees_with_pyteomics(folder, tmp_path):
         places = zip(row["modification_positions"], (names[name] for name in row["modification_names"]), strict=True)
         by_match[row["scan"], row["charge"], row["sequence"], tuple(places)] = row
     for scan, charge, hit in sampled(expected):
-        places = tuple((one["position"], round(one["mass"], 4)) for one in hit["modifications"])
+        places = tuple((modification["position"], round(modification["mass"], 4)) for modification in hit["modifications"])
         row = by_match[scan, charge, hit["peptide"], places]
         assert row["score_xcorr"] == pytest.approx(hit["search_score"]["xcorr"])
         assert row["score_e_value"] == pytest.approx(hit["search_score"]["expect"])
-        assert row["proteins"] == [one["protein"] for one in hit["proteins"]]
+        assert row["proteins"] == [protein["protein"] for protein in hit["proteins"]]
 
 
-def test_mokapots_tables_are_taken_match_for_match(folder, tmp_path):
+def test_import_of_mokapot_tables_has_each_match(folder, tmp_path):
     program = peers_folder() / "mokapot" / "bin" / "mokapot"
     if not program.exists():
         pytest.skip("mokapot is not there; tests/peers/install.sh fetches it")
     pin = folder / RUN.replace(".mzXML", ".pin")
-    # Of so few spectra each third has to have some below the limit.
+    # With few spectra, each third must have some below the limit.
     limits = ["--train_fdr", "0.05", "--test_fdr", "0.05", "--seed", "2"]
     subprocess.run([program, "--keep_decoys", *limits, "--dest_dir", tmp_path, pin], check=True, capture_output=True)
     tables = [tmp_path / "mokapot.psms.txt", tmp_path / "mokapot.decoy.psms.txt"]
     expected = {}
     for path in tables:
         with path.open() as file:
-            expected |= {one["SpecId"]: one for one in csv.DictReader(file, delimiter="\t", restkey="more proteins")}
-    by_match = {(int(one["ScanNr"]), one["Peptide"][2:-2]): one for one in expected.values()}
+            expected |= {row["SpecId"]: row for row in csv.DictReader(file, delimiter="\t", restkey="more proteins")}
+    by_match = {(int(row["ScanNr"]), row["Peptide"][2:-2]): row for row in expected.values()}
     rows = rows_of(tables, folder, tmp_path)
     assert len(rows) == len(expected) == len(by_match) > 500
     assert sum(row["q_value"] <= 0.01 and not row["is_decoy"] for row in rows) == sum(
-        float(one["mokapot q-value"]) <= 0.01 and one["Label"] == "True" for one in expected.values()
+        float(row["mokapot q-value"]) <= 0.01 and row["Label"] == "True" for row in expected.values()
     )
     for row in sampled(rows):
-        # What Comet marks are variable modifications alone.
+        # Comet marks only variable modifications.
         plain = row["peptide"].replace("[Carbamidomethyl]", "").replace("[Oxidation]", "[15.9949]")
-        one = by_match[row["scan"], plain]
-        assert row["charge"] == int(one["SpecId"].split("_")[-2]) and row["is_decoy"] == (one["Label"] == "False")
-        assert row["q_value"] == pytest.approx(float(one["mokapot q-value"]))
-        assert row["posterior_error_probability"] == pytest.approx(float(one["mokapot PEP"]))
-        assert row["score_mokapot"] == pytest.approx(float(one["mokapot score"]))
-        assert row["proteins"] == [*one["Proteins"].split("\t"), *one.get("more proteins", ())]
+        record = by_match[row["scan"], plain]
+        assert row["charge"] == int(record["SpecId"].split("_")[-2]) and row["is_decoy"] == (record["Label"] == "False")
+        assert row["q_value"] == pytest.approx(float(record["mokapot q-value"]))
+        assert row["posterior_error_probability"] == pytest.approx(float(record["mokapot PEP"]))
+        assert row["score_mokapot"] == pytest.approx(float(record["mokapot score"]))
+        assert row["proteins"] == [*record["Proteins"].split("\t"), *record.get("more proteins", ())]
 
 
-def test_x_tandems_xml_is_taken_match_for_match(folder, tmp_path):
+def test_import_of_x_tandem_xml_has_each_match(folder, tmp_path):
     expected = {}
     for _, group in ElementTree.iterparse(folder / "output.xml"):
         if group.tag == "group" and group.get("type") == "model":
             for protein in group.iter("protein"):
                 for domain in protein.iter("domain"):
                     placed = frozenset(
-                        (int(one.get("at")) - int(domain.get("start")) + 1, f"{float(one.get('modified')):.1f}")
-                        for one in domain.iter("aa")
+                        (int(residue.get("at")) - int(domain.get("start")) + 1, f"{float(residue.get('modified')):.1f}")
+                        for residue in domain.iter("aa")
                     )
                     key = int(group.get("id")), domain.get("seq"), placed
                     expected.setdefault(key, (group, domain, []))[2].append(protein.get("label").split()[0])

@@ -1,4 +1,4 @@
-"""Libraries that are written, read by other programs: the same peptides, precursors and peaks."""
+"""Written libraries, read by other programs: the same peptides, precursors and peaks."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ pytestmark = pytest.mark.peers
         ("mzspeclib", "blib", "library.blib"),
     ],
 )
-def test_another_program_reads_the_same(program, format, name, tmp_path):
-    # mzspeclib takes -1 in MSP, by which SpectraST notes the N-terminus, for the last residue.
+def test_another_program_reads_the_same_spectra(program, format, name, tmp_path):
+    # mzspeclib reads -1 in MSP, SpectraST's N-terminus, as the last residue.
     part = entries(60, 1, ends=format == "mzspeclib")
     write_library(tmp_path / name, iter([part]), format, Progress())
     script = Path(__file__).with_name("read_libraries.py")
     done = subprocess.run([python_of(program), script, program, tmp_path / name], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert len(found) == len(part)
-    for i, (peptide, mz, intensity, precursor_mz) in enumerate(found):
-        own = slice(part.offsets[i], part.offsets[i + 1])
+    spectra = json.loads(done.stdout.splitlines()[-1])
+    assert len(spectra) == len(part)
+    for i, (peptide, mz, intensity, precursor_mz) in enumerate(spectra):
+        rows = slice(part.offsets[i], part.offsets[i + 1])
         assert re.sub(r"\[[^]]*\]|-", "", peptide) == f"{part.sequence[i]}/{part.charge[i]}"
-        if program == "mzspeclib" and not (format == "msp" and i % 3 == 2):  # whose +8.0142 it does not take from an MSP
+        if program == "mzspeclib" and not (format == "msp" and i % 3 == 2):  # it does not read the +8.0142 of this entry from an MSP
             assert parse(peptide).mass == pytest.approx(part.mass[i], abs=1e-3)
-        assert mz == pytest.approx(part.mz[own].tolist(), abs=1e-9)
-        assert intensity == pytest.approx(part.intensity[own].tolist(), rel=1e-6)
+        assert mz == pytest.approx(part.mz[rows].tolist(), abs=1e-9)
+        assert intensity == pytest.approx(part.intensity[rows].tolist(), rel=1e-6)
         assert precursor_mz is None or precursor_mz == pytest.approx(part.precursor_mz[i], abs=6e-6)

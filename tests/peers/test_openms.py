@@ -1,4 +1,4 @@
-"""Results of OpenMS, made now by the program itself: each match beside what it has, read by other means."""
+"""Results of OpenMS, made during the test by the program: each match compared with its own value, read by other means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SAMPLE = 100
 
 
 def python_of(module: str) -> Path:
-    """The peers' Python, where it has a module."""
+    """Return the peers' Python if it has a module."""
     python = peers_folder() / "python" / "bin" / "python"
     if not python.exists() or subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False).returncode:
         pytest.skip(f"{module} is not there; tests/peers/install.sh fetches it")
@@ -38,7 +38,7 @@ def sampled(rows: list) -> list:
 
 @pytest.fixture(scope="module")
 def openms(shared_data, tmp_path_factory) -> tuple[Path, Path]:
-    """A run, and the folder with what OpenMS finds in it."""
+    """A run, and the folder with OpenMS's results."""
     made = tmp_path_factory.mktemp("openms")
     spectra = shared_data / "spectra" / "SmallCalibratible_Yeast.mzML"
     database = shared_data / "proteomes" / "yeast_2021_04_reviewed_UPS.fasta"
@@ -48,17 +48,17 @@ def openms(shared_data, tmp_path_factory) -> tuple[Path, Path]:
 
 
 @pytest.mark.parametrize("suffix", ["idXML", "mzid", "mzTab"])
-def test_each_match_of_openms_is_taken_as_it_has_it(openms, tmp_path, suffix):
+def test_import_of_openms_has_each_match(openms, tmp_path, suffix):
     spectra, made = openms
     expected = json.loads((made / "openms.json").read_text())
     rows = imported([made / f"openms.{suffix}"], spectra, tmp_path / "p")
     assert len(rows) == len(expected)
     by_match = {(row["spectrum_id"], row["charge"], row["sequence"]): row for row in rows}
-    for one in sampled(expected):
-        row = by_match[one["spectrum"], one["charge"], one["sequence"]]
+    for psm in sampled(expected):
+        row = by_match[psm["spectrum"], psm["charge"], psm["sequence"]]
         placed = [list(pair) for pair in zip(row["modification_positions"], row["modification_names"], strict=True)]
-        # In mzIdentML OpenMS calls what is both a decoy.
-        assert placed == one["modifications"] and row["is_decoy"] == (
-            one["kind"] == "decoy" or (one["kind"], suffix) == ("target+decoy", "mzid")
+        # In mzIdentML OpenMS calls a match of target and decoy a decoy.
+        assert placed == psm["modifications"] and row["is_decoy"] == (
+            psm["kind"] == "decoy" or (psm["kind"], suffix) == ("target+decoy", "mzid")
         )
-        assert row["q_value"] == pytest.approx(one["q_value"], abs=1e-6)
+        assert row["q_value"] == pytest.approx(psm["q_value"], abs=1e-6)

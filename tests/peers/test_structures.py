@@ -1,4 +1,4 @@
-"""Secondary structure and exposure beside DSSP, TM-scores and superpositions beside TM-score and TM-align."""
+"""Secondary structure and exposure compared with DSSP, TM-scores and superpositions with TM-score and TM-align."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ def position(path: Path) -> np.ndarray:
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_secondary_structure_is_that_of_dssp(shared_data, tmp_path):
+def test_secondary_structure_equals_dssp(shared_data, tmp_path):
     folder = shared_data / "structures"
     files = [*sorted((folder / "pdbchains").iterdir())[::6], *sorted((folder / "globins").iterdir())[:4]]
     files += [folder / "odd" / name for name in ("1A8O.cif", "2XHE.cif", "2BEG.cif", "4ZHL.cif", "biojava_1lnl.pdb")]
     n = n_equal = 0
     for path in files:
         expected = dssp_states(path, tmp_path)
-        found = read_structure(path)
-        for i, name in enumerate(found.chain_names):
-            rows = found.chains.rows(i)
+        actual = read_structure(path)
+        for i, name in enumerate(actual.chain_names):
+            rows = actual.chains.rows(i)
             for state, number, code in zip(
-                found.chains.states(i), found.chains.author_number[rows], found.chains.insertion[rows], strict=True
+                actual.chains.states(i), actual.chains.author_number[rows], actual.chains.insertion[rows], strict=True
             ):
                 key = (name or " ", int(number), chr(code) if code else "")
                 if key in expected:
@@ -49,34 +49,34 @@ def test_secondary_structure_is_that_of_dssp(shared_data, tmp_path):
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_exposure_is_that_of_dssp(tmp_path):
+def test_exposure_equals_dssp(tmp_path):
     path = write_albumin(tmp_path)
     chains = read_structure(path).chains
     atoms = read_chain_atoms(path, [chains])[0]
     assert isinstance(atoms, ChainAtoms)
-    own = residue_areas([atoms], [len(chains.residue)])[0]
+    areas = residue_areas([atoms], [len(chains.residue)])[0]
     theirs = dssp_areas(path, tmp_path)
     wanted = np.array([theirs["A", number, ""] for number in chains.author_number.tolist()])
-    assert own.sum() == pytest.approx(wanted.sum(), rel=0.01)
-    assert np.corrcoef(own, wanted)[0, 1] > 0.999
+    assert areas.sum() == pytest.approx(wanted.sum(), rel=0.01)
+    assert np.corrcoef(areas, wanted)[0, 1] > 0.999
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_exposure_of_many_chains_lies_within_five_percent_of_dssps(shared_data, tmp_path):
+def test_exposure_of_many_chains_is_within_5_percent_of_dssp(shared_data, tmp_path):
     files = sorted((shared_data / "structures" / "pdbchains").iterdir())[::8]
-    found = [areas for path in files if (areas := areas_of(path, partial(dssp_areas, folder=tmp_path))) is not None]
-    assert len(found) >= 20
-    for one in found:
-        assert one.own.sum() == pytest.approx(one.theirs.sum(), rel=0.05), one.name
-    own, theirs, greatest = (np.concatenate([getattr(one, name) for one in found]) for name in ("own", "theirs", "greatest"))
+    compared = [areas for path in files if (areas := areas_of(path, partial(dssp_areas, folder=tmp_path))) is not None]
+    assert len(compared) >= 20
+    for structure in compared:
+        assert structure.own.sum() == pytest.approx(structure.theirs.sum(), rel=0.05), structure.name
+    ours, theirs, greatest = (np.concatenate([getattr(areas, name) for areas in compared]) for name in ("own", "theirs", "greatest"))
     touched = theirs >= 20
-    assert np.median(np.abs(own[touched] / theirs[touched] - 1)) < 0.05
-    # What lies on the surface for one does for the other.
-    assert ((own / greatest >= 0.25) == (theirs / greatest >= 0.25)).mean() > 0.98
+    assert np.median(np.abs(ours[touched] / theirs[touched] - 1)) < 0.05
+    # Residues on the surface are the same for both.
+    assert ((ours / greatest >= 0.25) == (theirs / greatest >= 0.25)).mean() > 0.98
 
 
 @pytest.mark.skipif(not installed("mkdssp"), reason="DSSP is not installed")
-def test_alpha_carbons_alone_give_most_of_it(shared_data):
+def test_alpha_carbons_give_most_of_the_secondary_structure(shared_data):
     n = n_equal = 0
     from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 
@@ -89,19 +89,19 @@ def test_alpha_carbons_alone_give_most_of_it(shared_data):
 
 
 @pytest.mark.skipif(not installed("TMscore"), reason="TM-score is not installed")
-def test_scores_of_given_alignments_are_tm_scores(shared_data, tmp_path):
+def test_scores_of_given_alignments_equal_tm_score(shared_data, tmp_path):
     files = sorted((shared_data / "structures" / "globins").iterdir())
     for a, b in list(combinations(files, 2))[::12]:
         query, target = position(a), position(b)
-        found = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64))
-        score, rmsd = tm_score(query, target, found.pairs, tmp_path)
-        assert tm_scores(query, target, found.pairs)[1] == pytest.approx(score, abs=0.001)
-        assert superpose(target[found.pairs[:, 1]], query[found.pairs[:, 0]])[2] == pytest.approx(rmsd, abs=0.01)
+        actual = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64))
+        score, rmsd = tm_score(query, target, actual.pairs, tmp_path)
+        assert tm_scores(query, target, actual.pairs)[1] == pytest.approx(score, abs=0.001)
+        assert superpose(target[actual.pairs[:, 1]], query[actual.pairs[:, 0]])[2] == pytest.approx(rmsd, abs=0.01)
 
 
 @pytest.mark.skipif(not installed("TMalign"), reason="TM-align is not installed")
 @pytest.mark.parametrize("effort", ["quick", "thorough"])
-def test_superpositions_of_homologous_chains_are_as_good_as_tm_aligns(shared_data, tmp_path, effort):
+def test_superpositions_are_as_good_as_those_of_tm_align(shared_data, tmp_path, effort):
     structures = shared_data / "structures"
     pairs = list(combinations(sorted((structures / "globins").iterdir()), 2))[::6]
     duplicated = sorted((structures / "malidup_malisam" / "MALIDUP-ns" / "pdb").glob("*.1.pdb"))[::5]
@@ -112,8 +112,8 @@ def test_superpositions_of_homologous_chains_are_as_good_as_tm_aligns(shared_dat
             query, target = position(a), position(b)
         except InputError:
             continue
-        found = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64), effort=effort)
+        actual = superpose_many(query, target, np.array([0, len(target)]), NONE, np.zeros(2, np.int64), effort=effort)
         expected = tm_align(query, target, tmp_path)
-        near.append(min(found.tm_score_query[0] - expected[0], found.tm_score_target[0] - expected[1]) >= -0.02)
+        near.append(min(actual.tm_score_query[0] - expected[0], actual.tm_score_target[0] - expected[1]) >= -0.02)
     assert len(near) > 60
     assert np.mean(near) >= 0.95

@@ -1,4 +1,4 @@
-"""Databases of random sequences, and Smith-Waterman scores by the recurrence written out, for comparing devices with."""
+"""Databases of random sequences and reference Smith-Waterman scores for comparing devices."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from proteoscope.kernels.cuda.alignment import AlignmentSearch
 from proteoscope.kernels.cuda.modules import Card
 
-__all__ = ["LETTERS", "database", "plain_scores", "random_sequences", "scored", "search_with"]
+__all__ = ["N_CODES", "database", "plain_scores", "random_sequences", "scored", "search_with"]
 
-LETTERS = 27
+N_CODES = 27
 
 
 def random_sequences(random: np.random.Generator, lengths: Sequence[int]) -> list[NDArray[np.int8]]:
-    """Sequences of all letters; every third looks much like the one before, so that there are long alignments with gaps."""
+    """Generate sequences of all codes; every third resembles the previous one, so that there are long alignments with gaps."""
     sequences: list[NDArray[np.int8]] = []
     for i, length in enumerate(lengths):
-        codes = random.integers(0, LETTERS, length).astype(np.int8)
+        codes = random.integers(0, N_CODES, length).astype(np.int8)
         if i % 3 == 2 and length:
             relative = sequences[-1][random.random(len(sequences[-1])) < 0.9][:length]
             codes[: len(relative)] = np.where(random.random(len(relative)) < 0.8, relative, codes[: len(relative)])
@@ -30,7 +30,7 @@ def random_sequences(random: np.random.Generator, lengths: Sequence[int]) -> lis
 
 
 def database(sequences: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
-    """Residues and offsets."""
+    """Return the residues and offsets of sequences."""
     offsets = np.concatenate(([0], np.cumsum([len(codes) for codes in sequences]))).astype(np.int64)
     return np.concatenate([np.zeros(0, np.int8), *sequences]).astype(np.int8), offsets
 
@@ -39,10 +39,10 @@ def database(sequences: Sequence[NDArray[np.int8]]) -> tuple[NDArray[np.int8], N
 def _score(query, subject, scores, opening, extending):
     h, e = np.zeros(len(query) + 1, np.int64), np.full(len(query) + 1, -(1 << 40))
     best = 0
-    for letter in subject:
+    for residue in subject:
         f, diagonal = -(1 << 40), 0
         for j in range(1, len(query) + 1):
-            value = max(0, diagonal + scores[query[j - 1], letter], e[j], f)
+            value = max(0, diagonal + scores[query[j - 1], residue], e[j], f)
             diagonal = h[j]
             h[j] = value
             e[j] = max(e[j] - extending, value - opening)
@@ -54,7 +54,7 @@ def _score(query, subject, scores, opening, extending):
 def plain_scores(
     queries: Sequence[NDArray[np.int8]], sequences: Sequence[NDArray[np.int8]], scores: NDArray[np.integer], gap_open: int, gap_extend: int
 ) -> NDArray[np.int32]:
-    """The score of every query with every sequence, cell by cell."""
+    """Compute the score of every query with every sequence, cell by cell."""
     table = np.asarray(scores, np.int64)
     return np.array(
         [[_score(query, sequence, table, gap_open + gap_extend, gap_extend) for sequence in sequences] for query in queries], np.int32
@@ -62,7 +62,7 @@ def plain_scores(
 
 
 def search_with(card: Card, sequences: Sequence[NDArray[np.int8]], **options: Any) -> AlignmentSearch:
-    """A search of sequences on a card whose attributes of this name have other values than those that are chosen."""
+    """Return a sequence search class whose public attributes have other values than the defaults."""
     kind = type("AlignmentSearch", (AlignmentSearch,), options)
     return kind(card, *database(sequences))
 
@@ -78,7 +78,7 @@ def scored(
     last: int | None = None,
     **options: Any,
 ) -> tuple[NDArray[np.int32], list[int]]:
-    """What a card finds, in a table that held -7 before, and what was yielded on the way."""
+    """Score queries on a GPU into a table that held -7; also return the values yielded during the search."""
     out = np.full((len(queries), len(sequences)), -7, np.int32)
     search = search_with(card, sequences, **options)
     return out, list(search.score(queries, scores, gap_open, gap_extend, out, first, last))

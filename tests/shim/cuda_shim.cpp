@@ -1,4 +1,4 @@
-// What runs the grids of cuda_shim.hpp: compiled once, into a library that those of all sources find it in.
+// Runs the grids of cuda_shim.hpp: compiled once into a library that the libraries of all sources use.
 #include <link.h>
 #include <ucontext.h>
 
@@ -22,10 +22,10 @@ unsigned current = 0;
 
 namespace {
 
-constexpr size_t kStackBytes = 128 * 1024 + 448;  // no power of two, which would give the upper ends of all the same place in the cache
-constexpr unsigned char kRubbish = 0xa5;
+constexpr size_t kStackBytes = 128 * 1024 + 448;  // not a power of two, which would map the upper ends of all stacks to the same cache line
+constexpr unsigned char kGarbage = 0xa5;
 
-// What lanes wait for each other for.
+// Reasons for which lanes wait for each other.
 enum class Exchange { nothing, value, vote };
 
 struct Warp {
@@ -33,13 +33,13 @@ struct Warp {
     unsigned long generation = 0;
     Exchange exchange = Exchange::nothing;
     int source[32];
-    unsigned long long laid_down[32], answer[32];
+    unsigned long long stored[32], answer[32];
 };
 
-// A thread of the block. Its stack stays from block to block: it waits where it was done with the one before.
+// A thread of the block. Its stack stays from block to block: it waits where it finished the previous block.
 struct Fiber {
-    void* where[5];                          // as GCC keeps a place to go on at, which costs a tenth of what setjmp does
-    const unsigned long* awaited = nullptr;  // it goes on when this is no longer what it was
+    void* where[5];                          // as GCC stores a position to resume at, which costs a tenth of setjmp
+    const unsigned long* awaited = nullptr;  // it resumes when this value changes
     unsigned long seen = 0;
     bool begun = false, finished = false;
     uint3 index;
@@ -55,11 +55,11 @@ std::string error;
 void (*body)(void**) = nullptr;
 void** body_arguments = nullptr;
 
-// GCC asks that no function holds both the place and the jump; variables of one that holds a place are not safe. Whoever calls one must not
-// rely on registers that this file alone tells it leaves as they are (noipa).
+// GCC requires that no function contains both the position and the jump; variables of a function with a position are not safe. Callers must
+// not rely on registers that only an analysis of this file shows to be preserved (noipa).
 [[noreturn]] __attribute__((noipa)) void jump_to(void** where) { __builtin_longjmp(where, 1); }
 
-// Gives the turn back.
+// Returns control to the scheduler.
 __attribute__((noipa)) void yield() {
     if (__builtin_setjmp(fibers[current].where) == 0) jump_to(scheduler);
 }
@@ -99,7 +99,7 @@ __attribute__((noipa)) void resume() {
     setcontext(&start);
 }
 
-// Fibers for so many threads, that begin their stacks anew where there were fewer or where they were left in the middle of a kernel.
+// Prepares fibers for a number of threads; their stacks are reset if there were fewer or if a kernel was interrupted.
 void prepare_fibers(unsigned n) {
     if (n > fibers.size()) stacks.reset(new char[n * kStackBytes]);
     if (n > fibers.size() || !error.empty()) fibers.assign(std::max<size_t>(n, fibers.size()), Fiber());
@@ -111,9 +111,9 @@ struct Place {
     size_t bytes;
 };
 
-// Where this library keeps its thread-local storage for the thread that asks, which is all shared memory of its kernels; `room` lies in it.
-Place shared_memory(unsigned char* room) {
-    Place place{room, room, kSharedBytes + kGuardBytes};
+// Returns this library's thread-local storage for the calling thread, which is all shared memory of its kernels; `memory_start` is in it.
+Place shared_memory(unsigned char* memory_start) {
+    Place place{memory_start, memory_start, kSharedBytes + kGuardBytes};
     dl_iterate_phdr(
         [](dl_phdr_info* library, size_t, void* argument) {
             Place& place = *static_cast<Place*>(argument);
@@ -131,15 +131,15 @@ Place shared_memory(unsigned char* room) {
     return place;
 }
 
-void tell_of_threads_that_wait() {
-    error = "threads of block " + std::to_string(blockIdx.x) + " wait for each other for ever: " + std::to_string(n_waiting) + " of " +
+void report_waiting_threads() {
+    error = "threads of block " + std::to_string(blockIdx.x) + " wait for each other forever: " + std::to_string(n_waiting) + " of " +
             std::to_string(n_live) + " at the block's barrier";
 }
 
-bool wrote_behind(const unsigned char* room, size_t shared) {
-    const unsigned char* const end = room + shared + kGuardBytes;
-    if (std::all_of(room + shared, end, [](unsigned char one) { return one == kRubbish; })) return false;
-    error = "a write behind the " + std::to_string(shared) + " bytes of dynamic shared memory";
+bool wrote_beyond(const unsigned char* memory_start, size_t shared) {
+    const unsigned char* const end = memory_start + shared + kGuardBytes;
+    if (std::all_of(memory_start + shared, end, [](unsigned char byte) { return byte == kGarbage; })) return false;
+    error = "a write beyond the " + std::to_string(shared) + " bytes of dynamic shared memory";
     return true;
 }
 
@@ -160,8 +160,8 @@ void block_barrier() {
 
 namespace {
 
-// All lanes in `mask` must come with the same mask and for the same before any goes on. The last gives all of them their answers, which
-// stay until a lane comes again: nobody needs to wait for those that have not read theirs.
+// All lanes in `mask` must arrive with the same mask and reason before any resumes. The last lane computes all answers, which stay until a
+// lane arrives again, so no lane waits for others to read theirs.
 unsigned long long meet(unsigned mask, Exchange exchange, unsigned long long bits = 0, int source = 0) {
     Warp& warp = warps[current >> 5];
     const unsigned lane = current & 31, bit = 1u << lane;
@@ -174,7 +174,7 @@ unsigned long long meet(unsigned mask, Exchange exchange, unsigned long long bit
     } else if (warp.exchange != exchange) {
         fail("lanes of a warp exchange different things");
     }
-    warp.laid_down[lane] = bits;
+    warp.stored[lane] = bits;
     warp.source[lane] = source;
     warp.arrived |= bit;
     if (warp.arrived != mask) {
@@ -187,14 +187,14 @@ unsigned long long meet(unsigned mask, Exchange exchange, unsigned long long bit
     unsigned votes = 0;
     for (unsigned one = mask; one != 0; one &= one - 1) {
         const int i = __builtin_ctz(one);
-        if (exchange == Exchange::value) warp.answer[i] = warp.laid_down[warp.source[i]];
-        votes |= warp.laid_down[i] != 0 ? 1u << i : 0u;
+        if (exchange == Exchange::value) warp.answer[i] = warp.stored[warp.source[i]];
+        votes |= warp.stored[i] != 0 ? 1u << i : 0u;
     }
     for (unsigned one = exchange == Exchange::vote ? mask : 0u; one != 0; one &= one - 1) warp.answer[__builtin_ctz(one)] = votes;
     return warp.answer[lane];
 }
 
-// Lets the threads of a warp run, each until it waits, as often as any of them can. Returns whether any could.
+// Runs the threads of a warp, each until it waits, as long as any can run. Returns true if any could.
 bool run_warp(unsigned begin, unsigned end, bool descending) {
     for (bool any = false;; any = true) {
         bool goes_on = false;
@@ -223,7 +223,7 @@ unsigned long long shuffled(unsigned mask, unsigned long long bits, int source) 
 }
 
 const char* run(void (*call)(void** arguments), const unsigned* grid, const unsigned* block, bool descending, void** arguments,
-                unsigned char* room, size_t shared) {
+                unsigned char* memory_start, size_t shared) {
     if (shared > kSharedBytes) return "too much shared memory";
     body = call;
     body_arguments = arguments;
@@ -232,13 +232,13 @@ const char* run(void (*call)(void** arguments), const unsigned* grid, const unsi
     const unsigned n = blockDim.x * blockDim.y * blockDim.z;
     prepare_fibers(n);
     for (unsigned t = 0; t < n; ++t) fibers[t].index = uint3{t % blockDim.x, t / blockDim.x % blockDim.y, t / blockDim.x / blockDim.y};
-    const Place memory = shared_memory(room);
+    const Place memory = shared_memory(memory_start);
     unsigned char* const end = memory.begin + memory.bytes;
-    unsigned char* const used = room + shared + kGuardBytes;  // of the dynamic part, which is much larger than what is asked for
+    unsigned char* const used = memory_start + shared + kGuardBytes;  // of the dynamic part, which is much larger than the request
     for (unsigned b = 0; b < gridDim.x * gridDim.y * gridDim.z; ++b) {
         blockIdx = uint3{b % gridDim.x, b / gridDim.x % gridDim.y, b / gridDim.x / gridDim.y};
-        std::fill(memory.begin, used, kRubbish);
-        std::fill(room + kSharedBytes + kGuardBytes, end, kRubbish);
+        std::fill(memory.begin, used, kGarbage);
+        std::fill(memory_start + kSharedBytes + kGuardBytes, end, kGarbage);
         warps.assign((n + 31) / 32, Warp());
         n_waiting = 0;
         n_live = n;
@@ -254,18 +254,18 @@ const char* run(void (*call)(void** arguments), const unsigned* grid, const unsi
                 if (!error.empty()) return error.c_str();
             }
             if (!any) {
-                tell_of_threads_that_wait();
+                report_waiting_threads();
                 return error.c_str();
             }
         }
-        if (wrote_behind(room, shared)) return error.c_str();
+        if (wrote_beyond(memory_start, shared)) return error.c_str();
     }
     return "";
 }
 
 }  // namespace shim
 
-// Two signed numbers of 16 bits in a word, as the intrinsics of that name compute on them.
+// Intrinsics on two signed 16-bit numbers in a word.
 namespace shim {
 template <class Operation, class... Words>
 unsigned by_halves(Operation operation, Words... words) {
@@ -290,7 +290,7 @@ unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
     return answer;
 }
 
-// The instruction prmt, whose fourth bit of a place asks for the sign of its byte in all eight bits.
+// The instruction prmt: the fourth bit of a selector copies the sign of its byte to all eight bits.
 unsigned signed_bytes(unsigned a, unsigned b, unsigned places) {
     const unsigned chosen = __byte_perm(a, b, places & 0x7777u);
     unsigned answer = 0;

@@ -1,14 +1,14 @@
-// Runs a CUDA C++ kernel on the processor, so that its logic is tested where there is no GPU.
+// Runs a CUDA C++ kernel on the CPU, to test its logic without a GPU.
 //
-// A block's threads are fibers that take turns; a thread runs until it waits at a barrier or for lanes of its warp, and a warp until all its
-// threads wait at a barrier, so that a barrier that is missing is missed. Blocks run one after another. Shared memory is thread-local storage of the one thread that runs everything, and is filled with rubbish before each block.
-// What cannot go on (a barrier that some threads never reach, lanes that name different masks, a write behind the dynamic shared memory) is
-// reported as an error. Fibers run in turn, in ascending or descending order: a result that depends on the order shows, races on a real
-// card do not.
+// The threads of a block are fibers that take turns. A thread runs until it waits at a barrier or for lanes of its warp, and a warp until
+// all its threads wait at a barrier, so that a missing barrier changes the result. Blocks run one after another. Shared memory is
+// thread-local storage of the only thread, and is filled with a garbage pattern before each block. A kernel that cannot continue (a
+// barrier that some threads never reach, lanes that name different masks, a write beyond the dynamic shared memory) is reported as an
+// error. Fibers run in ascending or descending order, which detects results that depend on the order, but not races on a real GPU.
 #pragma once
 
-// This much of every source is compiled with it, so that it includes nothing: headers of the standard library would take longer than most
-// sources. What needs no template of its own stands in cuda_shim.cpp, which is compiled once.
+// Every source is compiled with this header, so it includes nothing: headers of the standard library would take longer than most sources.
+// Functions that need no template are in cuda_shim.cpp, which is compiled once.
 using size_t = decltype(sizeof 0);
 extern "C" {
 double fabs(double) noexcept;
@@ -39,7 +39,7 @@ struct dim3 {
     unsigned x = 1, y = 1, z = 1;
 };
 
-// What `proteoscope.kernels.counts` tells beforehand is counted here.
+// Counts the operations that `proteoscope.kernels.counts` predicts.
 #define COUNT_OPERATIONS(n) (shim::operations += static_cast<unsigned long long>(n))
 
 extern dim3 blockDim, gridDim;
@@ -52,18 +52,18 @@ extern unsigned long long operations;
 extern unsigned current;  // thread of the block
 
 constexpr size_t kSharedBytes = 256 * 1024;
-constexpr size_t kGuardBytes = 4096;  // behind the dynamic shared memory that a launch asks for
+constexpr size_t kGuardBytes = 4096;  // after the dynamic shared memory that a launch requests
 
 [[noreturn]] void fail(const char* text);
 void block_barrier();
 void warp_barrier(unsigned mask);
-// A bit for each lane of `mask` that votes for it.
+// Returns a bit for each lane of `mask` with a true vote.
 unsigned votes(unsigned mask, bool vote);
-// Lays down some bits of this lane, and returns those that lane `source` has laid down.
+// Stores bits of this lane, and returns those that lane `source` has stored.
 unsigned long long shuffled(unsigned mask, unsigned long long bits, int source);
-// Runs a grid, with `call` for each thread. Returns an empty text, or what went wrong; `room` is the dynamic shared memory.
+// Runs a grid, with `call` for each thread, and returns an error or an empty text; `memory` is the dynamic shared memory.
 const char* run(void (*call)(void** arguments), const unsigned* grid, const unsigned* block, bool descending, void** arguments,
-                unsigned char* room, size_t shared);
+                unsigned char* memory, size_t shared);
 
 template <class Value>
 unsigned long long as_bits(Value value) {
@@ -85,7 +85,7 @@ Value shuffle(unsigned mask, Value value, int source) {
     return from_bits<Value>(shuffled(mask, as_bits(value), source));
 }
 
-// Calls a kernel with the values that lie at some addresses, which are read in order: so do braces.
+// Calls a kernel with the values at some addresses; braces evaluate them in order.
 template <class Value>
 Value next(void**& arguments) {
     return *static_cast<Value*>(*arguments++);
@@ -201,22 +201,22 @@ struct alignas(16) uint4 {
 
 inline void fetch_line(const void*) {}
 
-// Two signed numbers of 16 bits in a word, as the intrinsics of that name compute on them.
+// Intrinsics on two signed 16-bit numbers in a word.
 unsigned __vimax3_s16x2(unsigned a, unsigned b, unsigned c);
 unsigned __viaddmax_s16x2(unsigned a, unsigned b, unsigned c);
 unsigned __byte_perm(unsigned a, unsigned b, unsigned selector);
-// The instruction prmt, whose fourth bit of a place asks for the sign of its byte in all eight bits.
+// The instruction prmt: the fourth bit of a selector copies the sign of its byte to all eight bits.
 unsigned signed_bytes(unsigned a, unsigned b, unsigned places);
 // Two numbers of half precision in a word, rounded to the nearest even after each operation.
 unsigned half_pair_sum(unsigned a, unsigned b);
 unsigned half_pair_greatest(unsigned a, unsigned b);
 
-// Room for `extern __shared__` arrays of the name dynamic_shared: of the source, where the compiler knows how to reach it.
+// Memory for `extern __shared__` arrays named dynamic_shared, defined in each source so that the compiler can address it.
 #ifndef SHIM_RUNNER
 alignas(16) thread_local unsigned char dynamic_shared[shim::kSharedBytes + shim::kGuardBytes];
 #endif
 
-// Makes `launch_NAME` for a caller outside: arguments are pointers to the values, as cuLaunchKernel takes them.
+// Defines `launch_NAME` for external callers: arguments are pointers to the values, as for cuLaunchKernel.
 #define SHIM_KERNEL(NAME)                                                                                                  \
     extern "C" const char* launch_##NAME(const unsigned* grid, const unsigned* block, unsigned long shared, int descending, \
                                          void** arguments) {                                                               \

@@ -1,4 +1,4 @@
-"""Searches with a fragment-ion index on the processor and on a card, from the same inputs, for comparing them."""
+"""Fragment-ion index searches on the CPU and on a GPU from the same inputs, for comparing them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ __all__ = [
     "random_fragment_search",
 ]
 
-_BINS, _KEPT = 96, 8
+_BINS, _N_HITS = 96, 8
 
 
 class FragmentInputs(NamedTuple):
-    """What both need: `inputs` as `random_search` gives them, the forms, and the queries' ranges of keys and windows."""
+    """Inputs of both devices: `inputs` of `random_search`, the forms, and the key ranges and windows of the queries."""
 
     inputs: tuple[Any, ...]
     form_mass: NDArray[np.float64]
@@ -41,7 +41,7 @@ class FragmentInputs(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a search adds to."""
+    """Arrays that a search writes to."""
 
     best: BestArrays
     histogram: NDArray[np.int32]
@@ -49,7 +49,7 @@ class Answer(NamedTuple):
 
 
 def fragment_inputs(inputs: tuple[Any, ...]) -> FragmentInputs:
-    """From spectra, queries, peptides, modifications and settings."""
+    """Prepare inputs from spectra, queries, peptides, modifications and settings."""
     spectra, queries, peptides, modifications, settings = inputs
     assert cpu.why_unsupported(spectra, peptides, modifications, settings) == ""
     tables = cpu.score_tables(spectra, settings)
@@ -60,36 +60,36 @@ def fragment_inputs(inputs: tuple[Any, ...]) -> FragmentInputs:
 
 
 def random_fragment_search(seed: int, score: int, **options: Any) -> FragmentInputs:
-    """Of `random_search`, with 8 queries with windows of 40 dalton where the options give no others."""
+    """Prepare inputs of `random_search`, by default with 8 queries with windows of 40 dalton."""
     return fragment_inputs(random_search(seed, score, **({"precursor": (40.0, 0.0), "n_peptides": 1000, "n_queries": 8} | options)))
 
 
-def empty_answer(n: int, kept: int) -> Answer:
-    return Answer(cpu.empty_best(n, kept), np.zeros((n, _BINS), np.int32), np.zeros(n, np.int64))
+def empty_answer(n: int, n_hits: int) -> Answer:
+    return Answer(cpu.empty_best(n, n_hits), np.zeros((n, _BINS), np.int32), np.zeros(n, np.int64))
 
 
-def on_processor(work: FragmentInputs, width: float, *, kept: int = _KEPT) -> Answer:
-    """The answer of `proteoscope.kernels.cpu.postings`, of all queries at once."""
+def on_processor(work: FragmentInputs, width: float, *, n_hits: int = _N_HITS) -> Answer:
+    """Return the answer of `proteoscope.kernels.cpu.postings` for all queries in one run."""
     _, queries, peptides, modifications, settings = work.inputs
     index = postings.empty_index(peptides, modifications, settings, work.form_mass, work.form_code)
     code = peptidoforms.peptidoform_code(peptides, modifications)
     postings.build_chunks(peptides, modifications, settings, code, index, 0, len(index.chunk_start) - 1, NOT_STOPPED)
     n = len(queries.mass)
-    answer = empty_answer(n, kept)
-    found = IndexHits(answer.best, answer.histogram, width, answer.n_candidates)
-    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, found, NOT_STOPPED)
+    answer = empty_answer(n, n_hits)
+    actual = IndexHits(answer.best, answer.histogram, width, answer.n_candidates)
+    postings.search_chunks(index, work.segments, work.windows, work.tables, code, settings, 0, n, actual, NOT_STOPPED)
     return answer
 
 
 def on_card(
-    card: Card, work: FragmentInputs, width: float, *, kept: int = _KEPT, halves: bool = False, **options: Any
+    card: Card, work: FragmentInputs, width: float, *, n_hits: int = _N_HITS, halves: bool = False, **options: Any
 ) -> tuple[Answer, list[int]]:
-    """The answer of `proteoscope.kernels.cuda.fragment_index`, and what its generator yields; `halves`: the queries in two runs."""
+    """Return the answer of `proteoscope.kernels.cuda.fragment_index` and the values it yields; with `halves`, from two runs."""
     _, queries, peptides, modifications, settings = work.inputs
     kind, card = limited(FragmentSearch, card, options)
     search = kind(card, peptides, modifications, settings, work.form_mass, work.form_code)
     n = len(queries.mass)
-    answer, ends = empty_answer(n, kept), []
+    answer, ends = empty_answer(n, n_hits), []
     middle = n // 2 if halves else 0
     for first, last in ((0, middle), (middle, n)):
         low, high = work.segments.offsets[first], work.segments.offsets[last]
@@ -100,9 +100,9 @@ def on_card(
     return answer, ends
 
 
-def assert_same_answer(found: Answer, expected: Answer) -> None:
-    """Bit for bit."""
-    np.testing.assert_array_equal(found.n_candidates, expected.n_candidates)
-    np.testing.assert_array_equal(found.histogram, expected.histogram)
-    np.testing.assert_array_equal(found.best.score, expected.best.score)
-    np.testing.assert_array_equal(found.best.code, expected.best.code)
+def assert_same_answer(actual: Answer, expected: Answer) -> None:
+    """Compare two answers bit for bit."""
+    np.testing.assert_array_equal(actual.n_candidates, expected.n_candidates)
+    np.testing.assert_array_equal(actual.histogram, expected.histogram)
+    np.testing.assert_array_equal(actual.best.score, expected.best.score)
+    np.testing.assert_array_equal(actual.best.code, expected.best.code)

@@ -1,4 +1,4 @@
-"""Points and vectors as the k-means kernels take them, and what the definition says of them."""
+"""Points and vectors for the k-means kernels, and results by definition."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["assigned", "iterated", "means_on", "plain_point_labels", "plain_vect
 
 
 def random_points(rng: np.random.Generator, n: int, d: int, *, most: int = 1 << 30) -> NDArray[np.int32]:
-    """Points of any size up to `most`, some of them the same."""
+    """Generate points of any size up to `most`, some of them equal."""
     points = rng.integers(-most, most, (n, d), endpoint=True).astype(np.int32)
     points[n // 2 : n // 2 + n // 10] = points[: n // 10]
     return points
@@ -25,7 +25,7 @@ def random_points(rng: np.random.Generator, n: int, d: int, *, most: int = 1 << 
 def random_vectors(
     rng: np.random.Generator, n: int, n_bins: int, *, most: int = 12, classes: int = 10, with_ties: bool = True
 ) -> VectorArrays:
-    """Vectors of about the length UNIT_LENGTH, noisy copies of a few; for ties some are the same, and some have no element."""
+    """Generate vectors of about the length UNIT_LENGTH, noisy copies of a few; some are equal, and some are empty."""
     parents = rng.random((classes, n_bins)) * (rng.random((classes, n_bins)) < most / n_bins)
     values = parents[rng.integers(0, classes, n)] * rng.uniform(0.3, 1.5, (n, n_bins)) * (rng.random((n, n_bins)) < 0.8)
     values[:, 0] += rng.random(n) * 0.05
@@ -38,14 +38,14 @@ def random_vectors(
 
 
 def seeds_of(vectors: VectorArrays, items: Sequence[int] | NDArray[np.int64]) -> VectorSums:
-    """Vectors as centroids."""
+    """Return vectors as centroids."""
     labels = np.full(len(vectors.offsets) - 1, -1)
     labels[items] = np.arange(len(items))
     return sums_of(vectors, labels, len(items), 0, len(labels))
 
 
 def plain_point_labels(points: NDArray[np.int32], centroids: NDArray[np.float64]) -> tuple[list[int], list[float]]:
-    """Labels and squared distances, dimension after dimension."""
+    """Compute labels and squared distances, dimension by dimension."""
     whole = np.zeros((len(points), len(centroids)))
     for c in range(points.shape[1]):
         difference = points[:, c, None].astype(np.float64) - centroids[:, c]
@@ -56,7 +56,7 @@ def plain_point_labels(points: NDArray[np.int32], centroids: NDArray[np.float64]
 def plain_vector_labels(
     vectors: VectorArrays, centroids: VectorSums, low: NDArray[np.int64] | None, high: NDArray[np.int64] | None
 ) -> list[int]:
-    """Labels by whole numbers and the fixed expressions."""
+    """Compute labels from integers with the fixed expressions."""
     k = len(centroids.counts)
     sums = np.zeros((1 + max(vectors.bins.max(initial=0), centroids.keys.max(initial=0) // k), k), np.int64)
     sums.reshape(-1)[centroids.keys] = centroids.sums
@@ -74,7 +74,7 @@ def plain_vector_labels(
 
 
 def means_on(device: Device, items: Any, n_bins: int = 0, **ranges: Any) -> Any:
-    """Points, or vectors, on a device."""
+    """Prepare points, or vectors, on a device."""
     module = backend_module(device, "k_means")
     return module.VectorMeans(device, items, n_bins, **ranges) if isinstance(items, VectorArrays) else module.PointMeans(device, items)
 
@@ -82,7 +82,7 @@ def means_on(device: Device, items: Any, n_bins: int = 0, **ranges: Any) -> Any:
 def assigned(
     means: Any, centroids: Any, n: int, first: int = 0, last: int | None = None, *, told: int = AT_THE_END
 ) -> tuple[NDArray[np.int32], NDArray[np.float64], PointSums | VectorSums | None, list[int]]:
-    """Labels and distances, -7 where they were left alone, the sums, and the ends that were told."""
+    """Return the labels and distances (-7 where not assigned), the sums, and the yielded ends."""
     labels, distances = np.full(n, -7, np.int32), np.full(n, -7.0)
     parts, ends = [], []
     for end, sums in means.assign(centroids, labels, distances, first, n if last is None else last, told):
@@ -93,11 +93,11 @@ def assigned(
 
 
 def iterated(means: Any, centroids: Any, n: int, rounds: int, tolerance: float = 0.0) -> tuple[NDArray[np.int32], Rounds]:
-    """Labels, and what rounds came to."""
-    labels, found = np.full(n, -2, np.int32), list[Rounds]()
+    """Return the labels and the outcome of the rounds."""
+    labels, outcome = np.full(n, -2, np.int32), list[Rounds]()
 
     def work() -> Any:
-        found.append((yield from means.iterate(centroids, labels, rounds, tolerance)))
+        outcome.append((yield from means.iterate(centroids, labels, rounds, tolerance)))
 
     list(work())
-    return labels, found[0]
+    return labels, outcome[0]

@@ -1,4 +1,4 @@
-"""Mass lists as the kernels of match scores take them, and what the definition says of them."""
+"""Mass lists for the match score kernels, and results by definition."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ __all__ = ["lists_of", "plain_best", "plain_score", "plain_scores", "random_list
 
 
 def lists_of(lists: Sequence[Sequence[int]], precursors: Sequence[int]) -> MassLists:
-    """Lists of numbers as arrays."""
-    lengths = [len(one) for one in lists]
-    masses = [mass for one in lists for mass in one]
+    """Return lists of numbers as arrays."""
+    lengths = [len(row) for row in lists]
+    masses = [mass for row in lists for mass in row]
     return MassLists(np.concatenate(([0], np.cumsum(lengths))).astype(np.int64), np.array(masses, np.int32), np.array(precursors, np.int32))
 
 
 def random_lists(
     rng: np.random.Generator, n: int, *, most: int = 400, longest: int = 30, beyond: int = 0, in_order: bool = True
 ) -> MassLists:
-    """Lists of masses of any length up to `longest`, with precursors below `most`, several of them the same; some are the same
-    as others, some are empty. `beyond`: how far masses may lie below zero and above the precursor."""
+    """Generate mass lists of any length up to `longest` with precursors below `most`.
+
+    Some masses and lists are equal, some lists are empty. Masses may lie `beyond` below zero and above the precursor.
+    """
     precursors = rng.integers(1, most, n)
     precursors[n // 2 : n // 2 + n // 5] = precursors[: n // 5]
     precursors = np.sort(precursors) if in_order else precursors
@@ -40,7 +42,7 @@ def random_lists(
 
 
 def plain_score(query: Sequence[int], precursor: int, candidate: Sequence[int], its_precursor: int) -> int:
-    """The definition: pairs of the same mass, and pairs of the same distance to the precursor."""
+    """Count the pairs of equal mass and of equal distance to the precursor, by definition."""
     return _plain_score(Counter(_within(query, precursor)), precursor, _within(candidate, its_precursor), its_precursor)
 
 
@@ -54,33 +56,35 @@ def _plain_score(n_of: Counter[int], precursor: int, candidate: list[int], its_p
 
 
 def plain_scores(queries: MassLists, candidates: MassLists) -> list[list[int]]:
-    """Of all pairs."""
-    own, others = (
+    """Compute the scores of all pairs."""
+    rows, others = (
         [
             (_within(lists.masses[begin:end].tolist(), precursor), precursor)
             for begin, end, precursor in zip(lists.offsets[:-1], lists.offsets[1:], lists.precursors.tolist(), strict=True)
         ]
         for lists in (queries, candidates)
     )
-    return [[_plain_score(n_of, precursor, *other) for other in others] for n_of, precursor in ((Counter(one), its) for one, its in own)]
+    return [
+        [_plain_score(n_of, precursor, *other) for other in others] for n_of, precursor in ((Counter(masses), its) for masses, its in rows)
+    ]
 
 
 def plain_best(queries: MassLists, candidates: MassLists, window: tuple[int, int], top: int) -> tuple[list[list[int]], list[list[int]]]:
-    """Candidates and scores of each query, by sorting all that are in the window."""
-    found, its_scores = [], []
+    """Return the candidates and scores of each query by sorting all that are in the window."""
+    hits, its_scores = [], []
     for precursor, scores in zip(queries.precursors.tolist(), plain_scores(queries, candidates), strict=True):
         shifts = (precursor - candidates.precursors.astype(np.int64)).tolist()
         best = [(-score, j) for j, score in enumerate(scores) if score and window[0] <= shifts[j] <= window[1]]
         best = [*sorted(best)[:top], *[(0, -1)] * top][:top]
-        found.append([j for _, j in best])
+        hits.append([j for _, j in best])
         its_scores.append([-score for score, _ in best])
-    return found, its_scores
+    return hits, its_scores
 
 
 def searched_on(
     device: Device | Any, candidates: MassLists, queries: MassLists, window: tuple[int, int], top: int, kind: Any = None, **part: int
 ) -> tuple[list[list[int]], list[list[int]]]:
-    """What the class finds; rows that were not asked for hold -7."""
+    """Return the results of the class; rows outside the range hold -7."""
     kind = backend_module(device, "match_scores").MatchScores if kind is None else kind
     n = len(queries.precursors)
     candidate, score = np.full((n, top), -7, np.int64), np.full((n, top), -7, np.int32)
@@ -91,7 +95,7 @@ def searched_on(
 
 
 def scored_on(device: Device | Any, candidates: MassLists, queries: MassLists, dtype: Any, kind: Any = None) -> NDArray[Any]:
-    """All scores of the class."""
+    """Return all scores of the class."""
     kind = backend_module(device, "match_scores").MatchScores if kind is None else kind
     scores = np.full((len(queries.precursors), len(candidates.precursors)), 77, dtype)
     assert list(kind(device, candidates).score(queries, scores))[-1] == len(scores)

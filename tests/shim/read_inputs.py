@@ -16,42 +16,42 @@ __all__ = ["aligned", "assert_same_alignments", "damaged_reads", "expected_align
 
 
 def sequences(every: Any) -> Sequences:
-    """Lists of codes as columns."""
+    """Return lists of codes as columns."""
     offsets = np.cumsum([0, *map(len, every)])
-    return Sequences(np.array([code for one in every for code in one], np.int8), offsets.astype(np.int64))
+    return Sequences(np.array([code for codes in every for code in codes], np.int8), offsets.astype(np.int64))
 
 
-def damaged_reads(n: int, seed: int, *, letters: int = 4, most: int = 120, even: bool = False) -> tuple[list[Any], list[Any]]:
-    """Texts, and patterns cut from them with errors and gaps; all texts and all patterns of one length if `even`."""
+def damaged_reads(n: int, seed: int, *, n_codes: int = 4, most: int = 120, even: bool = False) -> tuple[list[Any], list[Any]]:
+    """Generate texts, and patterns cut from them with errors and gaps; if `even`, all texts and all patterns have one length."""
     random = np.random.default_rng(seed)
     texts, patterns = [], []
     for _ in range(n):
-        text = random.integers(0, letters, most if even else random.integers(0, most))
+        text = random.integers(0, n_codes, most if even else random.integers(0, most))
         begin = 0 if even else random.integers(0, 1 + len(text) // 4)
         pattern = text[begin : begin + (most * 3 // 4 if even else random.integers(0, len(text) + 1))].copy()
         wrong = random.random(len(pattern)) < 0.05
-        pattern[wrong] = random.integers(0, letters, wrong.sum())
+        pattern[wrong] = random.integers(0, n_codes, wrong.sum())
         for _ in range(2):
             cut, size = random.integers(0, len(pattern) + 1), random.integers(0, 4)
             if even:
-                pattern = np.concatenate([pattern[:cut], pattern[cut + size :], random.integers(0, letters, size)])[: len(pattern)]
+                pattern = np.concatenate([pattern[:cut], pattern[cut + size :], random.integers(0, n_codes, size)])[: len(pattern)]
             else:
                 pattern = np.delete(pattern, slice(cut, cut + size))
-                pattern = np.insert(pattern, random.integers(0, len(pattern) + 1), random.integers(0, letters, random.integers(0, 4)))
+                pattern = np.insert(pattern, random.integers(0, len(pattern) + 1), random.integers(0, n_codes, random.integers(0, 4)))
         texts.append(text)
         patterns.append(pattern)
     return texts, patterns
 
 
 def expected_alignments(texts: Any, patterns: Any, rules: GapRules, text_of: Any, pattern_of: Any, *, traces: bool = True) -> Alignments:
-    """The processor's."""
+    """Return the alignments of the CPU."""
     return aligned(Processor(1), texts, patterns, rules, text_of, pattern_of, traces=traces)
 
 
 def aligned(
     device: Any, texts: Any, patterns: Any, rules: GapRules, text_of: Any, pattern_of: Any, *, traces: bool = True, **options: Any
 ) -> Alignments:
-    """Alignments of pairs of lists of codes, by a class with other values of its public attributes; every row is told."""
+    """Align pairs of code lists with a class with other values of its public attributes, and check that every row is reported."""
     kind = OnProcessor if device.is_processor else tuned(backend_module(device, "gapsmis").ReadSearch, **options)
     search = kind(device, sequences(texts), sequences(patterns), rules)
     out = Alignments(*(np.full_like(column, 77) for column in Alignments.none(len(text_of), rules.maximum_gaps)))
@@ -61,7 +61,7 @@ def aligned(
     return out
 
 
-def assert_same_alignments(found: Alignments, expected: Alignments) -> None:
-    """All columns."""
-    for name, one, other in zip(Alignments._fields, found, expected, strict=True):
-        np.testing.assert_array_equal(one, other, err_msg=name)
+def assert_same_alignments(actual: Alignments, expected: Alignments) -> None:
+    """Compare all columns."""
+    for name, left, right in zip(Alignments._fields, actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right, err_msg=name)

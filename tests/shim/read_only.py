@@ -1,4 +1,4 @@
-"""Arrays that are not written to, as those of a mapped file are."""
+"""Read-only arrays, like those of a mapped file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["read_only"]
 
 
 def read_only(*arrays: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-    """The arrays, which nobody may write to any more: a kernel that was compiled ahead for such need not be compiled again for others."""
+    """Make arrays read-only, so that kernels compiled ahead for read-only arrays are not compiled again."""
     for array in arrays:
         array.flags.writeable = False
     return arrays

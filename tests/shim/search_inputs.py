@@ -1,4 +1,4 @@
-"""Random searches for comparing the kernels of the processor and of CUDA, and what it means that two answers are the same."""
+"""Random searches for comparing the CPU and CUDA scoring kernels, and the comparison of their hits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 NOT_STOPPED = np.zeros(1, np.uint8)
-"""What a kernel asks whether to leave off."""
+"""Stop flag of a kernel that is not set."""
 
 _PROTON = 1.007276466621
 _WATER = 18.010564684
@@ -48,12 +48,12 @@ _ANY = 0xFFFFFFFF
 _OF_THE_INDEX = ("mass", "position", "length", "flags", "letters", "residues", "known", "known_site", "known_modification")
 
 
-def _mask(letters: str) -> int:
-    return sum(1 << ord(letter) - 65 for letter in letters) or _ANY
+def _mask(residues: str) -> int:
+    return sum(1 << ord(residue) - 65 for residue in residues) or _ANY
 
 
 def as_of_an_index(peptides: PeptideArrays) -> PeptideArrays:
-    """Peptides as those of an index, which is not written to."""
+    """Return peptides as read from an index, which is read-only."""
     columns = read_only(*(getattr(peptides, name) for name in _OF_THE_INDEX))
     return peptides._replace(**dict(zip(_OF_THE_INDEX, columns, strict=True)))
 
@@ -61,7 +61,10 @@ def as_of_an_index(peptides: PeptideArrays) -> PeptideArrays:
 def random_modifications(
     random: np.random.Generator, most: int, maximum_forms: int, which: tuple[int, ...] | None = None
 ) -> ModificationArrays:
-    """All kinds of places: residues, both ends of peptide and protein, a residue at an end, any residue; up to `most` together."""
+    """Generate modifications for all kinds of sites: residues, both ends of peptide and protein, a residue at an end, any residue.
+
+    At most `most` may occur together.
+    """
     kinds = [
         (15.9949, "M", 0),
         (79.9663, "STY", 0),
@@ -77,7 +80,7 @@ def random_modifications(
     for _ in range(most):
         counts = list({tuple(count + extra) for count in counts for extra in (*np.eye(n, dtype=np.int64), np.zeros(n, np.int64))})
         counts = [np.array(count) for count in counts]
-    table = np.array(sorted(counts, key=lambda one: (one.sum(), *-one)), np.int64)
+    table = np.array(sorted(counts, key=lambda row: (row.sum(), *-row)), np.int64)
     mass = np.array([kind[0] for kind in chosen])
     return ModificationArrays(
         mass,
@@ -103,16 +106,16 @@ def random_search(
     maximum_forms: int = 20,
     which: tuple[int, ...] | None = None,
 ) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]:
-    """Random peptides, and spectra that hold some fragments of one of them and some rubbish; one spectrum has no peaks."""
+    """Generate random peptides and spectra with fragments of a peptide and noise; one spectrum has no peaks."""
     random = np.random.default_rng(seed)
-    letters = np.frombuffer("".join(_MASSES).encode(), np.uint8)
+    alphabet = np.frombuffer("".join(_MASSES).encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
-    for letter, mass in _MASSES.items():
-        residue_mass[ord(letter) - 65] = mass
+    for residue, mass in _MASSES.items():
+        residue_mass[ord(residue) - 65] = mass
     lengths = random.integers(5, 30, n_peptides)
     lengths[0] = 63
     position = np.concatenate(([0], np.cumsum(lengths)))
-    residues = random.choice(letters, position[-1])
+    residues = random.choice(alphabet, position[-1])
     of_residue = residue_mass[residues - 65]
     n_term, c_term = 0.0, 1.25
     mass = np.add.reduceat(of_residue, position[:-1]) + _WATER + n_term + c_term
@@ -161,8 +164,8 @@ def random_search(
         np.array([900.0, 300.0, 0.0, 0.0]),
         1.00335,
         *fragment,
-        np.array([offset[letter] + _PROTON for letter in series[0]]),
-        np.array([offset[letter] + _PROTON for letter in series[1]]),
+        np.array([offset[residue] + _PROTON for residue in series[0]]),
+        np.array([offset[residue] + _PROTON for residue in series[1]]),
         fragment_charge,
         0.5 if coarse else 0.02,
         float(spectra.mz.max()) + 2,
@@ -179,8 +182,10 @@ def random_search(
 def with_known_modifications(
     inputs: tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings], seed: int, most: int
 ) -> tuple[SpectrumArrays, QueryArrays, PeptideArrays, ModificationArrays, ScoringSettings]:
-    """The same search with entries for peptides with known modifications besides, up to `most` of them: two on residues, one on either
-    end, one on the residue at an end."""
+    """Add entries for peptides with known modifications to a search.
+
+    An entry has up to `most` of them: two on residues, one on either end, one on the residue at an end.
+    """
     spectra, queries, peptides, modifications, settings = inputs
     random, n_variable = np.random.default_rng(seed), len(modifications.mass)
     masses, places = np.array([79.9663, 14.0157, 42.0106, -0.984, -17.0265]), np.array([0, 0, 1, 2, 1])
@@ -190,7 +195,7 @@ def with_known_modifications(
         residues = random.choice(np.arange(1, length + 1), min(2, length), replace=False)
         possible = [(0, int(residues[0])), (random.integers(2), int(residues[-1])), (2, 0), (3, length + 1), (4, 1)]
         chosen = sorted(
-            (possible[k] for k in random.choice(4, random.integers(1, most + 1), replace=False)), key=lambda one: (one[0], one[1])
+            (possible[k] for k in random.choice(4, random.integers(1, most + 1), replace=False)), key=lambda place: (place[0], place[1])
         )
         if len({site for _, site in chosen}) < len(chosen):
             continue
@@ -203,14 +208,14 @@ def with_known_modifications(
     mass = np.concatenate((peptides.mass, peptides.mass[owner] + added))
     order = np.argsort(mass, kind="stable")
     source = np.concatenate((np.arange(len(peptides.mass)), owner))[order]
-    known = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
+    forms = np.concatenate((np.zeros(len(peptides.mass), np.uint32), np.arange(1, len(rows), dtype=np.uint32)))[order]
     table = np.stack(rows)
     columns = {name: getattr(peptides, name)[source] for name in ("position", "length", "flags", "letters")}
     with_known = as_of_an_index(
         peptides._replace(
             mass=mass[order],
             **columns,
-            known=known,
+            known=forms,
             known_site=np.ascontiguousarray(table[:, 0]),
             known_modification=np.ascontiguousarray(table[:, 1]),
         )
@@ -219,22 +224,22 @@ def with_known_modifications(
     return spectra, queries, with_known, more, settings
 
 
-def empty_hits(n: int, *, kept: int = 5, slots: int = 3, bins: int = 96, width: float = 0.5) -> HitArrays:
-    """Hits of n queries before the search."""
+def empty_hits(n: int, *, n_hits: int = 5, slots: int = 3, bins: int = 96, width: float = 0.5) -> HitArrays:
+    """Return empty hits of n queries."""
     return HitArrays(
-        np.full((n, kept), -np.inf, np.float32),
-        np.full((n, kept), -1, np.int64),
-        np.zeros((n, kept), np.int8),
-        np.full((n, kept, slots), 255, np.uint8),
-        np.full((n, kept, slots), 255, np.uint8),
+        np.full((n, n_hits), -np.inf, np.float32),
+        np.full((n, n_hits), -1, np.int64),
+        np.zeros((n, n_hits), np.int8),
+        np.full((n, n_hits, slots), 255, np.uint8),
+        np.full((n, n_hits, slots), 255, np.uint8),
         np.zeros(n, np.int64),
         np.zeros((n, bins), np.int32),
         width,
     )
 
 
-def assert_same_hits(found: HitArrays, expected: HitArrays) -> None:
-    """The same hits to the last bit: scores, candidates and their order, histograms."""
-    for name, one, other in zip(HitArrays._fields, found, expected, strict=True):
-        np.testing.assert_array_equal(one, other, name)
-        assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), f"{name}: zeros of different signs, or other types"
+def assert_same_hits(actual: HitArrays, expected: HitArrays) -> None:
+    """Compare hits to the last bit: scores, candidates and their order, histograms."""
+    for name, left, right in zip(HitArrays._fields, actual, expected, strict=True):
+        np.testing.assert_array_equal(left, right, name)
+        assert np.asarray(left).tobytes() == np.asarray(right).tobytes(), f"{name}: zeros of different signs, or other types"

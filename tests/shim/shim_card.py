@@ -1,8 +1,8 @@
-"""A `proteoscope.kernels.cuda.modules.Card` that runs the CUDA sources on the processor, through cuda_shim.hpp, cuda_shim.cpp and g++.
+"""A `proteoscope.kernels.cuda.modules.Card` that runs the CUDA sources on the CPU, through cuda_shim.hpp, cuda_shim.cpp and g++.
 
-Behind each buffer stand guard bytes; a kernel that writes there fails the test at its launch. With PROTEOSCOPE_SHIM_ADDRESS_SANITIZER set,
-GCC's address sanitizer watches reads too, in a Python started with PYTHONMALLOC=malloc, LD_PRELOAD="$(gcc -print-file-name=libasan.so)" and
-ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0.
+Each buffer ends with guard bytes; a kernel that writes there fails the test at its launch. With PROTEOSCOPE_SHIM_ADDRESS_SANITIZER set,
+GCC's address sanitizer watches reads too, in a Python started with PYTHONMALLOC=malloc, LD_PRELOAD="$(gcc -print-file-name=libasan.so)"
+and ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ __all__ = ["IS_SANITIZED", "ShimCard", "compiled", "missing_compiler"]
 _HEADER, _RUNNER = (Path(__file__).with_name(f"cuda_shim.{ending}") for ending in ("hpp", "cpp"))
 IS_SANITIZED = bool(os.environ.get("PROTEOSCOPE_SHIM_ADDRESS_SANITIZER"))
 _OPTIONS = (
-    # Variables of templates are each library's own, as each module's on a card: two of the same name may have other sizes.
+    # Variables of templates belong to a library, as to a module on a GPU: two with the same name may have different sizes.
     "-std=c++17",
     "-Wall",
     "-Wextra",
@@ -46,18 +46,18 @@ _OPTIONS = (
 _GUARD = b"" if IS_SANITIZED else bytes([0xC3]) * 1024
 _KERNEL = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bounds__\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)')
 
-_one_at_a_time = threading.Lock()  # the fibers of all kernels live in variables of one library
+_launch_lock = threading.Lock()  # the fibers of all kernels use variables of one library
 
 
 def missing_compiler() -> str:
-    """Why the shim cannot run here; empty when it can."""
+    """Return why the shim cannot run here, or ''."""
     return "" if shutil.which("g++") else "g++ is not installed"
 
 
 def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
-    """A library of the kernels of a CUDA source, from a cache that knows sources by their digest."""
-    # Of a source of many forms each runs for a moment: it is compiled sooner than it is made fast. What the libraries of C and C++ have is
-    # there already, in the one that runs the grids: looking through them would take as long as compiling.
+    """Return a library of the kernels of a CUDA source, from a cache that identifies sources by their digest."""
+    # A source with many forms runs each for a moment, so a short compilation is better than fast code. The C and C++ libraries are linked
+    # only into the library that runs the grids: searching them would take as long as compiling.
     options = (*_OPTIONS, "-O0" if defines else "-O2", *header_options(), *(f"-D{define}" for define in defines), "-nostdlib")
     launchers = "".join(f"SHIM_KERNEL({kernel})\n" for kernel, _ in _KERNEL.findall(text))
     return ctypes.CDLL(str(_library(f'#include "{_HEADER}"\n{text}\n{launchers}', *options, after=(_runner_path(),))))
@@ -65,16 +65,16 @@ def compiled(text: str, defines: tuple[str, ...] = ()) -> ctypes.CDLL:
 
 @cache
 def _runner_path() -> Path:
-    """The library that runs the grids of all others."""
+    """Return the library that runs the grids of all others."""
     return _library(_RUNNER.read_text(encoding="utf-8"), *_OPTIONS, "-O2", f"-I{_RUNNER.parent}")
 
 
 def _library(text: str, *options: str, after: tuple[Path, ...] = ()) -> Path:
-    """A library of a source, and of libraries `after` it, in a folder for those of all processes."""
+    """Compile a library of a source and of libraries `after` it, in a folder that all processes share."""
     folder = Path(tempfile.gettempdir()) / f"proteoscope-shim-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
-    known = "\0".join((_HEADER.read_text(encoding="utf-8"), text, *options, *map(str, after)))
-    library = folder / f"{hashlib.sha256(known.encode()).hexdigest()[:24]}.so"
+    content = "\0".join((_HEADER.read_text(encoding="utf-8"), text, *options, *map(str, after)))
+    library = folder / f"{hashlib.sha256(content.encode()).hexdigest()[:24]}.so"
     if not library.exists():
         with tempfile.TemporaryDirectory(dir=folder) as name:
             program, built = Path(name) / "kernels.cpp", Path(name) / "kernels.so"
@@ -85,19 +85,29 @@ def _library(text: str, *options: str, after: tuple[Path, ...] = ()) -> Path:
 
 
 class ShimCard:
-    """Runs kernels on the processor.
+    """GPU whose kernels run on the CPU.
 
     Parameters
     ----------
-    descending : threads take turns from the last to the first.
-    failing_launch : the launch of this number fails as on a card that is lost, and all after it.
+    descending : bool
+        Run the threads from the last to the first.
+    failing_launch : int
+        Number of the launch that fails as on a lost GPU; all later ones fail too.
 
     Attributes
     ----------
-    largest_buffer : bytes; a larger allocation fails as on a card that is full. launched : names of the kernels, in order.
-    defines : the macros that they were compiled with. capability : of the instruction set that the card says it has.
-    operations, bytes_in, bytes_out, transfers : what was done so far, as `proteoscope.kernels.counts.OperationCounts` has it; shared_bytes
-        : the most of a block.
+    largest_buffer : int
+        Bytes; a larger allocation fails as on a full GPU.
+    launched : list of str
+        Names of the kernels, in order.
+    defines : list
+        Macros that the kernels were compiled with.
+    capability : tuple
+        Compute capability that the GPU reports.
+    operations, bytes_in, bytes_out, transfers : int
+        Counts so far, as in `proteoscope.kernels.counts.OperationCounts`.
+    shared_bytes : int
+        Maximum shared memory of a block.
     """
 
     name = "shim"
@@ -115,7 +125,7 @@ class ShimCard:
         self.defines: list[tuple[str, ...]] = []
         self.operations = self.bytes_in = self.bytes_out = self.transfers = self.shared_bytes = 0
         self._lost = False
-        self._buffers: dict[int, tuple[weakref.ref[NDArray[np.uint8]], int]] = {}  # with the bytes that were asked for
+        self._buffers: dict[int, tuple[weakref.ref[NDArray[np.uint8]], int]] = {}  # with the number of bytes requested
 
     def free_bytes(self) -> int:
         return 1 << 32
@@ -131,7 +141,7 @@ class ShimCard:
 
     def buffer(self, n_bytes: int) -> NDArray[np.uint8]:
         if n_bytes > self.largest_buffer:
-            raise DeviceMemoryError(f"no room for {n_bytes} bytes")
+            raise DeviceMemoryError(f"not enough memory for {n_bytes} bytes")
         made = np.full(max(1, n_bytes + len(_GUARD)), 0xA5, np.uint8)
         made[n_bytes : n_bytes + len(_GUARD)] = np.frombuffer(_GUARD, np.uint8)
         self._buffers[id(made)] = weakref.ref(made), n_bytes
@@ -139,7 +149,7 @@ class ShimCard:
         return made
 
     def size(self, buffer: NDArray[np.uint8]) -> int:
-        """The bytes that a buffer was made for."""
+        """Return the bytes that a buffer was allocated for."""
         return self._buffers[id(buffer)][1]
 
     def address(self, buffer: NDArray[np.uint8]) -> int:
@@ -193,14 +203,14 @@ class ShimCard:
             self._check_guards(file, kernel, arguments)
 
     def _check_guards(self, file: str, kernel: str, arguments: Sequence[Any]) -> None:
-        """Fail where a kernel wrote behind a buffer. No DeviceError, which a search would be rescued from."""
+        """Fail if a kernel wrote beyond a buffer. It raises no DeviceError, because a search would recover from that."""
         for reference, n_bytes in list(self._buffers.values()):
             buffer = reference()
             if buffer is None or buffer[n_bytes : n_bytes + len(_GUARD)].tobytes() == _GUARD:
                 continue
             names = _parameters(source(file), kernel)
-            which = [f"argument {name}" for name, one in zip(names, arguments, strict=True) if one is buffer]
-            raise AssertionError(f"{kernel} wrote behind the {n_bytes} bytes of {''.join(which) or 'a buffer that it has by its address'}")
+            which = [f"argument {name}" for name, argument in zip(names, arguments, strict=True) if argument is buffer]
+            raise AssertionError(f"{kernel} wrote beyond the {n_bytes} bytes of {''.join(which) or 'a buffer that it has by its address'}")
 
     def wait(self, stream: None) -> None:
         if self._lost:
@@ -208,8 +218,8 @@ class ShimCard:
 
 
 def _parameters(text: str, kernel: str) -> Iterable[str]:
-    """Names of the parameters of a kernel of a CUDA source."""
-    return [one.split()[-1].strip("*&") for one in dict(_KERNEL.findall(text))[kernel].split(",")]
+    """Return the names of the parameters of a kernel of a CUDA source."""
+    return [declaration.split()[-1].strip("*&") for declaration in dict(_KERNEL.findall(text))[kernel].split(",")]
 
 
 def launch(
@@ -222,11 +232,14 @@ def launch(
     shared_bytes: int = 0,
     descending: bool = False,
 ) -> int:
-    """Run a kernel, and count its operations. Arguments are arrays (passed by address) and NumPy scalars.
+    """Run a kernel and count its operations.
+
+    Arguments are arrays (passed by address) and NumPy scalars.
 
     Raises
     ------
-    DeviceError : the kernel cannot go on (a barrier that some threads never reach, and the like).
+    DeviceError
+        The kernel cannot continue, for example at a barrier that some threads never reach.
     """
     function = getattr(library, f"launch_{kernel}")
     function.restype = ctypes.c_char_p
@@ -238,9 +251,9 @@ def launch(
     ]
     addresses = (ctypes.c_void_p * len(cells))(*(cell.ctypes.data for cell in cells))
     shape = ctypes.c_uint * 3
-    with _one_at_a_time:
-        fault = function(shape(blocks, 1, 1), shape(threads, 1, 1), ctypes.c_ulong(shared_bytes), int(descending), addresses)
+    with _launch_lock:
+        problem = function(shape(blocks, 1, 1), shape(threads, 1, 1), ctypes.c_ulong(shared_bytes), int(descending), addresses)
         n_operations = int(counted())
-    if fault:
-        raise DeviceError(fault.decode())
+    if problem:
+        raise DeviceError(problem.decode())
     return n_operations

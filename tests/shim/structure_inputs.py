@@ -1,4 +1,4 @@
-"""Random chains as the structure kernels take them, and what the recurrences say of two of them."""
+"""Random chains for the structure kernels, and results of the recurrences for pairs of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["plain_element_score", "plain_score", "random_rewards", "random_struc
 
 
 def random_structures(rng: np.random.Generator, lengths: Sequence[int], n_codes: int = 27) -> StructureArrays:
-    """Chains of these lengths, with codes below `n_codes` and elements of random lengths, some of them very long."""
+    """Generate chains of these lengths, with codes below `n_codes` and elements of random lengths, some of them very long."""
     n = sum(lengths)
     state = np.zeros(n, np.uint32)
     for shift in range(0, 30, 5):
@@ -40,18 +40,18 @@ def random_structures(rng: np.random.Generator, lengths: Sequence[int], n_codes:
 
 
 def random_rewards(rng: np.random.Generator, n_alphabets: int = 3, compares: bool = False, gaps: tuple[int, int] = (300, 40)) -> Rewards:
-    """Rewards of which some are positive."""
+    """Generate rewards, some of them positive."""
     tables = rng.integers(-150, 60, (n_alphabets, CODES, CODES)).astype(np.int32)
     tables[:, np.arange(CODES), np.arange(CODES)] += 150
     tables[0, PADDING, :] = tables[0, :, PADDING] = FORBIDDEN
     of_length = rng.integers(0, 80, LENGTH_STEPS if compares else 0).astype(np.int32)
     of_angle = rng.integers(0, 80, ANGLE_STEPS if compares else 0).astype(np.int32)
-    shifts = np.array([0, 10, 15, 20, 25][:n_alphabets], np.int64)  # always the same: each choice is compiled
+    shifts = np.array([0, 10, 15, 20, 25][:n_alphabets], np.int64)  # constant, because each choice is compiled
     return Rewards(shifts, tables, of_length, of_angle, *gaps, ELEMENT_UNITS // 2, ELEMENT_UNITS // 4)
 
 
 def _best_local(rewards: NDArray[np.int64], gap_first: int, gap_next: int) -> int:
-    """The best local alignment, given the reward of each cell, by the recurrence."""
+    """Compute the best local alignment from the reward of each cell, by the recurrence."""
     n, m = rewards.shape
     h = np.zeros((n + 1, m + 1), np.int64)
     e, f = np.full((n + 1, m + 1), -(1 << 40)), np.full((n + 1, m + 1), -(1 << 40))
@@ -64,11 +64,11 @@ def _best_local(rewards: NDArray[np.int64], gap_first: int, gap_next: int) -> in
 
 
 def plain_score(query: StructureArrays, chain: StructureArrays, rewards: Rewards) -> int:
-    """Phase 2 of two chains."""
+    """Compute phase 2 of two chains."""
     cells = np.zeros((len(query.state), len(chain.state)), np.int64)
     for shift, table in zip(rewards.shifts, rewards.tables, strict=True):
-        own, other = (arrays.state >> np.uint32(shift) & np.uint32(CODES - 1) for arrays in (query, chain))
-        cells += table[np.ix_(own, other)]
+        state, other = (arrays.state >> np.uint32(shift) & np.uint32(CODES - 1) for arrays in (query, chain))
+        cells += table[np.ix_(state, other)]
     if len(rewards.of_length):
         lengths = np.abs(query.length.astype(int)[:, None] - chain.length.astype(int))
         cells += rewards.of_length[np.minimum(lengths, LENGTH_STEPS - 1)]
@@ -77,7 +77,7 @@ def plain_score(query: StructureArrays, chain: StructureArrays, rewards: Rewards
 
 
 def plain_element_score(query: StructureArrays, chain: StructureArrays, rewards: Rewards) -> int:
-    """Phase 1 of two chains: equation 12 of Mrozek et al., rounded to whole units."""
+    """Compute phase 1 of two chains: equation 12 of Mrozek et al., rounded to integers."""
     cells = np.zeros((len(query.element_type), len(chain.element_type)), np.int64)
     for i, (type_a, a) in enumerate(zip(query.element_type.tolist(), query.element_length.tolist(), strict=True)):
         for j, (type_b, b) in enumerate(zip(chain.element_type.tolist(), chain.element_length.tolist(), strict=True)):

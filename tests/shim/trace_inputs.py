@@ -1,4 +1,4 @@
-"""Peaks of survey spectra and windows of ion traces, for tests and benchmarks of their kernels."""
+"""Peaks of MS1 spectra and windows of ion traces, for tests and benchmarks of their kernels."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ __all__ = ["made_surveys", "random_traces"]
 
 
 def random_traces(seed: int, n_peaks: int = 3000, n_windows: int = 150, n_surveys: int = 40) -> tuple[SurveyPeaks, TraceWindows, int]:
-    """Peaks, some at the same m/z and some at the ends of windows, and windows of all lengths, none too; and how many cells there are."""
+    """Generate peaks and windows of ion traces.
+
+    Some peaks have the same m/z, and some lie at the ends of windows. Windows have any length, also zero.
+
+    Returns
+    -------
+    tuple
+        The peaks, the windows and the number of cells.
+    """
     rng = np.random.default_rng(seed)
     mz = np.sort(rng.integers(0, 4000, n_peaks) / 8 + 400)
     peaks = SurveyPeaks(mz, rng.lognormal(5, 2, n_peaks).astype(np.float32), rng.integers(0, n_surveys, n_peaks).astype(np.int32))
@@ -25,7 +33,7 @@ def random_traces(seed: int, n_peaks: int = 3000, n_windows: int = 150, n_survey
 
 
 def made_surveys(n_peaks: int, n_ions: int, *, seed: int, seconds: float = 3600.0, cycle: float = 2.0) -> tuple[Ms1Spectra, TraceQuery]:
-    """A run of so many peaks, most of them noise, and ions of two to four charges, half of which are in it for some ten surveys."""
+    """Generate a run of `n` peaks, most of them noise, and ions of charge two to four; half of the ions are in about ten MS1 spectra."""
     rng = np.random.default_rng(seed)
     n_surveys, n_isotopes = int(seconds / cycle), 3
     charge = rng.integers(2, 5, n_ions)

@@ -1,4 +1,4 @@
-"""Searches with other batches, and cards with less memory, than those that users have."""
+"""Searches with other batch sizes, and GPUs with less memory, than those of users."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Kind = TypeVar("Kind")
 
 
 def tuned(kind: type[Kind], **attributes: Any) -> type[Kind]:
-    """The class with other values of some of its public attributes."""
+    """Return a class with other values of some of its public attributes."""
     assert all(hasattr(kind, name) for name in attributes)
     return type(kind.__name__, (kind,), attributes)
 
 
 class LimitedCard:
-    """A card that has at most so many bytes free."""
+    """GPU with a limited number of free bytes."""
 
     def __init__(self, card: Card, n_bytes: int) -> None:
         self._card, self._n_bytes = card, n_bytes
@@ -31,7 +31,7 @@ class LimitedCard:
 
 
 def limited(kind: type[Kind], card: Any, options: dict[str, Any]) -> tuple[type[Kind], Any]:
-    """The class with the `options`, and the card; of these, `memory_bytes` is all that the search may take of its memory."""
+    """Return the class with `options` and the GPU; the option `memory_bytes` limits the memory that the search may use."""
     options = dict(options)
     if n_bytes := options.pop("memory_bytes", None):
         return tuned(kind, share_of_free_memory=1.0, **options), LimitedCard(card, n_bytes)

@@ -1,4 +1,4 @@
-"""Random vectors with windows, and what the definitions say of their clusters, for comparing devices with."""
+"""Random vectors with windows, and clusters by definition, for comparing devices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def random_vectors(
     coarse: bool = False,
     empty: float = 0.05,
 ) -> VectorArrays:
-    """Vectors that are one of so many kinds with some noise; of few different weights where they are `coarse`, which makes ties."""
+    """Generate noisy vectors of a number of kinds; if `coarse`, with few different weights, which causes ties."""
     centres = rng.random((kinds, bins)) * (rng.random((kinds, bins)) < elements / bins)
     rows = centres[rng.integers(0, kinds, n)]
     rows = rows + noise * rng.random((n, bins)) * (rng.random((n, bins)) < elements / bins)
@@ -37,26 +37,26 @@ def random_vectors(
 
 
 def windows(rng: np.random.Generator, n: int, width: float) -> NDArray[np.int64]:
-    """Of places at random, those that are at most so far behind each."""
+    """Return the end of the window of each of n random sorted positions: the positions at most `width` above it."""
     places = np.sort(rng.random(n) * n)
     return np.maximum(np.searchsorted(places, places + width, side="right"), np.arange(1, n + 1)).astype(np.int64)
 
 
 def plain_similarities(vectors: VectorArrays, ends: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(n, n); -1 where two may not be compared, or one has no element."""
+    """Compute similarities, shape (n, n); -1 for pairs that must not be compared or with an empty vector."""
     n = len(ends)
     rows = np.zeros((n, int(vectors.bins.max(initial=0)) + 1), np.int64)
     rows[np.repeat(np.arange(n), np.diff(vectors.offsets)), vectors.bins] = vectors.weights
     dots, squares = rows @ rows.T, (rows**2).sum(axis=1)
     lengths = np.sqrt(squares[:, None].astype(float) * squares)
-    found = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), -1.0)
+    cosines = np.where(lengths > 0, dots / np.where(lengths > 0, lengths, 1.0), -1.0)
     number = np.arange(n)
     meets = (number[None] > number[:, None]) & (number[None] < ends[:, None])
-    return np.where(meets | meets.T, found, -1.0)
+    return np.where(meets | meets.T, cosines, -1.0)
 
 
 def plain_components(similar: NDArray[np.bool_]) -> list[int]:
-    """The smallest member of each one's connected component."""
+    """Return the smallest member of the connected component of each point."""
     labels = list(range(len(similar)))
     for start in range(len(similar)):
         if labels[start] != start:
@@ -71,7 +71,7 @@ def plain_components(similar: NDArray[np.bool_]) -> list[int]:
 
 
 def plain_dbscan(similarities: NDArray[np.float64], least: float, minimum_neighbours: int) -> list[int]:
-    """DBSCAN; a point that is no core point is in the cluster of the most similar core point, the first of several."""
+    """Cluster by DBSCAN; a point that is not a core point joins the most similar core point, the first of equal ones."""
     similar = similarities >= least
     is_core = similar.sum(axis=1) + 1 >= minimum_neighbours
     roots = plain_components(similar & is_core[:, None] & is_core[None])
@@ -84,7 +84,7 @@ def plain_dbscan(similarities: NDArray[np.float64], least: float, minimum_neighb
 
 
 def plain_linkage(similarities: NDArray[np.float64], least: float, is_average: bool) -> list[int]:
-    """Complete or average linkage by nearest-neighbour chains through all vectors, in plain loops."""
+    """Cluster by complete or average linkage with nearest-neighbour chains through all vectors, in plain loops."""
     n, threshold = len(similarities), int(least * SIMILARITY_UNITS + 0.5)
     units = [[int(max(value, 0.0) * SIMILARITY_UNITS + 0.5) for value in row] for row in similarities.tolist()]
     clusters = {point: [point] for point in range(n)}
@@ -99,24 +99,24 @@ def plain_linkage(similarities: NDArray[np.float64], least: float, is_average: b
         chain = chain or [min(left)]
         a = chain[-1]
         others = sorted(left - {a})
-        found = {b: between(a, b) for b in others if components[b] == components[a]}
-        highest = max(found.values(), default=-1)
+        between_clusters = {b: between(a, b) for b in others if components[b] == components[a]}
+        highest = max(between_clusters.values(), default=-1)
         if highest < threshold:
             left.discard(chain.pop())
-        elif len(chain) > 1 and found[chain[-2]] == highest:
-            kept, gone = sorted(chain[-2:])
+        elif len(chain) > 1 and between_clusters[chain[-2]] == highest:
+            retained, gone = sorted(chain[-2:])
             chain[-2:] = []
-            clusters[kept] += clusters.pop(gone)
+            clusters[retained] += clusters.pop(gone)
             left.discard(gone)
-            for point in clusters[kept]:
-                labels[point] = kept
+            for point in clusters[retained]:
+                labels[point] = retained
         else:
-            chain.append(next(b for b in others if found.get(b) == highest))
+            chain.append(next(b for b in others if between_clusters.get(b) == highest))
     return labels
 
 
 def clustered(search: type, device: object, vectors: VectorArrays, ends: NDArray[np.int64], linkage: object) -> list[int]:
-    """Labels of all."""
+    """Return the labels of all points."""
     labels = np.full(len(ends), -7)
     assert islands(ends)[-1] == len(ends)
     list(search(device, vectors, ends).cluster(linkage, labels))

@@ -68,13 +68,13 @@ class Cluster:
             self._spool.close()
 
     @contextmanager
-    def open(self, work: Workload, device: Device, progress: Progress, *, with_card: bool) -> Iterator[Computation]:
+    def open(self, workload: Workload, device: Device, progress: Progress, *, with_card: bool) -> Iterator[Computation]:
         """Open a workload on a worker; see `RemoteWorkers`."""
         assert isinstance(device, RemoteDevice)
         with self._lock:
             if self._spool is None:
                 self._spool = Spool(self._folder)
-            sent = self._sent.setdefault(id(work), _SentWork(work, self._spool))
+            sent = self._sent.setdefault(id(workload), _SentWork(workload, self._spool))
             sent.users += 1
         opened = _RemoteComputation(self, sent, device, progress)
         try:
@@ -85,7 +85,7 @@ class Cluster:
             with self._lock:
                 sent.users -= 1
                 if not sent.users:
-                    self._sent.pop(id(work), None)
+                    self._sent.pop(id(workload), None)
                     sent.close()
 
     def copy(self, opened: _RemoteComputation, file: ColumnFile) -> str:
@@ -111,8 +111,8 @@ class Cluster:
 class _SentWork:
     """A workload and the states of its rounds as bytes, packed once for all workers."""
 
-    def __init__(self, work: Workload, spool: Spool) -> None:
-        self.opening = work.kind, work.sources, work.settings, address_of_class(KINDS[work.kind]())
+    def __init__(self, workload: Workload, spool: Spool) -> None:
+        self.opening = workload.kind, workload.sources, workload.settings, address_of_class(KINDS[workload.kind]())
         self._spool, self.users = spool, 0
         self._lock = threading.Lock()
         self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []

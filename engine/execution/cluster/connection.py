@@ -31,7 +31,7 @@ _LOSS_SECONDS = 0.5  # between a broken connection and the scheduler's report th
 _MAXIMUM_CHARACTERS = 300
 _MAXIMUM_GREETING = 5000  # characters of each text of a worker
 _DISCONNECTED = "the connection with the scheduler of the workers is lost; start it again, and run this again"
-_INCOMPATIBLE = "it is no worker of this Proteoscope; install the same on both"
+_INCOMPATIBLE = "expected a worker of this version of Proteoscope; install the same version on both machines"
 SILENT = logging.CRITICAL + 1
 """Level above which nothing of `distributed` is logged."""
 

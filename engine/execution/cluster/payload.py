@@ -24,33 +24,33 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
     Parameters
     ----------
     value : object
-        Numbers, texts, bytes, arrays, and mappings and sequences of them.
+        Numbers, strings, bytes, arrays, and mappings and sequences of them.
     named : callable
-        Returns what names an array, or None for an array that is packed itself.
+        Returns the reference of an array, or None for an array that is packed with its values.
 
     Raises
     ------
     TypeError
-        Something else is among them, or an array of objects.
+        A value has another type, or an array contains objects.
     """
 
-    def other(one: Any) -> Any:
-        if isinstance(one, np.ndarray):
-            place = named(one)
+    def other(item: Any) -> Any:
+        if isinstance(item, np.ndarray):
+            place = named(item)
             if place is not None:
                 return msgpack.ExtType(_NAMED, pack(dict(place)))
-            if one.dtype.hasobject:
+            if item.dtype.hasobject:
                 raise TypeError("an array of objects cannot go to another process")
             file = io.BytesIO()
-            np.lib.format.write_array(file, np.asarray(one), version=(1, 0), allow_pickle=False)
-            return msgpack.ExtType(_ARRAY if one.flags.writeable else _READ_ONLY, file.getvalue())
-        if isinstance(one, np.generic):
-            return one.item()
-        if isinstance(one, tuple):
-            return msgpack.ExtType(_TUPLE, pack(list(one), named))
-        if isinstance(one, Mapping):
-            return dict(one)
-        raise TypeError(f"{type(one).__name__} cannot go to another process")
+            np.lib.format.write_array(file, np.asarray(item), version=(1, 0), allow_pickle=False)
+            return msgpack.ExtType(_ARRAY if item.flags.writeable else _READ_ONLY, file.getvalue())
+        if isinstance(item, np.generic):
+            return item.item()
+        if isinstance(item, tuple):
+            return msgpack.ExtType(_TUPLE, pack(list(item), named))
+        if isinstance(item, Mapping):
+            return dict(item)
+        raise TypeError(f"{type(item).__name__} cannot go to another process")
 
     packed: bytes = msgpack.packb(value, default=other, strict_types=True)
     return packed

@@ -1,4 +1,4 @@
-"""The thesis's own problems, predicted by its cost function and measured."""
+"""The problems of the thesis, predicted by its cost function and measured."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proteoscope.kernels.device import Device, backend_module
 __all__ = ["Comparison", "compared", "measured_problem", "predicted_problem"]
 
 _SEED = 1
-_LOOKS_OF_STEP = 1.25
+_LOADS_OF_STEP = 1.25  # loads from shared memory in a step of the matrix product
 _SETS = 3  # of numbers
 
 
@@ -27,21 +27,21 @@ class Comparison(NamedTuple):
     measured: Spent
 
 
-def rounds_of(problem: str, n: int) -> tuple[Round, ...]:
-    """Its ATGPU analysis."""
+def analyse_rounds(problem: str, n: int) -> tuple[Round, ...]:
+    """Return the rounds of a problem of size `n` by its ATGPU analysis."""
     return PROBLEMS[problem][1](n)
 
 
 def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cost:
     """Return the cost of a problem by expression 4.2.
 
-    What holds up the matrix product are looks into shared memory: a step reads a word of one tile, and of the other the four words of the
-    next steps at once.
+    Loads from shared memory limit the matrix product: a step loads a word of one tile, and every fourth step loads four words of the other
+    together.
     """
     name = "lookup" if problem == "matrix multiplication" else "integer"
-    rounds = rounds_of(problem, n)
+    rounds = analyse_rounds(problem, n)
     if problem == "matrix multiplication":
-        rounds = tuple(one._replace(operations=_LOOKS_OF_STEP * one.operations) for one in rounds)
+        rounds = tuple(round_._replace(operations=_LOADS_OF_STEP * round_.operations) for round_ in rounds)
     return serial_cost(parameters.machine(name), rounds, None if parameters.is_processor else parameters.transfers.seconds)
 
 

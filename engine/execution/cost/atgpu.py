@@ -1,19 +1,21 @@
-"""ATGPU(b, k, M, G): what rounds of a kernel with their transfers cost (Carroll's thesis, 2018, chapter 4; Carroll & Wong 2017).
+"""ATGPU(b, k', M, G): cost of the rounds of a kernel with their transfers (Carroll's thesis, 2018, chapter 4; Carroll & Wong 2017).
 
-A machine has k' multiprocessors of b cores, M words of shared memory in each and G words in all. A round sends words, runs k blocks,
-fetches words, and is synchronised. With t operations of a block, q memory blocks and m words of shared memory of a block, rate gamma of
-operations in a second, lambda operations for a memory block, alpha seconds for a transfer, beta for a word and sigma for a
-synchronisation::
+A machine has k' multiprocessors of b cores, M words of shared memory in each, and G words of global memory. A round sends I words in I^
+transfers, runs k blocks, fetches O words in O^ transfers, and is synchronised. A block takes t operations and m words of shared memory;
+all blocks together access q memory blocks. A multiprocessor holds at most H blocks. A block does gamma operations per second. A memory
+block costs lambda operations, a transfer alpha seconds and beta seconds for each word, and a synchronisation sigma seconds::
 
     (4.2)   sum over rounds of   I^ alpha + I beta + (ceil(k / (k' l)) t + lambda q) / gamma + O^ alpha + O beta + sigma
             with                 l = min(floor(M / m), H)
 
-Some things differ from the thesis. Lambda is what a memory block costs
-where the memory delivers as fast as it can, the whole device's q together, as the thesis sums q over all multiprocessors; a single access
-that nobody waits beside costs more. Blocks that were read before come out of the device's cache, which the thesis does not know of and
-which is faster: they cost a lambda of their own. A round that moves nothing is not waited for by the host: it costs a launch instead of
-sigma. And what a transfer takes is no straight line (small ones stay in the host's caches, pages of large ones are new to the system):
-where it was measured by size, that curve stands in the place of alpha and beta.
+This implementation differs from the thesis in four points:
+
+- Lambda is the cost of a memory block at full bandwidth, for the q of the whole device, as the thesis sums q over all multiprocessors. The
+  latency of a single access is longer.
+- Memory blocks that were read before come from the device's cache, which the thesis does not model. They have their own, lower lambda.
+- The host does not wait for a round that sends nothing, unless it is the first: it costs a launch instead of sigma.
+- The time of a transfer is not linear in its size: small transfers stay in the host's caches, and large ones use new memory pages. A
+  measured curve of seconds by size replaces alpha and beta if there is one.
 """
 
 from __future__ import annotations
@@ -36,29 +38,29 @@ class Machine(NamedTuple):
     Attributes
     ----------
     cores
-        B, of a multiprocessor.
+        Cores of a multiprocessor, b.
     multiprocessors
-        K'.
+        Number of multiprocessors, k'.
     shared_words
-        M, of each.
+        Words of shared memory of a multiprocessor, M.
     global_words
-        G.
+        Words of global memory, G.
     resident_blocks
-        H, the maximum that a multiprocessor holds.
+        Maximum number of blocks on a multiprocessor, H.
     alpha_in, alpha_out
-        Seconds that a transfer takes to begin.
+        Seconds to start a transfer to and from the device.
     beta_in, beta_out
-        Of a word of 4 bytes.
+        Seconds to transfer a word of 4 bytes.
     sigma
-        Of a synchronisation.
+        Seconds of a synchronisation.
     launch
-        Of a kernel that is not waited for.
+        Seconds to launch a kernel without waiting for it.
     gamma
-        Operations of a block in a second.
+        Operations of a block in a second, when the multiprocessors are full.
     lambda_
         Operations in the time of a memory block of 32 words.
     cached_lambda
-        The same of one that the device's cache holds; None where nobody knows: lambda.
+        Operations in the time of a cached memory block; None uses `lambda_`.
     """
 
     cores: int
@@ -92,35 +94,48 @@ class Cost(NamedTuple):
 
     @property
     def transfer_share(self) -> float:
-        """The thesis's measure: what transfers take of the whole."""
+        """Share of the transfers in the total time, the measure of the thesis."""
         return (self.transfer_in + self.transfer_out) / self.seconds if self.seconds else 0.0
 
 
 def occupancy(machine: Machine, shared_words: int) -> int:
-    """l, blocks that a multiprocessor holds at a time, each with so many words of shared memory.
+    """Return the number of blocks that a multiprocessor holds simultaneously, l.
+
+    Parameters
+    ----------
+    machine : Machine
+    shared_words : int
+        Words of shared memory of a block.
 
     Raises
     ------
     ValueError
-        Not even one does: the algorithm cannot be run on this machine.
+        A block needs more shared memory than a multiprocessor has.
     """
     if shared_words > machine.shared_words:
-        raise ValueError(f"a block wants {shared_words:,} words of shared memory; a multiprocessor has {machine.shared_words:,}")
+        raise ValueError(f"a block needs {shared_words:,} words of shared memory; a multiprocessor has {machine.shared_words:,}")
     return min(machine.shared_words // shared_words if shared_words else machine.resident_blocks, machine.resident_blocks)
 
 
 def serial_cost(machine: Machine, rounds: Sequence[Round], transfer: TransferSeconds | None = None) -> Cost:
-    """Expression 4.2: blocks take turns, as many at a time as the machine holds. `transfer`: as it was measured by size.
+    """Return the cost by expression 4.2: blocks run in turns, each of as many blocks as the machine holds.
+
+    Parameters
+    ----------
+    machine : Machine
+    rounds : sequence of Round
+    transfer : callable, optional
+        Measured seconds of a transfer by size and direction, in place of alpha and beta.
 
     Raises
     ------
     ValueError
         The rounds need more shared or global memory than the machine has.
     """
-    largest = max((one.words_in + one.words_out for one in rounds), default=0)
+    largest = max((round_.words_in + round_.words_out for round_ in rounds), default=0)
     if largest > machine.global_words:
         raise ValueError(f"a round needs {largest:,} words of global memory; the machine has {machine.global_words:,}")
-    turns = [-(-one.blocks // (machine.multiprocessors * occupancy(machine, one.shared_words))) for one in rounds]
+    turns = [-(-round_.blocks // (machine.multiprocessors * occupancy(machine, round_.shared_words))) for round_ in rounds]
 
     def moved(transfers: int, words: int, is_inward: bool) -> float:
         if transfer is not None:
@@ -128,14 +143,14 @@ def serial_cost(machine: Machine, rounds: Sequence[Round], transfer: TransferSec
         alpha, beta = (machine.alpha_in, machine.beta_in) if is_inward else (machine.alpha_out, machine.beta_out)
         return transfers * alpha + words * beta
 
-    def memory(one: Round) -> float:
+    def memory(round_: Round) -> float:
         cached = machine.lambda_ if machine.cached_lambda is None else machine.cached_lambda
-        return machine.lambda_ * (one.memory_blocks - one.cached_blocks) + cached * one.cached_blocks
+        return machine.lambda_ * (round_.memory_blocks - round_.cached_blocks) + cached * round_.cached_blocks
 
-    n_waited = sum(number == 0 or one.words_in > 0 for number, one in enumerate(rounds))
+    n_waited = sum(number == 0 or round_.words_in > 0 for number, round_ in enumerate(rounds))
     return Cost(
-        sum(moved(one.transfers_in, one.words_in, True) for one in rounds),
-        sum((turn * one.operations + memory(one)) / machine.gamma for one, turn in zip(rounds, turns, strict=True)),
-        sum(moved(one.transfers_out, one.words_out, False) for one in rounds),
+        sum(moved(round_.transfers_in, round_.words_in, True) for round_ in rounds),
+        sum((turn * round_.operations + memory(round_)) / machine.gamma for round_, turn in zip(rounds, turns, strict=True)),
+        sum(moved(round_.transfers_out, round_.words_out, False) for round_ in rounds),
         n_waited * machine.sigma + (len(rounds) - n_waited) * machine.launch,
     )

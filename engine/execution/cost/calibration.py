@@ -1,4 +1,4 @@
-"""Measure a device: transfers, launches, memory, rates of inner operations, and each kind of work on samples of a few sizes.
+"""Measure a device: transfers, launches, memory, rates of inner operations, and each workload type on samples of a few sizes.
 
 All together takes a few seconds of computing; what must be compiled first, where it was not, comes on top.
 """
@@ -26,23 +26,23 @@ from proteoscope.kernels.device import Device, DeviceError, backend_module
 
 __all__ = ["calibrate_card", "calibrate_processor"]
 
-_NEW_PAGES = 32 << 20  # bytes, from which on the system hands out new pages for each array
-# Bytes: on both sides of that, where what a transfer takes leaps.
+_NEW_PAGES = 32 << 20  # bytes from which the system allocates new pages for each array
+# Bytes, on both sides of this limit, where transfer times jump.
 _SIZES_OF_TRANSFERS = *(1 << power for power in (10, 15, 17, 18, 19, 20, 21, 22, 23)), 24 << 20, 31 << 20, 34 << 20, 64 << 20, 128 << 20
 _REPEATS = 3  # repetitions; the minimum counts, since interference only lengthens a run
-_STEPS = 1 << 12  # of the loops whose rate is measured
-_WORDS = {True: 1 << 22, False: 1 << 24}  # of vectors beyond the caches of the processor and a card
+_STEPS = 1 << 12  # of the measured loops
+_WORDS = {True: 1 << 22, False: 1 << 24}  # of vectors larger than the caches of the CPU (True) and a GPU (False)
 _ADDITIONS = 16  # of them
 _FEWEST_TURNS, _MOST_TURNS = 2, 5  # of the samples
-_SECONDS = 4.4  # after which no other turn is begun that would end later
+_SECONDS = 4.4  # no turn starts that would end later
 _CORES = 128
-_PIECES = 4  # that are sent in turn
-_SMALL, _REPEATS_OF_SMALL = 2 << 20, 9  # bytes of transfers that take less than what disturbs them
+_BLOCKS = 4  # blocks of an array that are sent in turn
+_SMALL, _REPEATS_OF_SMALL = 2 << 20, 9  # bytes of transfers that are shorter than typical interference
 _LEAST_START = 0.3  # seconds
 
 
 def calibrate_card(number: int, description: str, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
-    """Measure CUDA device `number` and these kinds of work on it. Kinds that it cannot do are left out.
+    """Measure CUDA device `number` with some workload types. Types that it cannot compute are left out with a warning.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def calibrate_card(number: int, description: str, kinds: Sequence[str], progress
 
     card = TimedCard(number)
     card.wait(card.stream())
-    start = max(_LEAST_START, time.perf_counter() - began)  # less where this process had opened it before
+    start = max(_LEAST_START, time.perf_counter() - began)  # shorter if this process has opened it before
     shape = CardShape(card.multiprocessors(), card.maximum_shared_bytes(), card.compute_capability())
     progress.stage(f"Measuring transfers and memory of {card.name}")
     card.is_noting = False
@@ -63,24 +63,24 @@ def calibrate_card(number: int, description: str, kinds: Sequence[str], progress
     transfers = _transfers(card, moved)
     measured = _measured(card, description, shape, card.free_bytes(), 0, progress.check).model_copy(update={"start": start})
     measured = _with_kinds(measured, card, shape, kinds, began, progress)
-    # Once more, after some seconds: what disturbs a machine lasts for a while, and only lengthens.
+    # Again after some seconds: interference lasts for a while and only lengthens transfers.
     card.is_noting = False
-    return measured.model_copy(update={"transfers": _of_both(transfers, _transfers(card, moved))})
+    return measured.model_copy(update={"transfers": _combine(transfers, _transfers(card, moved))})
 
 
 def calibrate_processor(threads: int, kinds: Sequence[str], progress: Progress) -> DeviceParameters:
-    """Measure the CPU with this number of threads, and these kinds of work on it.
+    """Measure the CPU with this number of threads and some workload types.
 
     Raises
     ------
     Cancelled
         The user cancelled.
     """
-    own, began = processor(), time.perf_counter()
+    cpu, began = processor(), time.perf_counter()
     device = Processor(threads)
-    progress.stage("Measuring memory and rates of the processor")
+    progress.stage("Measuring memory and rates of the CPU")
     shape = CardShape(threads, 0, 0)
-    measured = _measured(device, own.description, shape, own.memory_bytes, threads, progress.check)
+    measured = _measured(device, cpu.description, shape, cpu.memory_bytes, threads, progress.check)
     return _with_kinds(measured, device, None, kinds, began, progress)
 
 
@@ -97,9 +97,9 @@ def _with_kinds(
             progress.check()
             try:
                 if turn == 0:
-                    one = KindSamples(name, device, shape)
-                    one.grow(SECONDS_OF_KIND, progress.check)
-                    result[name] = one
+                    samples = KindSamples(name, device, shape)
+                    samples.grow(SECONDS_OF_KIND, progress.check)
+                    result[name] = samples
                 else:
                     result[name].again()
             except DeviceError as error:
@@ -108,7 +108,7 @@ def _with_kinds(
             if turn < _FEWEST_TURNS:
                 progress.advance(1)
         turn, last = turn + 1, time.perf_counter() - turn_began
-    return measured.model_copy(update={"kinds": {name: one.costs() for name, one in result.items()}})
+    return measured.model_copy(update={"kinds": {name: samples.costs() for name, samples in result.items()}})
 
 
 def _measured(
@@ -140,16 +140,16 @@ def _measured(
 
 def _more(seconds: Callable[[int], float], repeats: int) -> float:
     """Return the time of one repetition from runs of `repeats` and twice as many."""
-    one, two = (_least(partial(seconds, times)) for times in (repeats, 2 * repeats))
-    return max((two - one) / repeats, 0.05 * two / (2 * repeats), 1e-9)
+    once, twice = (_least(partial(seconds, times)) for times in (repeats, 2 * repeats))
+    return max((twice - once) / repeats, 0.05 * twice / (2 * repeats), 1e-9)
 
 
 def _rate(analyses: Any, name: str) -> float:
-    """Operations of a kind in a second, without the launch: what twice as many take longer."""
+    """Return operations per second without the launch, from the time that twice as many take longer."""
     analyses.rate(name, 1)
-    one, two = (_least(partial(_seconds_of_rate, analyses, name, steps)) for steps in (_STEPS, 2 * _STEPS))
+    once, twice = (_least(partial(_seconds_of_rate, analyses, name, steps)) for steps in (_STEPS, 2 * _STEPS))
     count, _ = analyses.rate(name, _STEPS)
-    return float(count / max(two - one, 0.1 * two, 1e-9))
+    return float(count / max(twice - once, 0.1 * twice, 1e-9))
 
 
 def _seconds_of_rate(analyses: Any, name: str, steps: int) -> float:
@@ -174,7 +174,7 @@ def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
     for send in (upload, download):
         took = list[float]()
         for n_bytes in _SIZES_OF_TRANSFERS:
-            firsts = cycle(range(0, len(every) - n_bytes + 1, n_bytes)[:_PIECES])
+            firsts = cycle(range(0, len(every) - n_bytes + 1, n_bytes)[:_BLOCKS])
 
             def move(send: Any = send, n_bytes: int = n_bytes, firsts: Iterator[int] = firsts) -> None:
                 send(n_bytes, next(firsts))
@@ -186,20 +186,20 @@ def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
     return TransferCosts(sizes=_SIZES_OF_TRANSFERS, seconds_in=result[0], seconds_out=result[1])
 
 
-def _of_both(one: TransferCosts, other: TransferCosts) -> TransferCosts:
+def _combine(first: TransferCosts, second: TransferCosts) -> TransferCosts:
     """Return the minimum of two measurements, and the maximum for new pages, which busy systems lack."""
-    out = zip(one.sizes, one.seconds_out, other.seconds_out, strict=True)
+    out = zip(first.sizes, first.seconds_out, second.seconds_out, strict=True)
     return TransferCosts(
-        sizes=one.sizes,
-        seconds_in=tuple(map(min, one.seconds_in, other.seconds_in)),
-        seconds_out=tuple(max(first, second) if size > _NEW_PAGES else min(first, second) for size, first, second in out),
+        sizes=first.sizes,
+        seconds_in=tuple(map(min, first.seconds_in, second.seconds_in)),
+        seconds_out=tuple(max(seconds) if size > _NEW_PAGES else min(seconds) for size, *seconds in out),
     )
 
 
-def _least(work: Callable[[], float], repeats: int = _REPEATS) -> float:
-    """Seconds that it tells itself: the least of several, after one that is not counted."""
-    work()
-    return float(min(work() for _ in range(repeats)))
+def _least(measure: Callable[[], float], repeats: int = _REPEATS) -> float:
+    """Return the minimum of several measurements in seconds, after one that is not counted."""
+    measure()
+    return float(min(measure() for _ in range(repeats)))
 
 
 def _least_wall(work: Callable[[], None], repeats: int) -> float:

@@ -19,7 +19,7 @@ from proteoscope.engine.execution.kinds import workload_type
 from proteoscope.engine.execution.workload import CardShape, PredictableWorkloadType, Sample, Workload
 from proteoscope.kernels.device import Device
 
-__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "run_sample", "runs_in_turn", "size_of"]
+__all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "measure_workload", "run_sample", "runs_in_turn"]
 
 _SIZES = tuple(0.75 * 4.0**power for power in range(-5, 1))
 SECONDS_OF_KIND = 0.15
@@ -51,7 +51,7 @@ class Run:
         return max(0.0, self.seconds - self.kernel - self.transfer)
 
 
-def size_of(work: Workload, states: Sequence[Any], card: CardShape | None) -> WorkSize:
+def measure_workload(workload: Workload, states: Sequence[Any], card: CardShape | None) -> WorkSize:
     """Return the size of a workload in the model's units.
 
     Raises
@@ -59,25 +59,25 @@ def size_of(work: Workload, states: Sequence[Any], card: CardShape | None) -> Wo
     ValueError
         Its type, or what its type needs, is unknown.
     """
-    kind = workload_type(work)
+    kind = workload_type(workload)
     if not isinstance(kind, PredictableWorkloadType):
-        raise ValueError(f"the work '{work.kind:.60}' is of a kind that is not predicted")
-    rounds = [kind.costs(work, state) for state in states]
-    outs = sum(_bytes_of(kind.empty(work, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
+        raise ValueError(f"workload type '{workload.kind:.60}' has no cost model")
+    rounds = [kind.costs(workload, state) for state in states]
+    outs = sum(_count_bytes(kind.empty(workload, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
     return WorkSize(
-        sum(kind.operations(work, state, card) for state in states),
+        sum(kind.operations(workload, state, card) for state in states),
         sum(len(costs) for costs in rounds),
-        float(sum(_bytes_of(columns) for columns in work.sources.values()) + sum(_bytes_of(state) for state in states)),
+        float(sum(_count_bytes(columns) for columns in workload.sources.values()) + sum(_count_bytes(state) for state in states)),
         float(outs),
         len(states),
     )
 
 
-def _bytes_of(values: Any) -> int:
+def _count_bytes(values: Any) -> int:
     """Return the bytes of all arrays in a value."""
     if isinstance(values, np.ndarray):
         return int(values.nbytes)
-    return sum(_bytes_of(value) for value in values.values()) if hasattr(values, "values") else 0
+    return sum(_count_bytes(value) for value in values.values()) if hasattr(values, "values") else 0
 
 
 def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
@@ -85,16 +85,16 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
 
     Recording takes time; without it the seconds are those of a search.
     """
-    kind = workload_type(sample.work)
+    kind = workload_type(sample.workload)
     timed = getattr(device, "busy_seconds", None)
     if timed is not None:
         timed()
         device.is_noting = is_noted  # type: ignore[attr-defined] # what notes has it, other devices need not know of it
     began = time.perf_counter()
-    with kind.open(sample.work, device, is_shared=False) as opened:
+    with kind.open(sample.workload, device, is_shared=False) as opened:
         for state in sample.states:
-            n = len(kind.costs(sample.work, state))
-            rows, first = kind.empty(sample.work, state, n), 0
+            n = len(kind.costs(sample.workload, state))
+            rows, first = kind.empty(sample.workload, state, n), 0
             opened.begin(state, None)
             with closing(opened.search(0, n)) as chunks:
                 for chunk in chunks:
@@ -107,7 +107,7 @@ def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
 
 
 def awaken(sample: Sample, device: Device, seconds: float = 0.0) -> None:
-    """Keep a card busy with a sample, which has done so for some seconds: one that rests lowers its clock."""
+    """Run a sample on a GPU until it was busy for some seconds, since an idle GPU lowers its clock; `seconds` were busy already."""
     while not device.is_processor and seconds < _AWAKE:
         seconds += run_sample(sample, device, is_noted=False).seconds
 
@@ -121,9 +121,9 @@ def runs_in_turn(sample: Sample, device: Device) -> list[Run]:
 
 
 def least_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
-    """Return the least seconds of each part of several runs of a sample: other programs only make runs slower.
+    """Return the minimum seconds of each part of several runs of a sample, since interference only lengthens runs.
 
-    All seconds are those of runs without notes, or of runs so long that notes make no difference.
+    The seconds are of runs without recording, or of runs so long that recording makes no difference.
     """
     noted = [run for run in runs if run.is_noted]
     plain = [run for run in runs if is_processor or not run.is_noted or run.seconds > _UNDISTURBED] or noted
@@ -135,25 +135,27 @@ def least_run(runs: Sequence[Run], *, is_processor: bool) -> Run:
 
 
 class KindSamples:
-    """Samples of a kind of work, and the least that each took on a device so far.
+    """Samples of a workload type, and their minimum run times on a device so far.
 
     Parameters
     ----------
     name
-        Of the kind.
+        Name of the workload type.
+    device
+        Device to measure.
     card
-        Its shape; None for the processor.
+        Properties of the GPU; None for the CPU.
 
     Raises
     ------
     ValueError
-        The kind is not predicted.
+        The workload type has no cost model.
     """
 
     def __init__(self, name: str, device: Device, card: CardShape | None) -> None:
         kind = workload_type(Workload(name, {}, {}))
         if not isinstance(kind, PredictableWorkloadType):
-            raise ValueError(f"the kind of work '{name:.60}' is not predicted")
+            raise ValueError(f"workload type '{name:.60}' has no cost model")
         self._kind, self._device, self._card = kind, device, card
         self._samples: list[Sample] = []
         self._runs: list[list[Run]] = []
@@ -164,7 +166,7 @@ class KindSamples:
         Raises
         ------
         DeviceError
-            The device failed, or cannot do this.
+            The device failed, or cannot compute the samples.
         Cancelled
             `check`, which is called before each sample, raised it.
         """
@@ -185,12 +187,12 @@ class KindSamples:
         awaken(sample, self._device, first.seconds)
         if last and first.seconds < _COMPILED * last:
             runs.append(first)
-        if not runs or first.seconds <= _UNDISTURBED:  # it may have compiled what this size wants, or notes took time of their own
+        if not runs or first.seconds <= _UNDISTURBED:  # kernels for this size may have been compiled, or recording took time
             runs += runs_in_turn(sample, self._device)
         return min(run.seconds for run in runs)
 
     def again(self) -> None:
-        """Run each once more.
+        """Run each sample again.
 
         Raises
         ------
@@ -203,19 +205,19 @@ class KindSamples:
             self._runs[number] += runs_in_turn(sample, self._device)
 
     def costs(self) -> KindCosts:
-        """Return the costs of this kind of work, by the least that each sample took."""
+        """Return the costs of the workload type from the minimum run time of each sample."""
         is_processor = self._card is None
-        sizes = [size_of(one.work, one.states, self._card) for one in self._samples]
-        runs = [least_run(one, is_processor=is_processor) for one in self._runs]
-        operations, kernel = _curve([one.operations for one in sizes], [run.kernel for run in runs])
+        sizes = [measure_workload(sample.workload, sample.states, self._card) for sample in self._samples]
+        runs = [least_run(run, is_processor=is_processor) for run in self._runs]
+        operations, kernel = _curve([size.operations for size in sizes], [run.kernel for run in runs])
         if is_processor:
             return KindCosts(operations=operations, kernel=kernel)
-        moved = [one.bytes_in + one.bytes_out for one in sizes]
-        rows = [(1.0, float(one.items), each) for one, each in zip(sizes, moved, strict=True)]
+        moved = [size.bytes_in + size.bytes_out for size in sizes]
+        rows = [(1.0, float(size.items), n_bytes) for size, n_bytes in zip(sizes, moved, strict=True)]
         took = [max(run.host, 1e-6) for run in runs]
         host = fitted(rows, took)
-        line = [max(1e-7, sum(x * one for x, one in zip(row, host, strict=True))) for row in rows]
-        over = [min(_MOST_OVER, max(1.0 / _MOST_OVER, seconds / one)) for seconds, one in zip(took, line, strict=True)]
+        line = [max(1e-7, sum(value * coefficient for value, coefficient in zip(row, host, strict=True))) for row in rows]
+        over = [min(_MOST_OVER, max(1.0 / _MOST_OVER, seconds / fit)) for seconds, fit in zip(took, line, strict=True)]
         moved_curve, transfer = _curve(moved, [run.transfer for run in runs])
         return KindCosts(
             operations=operations,
@@ -238,12 +240,12 @@ def fitted(rows: Sequence[Sequence[float]], values: Sequence[float]) -> list[flo
     scale = np.abs(weighted).max(axis=0)
     scale[scale == 0.0] = 1.0
     result, _ = nnls(weighted / scale, np.ones(len(values)))
-    return [float(one) for one in result / scale]
+    return [float(coefficient) for coefficient in result / scale]
 
 
 def _curve(x: Sequence[float], y: Sequence[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return ascending points; of equal x the least y."""
+    """Return the points in ascending x, with the minimum y for equal x."""
     result: dict[float, float] = {}
-    for one, value in sorted(zip(x, y, strict=True)):
-        result[one] = max(min(value, result.get(one, value)), 1e-7)
+    for at, value in sorted(zip(x, y, strict=True)):
+        result[at] = max(min(value, result.get(at, value)), 1e-7)
     return tuple(result), tuple(result.values())

@@ -19,7 +19,7 @@ USUAL_START_SECONDS = 0.9
 """Seconds of opening an uncalibrated GPU: importing CuPy and creating a context."""
 _WORD = 4
 _WARP = 32
-_RESIDENT_BLOCKS = 32  # H of every card since compute capability 7.0, but for a few with 16 or 24
+_RESIDENT_BLOCKS = 32  # H of GPUs since compute capability 7.0, except some with 16 or 24
 _THREADS_OF_BLOCK = 256
 
 
@@ -53,8 +53,10 @@ class TransferCosts(_Measured):
 
     @model_validator(mode="after")
     def _is_a_curve(self) -> TransferCosts:
-        if not len(self.sizes) == len(self.seconds_in) == len(self.seconds_out) or any(one >= two for one, two in pairwise(self.sizes)):
-            raise ValueError("sizes and seconds are no curve")
+        if not len(self.sizes) == len(self.seconds_in) == len(self.seconds_out) or any(
+            after <= before for before, after in pairwise(self.sizes)
+        ):
+            raise ValueError("sizes must ascend, with one number of seconds for each")
         return self
 
     def seconds(self, n_bytes: float, is_inward: bool) -> float:
@@ -63,18 +65,18 @@ class TransferCosts(_Measured):
         return seconds[0] if seconds and n_bytes <= self.sizes[0] else _line(self.sizes, seconds, n_bytes)
 
     def alpha(self, is_inward: bool) -> float:
-        """Seconds that a transfer takes to begin: those of the smallest."""
+        """Return the seconds to start a transfer, as of the smallest one measured."""
         seconds = self.seconds_in if is_inward else self.seconds_out
         return seconds[0] if seconds else 0.0
 
     def beta(self, is_inward: bool) -> float:
-        """Seconds of a byte, of the largest but one: beyond, memory is new to the system."""
+        """Return the seconds per byte up to the second largest transfer; the largest uses new memory pages."""
         seconds = self.seconds_in if is_inward else self.seconds_out
         return (seconds[-2] - seconds[0]) / (self.sizes[-2] - self.sizes[0]) if len(self.sizes) > 2 else 0.0
 
 
 class WorkSize(NamedTuple):
-    """A work in the terms of the model: operations of its kind, rows that come of it, bytes to the device and from it, rounds."""
+    """Size of a workload in the units of the model: operations of its type, resulting rows, bytes to and from the device, rounds."""
 
     operations: float
     items: int
@@ -89,7 +91,7 @@ class KindCosts(_Measured):
     Attributes
     ----------
     operations
-        Of the samples, ascending.
+        Operations of the samples, ascending.
     kernel
         Kernel seconds of each (on the CPU all seconds).
     moved, transfer
@@ -113,9 +115,9 @@ class KindCosts(_Measured):
     def _is_a_curve(self) -> KindCosts:
         for x, y in ((self.operations, self.kernel), (self.moved, self.transfer)):
             if len(x) != len(y) or any(after <= before for before, after in pairwise(x)):
-                raise ValueError("sizes and seconds are no curve")
+                raise ValueError("sizes must ascend, with one number of seconds for each")
         if len(self.host_over_line) not in (0, len(self.moved)):
-            raise ValueError("the host was not measured of each sample")
+            raise ValueError("expected host seconds of each sample, or none")
         return self
 
     def kernel_seconds(self, operations: float) -> float:
@@ -131,32 +133,32 @@ class KindCosts(_Measured):
         line = self.host_fixed + self.host_item * items + self.host_byte * n_bytes
         if not self.host_over_line or n_bytes <= 0.0:
             return line
-        return line * float(np.interp(log(n_bytes), [log(one) for one in self.moved], self.host_over_line))
+        return line * float(np.interp(log(n_bytes), [log(size) for size in self.moved], self.host_over_line))
 
 
 class DeviceParameters(_Measured):
-    """A device as the model knows it.
+    """Parameters of a device in the cost model.
 
     Attributes
     ----------
     description
         Name of the device.
     threads
-        Of the processor, 0 of a card.
+        Number of CPU threads; 0 for a GPU.
     multiprocessors, cores, shared_bytes, memory_bytes, capability
-        Of a card; the processor's threads count as multiprocessors.
+        Properties of a GPU; on the CPU each thread counts as a multiprocessor.
     transfers
-        From ordinary (pageable) memory and back, as searches do them.
+        Times of transfers to and from pageable memory, which searches use.
     sigma, launch
-        Seconds of a launch that is waited for, and of one that is not.
+        Seconds of a launch with and without waiting for its end.
     memory_bandwidth
         Bytes per second, read and written by a kernel.
     rates
-        Inner operations in a second, by name.
+        Inner operations per second, by name.
     start
-        Seconds that a card takes to be opened, the processor none.
+        Seconds to open a GPU.
     kinds
-        Of kinds of work.
+        Costs of workload types, by name.
     """
 
     description: str = Field(max_length=400)
@@ -185,9 +187,9 @@ class DeviceParameters(_Measured):
         return None if self.is_processor else CardShape(self.multiprocessors, self.shared_bytes, self.capability)
 
     def machine(self, rate: str = "integer") -> Machine:
-        """ATGPU(b, k', M, G) where the inner operation is this one.
+        """Return the parameters of ATGPU(b, k', M, G) for an inner operation.
 
-        Blocks of a multiprocessor share its rate, so that gamma of a block is what is left when all are full.
+        The blocks of a multiprocessor share its rate; gamma is the rate of a block when all multiprocessors are full.
         """
         blocks = _RESIDENT_BLOCKS if not self.is_processor else 1
         threads = 1 if self.is_processor else _THREADS_OF_BLOCK

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, WorkSize
 
-__all__ = ["Bound", "Prediction", "bound_of", "predicted_work"]
+__all__ = ["Bound", "Prediction", "find_bound", "predict_workload"]
 
 Bound = Literal["transfer", "memory", "compute", "host"]
 """Limiting factor of a workload."""
@@ -31,13 +31,13 @@ class Prediction(NamedTuple):
         return self.transfer + self.kernel + self.synchronisation + self.host
 
 
-def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize) -> Prediction:
-    """Return the seconds of a work of this size on a device.
+def predict_workload(parameters: DeviceParameters, kind: str, size: WorkSize) -> Prediction:
+    """Return the seconds of a workload of this size on a device.
 
     Raises
     ------
     KeyError
-        This kind was not measured on the device.
+        The workload type was not measured on the device.
     """
     costs, moved = parameters.kinds[kind], size.bytes_in + size.bytes_out
     kernel = costs.kernel_seconds(size.operations)
@@ -50,7 +50,7 @@ def predicted_work(parameters: DeviceParameters, kind: str, size: WorkSize) -> P
     return Prediction(costs.transfer_seconds(moved), kernel, synchronisation, host - synchronisation, memory)
 
 
-def bound_of(prediction: Prediction) -> Bound:
+def find_bound(prediction: Prediction) -> Bound:
     """Return the largest part: transfers, host work, or kernels, which are memory-bound if they do little else."""
     largest = max(prediction.transfer, prediction.kernel, prediction.host + prediction.synchronisation)
     if largest == prediction.kernel:

@@ -1,4 +1,4 @@
-"""Devices that were measured once and ship, in whose place one that was not measured here is taken."""
+"""Shipped calibrations of reference devices, used for devices that are not calibrated on this machine."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def reference_parameters(device: Device, threads: int) -> DeviceParameters:
     """Return the shipped parameters: an H200 for a GPU, another CPU with as many threads for the CPU."""
     if device.numbers:
         return _shipped("card")
-    one = _shipped("processor")
-    times = max(1, threads) / one.threads
+    shipped = _shipped("processor")
+    times = max(1, threads) / shipped.threads
     kinds = {
         name: KindCosts(operations=costs.operations, kernel=tuple(max(seconds / times, 1e-6) for seconds in costs.kernel))
-        for name, costs in one.kinds.items()
+        for name, costs in shipped.kinds.items()
     }
-    return one.model_copy(update={"threads": max(1, threads), "multiprocessors": max(1, threads), "kinds": kinds})
+    return shipped.model_copy(update={"threads": max(1, threads), "multiprocessors": max(1, threads), "kinds": kinds})
 
 
 @lru_cache

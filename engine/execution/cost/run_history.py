@@ -73,7 +73,7 @@ class StepHistory:
         """
         errors = []
         for run in _recent(self._runs, predicted):
-            number = next(number for number, one in enumerate(self._runs) if one is run)
+            number = next(number for number, stored in enumerate(self._runs) if stored is run)
             if number:
                 measured = sum(run.measured.values())
                 estimated = sum(_corrected(_recent(self._runs[:number], run.predicted), run.predicted).values())
@@ -87,7 +87,7 @@ class StepHistory:
 
 
 def _recent(runs: Sequence[_Run], predicted: Mapping[str, float]) -> list[_Run]:
-    """Return the runs that are nearest in size, of equally near ones the last."""
+    """Return the runs that are nearest in size; the latest of equally near ones."""
     size = max(sum(predicted.values()), _LEAST)
 
     def distance(run: _Run) -> float:

@@ -270,8 +270,10 @@ def joined(parts: Sequence[Identifications]) -> Identifications:
         return parts[0]
     peptides: dict[NotedPeptide, int] = {}
     accessions: dict[str, int] = {}
-    of_peptide = [np.array([peptides.setdefault(one, len(peptides)) for one in part.peptides], np.int64) for part in parts]
-    of_protein = [np.array([accessions.setdefault(one, len(accessions)) for one in part.accessions], np.int64) for part in parts]
+    of_peptide = [np.array([peptides.setdefault(peptide, len(peptides)) for peptide in part.peptides], np.int64) for part in parts]
+    of_protein = [
+        np.array([accessions.setdefault(accession, len(accessions)) for accession in part.accessions], np.int64) for part in parts
+    ]
     counts = np.concatenate([np.diff(part.protein_offsets) for part in parts])
     names = dict.fromkeys(name for part in parts for name in part.scores)
     unread = [part.unread.set_column(0, "file", pa.array(np.full(len(part.unread), i, np.int64))) for i, part in enumerate(parts)]

@@ -198,8 +198,8 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
     offsets = run_offsets(np.array([len(one or ()) for one in placed], np.int64))
     flat = np.array([pair for one in placed for pair in one or ()], np.int64).reshape(-1, 2)
     sites, modification = flat[:, 0].copy(), flat[:, 1].copy()
-    names = [one.name for one in namer.modifications]
-    masses = np.array([one.mass for one in namer.modifications] or [0.0])
+    names = [modification.name for modification in namer.modifications]
+    masses = np.array([modification.mass for modification in namer.modifications] or [0.0])
     texts = write_many(sequences, offsets, sites, modification, names, masses[: len(names)])
     lengths = np.array([len(sequence) for sequence in sequences], np.int64)
     residue_offsets = run_offsets(lengths)

@@ -37,7 +37,11 @@ _PLAIN_FEATURES = {
 }
 """Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
 _CHARGE = "feature_charge_"
-_LEARNT = re.compile("|".join((*(one.column for one in ENGINE_SCORES if one.has_learnt), "score_peptideshaker.*", "score_.*q_value")))
+_LEARNT = re.compile(
+    "|".join(
+        (*(engine_score.column for engine_score in ENGINE_SCORES if engine_score.has_learnt), "score_peptideshaker.*", "score_.*q_value")
+    )
+)
 """Scores of other engines that may have learnt from the labels, those without a description too."""
 
 

@@ -101,5 +101,5 @@ def _chosen(pieces: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.
 
 def _columns(name: str, present: Iterable[str]) -> list[Column]:
     """Return the columns that other programs rely on, followed by the others."""
-    described, saved = {**TABLES[name].by_name, **{one.name: one for one in MARK_COLUMNS}}, TABLES[name].saved
+    described, saved = {**TABLES[name].by_name, **{mark_column.name: mark_column for mark_column in MARK_COLUMNS}}, TABLES[name].saved
     return [described.get(one, Column(one)) for one in (*saved, *(one for one in present if one not in saved))]

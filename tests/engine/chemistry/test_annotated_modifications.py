@@ -11,7 +11,7 @@ from proteoscope.engine.chemistry.formulas import formula_mass
 from proteoscope.engine.chemistry.modifications import unimod
 
 GROUPS = (
-    # Part of a name, and the atoms that it adds.
+    # Part of a name, and the atoms it adds.
     (r"dipyrrolyl", "C20H22N2O8"),
     (r"Diphthamide", "C7H14N2O"),
     (r"trimethyl", "C3H6"),
@@ -74,7 +74,7 @@ GROUPS = (
     (r"Iodo", "I|H"),
     (r"Hypusine", "C4H9NO"),
 )
-"""In the order of search: the first in a name is used."""
+"""In search order: the first part found in a name is used."""
 HALOGENS = {"Br": 78.918338, "I": 126.904473}
 RESIDUES = {
     "alanine": "A",
@@ -109,17 +109,19 @@ def weight(formula: str) -> float:
 
 
 @pytest.mark.parametrize(("name", "residue"), list(annotated_names()))
-def test_annotated_name_has_the_mass_of_its_chemistry(name: str, residue: str) -> None:
-    one = annotated_names()[name, residue]
+def test_annotated_name_has_its_chemical_mass(name: str, residue: str) -> None:
+    modification = annotated_names()[name, residue]
     added, _, lost = next(formula for part, formula in GROUPS if re.search(part, name)).partition("|")
-    assert one.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)
-    assert one.unimod_id is not None and unimod().by_id(one.unimod_id).mass == one.mass
+    assert modification.mass == pytest.approx(weight(added) - weight(lost), abs=2e-4)
+    assert modification.unimod_id is not None and unimod().by_id(modification.unimod_id).mass == modification.mass
     # The residue at the end of the name, except for a tyrosine derivative that is named after phenylalanine.
-    named = [letter for text, letter in RESIDUES.items() if re.search(rf"{text}$", name)]
+    named = [residue for text, residue in RESIDUES.items() if re.search(rf"{text}$", name)]
     assert not named or residue in named or name.startswith("3',4'-")
     # Unimod lists the residue, or any residue at that terminus.
-    assert one.position != "anywhere" or one.residues == residue
-    assert one.residues in ("", residue) and unimod().by_id(one.unimod_id).sites_covering(one.residues, one.position)
+    assert modification.position != "anywhere" or modification.residues == residue
+    assert modification.residues in ("", residue) and unimod().by_id(modification.unimod_id).sites_covering(
+        modification.residues, modification.position
+    )
 
 
 def test_annotated_names_ignore_remarks() -> None:

@@ -45,14 +45,14 @@ sequences = st.text("ACDEFGHIKLMNPQRSTVWYBZX", min_size=1, max_size=40)
 by_rule = [agent for agent in ENZYMES.values() if agent.accession in PSI_RULES]
 
 
-def test_every_agent_is_checked_below() -> None:
+def test_every_enzyme_is_covered_by_these_tests() -> None:
     checked = {*PSI_RULES, *WIDER_RULES, "MS:1001955", "MS:1001956"}
     assert {agent.accession for agent in ENZYMES.values()} == checked
     assert len(ENZYMES) == len(checked) >= 15
 
 
 @pytest.mark.parametrize("agent", by_rule, ids=str)
-def test_the_table_is_the_vocabulary_rule_for_every_bond(agent: Enzyme) -> None:
+def test_cleavage_table_equals_the_vocabulary_rules(agent: Enzyme) -> None:
     expected = np.zeros((26, 26), dtype=bool)
     rule = re.compile(PSI_RULES[agent.accession])
     for before, after in itertools.product(range(26), repeat=2):
@@ -61,7 +61,7 @@ def test_the_table_is_the_vocabulary_rule_for_every_bond(agent: Enzyme) -> None:
 
 
 @given(sequences)
-def test_wider_rules_cut_all_that_the_vocabulary_cuts(sequence: str) -> None:
+def test_wider_rules_include_all_vocabulary_cuts(sequence: str) -> None:
     for agent in ENZYMES.values():
         if agent.accession in WIDER_RULES:
             wanted = {match.start() for match in re.finditer(WIDER_RULES[agent.accession], sequence)} - {0, len(sequence)}
@@ -77,7 +77,7 @@ def test_digestion_agrees_with_pyteomics(sequence: str, missed: int, agent: Enzy
 
 @settings(max_examples=60)
 @given(sequences, st.integers(0, 3), st.sampled_from(list(ENZYMES.values())), st.integers(1, 4), st.integers(4, 12), st.booleans())
-def test_digestion_is_its_definition(sequence: str, missed: int, agent: Enzyme, shortest: int, longest: int, clip: bool) -> None:
+def test_digestion_follows_its_definition(sequence: str, missed: int, agent: Enzyme, shortest: int, longest: int, clip: bool) -> None:
     cut = [bool(agent.cleavage_table()[ord(a) - 65, ord(b) - 65]) for a, b in itertools.pairwise(sequence)]
     n = len(sequence)
     for specificity, needed in (("specific", 2), ("semi-specific", 1), ("non-specific", 0)):
@@ -93,35 +93,35 @@ def test_digestion_is_its_definition(sequence: str, missed: int, agent: Enzyme, 
         assert digest(sequence, agent, missed, specificity, shortest, longest, clip) == expected
 
 
-def test_no_and_unspecific_cleavage() -> None:
+def test_digestion_without_and_with_unspecific_cleavage() -> None:
     assert digest("PEKTIDE", ENZYMES["no cleavage"]) == [(0, 7, 0)]
     assert len(digest("PEKTIDE", ENZYMES["unspecific cleavage"])) == 7 * 8 // 2
 
 
-def test_a_table_cannot_be_changed() -> None:
+def test_enzyme_table_is_read_only() -> None:
     with pytest.raises(ValueError, match="read-only"):
         enzyme("Trypsin").cleavage_table()[0, 0] = True
 
 
 @pytest.mark.parametrize(("name", "result"), [("trypsin", "Trypsin"), ("MS:1001313", "Trypsin/P"), ("glu-c", "glutamyl endopeptidase")])
-def test_lookup(name: str, result: str) -> None:
+def test_enzyme_is_found_by_name_and_accession(name: str, result: str) -> None:
     assert enzyme(name).name == result
 
 
-def test_an_unknown_enzyme_lists_near_matches() -> None:
+def test_unknown_enzyme_error_lists_near_matches() -> None:
     with pytest.raises(ParameterError, match="did you mean Trypsin"):
         enzyme("tripsin")
     with pytest.raises(ParameterError, match="expected one of Trypsin"):
         enzyme("???")
 
 
-def test_wrong_digestion_parameters() -> None:
+def test_digestion_rejects_invalid_parameters() -> None:
     for wrong in ({"specificity": "fully"}, {"missed_cleavages": -1}, {"minimum_length": 0}):
         with pytest.raises(ParameterError):
             digest("PEK", ENZYMES["Trypsin"], **wrong)
 
 
-def test_rules_in_words() -> None:
+def test_enzyme_rules_are_described_in_words() -> None:
     assert enzyme("Trypsin").rule == "after K, R; not before P"
     assert enzyme("hydroxylamine").rule == "after N; only before G"
     assert enzyme("unspecific cleavage").rule == "at every bond"

@@ -25,10 +25,10 @@ def test_every_ion_agrees_with_pyteomics(sequence: str, maximum_charge: int) -> 
     broken_by_electrons = sum(residue != "P" for residue in sequence[1:])
     assert len(ions) == maximum_charge * (4 * bonds + 2 * broken_by_electrons)
     for mz, series, number, charge, position in zip(ions.mz, ions.series, ions.number, ions.charge, ions.position, strict=True):
-        letter = SERIES[series]
-        part = sequence[:number] if letter in "abc" else sequence[-number:]
-        assert position == (number if letter in "abc" else len(sequence) - number)
-        expected = pyteomics_mass.fast_mass(part, ion_type=PYTEOMICS_NAME.get(letter, letter), charge=int(charge))
+        name = SERIES[series]
+        part = sequence[:number] if name in "abc" else sequence[-number:]
+        assert position == (number if name in "abc" else len(sequence) - number)
+        expected = pyteomics_mass.fast_mass(part, ion_type=PYTEOMICS_NAME.get(name, name), charge=int(charge))
         assert mz == pytest.approx(expected, abs=2e-5 * len(part))
 
 
@@ -42,10 +42,10 @@ def test_published_ions_of_glu_fibrinopeptide() -> None:
 
 
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15), st.data())
-def test_modifications_weigh_on_the_fragments_that_hold_them(sequence: str, data: st.DataObject) -> None:
+def test_modifications_shift_fragments_that_contain_them(sequence: str, data: st.DataObject) -> None:
     position = data.draw(st.integers(0, len(sequence) + 1))
     plain, heavy = (fragment_ions(sequence, deltas, series="abcxyzp", maximum_charge=1) for deltas in ({}, {position: 100.0}))
-    n_side = np.isin(plain.series, [SERIES.index(letter) for letter in "abc"])
+    n_side = np.isin(plain.series, [SERIES.index(name) for name in "abc"])
     holds = np.where(n_side, position <= plain.position, position > plain.position) | (plain.series == PRECURSOR)
     np.testing.assert_allclose(heavy.mz - plain.mz, np.where(holds, 100.0, 0.0), atol=1e-9)
 
@@ -53,7 +53,7 @@ def test_modifications_weigh_on_the_fragments_that_hold_them(sequence: str, data
 @given(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=2, max_size=15))
 def test_complements_add_up_to_the_precursor(sequence: str) -> None:
     ions = fragment_ions(sequence, series="byp", maximum_charge=1)
-    b, y, p = (ions.mz[ions.series == SERIES.index(letter)] for letter in "byp")
+    b, y, p = (ions.mz[ions.series == SERIES.index(name)] for name in "byp")
     position = ions.position[ions.series == SERIES.index("y")]
     np.testing.assert_allclose(b[position - 1] + y, p[0] + 1.00727646657, atol=1e-6)
 
@@ -66,13 +66,13 @@ def test_water_and_ammonia_losses_need_their_residues(sequence: str, maximum_cha
         for s, n, z, loss, mz in zip(ions.series, ions.number, ions.charge, ions.loss, ions.mz, strict=True)
     }
     assert len(results) == len(ions)
-    for (letter, number, charge, loss), mz in list(results.items()):
+    for (name, number, charge, loss), mz in list(results.items()):
         if loss:
-            assert mz == pytest.approx(results[letter, number, charge, ""] - formula_mass(loss) / charge)
+            assert mz == pytest.approx(results[name, number, charge, ""] - formula_mass(loss) / charge)
             continue
-        part = sequence[:number] if letter in "ab" else sequence[len(sequence) - number :]
+        part = sequence[:number] if name in "ab" else sequence[len(sequence) - number :]
         for molecule, able in (("H2O", "STED"), ("NH3", "RKNQ")):
-            assert ((letter, number, charge, molecule) in results) == (letter != "z" and bool(set(part) & set(able)))
+            assert ((name, number, charge, molecule) in results) == (name != "z" and bool(set(part) & set(able)))
 
 
 def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:
@@ -81,7 +81,7 @@ def ions_of(peptidoform: Peptidoform, maximum_charge: int = 1) -> FragmentIons:
     return fragment_ions(peptidoform.sequence, deltas, maximum_charge=maximum_charge, losses_of_modifications=losses)
 
 
-def test_losses_of_modifications() -> None:
+def test_fragments_have_losses_of_modifications() -> None:
     peptidoform = parse("AS[Phospho]GM[Oxidation]Y[Phospho]K/3")
     assert modification_losses(peptidoform) == {2: (97.976896,), 4: (63.998285,)}
     ions = ions_of(peptidoform, 2)
@@ -92,15 +92,15 @@ def test_losses_of_modifications() -> None:
     assert max(ions.charge) == 2
 
 
-def test_modification_losses_has_h3po4_of_s_and_t_only() -> None:
+def test_phosphoric_acid_loss_is_only_from_s_and_t() -> None:
     assert modification_losses(parse("AS[Phospho]T[Phospho]Y[Phospho]K/2")) == {2: (97.976896,), 3: (97.976896,)}
 
 
-def test_labile_modifications_are_on_no_fragment() -> None:
+def test_labile_modifications_are_absent_from_fragments() -> None:
     np.testing.assert_array_equal(ions_of(parse("{Glycan:Hex}NEK")).mz, ions_of(parse("NEK")).mz)
 
 
-def test_columns_have_the_promised_types() -> None:
+def test_ion_columns_have_the_documented_types() -> None:
     for ions in (fragment_ions("PEPTIDEK", series="abcxyzp"), fragment_ions("A"), fragment_ions("AK", series="")):
         types = [getattr(ions, name).dtype for name in ("mz", "series", "number", "charge", "loss", "position")]
         assert types == [np.float64, np.int8, np.int16, np.int8, np.int16, np.int16]
@@ -118,14 +118,14 @@ def test_columns_have_the_promised_types() -> None:
         ({"sequence": "PEK", "neutral_losses": ("Foo",)}, "formula"),
     ],
 )
-def test_wrong_arguments(arguments: dict[str, object], message: str) -> None:
+def test_fragments_rejects_invalid_arguments(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         fragment_ions(**arguments)
 
 
 @settings(max_examples=60)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([Tolerance(0.3, "Da"), Tolerance(500, "ppm"), Tolerance(0, "Da")]))
-def test_annotation_is_its_definition(seed: int, most_intense: bool, tolerance: Tolerance) -> None:
+def test_annotation_follows_its_definition(seed: int, most_intense: bool, tolerance: Tolerance) -> None:
     random = np.random.default_rng(seed)
     ions = fragment_ions("PEPTIDEK", series="by", maximum_charge=2, neutral_losses=("H2O",))
     mz = np.sort(np.concatenate((random.uniform(90, 900, 60), random.choice(ions.mz, 10) + random.normal(0, 0.1, 10), ions.mz[:2])))
@@ -148,7 +148,7 @@ def test_annotation_is_its_definition(seed: int, most_intense: bool, tolerance: 
         assert (ions.loss[ion] > 0, ions.charge[ion]) == min((bool(ions.loss[k] > 0), ions.charge[k]) for k in rivals)
 
 
-def test_a_spectrum_without_peaks_or_order() -> None:
+def test_annotation_accepts_empty_and_rejects_unsorted_peaks() -> None:
     ions = fragment_ions("PEK")
     assert len(annotate(np.zeros(0), np.zeros(0), ions, Tolerance(1, "Da"))) == 0
     with pytest.raises(ParameterError, match="ascending"):

@@ -48,7 +48,7 @@ def test_published_peptide_ions() -> None:
     assert masses.mz(masses.sequence_mass("EGVNDNEEGFFSAR"), 2) == pytest.approx(785.8426, abs=1e-3)
 
 
-def test_formulas() -> None:
+def test_formula_masses_and_errors() -> None:
     assert formulas.formula_mass("H3PO4") == pytest.approx(97.976896, abs=1e-6)
     assert formulas.formula_mass("[13C6]C-6") == pytest.approx(6 * masses.ISOTOPE_SPACING)
     for wrong in ("", "Xx", "H2O)", "2H"):
@@ -56,6 +56,6 @@ def test_formulas() -> None:
             formulas.formula_mass(wrong)
 
 
-def test_lower_case_residues_are_refused() -> None:
+def test_masses_reject_lower_case_residues() -> None:
     with pytest.raises(ParameterError, match="'e'"):
         masses.residue_masses("PePTIDE")

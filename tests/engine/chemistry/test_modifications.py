@@ -1,4 +1,4 @@
-"""The Unimod catalogue and the texts of modifications, against compositions and figures of the literature."""
+"""The Unimod catalogue and texts of modifications, against compositions and published figures."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_masses_follow_from_compositions() -> None:
         (737, "TMT6plex", 229.162932),
     ],
 )
-def test_well_known_entries(record: int, title: str, mass: float) -> None:
+def test_common_unimod_entries_have_known_masses(record: int, title: str, mass: float) -> None:
     assert unimod().by_id(record) is unimod().by_name(title.upper())
     assert unimod().by_id(record).title == title
     assert unimod().by_id(record).mass == mass
@@ -99,7 +99,7 @@ def test_sites_carry_position_classification_and_losses() -> None:
         ("Cation:Fe[III] (D)", ("Cation:Fe[III]", 1870, "D", "anywhere")),
     ],
 )
-def test_texts_of_unimod(text: str, expected: tuple[object, ...]) -> None:
+def test_unimod_texts_are_parsed_and_written(text: str, expected: tuple[object, ...]) -> None:
     result = parse_modification(text)
     assert (result.name, result.unimod_id, result.residues, result.position) == expected
     assert parse_modification(str(result)) == result
@@ -113,7 +113,7 @@ def test_texts_of_unimod(text: str, expected: tuple[object, ...]) -> None:
         ("a:b: + 3 (Protein C-term K)", "a:b", 3.0, "a:b:+3 (Protein C-term K)"),
     ],
 )
-def test_texts_of_ones_own(text: str, name: str, mass: float, written: str) -> None:
+def test_custom_modification_texts_are_parsed(text: str, name: str, mass: float, written: str) -> None:
     result = parse_modification(text)
     assert (result.name, result.unimod_id, result.mass, str(result)) == (name, None, mass, written)
     assert parse_modification(written) == result
@@ -164,7 +164,7 @@ def test_errors_name_the_expected_value(text: str, message: str) -> None:
         parse_modification(text)
 
 
-def test_sites_are_read_however_they_are_spelt() -> None:
+def test_sites_are_read_in_any_spelling() -> None:
     assert parse_site("any n-term") == parse_site("N-Terminus") == parse_site("peptide N-term") == ("", "peptide N-term")
     assert parse_site("protein c-term rk") == ("KR", "protein C-term")
 
@@ -190,7 +190,7 @@ def test_search_puts_the_likeliest_first(query: dict[str, object], first: str) -
 
 @settings(max_examples=30)
 @given(st.sampled_from([entry.title for entry in unimod()]))
-def test_a_whole_title_finds_its_entry_first(title: str) -> None:
+def test_exact_title_finds_its_entry_first(title: str) -> None:
     assert unimod().search(title.lower(), limit=3)[0].title == title
 
 
@@ -203,7 +203,7 @@ def test_unimod_search_meets_all_criteria() -> None:
     assert len(unimod().search(limit=5)) == 5
 
 
-def test_nothing_heavy_is_imported_or_read_before_it_is_needed() -> None:
+def test_vocabulary_is_read_only_when_needed() -> None:
     code = (
         "import sys, proteoscope.engine.chemistry.fragments, proteoscope.engine.chemistry.modifications as m; "
         "print(m.unimod.cache_info().currsize, [x for x in ('lxml', 'pyteomics', 'scipy') if x in sys.modules])"
@@ -233,9 +233,9 @@ CAM, TMT = 57.021464, 229.162932
         ("Amidated (C-term)", [("Amidated (C-term)", 0)]),
     ],
 )
-def test_variable_modification_replaces_fixed_ones_of_its_place(text, replaced):
-    """A heavy lysine stays heavy, and a remnant of ubiquitin has a free amine that carries the label."""
-    result = replacing_fixed([parse_modification(text)], [parse_modification(one) for one in FIXED])
-    assert [(str(one), pytest.approx(one.replaced_mass, abs=1e-6)) for one in result] == replaced
-    assert all(one.added_mass == one.mass - one.replaced_mass for one in result)
-    assert all(parse_modification(str(one)) == dataclasses.replace(one, replaced_mass=0.0) for one in result)
+def test_variable_modification_replaces_fixed_ones_at_its_site(text, replaced):
+    """Check a heavy lysine, which stays heavy, and a ubiquitin remnant, whose free amine carries the label."""
+    result = replacing_fixed([parse_modification(text)], [parse_modification(fixed) for fixed in FIXED])
+    assert [(str(modification), pytest.approx(modification.replaced_mass, abs=1e-6)) for modification in result] == replaced
+    assert all(modification.added_mass == modification.mass - modification.replaced_mass for modification in result)
+    assert all(parse_modification(str(modification)) == dataclasses.replace(modification, replaced_mass=0.0) for modification in result)

@@ -33,13 +33,13 @@ def peptidoforms(draw: st.DrawFn) -> Peptidoform:
 
 
 @given(peptidoforms())
-def test_what_is_written_is_read_back(peptidoform: Peptidoform) -> None:
+def test_peptidoform_text_round_trip(peptidoform: Peptidoform) -> None:
     assert parse(write(peptidoform)) == peptidoform
     assert str(peptidoform) == write(peptidoform)
 
 
 @pytest.mark.parametrize("title", titles[::7] + [title for title in titles if set(title) & set("[]{}()/+-?#|<>^")][::5])
-def test_every_kind_of_name_survives_everywhere(title: str) -> None:
+def test_every_kind_of_name_round_trips_at_every_site(title: str) -> None:
     mass = unimod().by_name(title).mass
     for text in (f"A[{title}]K", f"[{title}]-AK", f"AK-[{title}]/3", f"{{{title}}}AK", f"[{title}]?AK", f"<[{title}]@A>AK"):
         result = parse(text)
@@ -50,7 +50,7 @@ def test_every_kind_of_name_survives_everywhere(title: str) -> None:
 
 @st.composite
 def with_masses(draw: st.DrawFn) -> Peptidoform:
-    """Peptides with masses as modifications: pyteomics resolves names differently."""
+    """Return peptides with masses as modifications, since pyteomics resolves names differently."""
     sequence = draw(st.text("ACDEFGHIKLMNPQRSTVWY", min_size=1, max_size=15))
     mass = st.integers(-(10**8), 10**9).map(lambda n: n / 1e6)
     # pyteomics overlooks the second of two modifications on the C-terminus.
@@ -102,7 +102,7 @@ def test_rare_proforma_masses_agree_with_pyteomics(text: str) -> None:
         ("{Glycan:Hex}[Phospho]?EMS", "[Phospho]?{Glycan:Hex}EMS"),
     ],
 )
-def test_read_and_written_again(text: str, written: str) -> None:
+def test_proforma_examples_round_trip(text: str, written: str) -> None:
     assert write(parse(text)) == written
 
 
@@ -131,14 +131,14 @@ def test_read_and_written_again(text: str, written: str) -> None:
         ("PEP-", "expected"),
     ],
 )
-def test_texts_that_are_refused(text: str, message: str) -> None:
+def test_parse_rejects_invalid_peptidoforms(text: str, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         parse(text)
 
 
 @settings(max_examples=50)
 @given(st.text("PE[]{}<>@?-/+#()^|:1OxidationCM ,.", max_size=25))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_read_or_rejected(text: str) -> None:
     try:
         result = parse(text)
     except ParameterError:
@@ -154,8 +154,8 @@ def test_columns_are_written_as_single_peptides(peptides: list[Peptidoform]) -> 
     texts = write_many(
         [peptide.sequence for peptide in peptides],
         np.cumsum([0] + [len(peptide.modifications) for peptide in peptides]),
-        np.array([one.position for one in flat], dtype=np.int16),
-        np.array([names.index((one.name, one.mass)) for one in flat], dtype=np.int32),
+        np.array([modification.position for modification in flat], dtype=np.int16),
+        np.array([names.index((modification.name, modification.mass)) for modification in flat], dtype=np.int32),
         [name for name, _ in names],
         [mass for _, mass in names],
     )
@@ -163,17 +163,17 @@ def test_columns_are_written_as_single_peptides(peptides: list[Peptidoform]) -> 
 
 
 @pytest.mark.parametrize("positions", [[2, 1], [0, 5], [-1, 0]])
-def test_columns_with_wrong_positions_are_refused(positions: list[int]) -> None:
+def test_columns_reject_invalid_positions(positions: list[int]) -> None:
     with pytest.raises(ParameterError, match="row 1"):
         write_many(["AAA", "PEK"], np.array([0, 0, 2]), np.array(positions), np.array([0, 0]), ["Oxidation"], [15.994915])
 
 
-def test_a_place_outside_the_peptide_is_refused() -> None:
+def test_parse_rejects_position_outside_peptide() -> None:
     with pytest.raises(ParameterError, match="0 to 4"):
         write(Peptidoform("PEK", (PlacedModification(5, "Oxidation", 15.994915),)))
 
 
-def test_many_are_written_in_a_few_lines_of_python_each() -> None:
+def test_writing_needs_few_lines_of_python_per_peptide() -> None:
     n, texts = 2000, []
 
     def work() -> None:
@@ -184,7 +184,7 @@ def test_many_are_written_in_a_few_lines_of_python_each() -> None:
 
 
 @pytest.mark.parametrize("text", ["PEPTIDE/{}", "PEP[+{}]TIDE", "PEP[Formula:C{}]TIDE", "PEP[Glycan:Hex{}]TIDE", "PEP[Hex{}]TIDE"])
-def test_numbers_of_thousands_of_digits_are_refused(text: str) -> None:
+def test_parse_rejects_numbers_of_thousands_of_digits(text: str) -> None:
     """Numbers beyond Python's limit of digits, and beyond a double."""
     with pytest.raises(ParameterError) as caught:
         parse(text.format("9" * 5000))

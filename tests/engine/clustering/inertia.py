@@ -1,4 +1,4 @@
-"""How good clusters are, from their definition: the sum of the squared distances of items from their centroids."""
+"""Quality of clusters by its definition: the sum of squared distances of items from their centroids."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proteoscope.kernels.k_means_layouts import VectorSums
 
 
 def dense(sums: VectorSums, n_bins: int) -> NDArray[np.float64]:
-    """Centroids (k, n_bins) of vectors."""
+    """Return the centroids (k, n_bins) of vectors."""
     k = len(sums.counts)
     whole = np.zeros((n_bins, k))
     whole.reshape(-1)[sums.keys] = sums.sums
@@ -20,10 +20,10 @@ def dense(sums: VectorSums, n_bins: int) -> NDArray[np.float64]:
 
 
 def inertia(values: Any, labels: NDArray[np.int32], centroids: NDArray[np.float64]) -> float:
-    """Of items (n, d), dense or CSR, in clusters with these centroids (k, d)."""
+    """Return the inertia of items (n, d), dense or CSR, in clusters with centroids (k, d)."""
     if not issparse(values):
         return float(((values - centroids[labels]) ** 2).sum())
     # Vectors are many and of many dimensions: (x - c)^2 = x^2 - 2 x c + c^2, the second summed by cluster.
     members = csr_matrix((np.ones(len(labels)), (labels, np.arange(len(labels)))), (len(centroids), len(labels)))
-    own = values.multiply(values).sum() + np.bincount(labels, minlength=len(centroids)) @ (centroids**2).sum(axis=1)
-    return float(own - 2.0 * (members @ values).multiply(centroids).sum())
+    squares = values.multiply(values).sum() + np.bincount(labels, minlength=len(centroids)) @ (centroids**2).sum(axis=1)
+    return float(squares - 2.0 * (members @ values).multiply(centroids).sum())

@@ -1,4 +1,4 @@
-"""Is an explanation's error rate right? Peptides are left out of the library, and whoever joins another with them is wrong."""
+"""Trials of the error rate of explanations: spectra of peptides left out of the library that join another peptide are wrong."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["Trial", "explained", "leave_out"]
 
 
 class Trial(NamedTuple):
-    """Rows at q <= 0.01, of them spectra of peptides that were left out, and those of kept peptides that joined another sequence."""
+    """Rows at q <= 0.01, rows of left-out peptides among these, and rows of retained peptides that joined another sequence."""
 
     rows: int
     left_out: int
@@ -38,7 +38,7 @@ class Trial(NamedTuple):
 def explained(
     spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
 ) -> Explained:
-    """Explain the spectra `rows`, by peptides of the same mass and then of others, as the search does."""
+    """Explain the spectra `rows` by peptides of the same mass and then of other masses, as the search does."""
     queries = prepare_queries(spectra, rows, library, parameters, resources)
     same = score_same_mass(plan_same_mass(queries, library, parameters), library, resources)
     if not parameters.mass_difference:
@@ -50,26 +50,28 @@ def explained(
 def leave_out(
     spectra: Spectra, identified: Identified, share: float, seed: int, parameters: ExplanationParameters, tolerance: Tolerance
 ) -> Trial:
-    """Leave a share of the sequences out, keep one spectrum of each other peptide and charge, and explain all other spectra.
+    """Leave out a share of the sequences, retain one spectrum of each other peptide and charge, and explain all other spectra.
 
-    Leucine and isoleucine are one: sequences that differ by nothing else are left out together.
+    Leucine and isoleucine are equal: sequences that differ only in these are left out together.
     """
     random, resources = np.random.default_rng(seed), Resources(2)
-    _, alike = np.unique([one.replace("I", "L") for one in identified.sequences], return_inverse=True)
+    _, alike = np.unique([peptide.replace("I", "L") for peptide in identified.sequences], return_inverse=True)
     sequence = alike[identified.sequence[identified.peptide]]
     is_left = (random.random(alike.max() + 1) < share)[sequence]
-    # Rows come best first.
+    # Rows are sorted best first.
     _, first = np.unique(identified.peptide * 100 + identified.charge, return_index=True)
     library = identified.take(np.sort(first[~is_left[first]]))
     rows = np.setdiff1d(np.arange(len(spectra)), library.spectrum)
     made = identified_library(spectra, library, "by", tolerance, parameters, resources)
-    found = explained(spectra, rows, made, parameters, resources)
-    accepted = found.take(~found.is_decoy & (found.q_value <= 0.01) & (found.similarity >= parameters.minimum_similarity))
+    explanations = explained(spectra, rows, made, parameters, resources)
+    accepted = explanations.take(
+        ~explanations.is_decoy & (explanations.q_value <= 0.01) & (explanations.similarity >= parameters.minimum_similarity)
+    )
     of = np.full(len(spectra), -1)
     of[identified.spectrum] = sequence
     left = np.zeros(len(spectra), np.bool_)
     left[identified.spectrum] = is_left
     joined = alike[identified.sequence[library.peptide[accepted.identified]]]
-    own = of[accepted.spectrum]
+    own_sequence = of[accepted.spectrum]
     is_left_out = left[accepted.spectrum]
-    return Trial(len(accepted), int(is_left_out.sum()), int(((own >= 0) & ~is_left_out & (own != joined)).sum()))
+    return Trial(len(accepted), int(is_left_out.sum()), int(((own_sequence >= 0) & ~is_left_out & (own_sequence != joined)).sum()))

@@ -1,4 +1,4 @@
-"""Explanations against plain loops, shuffled spectra against their definition, and the error rate against peptides that are left out."""
+"""Explanations equal plain loops, shuffled spectra their definition, and the error rate holds for peptides left out."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def identified_of(peptides: tuple[str, ...], rows: list[int], charge: int = 2) -
 
 @pytest.fixture(scope="module")
 def run() -> tuple[Spectra, Identified]:
-    """Six identified spectra, and of each peptide two more: one isotope higher, and heavier by a phosphate."""
+    """Return six identified spectra, and for each peptide two more: one isotope higher, and heavier by a phosphate."""
     random = np.random.default_rng(4)
     peaks, mz = [], []
     for peptide in PEPTIDES:
@@ -71,55 +71,55 @@ def run() -> tuple[Spectra, Identified]:
     return spectra(peaks, mz, [4] * len(mz)), identified_of(PEPTIDES, list(range(0, 18, 3)))
 
 
-def test_shuffled_spectra_have_the_fragments_of_a_permutation_and_all_else(run):
+def test_shuffled_spectra_move_only_explained_fragments(run):
     held, identified = run
-    own = spectra_of(held, identified)
-    other = shuffled_spectra(own, identified, "by", 1, TOLERANCE, Resources(2))
-    again = shuffled_spectra(own, identified, "by", 1, TOLERANCE, Resources(1))
+    original = spectra_of(held, identified)
+    other = shuffled_spectra(original, identified, "by", 1, TOLERANCE, Resources(2))
+    again = shuffled_spectra(original, identified, "by", 1, TOLERANCE, Resources(1))
     assert np.array_equal(other.mz, again.mz)
-    assert not np.array_equal(other.mz, shuffled_spectra(own, identified, "by", 2, TOLERANCE, Resources(1)).mz)
+    assert not np.array_equal(other.mz, shuffled_spectra(original, identified, "by", 2, TOLERANCE, Resources(1)).mz)
     for row, peptide in enumerate(PEPTIDES):
-        mz, _ = own.peaks(row)
+        mz, _ = original.peaks(row)
         moved, _ = other.peaks(row)
         assert (np.diff(moved) >= 0).all() and len(moved) == len(mz)
         explained_by = fragment_ions(peptide, maximum_charge=1).mz
         strange = [m for m in mz if np.abs(explained_by - m).min() > 0.05]
         stay = [m for m in strange if np.abs(moved - m).min() < 1e-9]
-        assert len(stay) >= len(strange) - 2, "what no fragment explains stays, but for chance"
+        assert len(stay) >= len(strange) - 2, "peaks that no fragment explains do not move, but for chance"
         same = sum(np.abs(moved - m).min() < 0.01 for m in explained_by) / len(explained_by)
         assert same < 0.5, "most fragments moved"
         total = sequence_mass(peptide) + 2 * PROTON_MASS
         near = (mz < 300) | ((mz > total / 2 - 18.2) & (mz < total / 2 + 1.2))
-        assert np.isin(mz[near], moved).all(), "small fragments and what is near the precursor stay"
-        # Complementary fragments of whatever permutation add up to the same mass, where both move.
+        assert np.isin(mz[near], moved).all(), "small fragments and peaks near the precursor do not move"
+        # Complementary fragments of any permutation add up to the same mass where both move.
         both = mz[~near & ~np.isin(np.round(total - mz), np.round(mz[near])) & (mz < total - 300)]
         both = both[np.abs(both[:, None] - explained_by).min(axis=1) < 0.01]
         complementary = sum(np.abs(moved - (total - m)).min() < 0.01 for m in moved)
         assert len(both) >= 4 and complementary >= len(both)
 
 
-def test_each_joins_its_own_peptide_with_the_mass_difference_that_it_has(run):
+def test_spectra_join_their_peptide_with_its_mass_difference(run):
     held, identified = run
     parameters = ExplanationParameters().changed(mass_difference=100.0, minimum_similarity=0.3)
     library = identified_library(held, identified, "by", TOLERANCE, parameters, Resources(2))
     rows = np.array([row for row in range(18) if row % 3])
-    found = explained(held, rows, library, parameters, Resources(2))
-    assert found.spectrum.tolist() == rows.tolist() and not found.is_decoy.any()
-    assert [PEPTIDES[i] for i in found.identified] == [PEPTIDES[row // 3] for row in rows.tolist()]
+    explanations = explained(held, rows, library, parameters, Resources(2))
+    assert explanations.spectrum.tolist() == rows.tolist() and not explanations.is_decoy.any()
+    assert [PEPTIDES[i] for i in explanations.identified] == [PEPTIDES[row // 3] for row in rows.tolist()]
     isotope = rows % 3 == 1
-    assert found.is_modified.tolist() == (~isotope).tolist()
-    assert np.abs(found.mass_difference[isotope]).max() < 1e-6, "an isotope is no modification"
-    assert found.mass_difference[~isotope] == pytest.approx(79.966331, abs=1e-6)
+    assert explanations.is_modified.tolist() == (~isotope).tolist()
+    assert np.abs(explanations.mass_difference[isotope]).max() < 1e-6, "an isotope is not a modification"
+    assert explanations.mass_difference[~isotope] == pytest.approx(79.966331, abs=1e-6)
     narrow = explained(held, rows, library, ExplanationParameters(), Resources(1))
     assert set(narrow.spectrum.tolist()) == set(rows[isotope].tolist())
 
 
-def test_the_most_similar_is_that_of_plain_loops(run):
+def test_most_similar_spectrum_equals_plain_loops(run):
     held, identified = run
     parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
     library = identified_library(held, identified, "by", TOLERANCE, parameters, Resources(2))
     rows = np.arange(18)
-    found = explained(held, rows, library, parameters, Resources(2))
+    explanations = explained(held, rows, library, parameters, Resources(2))
     full = np.zeros((12, library.n_bins))
     for k in range(12):
         some = slice(*library.arrays.offsets[k : k + 2])
@@ -127,17 +127,17 @@ def test_the_most_similar_is_that_of_plain_loops(run):
     length = np.sqrt((full**2).sum(axis=1))
     vectors = spectrum_vectors(held, parameters, Resources(1))
     for place, spectrum in enumerate(vectors.order.tolist()):
-        one = np.zeros(library.n_bins)
+        dense = np.zeros(library.n_bins)
         some = slice(*vectors.arrays.offsets[place : place + 2])
-        one[vectors.arrays.bins[some]] = vectors.arrays.weights[some]
-        cosines = full @ one / (length * math.sqrt(one @ one))
-        at = int(np.flatnonzero(found.spectrum == spectrum)[0])
-        assert found.similarity[at] == pytest.approx(cosines.max(), abs=1e-12)
+        dense[vectors.arrays.bins[some]] = vectors.arrays.weights[some]
+        cosines = full @ dense / (length * math.sqrt(dense @ dense))
+        at = int(np.flatnonzero(explanations.spectrum == spectrum)[0])
+        assert explanations.similarity[at] == pytest.approx(cosines.max(), abs=1e-12)
         best = int(cosines.argmax())
-        assert (found.identified[at], found.is_decoy[at]) == (library.row[best], library.is_decoy[best])
+        assert (explanations.identified[at], explanations.is_decoy[at]) == (library.row[best], library.is_decoy[best])
 
 
-def test_spectra_of_other_charges_of_negative_ions_and_without_precursor_join_none(run):
+def test_other_charges_and_missing_precursors_join_nothing(run):
     held, identified = run
     library = identified_library(held, identified, "by", TOLERANCE, ExplanationParameters(), Resources(1))
 
@@ -161,7 +161,7 @@ def real(shared_data: Path, tmp_path_factory) -> tuple[Spectra, Identified]:
     return held, read_identified(project.table("psms"), len(held), 0.01)
 
 
-def test_few_of_those_accepted_are_spectra_of_peptides_that_were_left_out(real):
+def test_few_explained_spectra_are_of_left_out_peptides(real):
     held, identified = real
     trials = [leave_out(held, identified, share, seed, ExplanationParameters(), TOLERANCE) for share in (0.3, 0.5) for seed in range(8)]
     rows, left_out, other = (sum(column) for column in zip(*trials, strict=True))
@@ -169,7 +169,7 @@ def test_few_of_those_accepted_are_spectra_of_peptides_that_were_left_out(real):
     assert left_out + other <= 0.015 * rows
 
 
-def test_a_table_of_psms_that_the_program_does_not_write_is_refused(tmp_path: Path):
+def test_read_identified_rejects_invalid_psm_tables(tmp_path: Path):
     good = {
         "spectrum": [0],
         "charge": [2],

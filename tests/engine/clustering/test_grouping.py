@@ -1,4 +1,4 @@
-"""Clusters of vectors as a kind of work, by the executor."""
+"""Clustering of vectors as a workload of the executor."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from tests.shim.vector_inputs import clustered, random_vectors, windows
 @pytest.mark.parametrize(
     "cards",
     [[], pytest.param([ShimCard()], marks=pytest.mark.skipif(bool(missing_compiler()), reason="g++ is not installed"))],
-    ids=["processor", "both"],
+    ids=["cpu", "both"],
 )
-@pytest.mark.parametrize("asked", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
-def test_the_executor_finds_the_clusters_that_the_kernel_finds(asked: Linkage, cards: list[Any]) -> None:
+@pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 3), Linkage(AVERAGE, 0.6)], ids=str)
+def test_executor_gives_the_clusters_of_the_kernel(linkage: Linkage, cards: list[Any]) -> None:
     rng = np.random.default_rng(1)
     vectors, ends = random_vectors(rng, 2000), windows(rng, 2000, 2.5)
     assert len(islands(ends)) > 100
     with Executor(Resources(2, [*cards], True, Progress())).session(work_of(vectors, ends)) as session:
-        labels = grouped(session, asked)
-        again = grouped(session, asked._replace(least=1.0))
-    assert labels.tolist() == clustered(VectorClustering, Processor(1), vectors, ends, asked)
+        labels = grouped(session, linkage)
+        again = grouped(session, linkage._replace(least=1.0))
+    assert labels.tolist() == clustered(VectorClustering, Processor(1), vectors, ends, linkage)
     assert len(set(labels.tolist())) < len(set(again.tolist()))
 
 
@@ -42,7 +42,7 @@ def test_no_vectors_have_no_clusters() -> None:
         assert grouped(session, Linkage(SINGLE, 0.5)).tolist() == []
 
 
-def test_an_island_costs_its_pairs() -> None:
+def test_island_cost_is_the_number_of_its_pairs() -> None:
     rng = np.random.default_rng(3)
     vectors, ends = random_vectors(rng, 300), windows(rng, 300, 3.0)
     costs, starts = VectorGroups().costs(work_of(vectors, ends), None), islands(ends)

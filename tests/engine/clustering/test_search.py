@@ -1,4 +1,4 @@
-"""Grouping and explaining as users ask for them: through the registry, from files to tables, and what is refused."""
+"""Clustering and explaining through the registry, from files to tables, and rejected input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CLUSTER, EXPLAIN = search_of_kind("cluster"), search_of_kind("explain")
 
 @pytest.fixture(scope="module")
 def spectra(tmp_path_factory) -> Path:
-    """Twenty spectra three times over, the copies with other heights; three negative ones, one without a charge, one without peaks."""
+    """Write twenty spectra three times with varied heights, three negative ones, one without charge and one without peaks."""
     random = np.random.default_rng(11)
     entries = []
     for k in range(20):
@@ -53,16 +53,16 @@ def rows_of(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines(), delimiter="\t"))
 
 
-def ask(search: Any, progress: Progress | None = None, options: dict[str, Any] | None = None, **values: Any) -> Any:
+def run_search(search: Any, progress: Progress | None = None, options: dict[str, Any] | None = None, **values: Any) -> Any:
     inputs, project, out = values.pop("inputs"), values.pop("project", None), values.pop("out", None)
     request = SearchRequest(inputs, search.model().changed(**values), project, out, options=options or {}, device="cpu", threads=2)
     return search.run(request, progress or Progress())
 
 
 @pytest.mark.parametrize("method", ["hierarchical", "dbscan", "k-means"])
-def test_copies_come_together_and_every_spectrum_has_a_row(method, spectra, tmp_path):
+def test_copies_are_clustered_and_every_spectrum_has_a_row(method, spectra, tmp_path):
     more = {"clusters": 22, "seeding": "k-means++"} if method == "k-means" else {}
-    summary = ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", method=method, **more)
+    summary = run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", method=method, **more)
     rows = rows_of(tmp_path / "p" / "exports" / "clusters.tsv")
     assert list(rows[0]) == [
         "spectrum_file",
@@ -81,64 +81,64 @@ def test_copies_come_together_and_every_spectrum_has_a_row(method, spectra, tmp_
         groups.setdefault(row["cluster"], set()).add(name.rstrip("012") if "negative" in name else name)
     if method != "k-means":
         assert len(groups) == 20 + 1 + 1 + 1 and all(len(titles) == 1 for titles in groups.values())
-    assert all(not ({"negative", "unknown"} & titles) or len(titles) == 1 for titles in groups.values()), "kept apart"
+    assert all(not ({"negative", "unknown"} & titles) or len(titles) == 1 for titles in groups.values()), "not clustered together"
     assert sum(row["is_consensus"] == "true" for row in rows) == len(groups)
     assert {row["charge"] for row in rows} == {"2", "-2", ""}
     record = json.loads((tmp_path / "p" / "run.json").read_text())
     assert record["kind"] == "cluster" and record["counts"]["spectra"] == 65
 
 
-def test_the_three_sorts_of_linkage_differ_as_they_should(spectra, tmp_path):
-    found = {
-        name: ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / name, maximum_distance=0.05, **values).n_clustered
+def test_linkages_cluster_in_the_expected_order(spectra, tmp_path):
+    n_clustered = {
+        name: run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / name, maximum_distance=0.05, **values).n_clustered
         for name, values in (("complete", {"linkage": "complete"}), ("average", {}), ("dbscan", {"method": "dbscan"}))
     }
-    assert found["complete"] <= found["average"] <= found["dbscan"]
+    assert n_clustered["complete"] <= n_clustered["average"] <= n_clustered["dbscan"]
 
 
-def test_consensus_spectra_are_read_by_others_with_cluster_and_members(spectra, tmp_path):
+def test_consensus_mgf_names_cluster_and_members(spectra, tmp_path):
     out = tmp_path / "consensus.mgf"
-    ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"consensus": out}, consensus_spectrum="mean")
+    run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"consensus": out}, consensus_spectrum="mean")
     rows = rows_of(tmp_path / "p" / "exports" / "clusters.tsv")
     with mgf.read(str(out), use_index=False) as reader:
         read = list(reader)
     assert len(read) == 21
-    for one in read:
-        number = one["params"]["cluster"]
+    for spectrum in read:
+        number = spectrum["params"]["cluster"]
         members = [row["title"] for row in rows if row["cluster"] == number]
-        assert sorted(one["params"]["members"].split(";")) == sorted(members)
-        assert one["params"]["title"].startswith(f"cluster {number} ({len(members)} spectra): ")
-        assert (np.diff(one["m/z array"]) >= 0).all() and len(one["m/z array"]) >= 10
+        assert sorted(spectrum["params"]["members"].split(";")) == sorted(members)
+        assert spectrum["params"]["title"].startswith(f"cluster {number} ({len(members)} spectra): ")
+        assert (np.diff(spectrum["m/z array"]) >= 0).all() and len(spectrum["m/z array"]) >= 10
     exported = CLUSTER.export(Project.open(tmp_path / "p"), ExportRequest("cluster-0001", "mgf", tmp_path / "again.mgf"), Progress())
     assert exported == [tmp_path / "again.mgf"] and (tmp_path / "again.mgf").read_bytes() == out.read_bytes()
     CLUSTER.export(Project.open(tmp_path / "p"), ExportRequest("cluster-0001", "tsv", tmp_path / "again.tsv"), Progress())
     assert (tmp_path / "again.tsv").read_bytes() == (tmp_path / "p" / "exports" / "clusters.tsv").read_bytes()
 
 
-def test_spectra_without_names_in_a_stranger_s_clusters_are_refused(spectra, tmp_path):
-    ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
+def test_export_rejects_untrusted_clusters_without_titles(spectra, tmp_path):
+    run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
     project = Project.open(tmp_path / "p")
     path = project.table("members")
     members = pq.read_table(path)
     titles = pa.array([None, *members["title"].to_pylist()[1:]], pa.string())
     pq.write_table(members.set_column(members.column_names.index("title"), "title", titles), path)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
-        told = (file_digest(path), path.stat().st_size, path.stem)
-        connection.execute("UPDATE results SET sha256 = ?, bytes = ? WHERE name = ?", told)
+        values = (file_digest(path), path.stat().st_size, path.stem)
+        connection.execute("UPDATE results SET sha256 = ?, bytes = ? WHERE name = ?", values)
     for format in ("mgf", "tsv"):
         with pytest.raises(InputError, match="column title: holds a value that is missing"):
             CLUSTER.export(project, ExportRequest("cluster-0001", format, tmp_path / format), Progress())
 
 
-def test_labels_tell_how_good_the_clusters_are(spectra, tmp_path):
+def test_labels_give_the_quality_of_clusters(spectra, tmp_path):
     (tmp_path / "labels.tsv").write_text("title\tlabel\n" + "".join(f"s{k}.{c}\tpeptide{k}\n" for k in range(20) for c in range(3)))
-    summary = ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"labels": tmp_path / "labels.tsv"})
+    summary = run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"labels": tmp_path / "labels.tsv"})
     assert summary.quality.labelled == 60 and summary.quality.incorrect == 0.0 and summary.quality.completeness == pytest.approx(1.0)
     table = pq.read_table(Project.open(tmp_path / "p").table("clusters"))
     assert sorted(name for name in table["label"].to_pylist() if name) == sorted(f"peptide{k}" for k in range(20))
 
 
-def test_any_number_of_threads_gives_the_same_files(spectra, tmp_path):
+def test_cluster_files_are_independent_of_threads(spectra, tmp_path):
     for threads in (1, 2, 5):
         out = tmp_path / str(threads)
         assert main(["cluster", str(spectra), "--out", str(out), "--threads", str(threads), "--device", "cpu", "--quiet"]) == 0
@@ -147,7 +147,7 @@ def test_any_number_of_threads_gives_the_same_files(spectra, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("changes", "tells"),
+    ("changes", "reason"),
     [
         ({"maximum_distance": "1.5"}, "maximum_distance"),
         ({"bin_width": "0"}, "bin_width"),
@@ -157,24 +157,26 @@ def test_any_number_of_threads_gives_the_same_files(spectra, tmp_path):
         ({"method": "spectral"}, "method"),
     ],
 )
-def test_wrong_parameters_are_named(changes, tells):
-    with pytest.raises(ParameterError, match=tells):
+def test_invalid_parameters_are_named(changes, reason):
+    with pytest.raises(ParameterError, match=reason):
         CLUSTER.model.checked(changes)
 
 
-def test_more_clusters_than_spectra_are_refused(spectra, tmp_path):
+def test_more_clusters_than_spectra_are_rejected(spectra, tmp_path):
     with pytest.raises(ParameterError, match="clusters = 1000"):
-        ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", method="k-means", clusters=1000)
+        run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", method="k-means", clusters=1000)
 
 
-def test_what_is_written_is_nothing_that_is_read(spectra, tmp_path):
+def test_cluster_rejects_overwriting_input_and_wrong_files(spectra, tmp_path):
     with pytest.raises(ParameterError, match="would be written over"):
-        ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"consensus": spectra})
+        run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p", options={"consensus": spectra})
     with pytest.raises(InputError, match="FASTA"):
-        ask(CLUSTER, inputs={"spectra": [resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")]}, project=tmp_path / "p")
+        run_search(
+            CLUSTER, inputs={"spectra": [resources.path("samples", "18Protein_SoCe_Tr_detergents_trace.fasta.gz")]}, project=tmp_path / "p"
+        )
 
 
-def test_a_cancel_at_any_look_leaves_no_run(spectra, tmp_path):
+def test_cancel_in_any_stage_leaves_no_result(spectra, tmp_path):
     class Stops(Progress):
         def __init__(self, at: str) -> None:
             super().__init__()
@@ -194,7 +196,7 @@ def test_a_cancel_at_any_look_leaves_no_run(spectra, tmp_path):
     )
     for stage in stages:
         with pytest.raises(Cancelled):
-            ask(CLUSTER, Stops(stage), inputs={"spectra": [spectra]}, project=tmp_path / "p")
+            run_search(CLUSTER, Stops(stage), inputs={"spectra": [spectra]}, project=tmp_path / "p")
     project = Project.open(tmp_path / "p")
     assert [run.status for run in project.runs()] == ["cancelled"] * 5 and project.results() == []
 
@@ -205,8 +207,10 @@ def identified(identified_once, tmp_path_factory) -> Path:
     return Path(shutil.copytree(identified_once, tmp_path_factory.mktemp("identified") / "p"))
 
 
-def test_a_project_is_explained_and_its_tables_agree(identified, tmp_path):
-    summary = ask(EXPLAIN, inputs={"project": [identified]}, out=tmp_path / "explained.tsv", bin_width=0.4, bin_spread=0.5, rarity=0.5)
+def test_explanations_of_a_project_have_consistent_tables(identified, tmp_path):
+    summary = run_search(
+        EXPLAIN, inputs={"project": [identified]}, out=tmp_path / "explained.tsv", bin_width=0.4, bin_spread=0.5, rarity=0.5
+    )
     project = Project.open(identified)
     assert (tmp_path / "explained.tsv").read_bytes() == (identified / "exports" / "explained.tsv").read_bytes()
     rows = rows_of(tmp_path / "explained.tsv")
@@ -224,40 +228,40 @@ def test_a_project_is_explained_and_its_tables_agree(identified, tmp_path):
     ]
     psms = pq.read_table(project.table("psms", summary.source_run)).to_pylist()
     accepted = [row for row in psms if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01]
-    found = {row["spectrum"]: row for row in accepted}
+    psm_of = {row["spectrum"]: row for row in accepted}
     for row in table:
-        assert row["spectrum"] not in found and row["similarity"] >= 0.6
-        assert found[row["nearest"]]["peptide"] == row["peptide"] and found[row["nearest"]]["charge"] == row["charge"]
-        assert abs(row["mass_difference"]) <= 1e-5 * found[row["nearest"]]["calculated_mass"] * 1.01
+        assert row["spectrum"] not in psm_of and row["similarity"] >= 0.6
+        assert psm_of[row["nearest"]]["peptide"] == row["peptide"] and psm_of[row["nearest"]]["charge"] == row["charge"]
+        assert abs(row["mass_difference"]) <= 1e-5 * psm_of[row["nearest"]]["calculated_mass"] * 1.01
     status = pq.read_table(project.table("map", summary.run_id)).column("status").to_pylist()
-    assert status.count(1) == len(found) == summary.n_identified and status.count(2) == summary.n_explained
+    assert status.count(1) == len(psm_of) == summary.n_identified and status.count(2) == summary.n_explained
     assert len(status) == summary.n_spectra
     assert json.loads(project.table("run", summary.run_id).read_text())["source_run"] == summary.source_run
 
 
-def test_the_command_explains_and_exports(identified, tmp_path, capsys):
+def test_explain_command_explains_and_exports(identified, tmp_path, capsys):
     assert main(["explain", str(identified), "--device", "cpu", "--minimum-similarity", "0.7", "--preset", "low-resolution"]) == 0
     assert "resemble one of" in capsys.readouterr().out
     assert main(["export", str(identified), "--format", "tsv", "--out", str(tmp_path / "e.tsv")]) == 0
     assert (tmp_path / "e.tsv").read_text().startswith("spectrum_file\tspectrum_id\tpeptide\t")
 
 
-def test_what_cannot_be_explained_says_why(identified, spectra, tmp_path):
+def test_explain_rejects_projects_without_identification(identified, spectra, tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        ask(EXPLAIN, inputs={"project": [tmp_path / "nothing"]})
+        run_search(EXPLAIN, inputs={"project": [tmp_path / "nothing"]})
     with pytest.raises(InputError, match="has no run identify-0099"):
-        ask(EXPLAIN, inputs={"project": [identified]}, run="identify-0099")
-    ask(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
+        run_search(EXPLAIN, inputs={"project": [identified]}, run="identify-0099")
+    run_search(CLUSTER, inputs={"spectra": [spectra]}, project=tmp_path / "p")
     with pytest.raises(InputError, match="no finished identification"):
-        ask(EXPLAIN, inputs={"project": [tmp_path / "p"]})
+        run_search(EXPLAIN, inputs={"project": [tmp_path / "p"]})
     with pytest.raises(ParameterError, match="is no finished identification"):
-        ask(EXPLAIN, inputs={"project": [tmp_path / "p"]}, run="cluster-0001")
+        run_search(EXPLAIN, inputs={"project": [tmp_path / "p"]}, run="cluster-0001")
     with pytest.raises(ProteoscopeError, match=r"would be written over|belongs to the project"):
-        ask(EXPLAIN, inputs={"project": [identified]}, out=identified / "results" / "x.tsv")
+        run_search(EXPLAIN, inputs={"project": [identified]}, out=identified / "results" / "x.tsv")
 
 
-@pytest.mark.parametrize(("table", "tells"), [("spectra", "no stored peaks"), ("psms", "no PSM up to a q-value")])
-def test_an_identification_without_peaks_or_psms_says_so(table, tells, identified, tmp_path):
+@pytest.mark.parametrize(("table", "reason"), [("spectra", "no stored peaks"), ("psms", "no PSM up to a q-value")])
+def test_explain_rejects_identifications_without_peaks_or_psms(table, reason, identified, tmp_path):
     source = Project.open(identified)
     project = Project.create_or_open(tmp_path / "p")
     with project.run("identify", source.runs()[0].parameters, version="1") as run:
@@ -267,5 +271,5 @@ def test_an_identification_without_peaks_or_psms_says_so(table, tells, identifie
                 read = read.slice(0, 0)
             if name != table or table == "psms":
                 run.write_table(name, read)
-    with pytest.raises(InputError, match=tells):
-        ask(EXPLAIN, inputs={"project": [tmp_path / "p"]})
+    with pytest.raises(InputError, match=reason):
+        run_search(EXPLAIN, inputs={"project": [tmp_path / "p"]})

@@ -1,4 +1,4 @@
-"""Wrong use and wrong input: exit code 2, one clear line on stderr, nothing on stdout, and earlier results stay."""
+"""Wrong use and wrong input: exit code 2, one clear line on stderr, nothing on stdout, and earlier results are unchanged."""
 
 import errno
 import gzip
@@ -25,7 +25,7 @@ GARBAGE = np.random.default_rng(1).integers(0, 256, 50_000, np.uint8).tobytes()
 
 @pytest.fixture
 def work(tmp_path):
-    """A folder with a good spectrum and database, and a function that makes further files."""
+    """Write a valid spectrum and database and return their folder."""
     (tmp_path / "good.mgf").write_text(SPECTRUM)
     (tmp_path / "good.fasta").write_text(PROTEINS)
     return tmp_path
@@ -33,7 +33,7 @@ def work(tmp_path):
 
 @pytest.fixture
 def refused(work, capsys):
-    """Identify, expecting a refusal; gives back the one line on stderr."""
+    """Return a function that identifies, expects a rejection and returns the line on stderr."""
 
     def run(spectra="good.mgf", database="good.fasta", *options, out="out"):
         code = main(["identify", str(work / spectra), "--database", str(work / database), "--out", str(work / out), "--quiet", *options])
@@ -68,12 +68,12 @@ SPECTRA = {
 
 
 @pytest.mark.parametrize("case", SPECTRA)
-def test_spectra_that_are_none(case, work, refused):
-    name, content, tells = SPECTRA[case]
+def test_files_without_spectra_are_rejected(case, work, refused):
+    name, content, reason = SPECTRA[case]
     (work / name).write_bytes(content())
     message = refused(spectra=name)
     assert str(work / name) in message
-    assert tells in message
+    assert reason in message
 
 
 NOTHING_TO_SEARCH = {
@@ -86,17 +86,17 @@ NOTHING_TO_SEARCH = {
 
 
 @pytest.mark.parametrize("case", NOTHING_TO_SEARCH)
-def test_a_run_of_which_no_spectrum_can_be_searched(case, work, refused):
-    content, tells = NOTHING_TO_SEARCH[case]
+def test_run_without_searchable_spectra_fails(case, work, refused):
+    content, reason = NOTHING_TO_SEARCH[case]
     (work / "nopeaks.mgf").write_text(content)
     message = refused("nopeaks.mgf")
     assert str(work / "nopeaks.mgf") in message
-    assert tells in message
+    assert reason in message
     (run,) = Project.open(work / "out").runs()
     assert run.status == "failed" and "none of the" in run.message
 
 
-def test_one_absurd_spectrum_does_not_lose_the_run(work, refused, capsys):
+def test_absurd_spectrum_is_left_out_unless_strict(work, refused, capsys):
     (work / "absurd.mgf").write_text(SPECTRUM + SPECTRUM.replace("582.319", "1e308"))
     arguments = ["identify", str(work / "absurd.mgf"), "--database", str(work / "good.fasta"), "--out", str(work / "skipping")]
     assert main([*arguments, "--strict"]) == 2
@@ -119,21 +119,21 @@ DATABASES = {
 
 
 @pytest.mark.parametrize("case", DATABASES)
-def test_databases_that_are_none(case, work, refused):
-    content, tells = DATABASES[case]
+def test_unusable_databases_are_rejected(case, work, refused):
+    content, reason = DATABASES[case]
     (work / "a.fasta").write_bytes(content)
     message = refused(database="a.fasta")
     assert str(work / "a.fasta") in message
-    assert tells in message
+    assert reason in message
 
 
-def test_a_prefix_that_matches_nothing_is_no_zero_error_rate(refused):
+def test_unused_decoy_prefix_is_rejected(refused):
     message = refused("good.mgf", "good.fasta", "--set", "decoys=existing", "--set", "decoy_prefix=rev_")
     assert "no accession begins with the decoy prefix 'rev_'" in message
     assert "decoys=reverse" in message
 
 
-def test_files_that_are_missing_or_folders_or_given_twice(work, refused, capsys):
+def test_missing_folder_and_repeated_files_are_rejected(work, refused, capsys):
     (work / "folder.mzML").mkdir()
     assert "nowhere.mgf: does not exist" in refused(spectra="nowhere.mgf")
     assert "nowhere.fasta: does not exist" in refused(database="nowhere.fasta")
@@ -145,9 +145,9 @@ def test_files_that_are_missing_or_folders_or_given_twice(work, refused, capsys)
     assert not (work / "out").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode on other systems")
 @pytest.mark.parametrize("command", ["identify", "align", "export"])
-def test_a_project_whose_name_is_no_text_is_refused_before_anything_is_made(command, work, capsysbinary):
+def test_project_name_that_is_not_utf8_is_rejected_at_start(command, work, capsysbinary):
     folder, database = str(work / os.fsdecode(b"p\xff")), str(work / "good.fasta")
     arguments = {
         "identify": [str(work / "good.mgf"), "--database", database, "--out", folder],
@@ -161,8 +161,8 @@ def test_a_project_whose_name_is_no_text_is_refused_before_anything_is_made(comm
     assert sorted(path.name for path in work.iterdir()) == ["good.fasta", "good.mgf"]
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files are Unicode")
-def test_a_file_name_that_is_no_text_is_refused_before_anything_is_done(work, capsysbinary):
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are Unicode on other systems")
+def test_file_name_that_is_not_utf8_is_rejected_at_start(work, capsysbinary):
     name = os.fsdecode(b"n\xff.mgf")
     shutil.copy(work / "good.mgf", work / name)
     assert main(["identify", str(work / name), "--database", str(work / "good.fasta"), "--out", str(work / "out")]) == 2
@@ -171,7 +171,7 @@ def test_a_file_name_that_is_no_text_is_refused_before_anything_is_done(work, ca
     assert captured.count(b"\n") == 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere names of files have other bounds")
+@pytest.mark.skipif(sys.platform != "linux", reason="file names have other limits on other systems")
 def test_spectra_with_a_name_of_255_bytes_are_searched(work: Path) -> None:
     name = work / ("x" * 251 + ".mgf")
     shutil.copy(work / "good.mgf", name)
@@ -180,7 +180,7 @@ def test_spectra_with_a_name_of_255_bytes_are_searched(work: Path) -> None:
 
 @pytest.mark.parametrize("command", ["align", "runs", "export"])
 @pytest.mark.parametrize("path", ["x" * 300, "x/" * 2500])
-def test_a_path_that_is_too_long_is_one_short_sentence(command: str, path: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_too_long_path_is_one_short_sentence(command: str, path: str, work: Path, capsys: pytest.CaptureFixture[str]) -> None:
     database = str(work / "good.fasta")
     arguments = {"align": [database, path, "--out", "hits.tsv"], "runs": [path], "export": [path, "--format", "tsv", "--out", "x"]}
     assert main([command, *arguments[command]]) == 2
@@ -208,16 +208,16 @@ WRONG_USE = {
 
 
 @pytest.mark.parametrize("case", WRONG_USE)
-def test_wrong_use(case, refused, work):
-    options, tells = WRONG_USE[case]
+def test_wrong_options_are_rejected_before_the_run(case, refused, work):
+    options, parts = WRONG_USE[case]
     message = refused("good.mgf", "good.fasta", *options)
-    for part in tells:
+    for part in parts:
         assert part in message
     assert not (work / "out").exists()
 
 
 @pytest.mark.parametrize(
-    ("content", "tells"),
+    ("content", "reason"),
     [
         (b"[parameters", "is not a preset"),
         (b"\xff\xfe", "is not a preset"),
@@ -226,11 +226,11 @@ def test_wrong_use(case, refused, work):
         (b"fixed_modifications = 3", "fixed_modifications = 3"),
     ],
 )
-def test_a_preset_file_with_a_fault_is_named(content, tells, work, refused):
+def test_invalid_preset_file_is_named(content, reason, work, refused):
     (work / "mine.toml").write_bytes(content)
     message = refused("good.mgf", "good.fasta", "--preset", str(work / "mine.toml"))
     assert str(work / "mine.toml") in message
-    assert tells in message
+    assert reason in message
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_preset_file_with_a_fault_is_named(content, tells, work, refused):
         ["parameters", "identify", "--preset", "nosuch"],
     ],
 )
-def test_commands_that_cannot_be_understood(arguments, capsys):
+def test_unknown_commands_are_rejected(arguments, capsys):
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -253,7 +253,7 @@ def test_commands_that_cannot_be_understood(arguments, capsys):
     assert captured.err.count("\n") == 1
 
 
-def test_a_folder_that_is_not_a_project_is_left_alone(work, refused):
+def test_folder_that_is_not_a_project_is_not_changed(work, refused):
     (work / "thesis").mkdir()
     (work / "thesis" / "chapter.txt").write_text("Once upon a time")
     assert "is a folder with other things in it (chapter.txt)" in refused(out="thesis")
@@ -262,7 +262,7 @@ def test_a_folder_that_is_not_a_project_is_left_alone(work, refused):
     assert (work / "good.fasta").read_text() == PROTEINS
 
 
-def test_a_run_that_failed_takes_nothing_from_those_before_it(work, refused):
+def test_failed_run_leaves_earlier_runs_unchanged(work, refused):
     assert main(["identify", str(work / "good.mgf"), "--database", str(work / "good.fasta"), "--out", str(work / "out"), "--quiet"]) == 0
     before = {path: path.read_bytes() for path in (work / "out").rglob("*") if path.is_file() and path.name.endswith((".tsv", ".json"))}
     (work / "bad.mgf").write_bytes(GARBAGE)
@@ -275,17 +275,17 @@ def test_a_run_that_failed_takes_nothing_from_those_before_it(work, refused):
 
 
 def mounted(kind, options, folder):
-    """Whether a file system could be mounted on `folder`; only root can."""
+    """True if a file system could be mounted on `folder`; only root can."""
     return (
         os.name == "posix"
         and subprocess.run(["mount", "-t", kind, "-o", f"{options},mode=0700", "none", folder], capture_output=True).returncode == 0
     )
 
 
-def identify_alone(work, **options):
-    """Identify in a process of its own, which holds no disk longer than it lives, against a database whose index takes megabytes.
+def identify_in_process(work, **options):
+    """Identify in a separate process, which releases the disk at its end, with a database whose index takes megabytes.
 
-    A limit on the size of files would also cut compiled modules short, which Python takes for whole ones.
+    A limit on the size of files would also truncate compiled modules, which Python would use as whole ones.
     """
     residues = "".join("ACDEFGHILMNPQSTVWYKR"[i] for i in np.random.default_rng(2).integers(0, 20, 400_000))
     (work / "large.fasta").write_text("".join(f">P{i}\n{residues[i : i + 400]}\n" for i in range(0, len(residues), 400)))
@@ -311,13 +311,13 @@ def identify_alone(work, **options):
 
 
 @pytest.mark.parametrize("size", ["16k", pytest.param("64k", marks=pytest.mark.long), "120k"])
-def test_a_full_disk_is_said_in_one_line(size, work):
+def test_full_disk_is_reported_in_one_line(size, work):
     disk = work / "disk"
     disk.mkdir()
     if not mounted("tmpfs", f"size={size}", disk):
         pytest.skip("a small disk can only be mounted by root")
     try:
-        done = identify_alone(work)
+        done = identify_in_process(work)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert "the disk is full" in done.stderr
         assert [path for path in disk.rglob("*") if path.name.endswith(".partial")] == []
@@ -325,16 +325,16 @@ def test_a_full_disk_is_said_in_one_line(size, work):
         subprocess.run(["umount", disk], check=True)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="limits of files are set in another way")
-def test_files_that_may_not_grow_are_said_in_one_line(work, own_cache):
+@pytest.mark.skipif(os.name != "posix", reason="this system sets limits of files differently")
+def test_file_size_limit_is_reported_in_one_line(work, own_cache):
     import resource
 
-    done = identify_alone(work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)))
+    done = identify_in_process(work, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000)))
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "full" in done.stderr or "limit" in done.stderr
 
 
-def test_a_folder_that_may_not_be_written_is_said_in_one_line(work, capsys):
+def test_unwritable_folder_is_reported_in_one_line(work, capsys):
     disk = work / "disk"
     disk.mkdir()
     if mounted("tmpfs", "ro", disk):
@@ -353,7 +353,7 @@ def test_a_folder_that_may_not_be_written_is_said_in_one_line(work, capsys):
         subprocess.run(unlock, check=True)
 
 
-def test_an_output_that_takes_nothing_is_said_in_one_line():
+def test_full_output_stream_is_reported_in_one_line():
     if not Path("/dev/full").exists():
         pytest.skip(f"there is no device that is always full ({os.strerror(errno.ENOENT)})")
     with open("/dev/full", "w") as full:  # noqa: PTH123 - a device
@@ -369,16 +369,16 @@ def test_an_output_that_takes_nothing_is_said_in_one_line():
     assert os.strerror(errno.ENOSPC) in done.stderr
 
 
-CACHES_THAT_KEEP_NOTHING = {
+UNWRITABLE_CACHES = {
     "a file in the way": lambda folder, run: folder.write_text("in the way"),
     "read-only": lambda folder, run: (folder.mkdir(), run("tmpfs", "ro", folder)),
     "full": lambda folder, run: (folder.mkdir(), run("tmpfs", "size=16k", folder)),
 }
 
 
-@pytest.mark.parametrize("case", CACHES_THAT_KEEP_NOTHING)
+@pytest.mark.parametrize("case", UNWRITABLE_CACHES)
 @pytest.mark.parametrize("command", ["identify", "align"])
-def test_a_cache_that_keeps_nothing_costs_no_search(command, case, work, capsys, monkeypatch):
+def test_unwritable_cache_does_not_stop_a_search(command, case, work, capsys, monkeypatch):
     folder = work / "cache"
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
     needs_mount = case != "a file in the way"
@@ -387,7 +387,7 @@ def test_a_cache_that_keeps_nothing_costs_no_search(command, case, work, capsys,
         "align": ["align", str(work / "good.fasta"), str(work / "good.fasta"), "--out", str(work / "hits.tsv")],
     }[command]
     is_mounted = []
-    CACHES_THAT_KEEP_NOTHING[case](folder, lambda *mount: is_mounted.append(mounted(*mount)))
+    UNWRITABLE_CACHES[case](folder, lambda *mount: is_mounted.append(mounted(*mount)))
     if needs_mount and not is_mounted[0]:
         pytest.skip("such a disk can only be mounted by root")
     try:
@@ -395,20 +395,20 @@ def test_a_cache_that_keeps_nothing_costs_no_search(command, case, work, capsys,
     finally:
         if needs_mount:
             subprocess.run(["umount", folder], check=True)
-    told = [line for line in capsys.readouterr().err.splitlines() if "could not be stored" in line or "could not be cached" in line]
-    assert len(told) == 1 and str(folder) in told[0] and "requested and" not in told[0]
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "could not be stored" in line or "could not be cached" in line]
+    assert len(warnings) == 1 and str(folder) in warnings[0] and "requested and" not in warnings[0]
     if command == "identify":
         left = [path.name for path in (work / "out" / "results" / "identify-0001").iterdir()]
-        assert all(name.endswith((".parquet", ".json")) for name in left), "the index of this run alone went with it"
+        assert all(name.endswith((".parquet", ".json")) for name in left), "the temporary index of this run is removed"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes mean something else there")
-def test_search_warns_of_a_cache_that_others_may_change(work, capsys, monkeypatch):
+@pytest.mark.skipif(os.name != "posix", reason="this system has other file modes")
+def test_search_warns_of_a_cache_that_others_can_change(work, capsys, monkeypatch):
     folder = work / "shared cache"
     folder.mkdir()
     folder.chmod(0o777)
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
-    monkeypatch.setenv("XDG_CACHE_HOME", str(work / "own"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(work / "private"))
     assert main(["align", str(work / "good.fasta"), str(work / "good.fasta"), "--out", str(work / "hits.tsv")]) == 0
     assert f"is not used: other users can change files in {folder}" in capsys.readouterr().err
     assert list(folder.iterdir()) == []

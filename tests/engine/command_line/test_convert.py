@@ -1,4 +1,4 @@
-"""``proteoscope convert`` writes the spectra that are asked for, and refuses in a sentence what it cannot do."""
+"""``proteoscope convert`` writes the selected spectra and rejects invalid requests in a sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An identification of two files, named as they are seen from their folder."""
+    """Write an identification of two files with paths relative to their folder."""
     folder = tmp_path_factory.mktemp("convert")
     (folder / "run.mzML.gz").write_bytes(SPECTRA.read_bytes())
     arguments = ["--database", str(few_proteins(folder)), "--preset", "low-resolution", "--out", "project", "--quiet", "--device", "cpu"]
@@ -41,25 +41,25 @@ def converted(*arguments: object) -> int:
     return main(["convert", *map(str, arguments)])
 
 
-def test_all_spectra_are_written_in_the_format_of_the_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_writes_the_format_of_the_suffix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expected = read_spectra([SPECTRA])
     for name in ("out.MGF", "out.ms2", "out.mzML"):
         assert converted(SPECTRA, "--out", tmp_path / name) == 0
-        found = read_spectra([tmp_path / name])
-        np.testing.assert_array_equal(found.mz, expected.mz)
+        converted_spectra = read_spectra([tmp_path / name])
+        np.testing.assert_array_equal(converted_spectra.mz, expected.mz)
         assert f"1,120 of 1,120 spectra written: {tmp_path / name}" in capsys.readouterr().out
 
 
-def test_several_files_become_one(tmp_path: Path) -> None:
+def test_convert_joins_several_files(tmp_path: Path) -> None:
     first = tmp_path / "first.mgf"
     assert converted(SPECTRA, "--out", first, "--charge", 3, "--quiet") == 0
     assert converted(SPECTRA, first, "--out", tmp_path / "both.mzML", "--quiet") == 0
-    found, expected = read_spectra([tmp_path / "both.mzML"]), read_spectra([SPECTRA, first])
-    np.testing.assert_array_equal(found.mz, expected.mz)
-    assert len(set(found.identifier)) == len(expected)
+    joined, expected = read_spectra([tmp_path / "both.mzML"]), read_spectra([SPECTRA, first])
+    np.testing.assert_array_equal(joined.mz, expected.mz)
+    assert len(set(joined.identifier)) == len(expected)
 
 
-def test_no_file_is_converted_twice_under_whatever_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_rejects_a_repeated_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     link, out = tmp_path / "again.mzML.gz", tmp_path / "out.mgf"
     link.symlink_to(SPECTRA)
     for second in (SPECTRA, link):
@@ -67,19 +67,19 @@ def test_no_file_is_converted_twice_under_whatever_name(tmp_path: Path, capsys: 
         assert "is given twice. Name each file once" in capsys.readouterr().err and not out.exists()
 
 
-def test_choices_hold_together(tmp_path: Path) -> None:
+def test_convert_combines_selections(tmp_path: Path) -> None:
     out = tmp_path / "out.mgf"
     choices = ("--charge", "2,3", "--precursor-mass", "900..1500", "--retention-time", "1600..")
     assert converted(SPECTRA, "--out", out, *choices, "--quiet") == 0
-    found, spectra = read_spectra([out]), read_spectra([SPECTRA])
+    selected, spectra = read_spectra([out]), read_spectra([SPECTRA])
     charge = np.log2(spectra.charge_mask).astype(int)
     mass = charge * (spectra.precursor_mz - 1.00727646688)
     wanted = np.isin(charge, (2, 3)) & (mass >= 900) & (mass <= 1500) & (spectra.retention_time >= 1600)
-    assert found.scan.tolist() == spectra.scan[wanted].tolist() and 0 < len(found) < len(spectra)
+    assert selected.scan.tolist() == spectra.scan[wanted].tolist() and 0 < len(selected) < len(spectra)
 
 
 @pytest.mark.parametrize("q_value", [None, 0.3])
-def test_identified_and_unidentified_spectra_are_parted(project: Path, tmp_path: Path, q_value: float | None) -> None:
+def test_convert_separates_identified_from_unidentified(project: Path, tmp_path: Path, q_value: float | None) -> None:
     threshold = () if q_value is None else ("--q-value", q_value)
     psms = pq.read_table(Project.open(project).table("psms", "identify-0001")).to_pylist()
     best = [psm for psm in psms if psm["rank"] == 1 and not psm["is_decoy"] and psm["q_value"] <= (q_value or 0.01)]
@@ -88,13 +88,13 @@ def test_identified_and_unidentified_spectra_are_parted(project: Path, tmp_path:
         copy.write_bytes((project.parent / name).read_bytes())
         for choice in ("identified", "unidentified"):
             assert converted(copy, "--out", tmp_path / f"{choice}.mgf", f"--{choice}", project, *threshold, "--quiet") == 0
-        found, rest = (read_spectra([tmp_path / f"{choice}.mgf"]).scan.tolist() for choice in ("identified", "unidentified"))
+        identified, rest = (read_spectra([tmp_path / f"{choice}.mgf"]).scan.tolist() for choice in ("identified", "unidentified"))
         expected = {psm["scan"] for psm in best if psm["spectrum_file"] == name}
-        assert expected and set(found) == expected
-        assert sorted(found + rest) == sorted(read_spectra([copy]).scan.tolist())
+        assert expected and set(identified) == expected
+        assert sorted(identified + rest) == sorted(read_spectra([copy]).scan.tolist())
 
 
-def test_standard_output_takes_the_spectra_alone(tmp_path: Path) -> None:
+def test_convert_writes_only_spectra_to_standard_output(tmp_path: Path) -> None:
     command = [
         sys.executable,
         "-m",
@@ -130,24 +130,24 @@ def test_standard_output_takes_the_spectra_alone(tmp_path: Path) -> None:
         (["--out", "out.mgf", "--identified", "nowhere", "--q-value", "2"], "is not a q-value"),
     ],
 )
-def test_what_cannot_be_done_is_told_in_a_line(
+def test_convert_reports_invalid_requests_in_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert converted(SPECTRA, *arguments, "--quiet") == 2
-    told = capsys.readouterr().err
-    assert words in told and told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert words in error and error.count("\n") == 1
     assert not any(tmp_path.iterdir())
 
 
-def test_other_files_than_those_identified_are_refused(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_rejects_files_that_were_not_identified(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = tmp_path / "other.mzML"
     other.write_bytes(gzip.decompress(SPECTRA.read_bytes()))
     assert converted(other, "--out", tmp_path / "out.mgf", "--identified", project, "--quiet") == 2
     assert "is none of the files that run identify-0001 of" in capsys.readouterr().err
 
 
-def test_what_is_read_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_convert_does_not_overwrite_its_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "run.mgf"
     assert converted(SPECTRA, "--out", path, "--quiet") == 0
     before = path.read_bytes()

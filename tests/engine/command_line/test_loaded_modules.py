@@ -1,4 +1,4 @@
-"""What a command does not use is not loaded."""
+"""Commands load only the modules that they use."""
 
 import json
 import os
@@ -53,7 +53,7 @@ print(json.dumps([status, [name for name in {HEAVY} if name in sys.modules], mod
 
 
 def loaded(*arguments: str) -> tuple[set[str], set[str]]:
-    """The heavy libraries that a process has loaded that did a command, and the searches whose parameters it has."""
+    """Return the heavy libraries loaded by a command, and the searches whose parameters it loaded."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COV")} | {"PYTHONPATH": str(REPOSITORY)}
     command = [sys.executable, "-c", PROGRAM, json.dumps(arguments)]
     done = subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=False)
@@ -64,13 +64,13 @@ def loaded(*arguments: str) -> tuple[set[str], set[str]]:
 
 
 def search(*arguments: object) -> tuple[set[str], set[str]]:
-    """The same of a search on the processor."""
+    """Return the modules loaded by a search on the CPU."""
     return loaded(*map(str, arguments), "--quiet", "--device", "cpu", "--threads", "2")
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """A project with an identification, and what identifying loaded."""
+    """Return a project with an identification, and the modules that the search loaded."""
     folder = tmp_path_factory.mktemp("loaded") / "project"
     return folder, search("identify", SPECTRA, "--database", few_proteins(folder.parent), "--preset", "low-resolution", "--out", folder)
 
@@ -99,39 +99,39 @@ def sequences(tmp_path):
         (["identify", "--help"], set(), set()),
         (["convert", "--help"], set(), set()),
     ],
-    ids=lambda one: " ".join(sorted(one)) if isinstance(one, set) else " ".join(one),
+    ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else " ".join(value),
 )
-def test_what_explains_loads_nothing_that_computes(arguments, libraries, models):
+def test_help_and_parameters_load_no_computing_modules(arguments, libraries, models):
     assert loaded(*arguments) == (libraries, models)
 
 
-def test_align(sequences, tmp_path):
+def test_align_loads_its_modules_only(sequences, tmp_path):
     assert search("align", sequences, sequences, "--out", tmp_path / "hits.tsv") == (COMPUTING, {"sequence_search"})
     recorded = search("align", sequences, sequences, "--out", tmp_path / "hits.tsv", "--project", tmp_path / "project")
     assert recorded == (TABLES, {"sequence_search"})
 
 
-def test_reads(sequences, tmp_path):
+def test_reads_loads_its_modules_only(sequences, tmp_path):
     assert search("reads", sequences, sequences, "--mode", "prefix", "--out", tmp_path / "reads.sam") == (COMPUTING, {"read_alignment"})
 
 
-def test_structures(tmp_path):
+def test_structures_loads_its_modules_only(tmp_path):
     chain = tmp_path / "chain.pdb"
     chain.write_bytes(as_pdb(atoms_of(helix(60))))
-    found = search("structures", chain, "--database", chain, "--out", tmp_path / "hits.tsv")
-    assert found == (COMPUTING | {"gemmi"}, {"structure_search"})
+    modules = search("structures", chain, "--database", chain, "--out", tmp_path / "hits.tsv")
+    assert modules == (COMPUTING | {"gemmi"}, {"structure_search"})
 
 
-def test_convert(tmp_path):
+def test_convert_loads_its_modules_only(tmp_path):
     for name in ("out.mgf", "out.mzML"):
         assert loaded("convert", str(SPECTRA), "--out", str(tmp_path / name), "--quiet")[0] <= COMPUTING - {"pydantic"}
 
 
-def test_cluster(tmp_path):
+def test_cluster_loads_its_modules_only(tmp_path):
     assert search("cluster", SPECTRA, "--out", tmp_path / "project") == (TABLES, {"clustering"})
 
 
-def test_identify_and_what_follows_it(project, tmp_path):
+def test_identify_and_follow_ups_load_their_modules_only(project, tmp_path):
     folder, loaded_by_identify = project
     assert loaded_by_identify == (TABLES, {"identification"})
     # The recorded parameters of the source run are checked by its model.
@@ -144,10 +144,10 @@ def test_identify_and_what_follows_it(project, tmp_path):
     assert compared - {"gemmi"} <= TABLES | {"duckdb"}
 
 
-def test_numpy_has_no_threads_of_its_own():
+def test_numpy_uses_one_thread():
     code = (
         "from proteoscope.engine.execution.libraries import lighten_libraries; lighten_libraries(); import numpy\n"
-        "from threadpoolctl import threadpool_info; print([one['num_threads'] for one in threadpool_info()])"
+        "from threadpoolctl import threadpool_info; print([library['num_threads'] for library in threadpool_info()])"
     )
     environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name} | {"PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run([sys.executable, "-c", code], env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""The command line as scripts use it: options, files, columns, exit codes."""
+"""The command line in scripts: options, files, columns, exit codes."""
 
 import csv
 import json
@@ -31,7 +31,7 @@ PROTEIN_COLUMNS = [
     *("group", "accessions", "description", "n_peptides", "n_unique_peptides", "n_psms", "coverage", "score", "q_value", "is_decoy"),
 ]
 LEFT_OPEN = ("ignore:unclosed file.*psi-ms.obo:ResourceWarning", "ignore:.*psi-ms.obo:pytest.PytestUnraisableExceptionWarning")
-"""pyteomics asks psims, where it is installed, for the vocabulary, and that leaves its file open."""
+"""If psims is installed, pyteomics reads the vocabulary with it, and psims does not close the file."""
 
 
 def table(path):
@@ -52,13 +52,13 @@ def command(*arguments, **options):
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory):
-    """Proteins that the sample run is searched against."""
+    """Write the proteins for searches of the sample run."""
     return few_proteins(tmp_path_factory.mktemp("database"))
 
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory, database):
-    """The project of the sample run, and what the command printed."""
+    """Return the project of the sample run and the finished process."""
     folder = tmp_path_factory.mktemp("demo") / "new" / "project"
     arguments = ["--database", str(database), "--preset", "low-resolution", "--out", str(folder), "--threads", "2"]
     done = command("identify", str(SPECTRA), *arguments)
@@ -66,7 +66,7 @@ def demo(tmp_path_factory, database):
     return folder, done
 
 
-def test_the_tables_have_their_columns_in_order(demo):
+def test_tables_have_their_columns_in_order(demo):
     folder, _ = demo
     for name, columns in (("psms", PSM_COLUMNS), ("peptides", PEPTIDE_COLUMNS), ("proteins", PROTEIN_COLUMNS)):
         header = (folder / "exports" / f"{name}.tsv").read_text(encoding="utf-8").split("\n", 1)[0].split("\t")
@@ -74,7 +74,7 @@ def test_the_tables_have_their_columns_in_order(demo):
         assert len(set(header)) == len(header)
 
 
-def test_the_tables_have_a_value_in_each_cell_of_the_right_kind(demo):
+def test_table_cells_have_values_of_the_right_type(demo):
     folder, _ = demo
     psms = table(folder / "exports" / "psms.tsv")
     assert psms
@@ -91,14 +91,14 @@ def test_the_tables_have_a_value_in_each_cell_of_the_right_kind(demo):
             assert accession.startswith("DECOY_") == (row["is_decoy"] == "true")
 
 
-def test_run_json_tells_what_was_done_and_what_it_cost(demo, database):
+def test_run_json_records_parameters_counts_and_costs(demo, database):
     folder, done = demo
     run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     assert run["version"] == VERSION
     assert run["device"] == "cpu"
     assert set(run["parameters"]) == set(IdentificationParameters.model_fields)
     assert run["parameters"]["fragment_tolerance"] == "0.5 Da"
-    assert [Path(one["path"]).name for one in run["inputs"]] == [SPECTRA.name, database.name]
+    assert [Path(record["path"]).name for record in run["inputs"]] == [SPECTRA.name, database.name]
     assert list(run["steps"]) == ["read", "index", "plan", "score", "report", "advice"]
     for step in run["steps"].values():
         assert step["seconds"] >= 0
@@ -116,7 +116,7 @@ def test_run_json_tells_what_was_done_and_what_it_cost(demo, database):
     assert f"{run['counts']['peptides']:,} peptides ({run['counts']['sequences']:,} sequences), with" in done.stdout
 
 
-def test_the_sample_run_finds_the_protein_that_is_in_it(demo):
+def test_sample_run_identifies_its_protein(demo):
     folder, done = demo
     groups = [row for row in table(folder / "exports" / "proteins.tsv") if row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
     assert any("ALBU_BOVIN" in row["group"] for row in groups)
@@ -125,14 +125,14 @@ def test_the_sample_run_finds_the_protein_that_is_in_it(demo):
     assert "Scoring spectra" in done.stderr
 
 
-def test_quiet_prints_nothing_and_json_prints_the_summary(demo, database, capsys):
+def test_quiet_prints_nothing_and_json_the_summary(demo, database, capsys):
     folder, _ = demo
     arguments = ["identify", str(SPECTRA), "--database", str(database), "--out", str(folder), "--preset", "low-resolution"]
     before = {path.name: path.read_bytes() for path in (folder / "exports").iterdir()}
     assert main([*arguments, "--quiet", "--threads", "1"]) == 0
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "")
-    # One thread or two: the same tables to the last digit.
+    # The tables are byte-identical for one thread and two.
     assert {path.name: path.read_bytes() for path in (folder / "exports").iterdir()} == before
     assert main([*arguments, "--json"]) == 0
     captured = capsys.readouterr()
@@ -144,8 +144,8 @@ def test_quiet_prints_nothing_and_json_prints_the_summary(demo, database, capsys
     assert not (folder / "index").exists()
 
 
-def test_a_table_that_is_exported_again_has_every_column_that_the_search_wrote(demo, tmp_path):
-    """Of a file, only columns that the program is known to write are read."""
+def test_exported_tables_have_all_columns_of_the_search(demo, tmp_path):
+    """Only columns that the program is known to write are read from a file."""
     folder, _ = demo
     assert main(["export", str(folder), "--format", "tsv", "--out", str(tmp_path / "again"), "--run", "identify-0001"]) == 0
     for path in (folder / "exports").iterdir():
@@ -153,10 +153,9 @@ def test_a_table_that_is_exported_again_has_every_column_that_the_search_wrote(d
 
 
 @pytest.fixture(scope="module")
-def strange(tmp_path_factory, database):
-    """The same search by a quiet process among names with blanks and letters of other languages, relative paths, another locale: its
-    project, and how it ended."""
-    folder = tmp_path_factory.mktemp("strange") / "große Läufe 蛋白"
+def localised(tmp_path_factory, database):
+    """Search in a quiet process with names in other scripts, relative paths and another locale; return the project and the process."""
+    folder = tmp_path_factory.mktemp("localised") / "große Läufe 蛋白"
     folder.mkdir()
     (folder / "BSA é.mzML.gz").symlink_to(SPECTRA)
     (folder / "die Proteine.fasta").symlink_to(database)
@@ -176,9 +175,9 @@ def strange(tmp_path_factory, database):
     return folder / "ein Projekt ü", done
 
 
-def test_a_process_of_its_own_gives_the_same_tables_whatever_the_language(demo, strange):
+def test_process_in_another_locale_gives_the_same_tables(demo, localised):
     folder, _ = demo
-    project, done = strange
+    project, done = localised
     assert done.returncode == 0, done.stderr
     for name in ("psms", "peptides", "proteins"):
         theirs = (folder / "exports" / f"{name}.tsv").read_text(encoding="utf-8")
@@ -187,7 +186,7 @@ def test_a_process_of_its_own_gives_the_same_tables_whatever_the_language(demo, 
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_export_is_read_back_by_other_programs(demo, tmp_path, capsys):
+def test_exports_are_read_back_by_other_programs(demo, tmp_path, capsys):
     from pyteomics import mzid, pepxml
 
     folder, _ = demo
@@ -201,11 +200,13 @@ def test_export_is_read_back_by_other_programs(demo, tmp_path, capsys):
     expected = sorted((row["spectrum_id"], row["sequence"], int(row["charge"])) for row in psms)
     with mzid.read(str(out["mzid"])) as file:
         read = [
-            (one["spectrumID"], item["PeptideSequence"], item["chargeState"]) for one in file for item in one["SpectrumIdentificationItem"]
+            (spectrum["spectrumID"], item["PeptideSequence"], item["chargeState"])
+            for spectrum in file
+            for item in spectrum["SpectrumIdentificationItem"]
         ]
     assert sorted(read) == expected
     with pepxml.read(str(out["pepxml"])) as file:
-        read = [(hit["peptide"], one["assumed_charge"]) for one in file for hit in one["search_hit"]]
+        read = [(hit["peptide"], spectrum["assumed_charge"]) for spectrum in file for hit in spectrum["search_hit"]]
     assert sorted(read) == sorted((sequence, charge) for _, sequence, charge in expected)
     with out["pin"].open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file, delimiter="\t")
@@ -213,7 +214,7 @@ def test_export_is_read_back_by_other_programs(demo, tmp_path, capsys):
     assert sum(row[1] == "-1" for row in rows) == sum(row["is_decoy"] == "true" for row in psms)
 
 
-def test_a_run_that_is_not_there_cannot_be_exported(demo, tmp_path, capsys):
+def test_export_rejects_an_unknown_run(demo, tmp_path, capsys):
     folder, _ = demo
     assert main(["export", str(folder), "--format", "pin", "--out", str(tmp_path / "a.pin"), "--run", "identify-0099"]) == 2
     assert "no finished identification or search for modified peptides or import of results 'identify-0099'" in capsys.readouterr().err
@@ -221,19 +222,19 @@ def test_a_run_that_is_not_there_cannot_be_exported(demo, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("format", ["pin", "mzid", "tsv"])
-def test_an_export_writes_over_nothing_that_the_project_or_its_search_needs(demo, tmp_path, capsys, format):
+def test_export_does_not_overwrite_files_of_the_project(demo, tmp_path, capsys, format):
     folder = tmp_path / "copy"
     shutil.copytree(demo[0], folder)
     needed = [folder / "results"] if format == "tsv" else [folder / "project.sqlite", *folder.glob("results/*/psms.parquet"), SPECTRA]
-    kept = [path for path in [SPECTRA, *folder.rglob("*")] if path.is_file() and path.name != "project.lock"]
-    before = [path.read_bytes() for path in kept]
+    paths = [path for path in [SPECTRA, *folder.rglob("*")] if path.is_file() and path.name != "project.lock"]
+    before = [path.read_bytes() for path in paths]
     for path in needed:
         assert main(["export", str(folder), "--format", format, "--out", str(path)]) == 2
         assert "choose another name" in capsys.readouterr().err
-    assert before == [path.read_bytes() for path in kept]
+    assert before == [path.read_bytes() for path in paths]
 
 
-def test_lists_are_printed_for_people_and_for_scripts(capsys):
+def test_lists_are_printed_as_text_and_json(capsys):
     assert main(["presets"]) == 0
     presets = capsys.readouterr().out.splitlines()
     assert {line.split()[0] for line in presets} >= {"high-resolution", "low-resolution", "ion-trap", "maldi-tof-tof", "phospho", "tmt"}
@@ -244,9 +245,9 @@ def test_lists_are_printed_for_people_and_for_scripts(capsys):
     assert described["missed_cleavages"]["maximum"] == 10
     assert main(["parameters", "identify"]) == 0
     text = capsys.readouterr().out
-    for name, one in described.items():
+    for name, parameter in described.items():
         assert f"  {name} = " in text
-        assert one["help"] in text
+        assert parameter["help"] in text
     assert main(["devices", "--json"]) == 0
     devices = json.loads(capsys.readouterr().out)
     assert devices[0]["name"] == "cpu"
@@ -255,7 +256,7 @@ def test_lists_are_printed_for_people_and_for_scripts(capsys):
     assert "cpu" in capsys.readouterr().out
 
 
-def test_help_and_version(capsys):
+def test_help_and_version_are_printed(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out == f"proteoscope {VERSION}\n"
     assert main([]) == 0
@@ -266,8 +267,8 @@ def test_help_and_version(capsys):
         assert option in text
 
 
-def test_a_command_makes_the_parser_of_no_other(monkeypatch):
-    """All of them take longer than a short command does."""
+def test_command_builds_only_its_own_parser(monkeypatch):
+    """Building all parsers takes longer than a short command."""
     made = []
     monkeypatch.setattr("proteoscope.engine.command_line.main.add_search", lambda commands, search, explains: made.append(search.kind))
     build_parser(["parameters", "identify"])
@@ -279,7 +280,7 @@ def test_a_command_makes_the_parser_of_no_other(monkeypatch):
 
 
 def one_spectrum(folder):
-    """A file with a spectrum of nothing."""
+    """Write a file with a spectrum of regularly spaced peaks."""
     path = folder / "a.mgf"
     peaks = "".join(f"{150 + 37 * i}.25 {i + 1}\n" for i in range(20))
     path.write_text(f"BEGIN IONS\nPEPMASS=487.73\nCHARGE=2+\n{peaks}END IONS\n", encoding="utf-8")
@@ -292,7 +293,7 @@ def one_protein(folder):
     return path
 
 
-def test_a_preset_of_ones_own_and_settings_on_top(tmp_path, capsys):
+def test_settings_override_a_custom_preset(tmp_path, capsys):
     (tmp_path / "mine.toml").write_text('description = "Mine"\n[parameters]\nmissed_cleavages = 1\nfdr = 0.05\n', encoding="utf-8")
     arguments = [
         "identify",
@@ -309,7 +310,7 @@ def test_a_preset_of_ones_own_and_settings_on_top(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_an_output_that_is_closed_early_is_no_error():
+def test_output_that_is_closed_early_is_not_an_error():
     process = subprocess.Popen(
         [sys.executable, "-m", "proteoscope.engine.command_line", "parameters", "identify"],
         cwd=REPOSITORY,
@@ -323,14 +324,14 @@ def test_an_output_that_is_closed_early_is_no_error():
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell closes the output")
-def test_no_output_at_all_is_no_error():
+def test_missing_output_stream_is_not_an_error():
     script = f"exec {sys.executable} -m proteoscope.engine.command_line presets >&-"
     done = subprocess.run(["sh", "-c", script], cwd=REPOSITORY, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_help_is_quick():
-    """Nothing that computes is imported for it."""
+def test_help_imports_no_computing_modules():
+    """Help does not wait for libraries that compute."""
     script = (
         "import sys; from proteoscope.engine.command_line.main import main; main(['presets']); main(['identify', '--help']);"
         "print([name for name in ('numba', 'numpy', 'pyarrow', 'duckdb', 'scipy', 'pyteomics', 'PySide6') if name in sys.modules])"
@@ -339,8 +340,8 @@ def test_help_is_quick():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="pipes have no names elsewhere")
-def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
+@pytest.mark.skipif(os.name != "posix", reason="this system has no named pipes")
+def test_device_or_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     link = tmp_path / "link"
@@ -355,14 +356,14 @@ def test_a_device_or_a_pipe_is_not_replaced_by_a_file(tmp_path, capsys):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe", "query.fasta"]
 
 
-def test_the_end_of_a_command_says_nothing_more(strange):
-    """DuckDB counts what is left when Python ends, and its binding would speak of leaks."""
-    _, done = strange
+def test_command_ends_without_further_output(localised):
+    """DuckDB counts its remaining objects when Python ends, and its binding would print leaks."""
+    _, done = localised
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-@pytest.mark.skipif(os.name != "posix", reason="links need a right elsewhere")
-def test_a_link_stays_a_link_and_what_it_leads_to_is_written(tmp_path):
+@pytest.mark.skipif(os.name != "posix", reason="links need a permission on other systems")
+def test_link_is_retained_and_its_target_written(tmp_path):
     query, link = tmp_path / "query.fasta", tmp_path / "link"
     query.write_text(">one\nACDEFGHIKL\n")
     (tmp_path / "there").mkdir()
@@ -373,7 +374,7 @@ def test_a_link_stays_a_link_and_what_it_leads_to_is_written(tmp_path):
         assert [path.name for path in (tmp_path / "there").iterdir()] == ["hits.tsv"]
 
 
-def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, capsys):
+def test_interrupt_at_start_is_reported_in_one_line(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
 
@@ -382,7 +383,7 @@ def test_control_c_before_anything_has_begun_is_said_in_one_line(monkeypatch, ca
     assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"
 
 
-def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
+def test_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "a cache"
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
     assert main(["cache"]) == 0
@@ -397,10 +398,10 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert main(["cache", "--json"]) == 0
     listed = json.loads(capsys.readouterr().out)
     assert listed["folder"] == str(folder)
-    by_kind = {one["kind"]: one for one in listed["kept"]}
+    by_kind = {entry["kind"]: entry for entry in listed["kept"]}
     assert set(by_kind) == {"peptides", "sequences"}
-    for one in by_kind.values():
-        assert one["bytes"] == sum(path.stat().st_size for path in Path(one["path"]).iterdir())
+    for entry in by_kind.values():
+        assert entry["bytes"] == sum(path.stat().st_size for path in Path(entry["path"]).iterdir())
     assert by_kind["peptides"]["made_from"] == f"{proteins.name}, Trypsin, decoys reverse"
     assert main(["cache"]) == 0
     lines = capsys.readouterr().out.splitlines()
@@ -410,42 +411,44 @@ def test_the_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     assert main(["cache", "--clear"]) == 0
     assert "1 index, " in capsys.readouterr().out and list((folder / "indexes").iterdir()) == []
     assert main(["cache", "--clear", "everything"]) == 2
-    assert main(["cache", "--clear", "structures"]) == 0, "a kind of which none is kept"
+    assert main(["cache", "--clear", "structures"]) == 0, "a type without cached indexes"
 
 
 @pytest.fixture(scope="module")
 def two_runs(tmp_path_factory):
-    """A project with two runs that answer the same spectra."""
+    """Write a project with two runs on the same spectra."""
     project, _ = project_with_runs(tmp_path_factory.mktemp("compared") / "project", n_runs=2, n_spectra=60)
     return project.folder
 
 
 def test_compare_writes_tables_and_figures(two_runs, tmp_path, capsys):
     assert main(["compare", str(two_runs), "--out", str(tmp_path / "out"), "--mirrors", "1"]) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     written = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"runs.tsv", "overlaps.tsv", "counts.tsv", "psms.tsv", "overlap-psms.svg", "scores-A-B.svg", "mirror-1.svg"} <= written
     assert [row["run"] for row in table(tmp_path / "out" / "runs.tsv")] == ["identify-0001", "identify-0002"]
-    assert f"{len(written)} files" in told and "at 1 % FDR" in told
+    assert f"{len(written)} files" in output and "at 1 % FDR" in output
 
 
-def test_compare_tells_scripts_the_same_as_its_tables(two_runs, tmp_path, capsys):
+def test_compare_json_equals_its_tables(two_runs, tmp_path, capsys):
     chosen = ["--run", "identify-0002", "--run", "identify-0001", "--threshold", "0.05"]
     assert main(["compare", str(two_runs), *chosen, "--out", str(tmp_path / "out"), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [told["runs"][letter]["run"] for letter in "AB"] == ["identify-0002", "identify-0001"]
+    report = json.loads(capsys.readouterr().out)
+    assert [report["runs"][label]["run"] for label in "AB"] == ["identify-0002", "identify-0001"]
     rows = [[row["level"], row["runs"], int(row["count"])] for row in table(tmp_path / "out" / "overlaps.tsv")]
-    assert rows == [[level, " & ".join(one["runs"]), one["count"]] for level, found in told["overlaps"].items() for one in found]
-    assert all(Path(path).is_file() for path in told["files"])
+    assert rows == [
+        [level, " & ".join(overlap["runs"]), overlap["count"]] for level, overlaps in report["overlaps"].items() for overlap in overlaps
+    ]
+    assert all(Path(path).is_file() for path in report["files"])
 
 
-def test_compare_takes_the_same_run_of_several_projects(two_runs, tmp_path, capsys):
+def test_compare_accepts_the_same_run_of_two_projects(two_runs, tmp_path, capsys):
     shutil.copytree(two_runs, tmp_path / "copy")
     arguments = ["compare", str(two_runs), str(tmp_path / "copy"), "--run", "identify-0001", "--out", str(tmp_path / "out"), "--json"]
     assert main(arguments) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert [one["project"] for one in told["runs"].values()] == [str(two_runs), str(tmp_path / "copy")]
-    assert all(one["runs"] == ["A", "B"] for found in told["overlaps"].values() for one in found)
+    report = json.loads(capsys.readouterr().out)
+    assert [run["project"] for run in report["runs"].values()] == [str(two_runs), str(tmp_path / "copy")]
+    assert all(overlap["runs"] == ["A", "B"] for overlaps in report["overlaps"].values() for overlap in overlaps)
 
 
 @pytest.mark.parametrize(
@@ -459,12 +462,12 @@ def test_compare_takes_the_same_run_of_several_projects(two_runs, tmp_path, caps
         (["--run", "identify-0001", "--run", "identify-0001"], "run identify-0001 is given twice"),
     ],
 )
-def test_compare_says_what_it_cannot_do(two_runs, tmp_path, capsys, arguments, reason):
+def test_compare_rejects_invalid_requests(two_runs, tmp_path, capsys, arguments, reason):
     assert main(["compare", str(two_runs), "--out", str(tmp_path / "out"), *arguments]) == 2
     assert reason in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
-def test_compare_writes_nothing_into_results_of_a_project(two_runs, capsys):
+def test_compare_does_not_write_into_results_of_a_project(two_runs, capsys):
     assert main(["compare", str(two_runs), "--out", str(two_runs / "results" / "identify-0001")]) == 2
     assert "belongs to the project" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""No file but project.sqlite names folders of this machine, its user or its name."""
+"""Files other than project.sqlite do not contain folders of this machine, its user or its name."""
 
 import getpass
 import gzip
@@ -16,11 +16,11 @@ from proteoscope.engine.searches import SEARCHES, search_of_kind
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SAMPLES = REPOSITORY / "resources" / "samples"
-_FEWEST_LETTERS = 5  # shorter names occur by chance
+_MINIMUM_LENGTH = 5  # shorter names occur by chance
 
 
 def content_of(path: Path) -> bytes:
-    """Return the content of a file, unpacked; of Parquet that of all columns, and what its schema carries."""
+    """Return the content of a file, unpacked; for Parquet the content of all columns and the metadata of the schema."""
     if path.suffix == ".parquet":
         table = pq.read_table(path)
         cells = json.dumps(table.to_pylist(), default=repr, ensure_ascii=False)
@@ -30,20 +30,20 @@ def content_of(path: Path) -> bytes:
 
 
 def private_names(folder: Path) -> list[bytes]:
-    """Return expressions of what no file may hold."""
-    places = [re.escape(str(one)) for one in (folder, REPOSITORY, Path.home())]
-    words = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in (getpass.getuser(), socket.gethostname()) if len(name) >= _FEWEST_LETTERS]
-    return [one.encode() for one in (*places, *words)]
+    """Return expressions that match the private names of this machine."""
+    places = [re.escape(str(path)) for path in (folder, REPOSITORY, Path.home())]
+    words = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in (getpass.getuser(), socket.gethostname()) if len(name) >= _MINIMUM_LENGTH]
+    return [expression.encode() for expression in (*places, *words)]
 
 
 def assert_private(folder: Path) -> None:
-    """Fail where a file names a folder of this machine, the user or the machine."""
+    """Fail if a file contains a folder of this machine, the user or the machine name."""
     expressions, n_files = private_names(folder), 0
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not path.name.startswith("project.sqlite"):
             n_files += 1
             content = content_of(path)
-            assert [one for one in expressions if re.search(one, content)] == [], path.relative_to(folder)
+            assert [expression for expression in expressions if re.search(expression, content)] == [], path.relative_to(folder)
     assert n_files > 0
 
 
@@ -52,7 +52,7 @@ def export_all(project: Path, out: Path) -> None:
     for run in Project.open(project).runs():
         main(["report", str(project), "--run", run.id, "--out", str(out / f"report-{run.id}")])
         for export in search_of_kind(run.kind).exports:
-            # A run may lack what a format needs.
+            # A run may lack the tables of a format.
             main(["export", str(project), "--run", run.id, "--format", export.name, "--out", str(out / f"{run.id}-{export.name}")])
 
 

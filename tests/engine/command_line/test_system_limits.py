@@ -1,4 +1,4 @@
-"""Limits of the system with which the program cannot run: one sentence, and exit code 2."""
+"""System limits under which the program cannot run are reported in one sentence with exit code 2."""
 
 import os
 import resource
@@ -24,7 +24,7 @@ def run(
     arguments: Sequence[str] = (),
     **environment: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Convert a file, or run another command, in a process with a limit of resources (address space, in bytes)."""
+    """Run a command, by default a conversion, in a process with a resource limit (by default of address space, in bytes)."""
     convert = ("convert", str(SPECTRA), "--out", str(tmp_path / "x.mgf"), "--quiet")
     command = [sys.executable, "-m", module, *(arguments or convert)]
     return subprocess.run(
@@ -38,7 +38,7 @@ def run(
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "abc", "1000000", "9" * 30])
-def test_wrong_number_of_threads_is_one_sentence(value: str, tmp_path: Path) -> None:
+def test_invalid_number_of_threads_is_one_sentence(value: str, tmp_path: Path) -> None:
     done = run(tmp_path, NUMBA_NUM_THREADS=value)
     assert done.returncode == 2
     assert done.stderr.startswith("proteoscope: the environment variable NUMBA_NUM_THREADS is '")
@@ -68,7 +68,7 @@ def test_small_memory_limit_is_one_sentence(module: str, limit: int, tmp_path: P
 
 
 @pytest.mark.parametrize("limit", [30_000, 100_000])
-def test_small_limit_of_data_is_one_sentence(limit: int, tmp_path: Path) -> None:
+def test_small_data_limit_is_one_sentence(limit: int, tmp_path: Path) -> None:
     done = run(tmp_path, "proteoscope.engine.command_line", limit << 10, kind=resource.RLIMIT_DATA)
     sentence = f"the memory limit of {limit >> 10} MB (ulimit -d) is too small; raise it, or remove it with ulimit -d unlimited"
     assert (done.returncode, done.stderr) == (2, f"proteoscope: {sentence}\n")
@@ -90,13 +90,13 @@ def test_small_memory_limit_leaves_lists_usable(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "") and done.stdout
 
 
-def test_usual_settings_are_right(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_usual_settings_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("", "1", "1024"):
         monkeypatch.setenv("NUMBA_NUM_THREADS", value)
         assert settings_error() == ""
 
 
-def test_failure_of_the_system_is_described() -> None:
+def test_describe_failure_describes_system_failures() -> None:
     assert "ulimit -u" in describe_failure(RuntimeError("can't start new thread"))
     assert "cannot be loaded" in describe_failure(ImportError("No module named 'x'"))
     assert describe_failure(RuntimeError("something else")) == ""

@@ -1,4 +1,4 @@
-"""Progress at a terminal and in a file."""
+"""Progress on a terminal and in a file."""
 
 import io
 
@@ -14,7 +14,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_file_gets_a_line_for_each_stage_and_message():
+def test_file_receives_a_line_for_each_stage_and_message():
     stream = io.StringIO()
     with TerminalProgress(stream) as terminal:
         progress = Progress(terminal.handle, interval=0)
@@ -26,13 +26,13 @@ def test_a_file_gets_a_line_for_each_stage_and_message():
     assert stream.getvalue() == "Reading\nTwo were left out\nScoring\n"
 
 
-def test_nothing_is_shown_on_no_stream():
+def test_no_stream_shows_nothing():
     with TerminalProgress(None) as terminal:
         terminal.handle(ProgressEvent("Reading", 1, 2, 0.5, "hello"))
 
 
 def screen(text, width):
-    """What a terminal of `width` columns shows in the end: a carriage return goes back to the line's begin."""
+    """Return the final lines of a terminal of `width` columns; a carriage return goes back to the start of the line."""
     lines = []
     for line in text.split("\n"):
         shown = [" "] * width
@@ -48,7 +48,7 @@ def screen(text, width):
     return lines
 
 
-def test_a_terminal_has_one_line_that_is_drawn_over_and_leaves_no_trace(monkeypatch):
+def test_terminal_redraws_one_line_and_clears_it(monkeypatch):
     monkeypatch.setenv("COLUMNS", "76")
     stream = Terminal()
     with TerminalProgress(stream) as terminal:
@@ -59,12 +59,12 @@ def test_a_terminal_has_one_line_that_is_drawn_over_and_leaves_no_trace(monkeypa
     assert len(drawn) == 1
     assert drawn[0].startswith("Scoring spectra")
     assert "[######                  ]  25 %" in drawn[0]
-    # 50 steps took 10 s, 150 are left.
+    # 50 steps took 10 s, and 150 remain.
     assert drawn[0].endswith("30 s left")
     assert screen(stream.getvalue(), 76) == ["One message", ""]
 
 
-def test_more_steps_than_were_announced_do_not_break_the_bar(monkeypatch):
+def test_more_steps_than_the_total_do_not_break_the_bar(monkeypatch):
     monkeypatch.setenv("COLUMNS", "100")
     stream = Terminal()
     TerminalProgress(stream).handle(ProgressEvent("Reading", 300, 200, 10.0))
@@ -75,12 +75,12 @@ ESCAPES = "\x1b[2J\x1b]0;title\x07\x9b31m\x7f\u202e"
 
 
 def is_harmless(text):
-    """Whether a terminal shows every letter: none commands it, besides those that end a line or begin it anew."""
+    """True if a terminal prints every character; only line ends and carriage returns are allowed as controls."""
     return text.replace("\n", "").replace("\r", "").isprintable()
 
 
 @pytest.mark.parametrize("text", ["", "plain", "Köln, µ-calpain 日本", "no-break\u00a0space", "👩‍🔬".replace("\u200d", "")])
-def test_what_a_terminal_only_shows_stays_as_it_is(text):
+def test_printable_leaves_visible_text_unchanged(text):
     assert printable(text) == text
 
 
@@ -95,12 +95,12 @@ def test_what_a_terminal_only_shows_stays_as_it_is(text):
         ("\u2028\u0085", r"\u2028\x85"),
     ],
 )
-def test_what_a_terminal_obeys_is_shown_as_an_escape(text, shown):
+def test_printable_escapes_control_characters(text, shown):
     assert printable(text) == shown
 
 
 @pytest.mark.parametrize("kind", [io.StringIO, Terminal])
-def test_no_stage_and_no_message_commands_the_terminal(kind):
+def test_stages_and_messages_cannot_control_the_terminal(kind):
     stream = kind()
     with TerminalProgress(stream) as terminal:
         terminal.handle(ProgressEvent(f"Reading {ESCAPES}", 1, 2, 0.5))
@@ -110,7 +110,7 @@ def test_no_stage_and_no_message_commands_the_terminal(kind):
     assert is_harmless(stream.getvalue())
 
 
-def test_no_error_commands_the_terminal(tmp_path, capsys):
+def test_errors_cannot_control_the_terminal(tmp_path, capsys):
     name = "spectra\x1b[2J.mgf"
     (tmp_path / name).write_text("BEGIN IONS\nTITLE=x\nPEPMASS=0\nEND IONS\n")
     (tmp_path / "d.fasta").write_text(f">P1{ESCAPES}\nPEPTIDEK\n>P1{ESCAPES}\nPEPTIDER\n")
@@ -127,14 +127,14 @@ def test_no_error_commands_the_terminal(tmp_path, capsys):
     assert is_harmless(capsys.readouterr().err)
 
 
-def test_no_summary_commands_the_terminal(tmp_path, capsys):
-    letters = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK"
-    (tmp_path / "d.fasta").write_text(f">P1{ESCAPES} a description {ESCAPES}\n{letters}\n")
+def test_summaries_cannot_control_the_terminal(tmp_path, capsys):
+    residues = "MKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEHFKGLVLIAFSQYLQQCPFDEHVK"
+    (tmp_path / "d.fasta").write_text(f">P1{ESCAPES} a description {ESCAPES}\n{residues}\n")
     out = tmp_path / "hits\x1b[2J.tsv"
     assert main(["align", str(tmp_path / "d.fasta"), str(tmp_path / "d.fasta"), "--out", str(out), "--device", "cpu"]) == 0
     captured = capsys.readouterr()
     assert r"\x1b[2J" in captured.out
     assert "a description" in captured.out
     assert is_harmless(captured.out + captured.err)
-    # In a table, control characters of a name are spaces.
+    # Tables contain spaces in place of the control characters of names.
     assert "a description" in out.read_text() and "\x1b" not in out.read_text()

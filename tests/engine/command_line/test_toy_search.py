@@ -1,4 +1,4 @@
-"""An entry and a line in the list give a search its sub-command, parameters, record, tables and exports, without a line for any of them."""
+"""A listed search entry has a sub-command, parameters, record, tables and exports without further code for any of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def proteins(tmp_path):
     return path
 
 
-def test_the_sub_command_counts_records_and_prints(proteins, tmp_path, capsys):
+def test_subcommand_counts_records_and_prints(proteins, tmp_path, capsys):
     folder = tmp_path / "project"
     arguments = ["composition", str(proteins), "--out", str(folder), "--set", "order=count", "--set", "minimum_length=3", "--is-thorough"]
     assert main(arguments) == 0
@@ -41,7 +41,7 @@ def test_the_sub_command_counts_records_and_prints(proteins, tmp_path, capsys):
     assert run.message == "8 residues" and run.device == "cpu"
 
 
-def test_json_quiet_and_a_preset_file(proteins, tmp_path, capsys):
+def test_subcommand_accepts_json_quiet_and_a_preset_file(proteins, tmp_path, capsys):
     preset = tmp_path / "mine.toml"
     preset.write_text("minimum_length = 5\n")
     assert main(["composition", str(proteins), "--out", str(tmp_path / "p"), "--preset", str(preset), "--json", "--threads", "1"]) == 0
@@ -51,7 +51,7 @@ def test_json_quiet_and_a_preset_file(proteins, tmp_path, capsys):
     assert capsys.readouterr() == ("", "")
 
 
-def test_parameters_presets_and_exports_know_it(proteins, tmp_path, capsys):
+def test_parameters_presets_and_exports_include_the_search(proteins, tmp_path, capsys):
     assert main(["parameters", "composition"]) == 0
     assert "minimum_length = 1 residues [1 to 1000]" in capsys.readouterr().out
     assert main(["presets", "composition"]) == 0
@@ -67,7 +67,7 @@ def test_parameters_presets_and_exports_know_it(proteins, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "reason"),
     [
         (["missing.fasta"], "does not exist"),
         (["."], "is a folder"),
@@ -77,15 +77,15 @@ def test_parameters_presets_and_exports_know_it(proteins, tmp_path, capsys):
         (["proteins.fasta", "--device", "gpu"], "device = 'gpu'"),
     ],
 )
-def test_wrong_use_is_one_line(arguments, said, proteins, tmp_path, capsys, monkeypatch):
+def test_invalid_subcommand_use_is_one_line(arguments, reason, proteins, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert main(["composition", *arguments, "--out", "project", "--quiet"]) == 2
-    told = capsys.readouterr().err
-    assert said in told and told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert reason in error and error.count("\n") == 1
     assert not (tmp_path / "project").exists()
 
 
-def test_a_further_command_of_its_own(proteins, capsys):
+def test_entry_adds_a_further_command(proteins, capsys):
     assert main(["residues", str(proteins)]) == 0
     assert capsys.readouterr().out == "AKR\n"
     assert main(["residues", "missing.fasta"]) == 2

@@ -1,4 +1,4 @@
-"""Gaps, insertion codes, selenomethionine, several models, isoforms and remote relatives are shown as they are."""
+"""Structures with gaps, insertion codes, selenomethionine and several models, and proteins that are isoforms or remote relatives."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ GONE = range(200, 206)
 INSERTED, SELENIUM = 100, 123
 CODE = "a"
 APART = 2.0  # Å from one model to the next, near enough that the atoms of both would hide each other
-OWN = "GGSHHEALLKNNDEAFGHILKPPSEQTHAVLKSSNPQSTVKDDEELLGGK"
+UNIQUE_END = "GGSHHEALLKNNDEAFGHILKPPSEQTHAVLKSSNPQSTVKDDEELLGGK"
 
 
 def rows(project: Path, run: str, table: Table) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = read_stored(Project.open(project), run, table, list(table.by_name)).to_pylist()
-    return found
+    records: list[dict[str, Any]] = read_stored(Project.open(project), run, table, list(table.by_name)).to_pylist()
+    return records
 
 
-class Found(NamedTuple):
-    """A project with its run, the sequence of albumin, and the files: that of the run, the same as mmCIF, and one of one model and MET."""
+class HardEvidence(NamedTuple):
+    """A project, its run, the sequence of albumin, and structure files.
+
+    `hard` has the file of the run as PDB and as mmCIF; `plain` has one model and methionine.
+    """
 
     project: Path
     run: str
@@ -48,8 +51,8 @@ class Found(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
-    """A project with the sequence of albumin, an isoform that lacks a part, and a relative of few identities; and its run."""
+def evidence(tmp_path_factory: pytest.TempPathFactory) -> HardEvidence:
+    """Return a project with the sequence of albumin, an isoform with a deletion, and a distant relative."""
     folder = tmp_path_factory.mktemp("hard")
     path = write_albumin(folder)
     sequence = read_structure(path).chains.sequence(0)
@@ -80,82 +83,84 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Found:
     crystal = folder / "hard.cif"
     structure.make_mmcif_document().write_file(str(crystal))
     project = write_identification(
-        folder, {"WHOLE": sequence, "ISOFORM": sequence[:150] + sequence[290:] + OWN, "DISTANT": distant(sequence)}
+        folder, {"WHOLE": sequence, "ISOFORM": sequence[:150] + sequence[290:] + UNIQUE_END, "DISTANT": distant(sequence)}
     )
-    return Found(project, run_of(project, path), sequence, (path, crystal), plain)
+    return HardEvidence(project, run_evidence(project, path), sequence, (path, crystal), plain)
 
 
-def run_of(project: Path, structure: Path) -> str:
+def run_evidence(project: Path, structure: Path) -> str:
     done = run_search("evidence", {"project": [project], "structures": [structure]}, device="cpu", threads=2, maximum_e_value=10.0)
     assert done.run_id is not None
     return done.run_id
 
 
-def test_numbers_letters_and_missing_residues_are_those_of_the_file(found: Found) -> None:
-    project, run, sequence = found[:3]
+def test_mapped_residues_match_numbers_and_gaps_of_the_file(evidence: HardEvidence) -> None:
+    project, run, sequence = evidence[:3]
     chains = rows(project, run, CHAINS)
-    whole = next(number for number, one in enumerate(chains) if one["accession"] == "WHOLE")
-    mapped = {one["position"]: one for one in rows(project, run, MAPPED_RESIDUES) if one["chain_row"] == whole}
+    whole = next(number for number, row in enumerate(chains) if row["accession"] == "WHOLE")
+    mapped = {row["position"]: row for row in rows(project, run, MAPPED_RESIDUES) if row["chain_row"] == whole}
     first = int(mapped[1]["author_number"])
-    by_number = {one["author_number"]: one for one in mapped.values() if one["author_number"]}
+    by_number = {row["author_number"]: row for row in mapped.values() if row["author_number"]}
     assert by_number[f"{INSERTED - 1}{CODE}"]["position"] == INSERTED - first + 1 and str(INSERTED) not in by_number
     assert by_number[str(SELENIUM)]["chain_letter"] == "M" and by_number[str(SELENIUM)]["is_identical"]
-    unseen = {position for position, one in mapped.items() if one["chain_residue"] is None}
+    unseen = {position for position, row in mapped.items() if row["chain_residue"] is None}
     assert unseen == {number - first + 1 for number in GONE} and chains[whole]["n_unseen"] == len(GONE)
     assert chains[whole]["identity"] == 1 and chains[whole]["n_aligned"] == len(sequence) - len(GONE)
-    assert [one["chain"] for one in chains if one["accession"] == "WHOLE"] == ["1ao6_A"]
+    assert [row["chain"] for row in chains if row["accession"] == "WHOLE"] == ["1ao6_A"]
 
 
-def test_a_second_model_near_the_first_and_selenomethionine_change_nothing(found: Found) -> None:
-    told = ("author_number", "chain_letter", "is_identical", "secondary_structure", "exposure", "position", "chain_residue")
+def test_second_model_and_selenomethionine_change_nothing(evidence: HardEvidence) -> None:
+    columns = ("author_number", "chain_letter", "is_identical", "secondary_structure", "exposure", "position", "chain_residue")
 
     def residues(run: str) -> list[tuple[Any, ...]]:
-        chains = [number for number, one in enumerate(rows(found.project, run, CHAINS)) if one["accession"] == "WHOLE"]
+        chains = [number for number, row in enumerate(rows(evidence.project, run, CHAINS)) if row["accession"] == "WHOLE"]
         assert len(chains) == 1
-        own = [one for one in rows(found.project, run, MAPPED_RESIDUES) if one["chain_row"] == chains[0]]
-        return [tuple(one[name] for name in told) for one in own]
+        residues = [row for row in rows(evidence.project, run, MAPPED_RESIDUES) if row["chain_row"] == chains[0]]
+        return [tuple(row[name] for name in columns) for row in residues]
 
-    plain = residues(run_of(found.project, found.plain))
-    seen = [one for one in plain if one[-1] is not None]
-    assert len(seen) == len(found.sequence) - len(GONE) and all(one[told.index("exposure")] is not None for one in seen)
-    assert len({one[told.index("secondary_structure")] for one in seen}) > 1
-    assert residues(found.run) == plain
-    assert residues(run_of(found.project, found.hard[1])) == plain
+    plain = residues(run_evidence(evidence.project, evidence.plain))
+    seen = [residue for residue in plain if residue[-1] is not None]
+    assert len(seen) == len(evidence.sequence) - len(GONE) and all(residue[columns.index("exposure")] is not None for residue in seen)
+    assert len({residue[columns.index("secondary_structure")] for residue in seen}) > 1
+    assert residues(evidence.run) == plain
+    assert residues(run_evidence(evidence.project, evidence.hard[1])) == plain
 
 
-def test_selenomethionine_keeps_its_atoms(found: Found) -> None:
-    methionines = [k for k, letter in enumerate(read_structure(found.plain).chains.sequence(0)) if letter == "M"]
+def test_selenomethionine_retains_its_atoms(evidence: HardEvidence) -> None:
+    methionines = [k for k, residue in enumerate(read_structure(evidence.plain).chains.sequence(0)) if residue == "M"]
     assert len(methionines) > 5
-    for path in (found.plain, *found.hard):
+    for path in (evidence.plain, *evidence.hard):
         chains = read_structure(path).chains
         (atoms,) = read_chain_atoms(path, [chains])
         assert isinstance(atoms, ChainAtoms) and atoms.is_whole.all()
         n_atoms = np.bincount(atoms.residue, minlength=len(chains.residue))
         assert [int(n_atoms[k]) for k in methionines] == [8] * len(methionines)  # N, CA, C, O, CB, CG, SD or SE, CE
-        # As many as the file has in its first model, and none of the second.
+        # The number of atoms in the file's first model.
         assert len(atoms.residue) == sum(len(residue) for residue in gemmi.read_structure(str(path))[0][0])
 
 
-def test_isoforms_share_peptides_and_a_part_that_one_lacks_supports_the_other(found: Found) -> None:
-    project, run = found[:2]
-    shared = {frozenset((one["accession"], one["other"])): one for one in rows(project, run, PARALOGUES)}
-    one = shared[frozenset(("WHOLE", "ISOFORM"))]
-    own = one["n_own"] if one["accession"] == "WHOLE" else one["n_of_other"]
-    assert one["n_shared"] > 5 and own > 0
+def test_isoforms_share_peptides_outside_the_deletion(evidence: HardEvidence) -> None:
+    project, run = evidence[:2]
+    shared = {frozenset((row["accession"], row["other"])): row for row in rows(project, run, PARALOGUES)}
+    pair = shared[frozenset(("WHOLE", "ISOFORM"))]
+    n_unique = pair["n_own"] if pair["accession"] == "WHOLE" else pair["n_of_other"]
+    assert pair["n_shared"] > 5 and n_unique > 0
     places = rows(project, run, PEPTIDE_PLACES)
     assert {place["accession"] for place in places if place["n_places"] == 2} >= {"WHOLE", "ISOFORM"}
 
 
-def test_a_relative_of_few_identities_is_told_with_these_and_marked_everywhere(found: Found, tmp_path: Path) -> None:
-    project, run, sequence = found[:3]
-    (number, chain), *others = [one for one in enumerate(rows(project, run, CHAINS)) if one[1]["accession"] == "DISTANT"]
+def test_distant_relative_is_marked_in_tables_and_pages(evidence: HardEvidence, tmp_path: Path) -> None:
+    project, run, sequence = evidence[:3]
+    (number, chain), *others = [row for row in enumerate(rows(project, run, CHAINS)) if row[1]["accession"] == "DISTANT"]
     assert not others
-    own = distant(sequence)
-    # Letters by the author's numbers, as gemmi reads the file: what the alignment is of.
-    of_file = [(str(one.seqid), gemmi.find_tabulated_residue(one.name).one_letter_code.upper()) for one in gemmi_chain(found.plain)]
-    letter_of = dict(of_file)
-    seen = [one for one in rows(project, run, MAPPED_RESIDUES) if one["chain_row"] == number and one["chain_residue"] is not None]
-    upper, lower = "".join(own[one["position"] - 1] for one in seen), "".join(letter_of[one["author_number"]] for one in seen)
+    relative = distant(sequence)
+    # Residues by author number, read by gemmi.
+    of_file = [
+        (str(residue.seqid), gemmi.find_tabulated_residue(residue.name).one_letter_code.upper()) for residue in gemmi_chain(evidence.plain)
+    ]
+    residue_of = dict(of_file)
+    seen = [row for row in rows(project, run, MAPPED_RESIDUES) if row["chain_row"] == number and row["chain_residue"] is not None]
+    upper, lower = "".join(relative[row["position"] - 1] for row in seen), "".join(residue_of[row["author_number"]] for row in seen)
     plain = sum(a == b for a, b in zip(upper, lower, strict=True)) / len(seen)
     assert plain == pytest.approx(chain["identity"]) and 0.2 < plain < 0.3
     # The pairs are those of a best alignment, by another program.
@@ -163,22 +168,22 @@ def test_a_relative_of_few_identities_is_told_with_these_and_marked_everywhere(f
     aligner.open_gap_score, aligner.extend_gap_score = -12, -1
     order = {residue: k for k, (residue, _) in enumerate(of_file)}
     score = sum(aligner.substitution_matrix[a][b] for a, b in zip(upper, lower, strict=True))
-    for one, other in pairwise(seen):
-        for apart in (other["position"] - one["position"], order[other["author_number"]] - order[one["author_number"]]):
+    for pair, next_pair in pairwise(seen):
+        for apart in (next_pair["position"] - pair["position"], order[next_pair["author_number"]] - order[pair["author_number"]]):
             score -= 11 + apart - 1 if apart > 1 else 0
-    assert score == aligner.score(own, "".join(letter for _, letter in of_file))
+    assert score == aligner.score(relative, "".join(residue for _, residue in of_file))
     assert chain["kind"] == "distant"
 
-    told, cell = f"1ao6_A, distant, {plain * 100:.1f} % identity", f"{plain * 100:.2f}"
+    description, cell = f"1ao6_A, distant, {plain * 100:.1f} % identity", f"{plain * 100:.2f}"
     pages = {path.name[5:]: path for path in write_pages(Project.open(project), run, tmp_path, Progress())}
     html = pages["DISTANT.html"].read_text()
     (row,) = html_tables(html)["Near chains"]
     assert row["Kind"] == "distant" and row["Identity (%)"] == cell
-    assert told in html and "1ao6_A (distant)" in html
+    assert description in html and "1ao6_A (distant)" in html
     texts = pdf_texts(pages["DISTANT.pdf"])
-    assert {told, "1ao6_A (distant)", "distant", cell} <= set(texts)
+    assert {description, "1ao6_A (distant)", "distant", cell} <= set(texts)
     (listed,) = html_tables((tmp_path / "index.html").read_text()).values()
-    index = {one["Protein"]: one["Nearest chain"] for one in listed}
+    index = {row["Protein"]: row["Nearest chain"] for row in listed}
     assert index["DISTANT"] == "1ao6_A (distant)" and index["WHOLE"] == "1ao6_A"
     EVIDENCE.export(Project.open(project), ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
     head, *lines = [line.split("\t") for line in (tmp_path / "tables" / "evidence_chains.tsv").read_text().splitlines()]

@@ -43,7 +43,7 @@ def albumin(original: Project) -> Path:
 @pytest.fixture
 def untrusted(original: Project, tmp_path: Path) -> Callable[..., Path]:
     def forge(*paths: str) -> Path:
-        """Return a copy of the project whose table of chains names these files, the last of them in all further rows."""
+        """Return a copy of the project whose table of chains names these files; the last path fills all further rows."""
         folder = tmp_path / "theirs"
         shutil.copytree(original.folder, folder)
         table = folder / "results" / RUN / "chains.parquet"
@@ -65,7 +65,7 @@ def untrusted(original: Project, tmp_path: Path) -> Callable[..., Path]:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Return a list to which each structure is added that the export reads."""
+    """Return a list of the structures that the export has read so far."""
     paths = list[Path]()
     original = export.read_structure
 
@@ -86,7 +86,7 @@ def written(out: Path) -> set[str]:
     return {path.parent.name.removeprefix("protein_") for path in out.rglob("*.cif")}
 
 
-def test_export_asks_for_the_structures_by_name(
+def test_export_requires_named_structures(
     original: Project, albumin: Path, tmp_path: Path, read: list[Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert export_structures(original.folder, tmp_path / "out") == 2
@@ -97,14 +97,14 @@ def test_export_asks_for_the_structures_by_name(
     )
     assert read == [] and not (tmp_path / "out").exists()
     assert export_structures(original.folder, tmp_path / "out", albumin) == 0
-    assert read == [albumin] * 2 and written(tmp_path / "out") == {"RELATIVE", "TWIN"}
+    assert read == [albumin] * 2 and written(tmp_path / "out") == {"RELATIVE", "PARTIAL"}
 
 
 def test_moved_structures_are_found_by_their_names(original: Project, albumin: Path, tmp_path: Path, read: list[Path]) -> None:
     (tmp_path / "moved" / "deep").mkdir(parents=True)
     moved = shutil.copy(albumin, tmp_path / "moved" / "deep")
     assert export_structures(original.folder, tmp_path / "out", tmp_path / "moved") == 0
-    assert read == [Path(moved)] * 2 and written(tmp_path / "out") == {"RELATIVE", "TWIN"}
+    assert read == [Path(moved)] * 2 and written(tmp_path / "out") == {"RELATIVE", "PARTIAL"}
 
 
 @pytest.mark.parametrize("name", ["secret/1ao6_A.pdb", "secret/private.pdb"])
@@ -117,7 +117,7 @@ def test_paths_of_an_untrusted_project_are_not_opened(
     project = untrusted(str(secret))
     assert export_structures(project, tmp_path / "out") == 2 and read == []
     code = export_structures(project, tmp_path / "out", albumin)
-    # Of the same name is the file that the user has named: it is read, and the other is not.
+    # A named file of the same name is read; the recorded path is not.
     assert (code, read) == ((0, [albumin] * 2) if secret.name == albumin.name else (2, []))
     if code:
         assert f"{secret}: is not among the named files" in capsys.readouterr().err and not (tmp_path / "out").exists()
@@ -169,7 +169,7 @@ def test_proteins_left_out_are_counted_and_named(
     project = untrusted(str(albumin), str(tmp_path / "gone.pdb"))
     assert export_structures(project, tmp_path / "out", albumin) == 0
     errors = capsys.readouterr().err
-    (left_out,) = {"RELATIVE", "TWIN"} - written(tmp_path / "out")
+    (left_out,) = {"RELATIVE", "PARTIAL"} - written(tmp_path / "out")
     assert f"{left_out} is left out: {tmp_path / 'gone.pdb'}: is not among the named files" in errors
     assert f"1 of 2 proteins left out of the structures ({left_out})" in errors
 
@@ -187,7 +187,7 @@ def test_another_structure_of_the_same_name_is_left_out(
     assert "2 of 2 proteins left out" in errors and not (tmp_path / "out").exists()
 
 
-def test_named_files_of_one_name_are_told_apart_by_path_only(albumin: Path, tmp_path: Path) -> None:
+def test_named_files_of_same_name_need_the_recorded_path(albumin: Path, tmp_path: Path) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         write_albumin(tmp_path / folder)
@@ -195,8 +195,8 @@ def test_named_files_of_one_name_are_told_apart_by_path_only(albumin: Path, tmp_
     assert named.find(str(tmp_path / "b" / albumin.name)) == tmp_path / "b" / albumin.name
     with pytest.raises(InputError, match="2 of the named files have this name"):
         named.find(f"/elsewhere/{albumin.name}")
-    one = NamedStructures([tmp_path / "a"], Progress())
-    assert one.find(rf"C:\data\{albumin.name}") == tmp_path / "a" / albumin.name
+    single = NamedStructures([tmp_path / "a"], Progress())
+    assert single.find(rf"C:\data\{albumin.name}") == tmp_path / "a" / albumin.name
 
 
 def test_missing_or_empty_names_are_refused(original: Project, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

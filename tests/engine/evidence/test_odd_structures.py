@@ -1,5 +1,7 @@
-"""Structures of ligands, nucleic acids, water, a residue, Cα alone, unknown residues, alternatives and odd numbers: shown as they are, or
-refused in a sentence."""
+"""Structures of ligands, nucleic acids, water, Cα only, unknown residues, alternative locations and odd numbers.
+
+Each is shown as it is, or rejected with a message.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,8 @@ from tests.engine.evidence.test_evidence import rows
 from tests.engine.evidence.written_evidence import script_colours
 
 
-class Made(NamedTuple):
-    """A project with albumin, its file, and its sequence."""
+class AlbuminProject(NamedTuple):
+    """A project with albumin, the file of its structure, and its sequence."""
 
     folder: Path
     project: Path
@@ -35,13 +37,13 @@ class Made(NamedTuple):
     sequence: str
 
     def run(self, structure: Path) -> EvidenceSummary:
-        """Evidence on a file."""
+        """Run evidence on a structure file."""
         done = run_search("evidence", {"project": [self.project], "structures": [structure]}, device="cpu", threads=2)
         assert isinstance(done, EvidenceSummary) and done.run_id is not None
         return done
 
     def changed(self, name: str, change: Callable[[gemmi.Chain], None], is_cif: bool = True) -> Path:
-        """Albumin's file with something else in its chain."""
+        """Write albumin's structure with a changed chain."""
         structure = gemmi.read_structure(str(self.albumin))
         change(structure[0][0])
         structure.setup_entities()
@@ -53,21 +55,21 @@ class Made(NamedTuple):
         return path
 
     def mapped(self, done: EvidenceSummary) -> dict[int, dict[str, object]]:
-        """What stands on the chain of a run, by residue of albumin."""
-        return {one["position"]: one for one in rows(self.project, str(done.run_id), MAPPED_RESIDUES)}
+        """Return the mapped residues of a run by their position in albumin."""
+        return {row["position"]: row for row in rows(self.project, str(done.run_id), MAPPED_RESIDUES)}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def albumin_project(tmp_path_factory: pytest.TempPathFactory) -> AlbuminProject:
     folder = tmp_path_factory.mktemp("odd")
     albumin = write_albumin(folder)
     sequence = read_structure(albumin).chains.sequence(0)
-    return Made(folder, write_identification(folder, {"WHOLE": sequence}), albumin, sequence)
+    return AlbuminProject(folder, write_identification(folder, {"WHOLE": sequence}), albumin, sequence)
 
 
 @pytest.mark.parametrize("is_cif", [True, False])
 @pytest.mark.parametrize(
-    ("names", "atoms", "n", "told"),
+    ("names", "atoms", "n", "message"),
     [
         (("HEM", "PLP"), ("FE", "NA", "CHA"), 9, "only ligands, solvent or atoms of other kinds"),
         (("HOH",), ("O",), 60, "only ligands, solvent or atoms of other kinds"),
@@ -78,8 +80,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ],
     ids=["ligands", "water", "DNA", "RNA", "three residues", "no Cα"],
 )
-def test_what_holds_no_protein_is_refused_in_a_sentence(
-    made: Made, names: tuple[str, ...], atoms: tuple[str, ...], n: int, told: str, is_cif: bool
+def test_evidence_rejects_structures_without_protein(
+    albumin_project: AlbuminProject, names: tuple[str, ...], atoms: tuple[str, ...], n: int, message: str, is_cif: bool
 ) -> None:
     def change(chain: gemmi.Chain) -> None:
         while len(chain):
@@ -95,34 +97,34 @@ def test_what_holds_no_protein_is_refused_in_a_sentence(
                 residue.add_atom(atom)
             chain.add_residue(residue)
 
-    before = len(Project.open(made.project).runs())
+    before = len(Project.open(albumin_project.project).runs())
     with pytest.raises(InputError) as error:
-        made.run(made.changed("none", change, is_cif))
-    assert told in str(error.value) and "holds no protein chain of 4 residues or more" in str(error.value)
+        albumin_project.run(albumin_project.changed("none", change, is_cif))
+    assert message in str(error.value) and "holds no protein chain of 4 residues or more" in str(error.value)
     assert "\n" not in str(error.value) and str(error.value).count("none.") == 1
-    assert not [one for one in Project.open(made.project).runs()[before:] if one.status == "done"]
+    assert not [record for record in Project.open(albumin_project.project).runs()[before:] if record.status == "done"]
 
 
 @pytest.mark.parametrize("is_cif", [True, False])
-def test_of_alpha_carbons_alone_nobody_knows_what_lies_on_the_surface(made: Made, is_cif: bool, tmp_path: Path) -> None:
+def test_alpha_carbons_only_leave_exposure_unknown(albumin_project: AlbuminProject, is_cif: bool, tmp_path: Path) -> None:
     def change(chain: gemmi.Chain) -> None:
         for residue in chain:
             for k in reversed(range(len(residue))):
                 if residue[k].name != "CA":
                     del residue[k]
 
-    done = made.run(made.changed("trace", change, is_cif))
-    (chain,) = rows(made.project, str(done.run_id), CHAINS)
+    done = albumin_project.run(albumin_project.changed("trace", change, is_cif))
+    (chain,) = rows(albumin_project.project, str(done.run_id), CHAINS)
     assert chain["identity"] == 1 and not chain["has_atoms"]
-    assert {one["exposure"] for one in made.mapped(done).values()} == {None}
-    sites = rows(made.project, str(done.run_id), SITES)
-    assert sites and {one["place"] for one in sites} == {"unknown"}
-    assert any(f"0 on the surface, 0 buried, {len(sites)} where the file lacks the atoms to measure it" in line for line in done.lines())
-    (page, *_) = write_pages(Project.open(made.project), str(done.run_id), tmp_path, Progress())
+    assert {row["exposure"] for row in albumin_project.mapped(done).values()} == {None}
+    sites = rows(albumin_project.project, str(done.run_id), SITES)
+    assert sites and {site["place"] for site in sites} == {"unknown"}
+    assert any(f"0 on the surface, 0 buried, {len(sites)} where the file lacks the atoms" in line for line in done.lines())
+    (page, *_) = write_pages(Project.open(albumin_project.project), str(done.run_id), tmp_path, Progress())
     assert ">unknown<" in page.read_text() and ">surface<" not in page.read_text()
 
 
-def test_unknown_residues_are_like_none(made: Made) -> None:
+def test_unknown_residues_are_never_identical(albumin_project: AlbuminProject) -> None:
     def unknown(every: int) -> Callable[[gemmi.Chain], None]:
         def change(chain: gemmi.Chain) -> None:
             for k, residue in enumerate(chain):
@@ -131,34 +133,34 @@ def test_unknown_residues_are_like_none(made: Made) -> None:
 
         return change
 
-    done = made.run(made.changed("unknown", unknown(1)))
-    assert rows(made.project, str(done.run_id), CHAINS) == [] and done.n_on_structures == 0
-    done = made.run(made.changed("partly", unknown(4)))
-    (chain,) = rows(made.project, str(done.run_id), CHAINS)
-    mapped = made.mapped(done)
-    known = {position for position in range(1, len(made.sequence) + 1) if (position - 1) % 4}
-    assert {position for position, one in mapped.items() if one["is_identical"]} == known
-    assert {position for position, one in mapped.items() if one["exposure"] is not None} == known
-    assert chain["identity"] == pytest.approx(len(known & set(mapped)) / len(mapped))
-    assert {one["chain_letter"] for position, one in mapped.items() if position not in known} == {"X"}
+    done = albumin_project.run(albumin_project.changed("unknown", unknown(1)))
+    assert rows(albumin_project.project, str(done.run_id), CHAINS) == [] and done.n_on_structures == 0
+    done = albumin_project.run(albumin_project.changed("partly", unknown(4)))
+    (chain,) = rows(albumin_project.project, str(done.run_id), CHAINS)
+    mapped = albumin_project.mapped(done)
+    standard = {position for position in range(1, len(albumin_project.sequence) + 1) if (position - 1) % 4}
+    assert {position for position, row in mapped.items() if row["is_identical"]} == standard
+    assert {position for position, row in mapped.items() if row["exposure"] is not None} == standard
+    assert chain["identity"] == pytest.approx(len(standard & set(mapped)) / len(mapped))
+    assert {row["chain_letter"] for position, row in mapped.items() if position not in standard} == {"X"}
 
 
 @pytest.mark.parametrize("is_cif", [True, False])
-def test_atoms_that_are_alternatives_alone_count_as_others_do(made: Made, is_cif: bool) -> None:
+def test_exposure_counts_atoms_with_alternative_locations(albumin_project: AlbuminProject, is_cif: bool) -> None:
     def change(chain: gemmi.Chain) -> None:
         for residue in chain:
             for atom in residue:
                 atom.altloc, atom.occ = "B", 0.4
 
-    exposure = {position: one["exposure"] for position, one in made.mapped(made.run(made.albumin)).items()}
-    found = made.mapped(made.run(made.changed("alternatives", change, is_cif)))
-    assert {position: one["exposure"] for position, one in found.items()} == exposure and None not in exposure.values()
+    exposure = {position: row["exposure"] for position, row in albumin_project.mapped(albumin_project.run(albumin_project.albumin)).items()}
+    mapped = albumin_project.mapped(albumin_project.run(albumin_project.changed("alternatives", change, is_cif)))
+    assert {position: row["exposure"] for position, row in mapped.items()} == exposure and None not in exposure.values()
 
 
 @pytest.mark.parametrize("is_cif", [True, False])
-def test_numbers_below_nought_with_insertion_codes_are_told_and_coloured(made: Made, is_cif: bool, tmp_path: Path) -> None:
+def test_negative_numbers_with_insertion_codes_are_coloured(albumin_project: AlbuminProject, is_cif: bool, tmp_path: Path) -> None:
     codes = ("", "A", "B")
-    names = [f"{k // 3 - 60}{codes[k % 3]}" for k in range(len(made.sequence))]
+    names = [f"{k // 3 - 60}{codes[k % 3]}" for k in range(len(albumin_project.sequence))]
 
     def change(chain: gemmi.Chain) -> None:
         for k, residue in enumerate(chain):
@@ -166,29 +168,29 @@ def test_numbers_below_nought_with_insertion_codes_are_told_and_coloured(made: M
             identity.icode = codes[k % 3] or " "
             residue.seqid = identity
 
-    path = made.changed("numbers", change, is_cif)
-    done = made.run(path)
-    mapped = made.mapped(done)
+    path = albumin_project.changed("numbers", change, is_cif)
+    done = albumin_project.run(path)
+    mapped = albumin_project.mapped(done)
     assert [mapped[k + 1]["author_number"] for k in range(len(names))] == names
     request = ExportRequest(str(done.run_id), "structures", tmp_path / "out", structures=(path,))
-    EVIDENCE.export(Project.open(made.project), request, Progress())
-    n_psms = [one["n_psms"] for one in rows(made.project, str(done.run_id), RESIDUES)]
-    modified = {one["position"] - 1 for one in rows(made.project, str(done.run_id), SITES)}
+    EVIDENCE.export(Project.open(albumin_project.project), request, Progress())
+    n_psms = [row["n_psms"] for row in rows(albumin_project.project, str(done.run_id), RESIDUES)]
+    modified = {site["position"] - 1 for site in rows(albumin_project.project, str(done.run_id), SITES)}
     for suffix in (".pml", ".cxc"):
         (script,) = (tmp_path / "out").rglob(f"*{suffix}")
         colours = script_colours(script, names)
         kinds = dict[object, set[str]]()
         for k, number in enumerate(names):
             kinds.setdefault("modified" if k in modified else n_psms[k], set()).add(colours[number])
-        assert all(len(one) == 1 for one in kinds.values()) and len(set().union(*kinds.values())) == len(kinds) > 3
+        assert all(len(colours_of_kind) == 1 for colours_of_kind in kinds.values()) and len(set().union(*kinds.values())) == len(kinds) > 3
 
 
-def test_residues_that_lie_at_one_place_are_told_without_a_number_that_is_none(made: Made) -> None:
+def test_exposure_is_finite_when_all_atoms_coincide(albumin_project: AlbuminProject) -> None:
     def change(chain: gemmi.Chain) -> None:
         for residue in chain:
             for atom in residue:
                 atom.pos = gemmi.Position(0, 0, 0)
 
-    done = made.run(made.changed("heap", change))
-    exposure = [one["exposure"] for one in made.mapped(done).values()]
-    assert len(exposure) == len(made.sequence) and all(one is None or np.isfinite(one) for one in exposure)
+    done = albumin_project.run(albumin_project.changed("heap", change))
+    exposure = [row["exposure"] for row in albumin_project.mapped(done).values()]
+    assert len(exposure) == len(albumin_project.sequence) and all(value is None or np.isfinite(value) for value in exposure)

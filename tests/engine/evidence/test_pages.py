@@ -1,4 +1,4 @@
-"""Pages of proteins as PDF: they say what the HTML says, their figures are lines and areas, and nothing of a stranger's leads out."""
+"""Pages of proteins: links between HTML and PDF, vector figures, and no active content or external addresses."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pages(project: Project, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_each_protein_has_a_page_of_both_kinds_and_they_know_each_other(pages: Path) -> None:
+def test_pages_link_html_and_pdf_of_each_protein(pages: Path) -> None:
     names = sorted(path.stem for path in pages.glob("*.html") if path.stem != "index")
     assert names == sorted(path.stem for path in pages.glob("*.pdf")) and len(names) == 3
     index = (pages / "index.html").read_text()
@@ -45,26 +45,24 @@ def test_each_protein_has_a_page_of_both_kinds_and_they_know_each_other(pages: P
         assert f'href="{name}.pdf"' in (pages / f"{name}.html").read_text()
         data = (pages / f"{name}.pdf").read_bytes()
         assert data.startswith(b"%PDF-") and data.rstrip().endswith(b"%%EOF")
-        # Figures are vectors, and nothing runs or leads elsewhere.
+        # Figures are vectors, and there is no active content, link or attachment.
         assert not re.search(rb"/Subtype\s*/Image|/JavaScript|/JS\b|/URI|/Launch|/EmbeddedFile", data)
 
 
-def test_figures_of_the_pdf_are_strokes_and_the_sequence_is_text(pages: Path) -> None:
+def test_pdf_has_vector_figures_and_text_sequence(pages: Path) -> None:
     drawn = b"\n".join(pdf_streams(next(pages.glob("*RELATIVE.pdf"))))
     assert drawn.count(b" re\n") + drawn.count(b" re f") > 20 and drawn.count(b" l ") > 500
-    letters = b"".join(re.findall(rb"\(([A-Z ]+)\) Tj", drawn)).replace(b" ", b"")
-    assert b"MKWVTFISLLLLFSSAYS" in letters
+    residues = b"".join(re.findall(rb"\(([A-Z ]+)\) Tj", drawn)).replace(b" ", b"")
+    assert b"MKWVTFISLLLLFSSAYS" in residues
 
 
-def test_the_same_run_gives_the_same_bytes(project: Project, pages: Path, tmp_path: Path) -> None:
+def test_pages_are_identical_for_the_same_run(project: Project, pages: Path, tmp_path: Path) -> None:
     write_pages(project, str(project.latest("evidence")), tmp_path, Progress())
     for path in tmp_path.iterdir():
         assert path.read_bytes() == (pages / path.name).read_bytes()
 
 
-def test_a_structure_given_by_a_path_from_here_is_found_from_elsewhere(
-    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_structure_path_is_found_from_other_folder(project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(project.folder, tmp_path / "made")
     write_albumin(tmp_path)
     monkeypatch.chdir(tmp_path)
@@ -77,41 +75,41 @@ def test_a_structure_given_by_a_path_from_here_is_found_from_elsewhere(
     assert fold.note == "" and fold.trace is not None
 
 
-def test_the_fold_is_drawn_as_its_coordinates_lie(project: Project) -> None:
+def test_structure_drawing_follows_coordinates(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         source = run.tables.source("proteins")
         protein = protein_evidence(source, 0)
         fold = read_shown_structure(run, protein, protein.folds[0])
         drawing = draw_fold(protein, fold)
     assert drawing is not None and fold.trace is not None and fold.trace.evidence is not None
-    lines = [one for one in drawing.shapes if isinstance(one, Curve) and one.ink != "background"]
-    n_bonds = sum(len(one.x) - 1 for one in lines)
+    lines = [curve for curve in drawing.shapes if isinstance(curve, Curve) and curve.ink != "background"]
+    n_bonds = sum(len(curve.x) - 1 for curve in lines)
     apart = np.linalg.norm(np.diff(fold.trace.position.astype(float), axis=0), axis=1)
     assert n_bonds == int((apart <= 4.6).sum())
-    # A projection shortens, and never lengthens: the scale is that of the longest bonds.
-    lengths = np.concatenate([np.hypot(np.diff(one.x), np.diff(one.y)) for one in lines])
+    # A projection never lengthens bonds; the longest bonds set the scale.
+    lengths = np.concatenate([np.hypot(np.diff(curve.x), np.diff(curve.y)) for curve in lines])
     assert lengths.max() <= lengths.max() / 3.9 * 4.6
-    covered = sum(len(one.x) - 1 for one in lines if one.ink == 0)
+    covered = sum(len(curve.x) - 1 for curve in lines if curve.ink == 0)
     assert covered > 0 and covered <= int((fold.trace.evidence.n_psms > 0).sum())
-    # No mirror: a chain seen the same way from its mirror image is another drawing.
-    spread = np.ptp(np.concatenate([one.x for one in lines])), np.ptp(np.concatenate([one.y for one in lines]))
+    # The drawing is wider than high.
+    spread = np.ptp(np.concatenate([curve.x for curve in lines])), np.ptp(np.concatenate([curve.y for curve in lines]))
     assert spread[0] >= spread[1]
 
 
-def test_names_of_modified_residues_stand_apart_and_in_the_picture(project: Project) -> None:
+def test_labels_of_modified_residues_do_not_overlap(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
         fold = read_shown_structure(run, protein, protein.folds[0])
     assert fold.trace is not None and fold.trace.evidence is not None
-    # Far more than there are, so that not all have room.
+    # Many more labels than fit into the drawing.
     crowded = replace(fold.trace.evidence, is_modified=fold.trace.evidence.position >= 0)
     drawing = draw_fold(protein, replace(fold, trace=replace(fold.trace, evidence=crowded)))
     assert drawing is not None
     names = {protein.name_of(place) for place in range(len(protein))}
     boxes = [
-        (one.x, one.y - 8.0, one.x + text_width(one.text, 8.0), one.y)
-        for one in drawing.shapes
-        if isinstance(one, Label) and one.text in names
+        (label.x, label.y - 8.0, label.x + text_width(label.text, 8.0), label.y)
+        for label in drawing.shapes
+        if isinstance(label, Label) and label.text in names
     ]
     assert len(boxes) > 10
     for k, (left, top, right, bottom) in enumerate(boxes):
@@ -119,7 +117,7 @@ def test_names_of_modified_residues_stand_apart_and_in_the_picture(project: Proj
         assert not any(left < other[2] and other[0] < right and top < other[3] and other[1] < bottom for other in boxes[:k])
 
 
-def test_long_and_foreign_texts_have_room(tmp_path: Path) -> None:
+def test_pdf_pages_wrap_long_and_foreign_texts(tmp_path: Path) -> None:
     pages = PdfPages("a\u202etitle", "somewhere")
     pages.heading("\u0000heading" * 40)
     pages.paragraph("W" * 5000 + "\n" + "\u8056\U0001f9ec α β Å " * 50)
@@ -130,6 +128,6 @@ def test_long_and_foreign_texts_have_room(tmp_path: Path) -> None:
     path = tmp_path / "long.pdf"
     path.write_bytes(pages.finished())
     drawn = b"\n".join(pdf_streams(path))
-    # Nothing is written beyond the page.
-    places = [float(one) for one in re.findall(rb"1 0 0 1 ([-\d.]+) [-\d.]+ Tm", drawn)]
+    # All text starts within the page.
+    places = [float(place) for place in re.findall(rb"1 0 0 1 ([-\d.]+) [-\d.]+ Tm", drawn)]
     assert places and min(places) >= 0 and max(places) < 842

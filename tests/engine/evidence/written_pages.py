@@ -1,4 +1,4 @@
-"""What stands in written pages: the texts that a PDF draws, and the tables of an HTML page."""
+"""Readers of written pages: the texts that a PDF draws, and the tables of an HTML page."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ _ESCAPED = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
 
 
 def pdf_streams(path: Path) -> list[bytes]:
-    """What the pages of a PDF draw, uncompressed (ReportLab writes deflated streams, whose length stands before them)."""
+    """Return the content streams of a PDF, uncompressed (ReportLab writes deflated streams after their length)."""
     content = path.read_bytes()
-    found = re.finditer(rb"/Filter \[ /FlateDecode \] /Length (\d+)\s*>>\s*stream\r?\n", content)
-    return [zlib.decompress(content[one.end() : one.end() + int(one[1])]) for one in found]
+    streams = re.finditer(rb"/Filter \[ /FlateDecode \] /Length (\d+)\s*>>\s*stream\r?\n", content)
+    return [zlib.decompress(content[stream.end() : stream.end() + int(stream[1])]) for stream in streams]
 
 
 def pdf_texts(path: Path) -> list[str]:
-    """The texts that a PDF draws, in their order; ASCII letters are themselves in the fonts that ReportLab cuts to what is used."""
+    """Return the texts that a PDF draws, in order; ReportLab's font subsets keep the codes of ASCII characters."""
 
-    def letter(one: re.Match[bytes]) -> bytes:
-        return bytes([int(one[1], 8)]) if len(one[1]) == 3 else one[1]
+    def character(escape: re.Match[bytes]) -> bytes:
+        return bytes([int(escape[1], 8)]) if len(escape[1]) == 3 else escape[1]
 
-    return [_ESCAPED.sub(letter, text).decode("latin-1") for stream in pdf_streams(path) for text in _DRAWN.findall(stream)]
+    return [_ESCAPED.sub(character, text).decode("latin-1") for stream in pdf_streams(path) for text in _DRAWN.findall(stream)]
 
 
 class _Tables(HTMLParser):
@@ -58,7 +58,7 @@ class _Tables(HTMLParser):
 
 
 def html_tables(text: str) -> dict[str, list[dict[str, str]]]:
-    """The rows of each table of a page, by its heading and the headers of its columns."""
+    """Return the rows of each table of a page, by its heading and column headers."""
     parser = _Tables()
     parser.feed(text)
     parser.close()

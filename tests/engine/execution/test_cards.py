@@ -1,4 +1,4 @@
-"""The cards that a user chose are opened, or left out with the reason."""
+"""The GPUs that a user selected are opened, or left out with the reason."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from proteoscope.kernels.cuda.rates import USUAL_RATES
 from proteoscope.kernels.device import DeviceError
 
 
-def test_the_processor_has_no_cards() -> None:
-    assert open_cards(Device("cpu", "a processor", 1, True), Progress()) == []
+def test_cpu_has_no_gpus() -> None:
+    assert open_cards(Device("cpu", "a CPU", 1, True), Progress()) == []
 
 
-def test_a_card_that_cannot_be_opened_is_told_in_one_line_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_that_cannot_be_opened_is_reported_and_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     class OpenedCard:
         name, limit = "cuda:1", -1
 
@@ -37,23 +37,23 @@ def test_a_card_that_cannot_be_opened_is_told_in_one_line_and_left_out(monkeypat
     monkeypatch.setattr(cards, "card", card)
     progress = RecordingProgress(Progress())
     opened = open_cards(Device("cuda:0+cuda:1", "two", 1, True, numbers=(0, 1)), progress, memory_bytes=2_000_000_000)
-    assert [one.name for one in opened] == ["cuda:1"]
+    assert [gpu.name for gpu in opened] == ["cuda:1"]
     assert opened[0].limit == 2_000_000_000  # type: ignore[attr-defined]
     assert progress.messages[-1] == "cuda:0 failed: the driver is too old; it is not used"
 
 
-def test_a_card_is_as_fast_as_it_was_measured_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opened_gpu_has_its_measured_rates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
-    device = Device("cuda:0", "a card", 1, True, numbers=(0,))
+    device = Device("cuda:0", "a GPU", 1, True, numbers=(0,))
     monkeypatch.setattr(cards, "gpus", lambda: (device,))
     monkeypatch.setattr(cards, "card", lambda number: SimpleNamespace(name="cuda:0", limit_memory=lambda n_bytes: None))
     assert open_cards(device, Progress())[0].rates == USUAL_RATES
     measured = reference_parameters(device, 0)
     rates = {**measured.rates, "integer": 7e12}
     store_calibration(device, 0, measured.model_copy(update={"rates": rates, "launch": 3e-5}))
-    found = open_cards(device, Progress())[0].rates
-    assert (found.maxima, found.launch) == (7e12, 3e-5)
-    assert found.lookups == pytest.approx(USUAL_RATES.lookups, rel=0.01), "the usual rates are those of the card that ships"
-    assert found.memory_bytes == pytest.approx(USUAL_RATES.memory_bytes, rel=0.01)
-    assert found.multiply_adds == pytest.approx(USUAL_RATES.multiply_adds, rel=0.01)
+    opened_rates = open_cards(device, Progress())[0].rates
+    assert (opened_rates.maxima, opened_rates.launch) == (7e12, 3e-5)
+    assert opened_rates.lookups == pytest.approx(USUAL_RATES.lookups, rel=0.01), "the usual rates are those of the shipped calibration"
+    assert opened_rates.memory_bytes == pytest.approx(USUAL_RATES.memory_bytes, rel=0.01)
+    assert opened_rates.multiply_adds == pytest.approx(USUAL_RATES.multiply_adds, rel=0.01)

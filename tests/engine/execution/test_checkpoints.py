@@ -1,4 +1,4 @@
-"""Runs that go on: what is kept of a round is computed once, whatever stopped it, whoever goes on, and rows are the same."""
+"""Resumed runs: stored partitions are computed once, whatever stopped the run and wherever it is resumed, and rows are the same."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class StoppingProgress(Progress):
-    """A user who stops after so many items; counts them."""
+    """A user who cancels after `n` items; advances are counted."""
 
     def __init__(self, n: int = 1 << 60) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ def work(kind: str) -> Workload:
     return Workload(kind, {"points": {"x": X}}, {})
 
 
-def keeping(path: Path, warnings: list[str] | None = None) -> RunCheckpoint:
+def open_checkpoint(path: Path, warnings: list[str] | None = None) -> RunCheckpoint:
     """Return the checkpoint of a run in a file, which is continued if it exists."""
     warn: Callable[[str], Any] = ([] if warnings is None else warnings).append
     header = CheckpointHeader(path.parent, "toy-0001", {})
@@ -69,12 +69,12 @@ def keeping(path: Path, warnings: list[str] | None = None) -> RunCheckpoint:
 
 
 def run(path: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = None) -> tuple[Rows | None, int]:
-    """A run that is stopped after so many items, or not: its rows, and how many items it has computed itself."""
+    """Run a workload, cancelled after `stop_after` items, and return its rows (or None) and the number of partitions it computed."""
     progress, computed = StoppingProgress(stop_after), list[int]()
     cards: list[Any] = [FakeCard(f"cuda:{number}") for number in range(n_cards)]
     try:
-        with keeping(path) as partitions:
-            resources = Resources(2, cards, False, progress, kept=partitions)
+        with open_checkpoint(path) as partitions:
+            resources = Resources(2, cards, False, progress, checkpoint=partitions)
             with Executor(resources).session(work(kind)) as session:
                 original = session._kind.merge
 
@@ -92,7 +92,7 @@ def run(path: Path, kind: str, stop_after: int, n_cards: int = 0, state: Any = N
 
 @pytest.mark.parametrize(("kind", "state", "name"), [("nearest", [0.1, 0.6], "found"), ("histogram", None, "counts")])
 @pytest.mark.parametrize("cards", [(0, 0), (0, 3), (3, 0), (2, 3)])
-def test_what_was_done_before_a_stop_is_not_done_again(tmp_path: Path, kind: str, state: Any, name: str, cards: tuple[int, int]) -> None:
+def test_resumed_run_computes_only_the_remaining_items(tmp_path: Path, kind: str, state: Any, name: str, cards: tuple[int, int]) -> None:
     path = tmp_path / "toy.sqlite"
     rows, first = run(path, kind, 140, cards[0], state)
     assert rows is None and first >= 140 // 7
@@ -100,11 +100,11 @@ def test_what_was_done_before_a_stop_is_not_done_again(tmp_path: Path, kind: str
     rows, third = run(path, kind, 1 << 60, cards[1], state)
     assert rows is not None
     np.testing.assert_array_equal(rows[name], EXPECTED[kind])
-    pieces = -(-300 // 7)
-    assert 0 < third < pieces - 15, "most was done before"
+    n_parts = -(-300 // 7)
+    assert 0 < third < n_parts - 15, "most parts were stored"
 
 
-def test_a_run_that_was_stopped_at_its_end_computes_nothing(tmp_path: Path) -> None:
+def test_run_stopped_at_its_end_computes_nothing(tmp_path: Path) -> None:
     path = tmp_path / "toy.sqlite"
     assert run(path, "histogram", 300)[0] is None
     rows, computed = run(path, "histogram", 1 << 60)
@@ -113,13 +113,13 @@ def test_a_run_that_was_stopped_at_its_end_computes_nothing(tmp_path: Path) -> N
 
 
 def test_partitions_of_threads_are_restored_in_order(tmp_path: Path) -> None:
-    """Threads end in any order, and so are partitions in the file; a partition inside another one is left out."""
-    with pytest.raises(Cancelled), keeping(tmp_path / "toy.sqlite") as partitions:
+    """Threads end in any order, and partitions are stored in this order; a partition within another one is left out."""
+    with pytest.raises(Cancelled), open_checkpoint(tmp_path / "toy.sqlite") as partitions:
         name = checkpoints._Name("toy", 1)
         for start, stop in ((6, 9), (0, 4), (4, 6), (7, 8)):
             partitions.add(name, start, stop, {"place": np.arange(start, stop)})
         raise Cancelled
-    with keeping(tmp_path / "toy.sqlite") as partitions:
+    with open_checkpoint(tmp_path / "toy.sqlite") as partitions:
         restored = partitions.rows_of(checkpoints._Name("toy", 1), 9)
     assert [(start, stop, rows["place"].tolist()) for start, stop, rows in restored] == [
         (0, 4, [0, 1, 2, 3]),
@@ -128,7 +128,7 @@ def test_partitions_of_threads_are_restored_in_order(tmp_path: Path) -> None:
     ]
 
 
-def test_another_state_work_or_choice_of_items_does_not_take_it(tmp_path: Path) -> None:
+def test_another_state_or_workload_ignores_the_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "toy.sqlite"
     run(path, "nearest", 299, 0, [0.1, 0.6])
     rows, computed = run(path, "nearest", 1 << 60, 0, [0.1, 0.7])
@@ -136,12 +136,12 @@ def test_another_state_work_or_choice_of_items_does_not_take_it(tmp_path: Path) 
     np.testing.assert_array_equal(rows["found"], np.abs(X[:, None] - np.array([0.1, 0.7])).argmin(axis=1))
 
 
-def test_a_phase_of_some_items_goes_on_too(tmp_path: Path) -> None:
+def test_phase_of_some_items_is_resumed(tmp_path: Path) -> None:
     path, passed = tmp_path / "toy.sqlite", np.flatnonzero(X > 0.3)
     for stop_after in (300 + 60, 1 << 60):
         try:
-            with keeping(path) as partitions:
-                resources = Resources(2, [], False, StoppingProgress(stop_after), kept=partitions)
+            with open_checkpoint(path) as partitions:
+                resources = Resources(2, [], False, StoppingProgress(stop_after), checkpoint=partitions)
                 with Executor(resources).session(work("phases")) as session:
                     coarse = session.run("coarse")["found"]
                     fine = session.run("fine", passed)["found"]
@@ -151,14 +151,14 @@ def test_a_phase_of_some_items_goes_on_too(tmp_path: Path) -> None:
     np.testing.assert_array_equal(fine, (X[passed] * 1000).astype(int))
 
 
-def test_a_short_run_keeps_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_run_stores_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "BEGIN_SECONDS", 1000.0)
     path = tmp_path / "toy.sqlite"
     assert run(path, "histogram", 200)[0] is None
     assert not list(tmp_path.glob("toy*"))
 
 
-def test_no_more_processor_time_is_taken_than_a_share(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoints_use_at_most_a_share_of_cpu_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "SHARE", -1.0)
     path = tmp_path / "toy.sqlite"
     assert run(path, "histogram", 200)[0] is None
@@ -167,19 +167,19 @@ def test_no_more_processor_time_is_taken_than_a_share(tmp_path: Path, monkeypatc
     file.close()
 
 
-def test_a_disk_that_refuses_is_told_and_costs_the_run_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_reported_and_the_run_continues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise StorageError("database or disk is full")
 
     monkeypatch.setattr(CheckpointFile, "append", refuse)
-    path, told = tmp_path / "toy.sqlite", list[str]()
-    with keeping(path, told) as partitions:
-        resources = Resources(2, [], False, Progress(), kept=partitions)
+    path, warnings = tmp_path / "toy.sqlite", list[str]()
+    with open_checkpoint(path, warnings) as partitions:
+        resources = Resources(2, [], False, Progress(), checkpoint=partitions)
         with Executor(resources).session(work("histogram")) as session:
             for _ in range(3):
                 np.testing.assert_array_equal(session.run()["counts"], EXPECTED["histogram"])
             partitions._wait(3 * checkpoints.FLUSH_SECONDS)
-    assert told == [f"{UNSTORED}: database or disk is full"]
+    assert warnings == [f"{UNSTORED}: database or disk is full"]
 
 
 def test_damaged_partitions_are_computed_again(tmp_path: Path) -> None:
@@ -194,18 +194,18 @@ def test_damaged_partitions_are_computed_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("start", [Seeds(7, "k-means++", 3), Seeds(7, "first")])
-def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Seeds) -> None:
+def test_k_means_resumes_from_its_round_or_seed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, start: Seeds) -> None:
     monkeypatch.setattr(checkpoints, "STATE_SECONDS", 0.0)
     monkeypatch.setattr(k_means_module, "SECONDS_AT_ONCE", 0.0)
     values = np.random.default_rng(2).normal(size=(3000, 3))
-    alone = k_means(Executor(Resources(2)), Points(values), start, rounds=40)
+    expected = k_means(Executor(Resources(2)), Points(values), start, rounds=40)
     path, stops = tmp_path / "toy.sqlite", 0
     for stop_after in (4, 5, 6, 7, 8, 1 << 60):
         progress = StoppingProgress(stop_after)
         try:
-            with keeping(path) as partitions:
-                found = k_means(
-                    Executor(Resources(1 + stop_after % 2, progress=progress, kept=partitions)),
+            with open_checkpoint(path) as partitions:
+                clusters = k_means(
+                    Executor(Resources(1 + stop_after % 2, progress=progress, checkpoint=partitions)),
                     Points(values),
                     start,
                     rounds=40,
@@ -214,14 +214,14 @@ def test_k_means_goes_on_from_the_round_or_the_seed_where_it_was(tmp_path: Path,
         except Cancelled:
             stops += 1
     assert stops == 5
-    np.testing.assert_array_equal(found.labels, alone.labels)
-    np.testing.assert_array_equal(found.centroids, alone.centroids)
-    assert found.rounds == alone.rounds
-    # What was done before is told at once.
-    assert max(progress.steps) > 3, "the last of them did not begin anew"
+    np.testing.assert_array_equal(clusters.labels, expected.labels)
+    np.testing.assert_array_equal(clusters.centroids, expected.centroids)
+    assert clusters.rounds == expected.rounds
+    # The stored part is reported in one step.
+    assert max(progress.steps) > 3, "the last run did not start again"
 
 
-def test_digests_are_of_contents_types_and_structure() -> None:
+def test_plain_digest_depends_on_content_type_and_structure() -> None:
     values: list[Any] = [
         None,
         0,

@@ -1,4 +1,4 @@
-"""The clock of the stages, against a clock that tells what it is given, a sleep, and allocations of known size."""
+"""StageClock measures stages, checked with a simulated clock, a sleep, and allocations of known size."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from proteoscope.engine.execution.clock import StageClock
 
 
 @pytest.fixture
-def tell(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """What the clock on the wall will tell, one look after the other."""
-    told: list[float] = []
-    monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: told.pop(0)))
-    return told
+def clock_times(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Times that the simulated clock returns, in order."""
+    times: list[float] = []
+    monkeypatch.setattr(clock_module, "time", SimpleNamespace(perf_counter=lambda: times.pop(0)))
+    return times
 
 
-def test_seconds_of_a_stage_add_up(tell: list[float]) -> None:
-    tell += [10.0, 10.05, 20.0, 20.03, 30.0, 30.0]
+def test_seconds_of_a_stage_are_summed(clock_times: list[float]) -> None:
+    clock_times += [10.0, 10.05, 20.0, 20.03, 30.0, 30.0]
     clock = StageClock()
     for name in ("read", "read", "score"):
         with clock.stage(name):
@@ -30,18 +30,18 @@ def test_seconds_of_a_stage_add_up(tell: list[float]) -> None:
     assert list(clock.stages) == ["read", "score"]
     assert clock.stages["read"]["seconds"] == pytest.approx(0.08)
     assert clock.stages["score"]["seconds"] == 0
-    assert tell == []
+    assert clock_times == []
 
 
-def test_a_stage_that_fails_is_measured_too(tell: list[float]) -> None:
-    tell += [10.0, 10.02]
+def test_failing_stage_is_measured(clock_times: list[float]) -> None:
+    clock_times += [10.0, 10.02]
     clock = StageClock()
     with pytest.raises(ValueError, match="no"), clock.stage("index"):
         raise ValueError("no")
     assert clock.stages["index"]["seconds"] == pytest.approx(0.02)
 
 
-def test_the_seconds_are_real_ones() -> None:
+def test_stage_seconds_are_real_seconds() -> None:
     clock = StageClock()
     with clock.stage("read"):
         time.sleep(0.05)
@@ -49,7 +49,7 @@ def test_the_seconds_are_real_ones() -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux can reset the high-water mark of memory")
-def test_memory_is_that_of_the_stage_and_not_of_those_before() -> None:
+def test_peak_memory_is_that_of_each_stage() -> None:
     clock, size = StageClock(), 200_000_000
     with clock.stage("before"):
         pass

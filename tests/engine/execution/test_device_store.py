@@ -1,4 +1,4 @@
-"""Facts about devices: processes that store at the same time lose none, their number is bounded, and damaged files are replaced."""
+"""Stored facts about devices: concurrent processes lose none, their number is bounded, and damaged files are replaced."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_store_loses_nothing_with_two_processes(own_cache: Path) -> None:
     assert Facts("runs", int, 10).get("count") == 60
 
 
-def test_store_keeps_facts_of_other_kinds(own_cache: Path) -> None:
+def test_store_retains_facts_of_other_kinds(own_cache: Path) -> None:
     speeds().store({"a": 1.0})
     Facts("runs", list[int], 5).store({"a": [1, 2]})
     speeds().clear()
@@ -59,8 +59,8 @@ def test_store_removes_the_oldest_facts(own_cache: Path, monkeypatch: pytest.Mon
 def test_get_ignores_old_facts_and_those_of_the_future(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(device_store.time, "time", lambda: 1e9)
     speeds().store({"a": 1.0})
-    found = speeds().stored_at("a")
-    assert found is not None and found.timestamp() == 1e9
+    stored_at = speeds().stored_at("a")
+    assert stored_at is not None and stored_at.timestamp() == 1e9
     for now, expected in ((1e9 + 10, 1.0), (1e9 + 11, None), (1e9 - 1, None)):
         monkeypatch.setattr(device_store.time, "time", lambda now=now: now)
         assert speeds().get("a", maximum_age=10) == expected
@@ -96,7 +96,7 @@ def test_store_reports_and_replaces_a_damaged_file(own_cache: Path, text: bytes,
 
 
 @pytest.mark.parametrize("entry", [1, [], [1], [1, 2, 3], ["1", 2.0], [-1, 2.0], [1e300, 2.0], [1, "fast"], [1, -2.0], [1, [1]], None])
-def test_store_ignores_invalid_facts_alone(own_cache: Path, entry: object) -> None:
+def test_store_ignores_only_invalid_facts(own_cache: Path, entry: object) -> None:
     (own_cache / "devices.json").write_text(json.dumps({"speeds": {"a": entry, "b": [1, 2.0]}, "other": {"x": 1}}))
     assert speeds().all() == {"b": 2.0}
     speeds().store({"c": 3.0})
@@ -104,7 +104,7 @@ def test_store_ignores_invalid_facts_alone(own_cache: Path, entry: object) -> No
     assert set(content["speeds"]) == {"b", "c"} and "other" not in content
 
 
-def test_store_accepts_a_disk_that_refuses(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_store_ignores_an_unwritable_disk(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (own_cache / "devices.json").mkdir()
     speeds().store({"a": 1.0})
     assert speeds().get("a") is None

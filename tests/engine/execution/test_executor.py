@@ -1,4 +1,4 @@
-"""Sessions: rounds with a state, phases with a filter between them, sums, lost cards, and work that is done in another process."""
+"""Sessions: rounds with a state, phases with a filter between them, sums, lost GPUs, and work in another process."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def k_means(session: Session, rounds: int) -> np.ndarray:
 
 @pytest.mark.parametrize("n_cards", [0, 1, 3])
 def test_rounds_may_have_different_numbers_of_items(n_cards: int) -> None:
-    with Executor(resources(n_cards)).session(work("so many")) as session:
+    with Executor(resources(n_cards)).session(work("variable")) as session:
         for n in (30, 30, 90, 5, 0, 61):
             assert session.run(n)["found"].tolist() == [10 * k for k in range(n)]
 
@@ -63,21 +63,21 @@ def test_rounds_may_have_different_numbers_of_items(n_cards: int) -> None:
 @pytest.mark.parametrize(
     ("n_cards", "with_processor", "fails_at"), [(0, False, -1), (1, True, -1), (3, False, -1), (2, True, 9), (1, False, 3)]
 )
-def test_rounds_keep_what_is_open_and_give_each_device_the_state_once(n_cards: int, with_processor: bool, fails_at: int) -> None:
+def test_rounds_open_once_and_begin_each_state_once(n_cards: int, with_processor: bool, fails_at: int) -> None:
     used = resources(n_cards, with_processor=with_processor, fails_at=fails_at)
     with Executor(used).session(work("nearest")) as session:
-        found = k_means(session, 6)
+        centroids_of_session = k_means(session, 6)
     centroids = np.array([0.1, 0.2, 0.9])
     for _ in range(6):
         of = nearest(centroids)
         centroids = np.array([X[of == k].mean() for k in range(3)])
-    np.testing.assert_allclose(found, centroids)
+    np.testing.assert_allclose(centroids_of_session, centroids)
     opened, begun = toy_kinds._Computation.opened, toy_kinds._Computation.begun
-    assert len(opened) == len(set(opened)), "a device opens the work once"
-    assert len(begun) == len({(name, str(state)) for name, state in begun}), "and gets the state of a round once"
+    assert len(opened) == len(set(opened)), "a device opens the workload once"
+    assert len(begun) == len({(name, str(state)) for name, state in begun}), "and receives the state of a round once"
 
 
-def test_a_filter_between_two_phases_runs_on_the_items_that_passed() -> None:
+def test_phase_runs_on_the_items_that_passed_a_filter() -> None:
     with Executor(resources(2, with_processor=True)).session(work("phases")) as session:
         coarse = session.run("coarse")["found"]
         passed = np.flatnonzero(coarse >= 7)
@@ -94,7 +94,7 @@ def test_sums_are_merged_once_for_each_item(fails_at: int) -> None:
     assert np.array_equal(counts, np.bincount((X * 10).astype(int), minlength=10))
 
 
-def test_a_card_that_fails_is_struck_from_the_run_and_told() -> None:
+def test_failed_gpu_is_removed_and_reported() -> None:
     progress = RecordingProgress(Progress())
     used = resources(2, fails_at=0, progress=progress)
     with Executor(used).session(work("phases")) as session:
@@ -104,7 +104,7 @@ def test_a_card_that_fails_is_struck_from_the_run_and_told() -> None:
     assert sum("is lost" in text for text in progress.messages) == 1
 
 
-def test_the_processor_does_what_the_only_card_left() -> None:
+def test_cpu_finishes_what_the_only_gpu_left() -> None:
     progress = RecordingProgress(Progress())
     used = resources(1, fails_at=2, progress=progress)
     with Executor(used).session(work("phases")) as session:
@@ -112,10 +112,10 @@ def test_the_processor_does_what_the_only_card_left() -> None:
         assert session.devices == ("cpu",)
         assert {share.device for share in session.shares()} == {"cuda:0", "cpu"}
     assert used.cards == []
-    assert "The processor does what is left" in progress.messages
+    assert "The CPU computes the remaining items" in progress.messages
 
 
-def test_shares_are_of_the_whole() -> None:
+def test_shares_sum_to_one() -> None:
     with Executor(resources(2, with_processor=True)).session(work("phases")) as session:
         session.run("fine")
         assert sum(share.share for share in session.shares()) == pytest.approx(1.0)
@@ -131,7 +131,7 @@ def test_progress_counts_items_or_steps_of_cost(step_cost: float, total: int) ->
     assert max(event.done for event in events) == total
 
 
-def test_a_cancel_passes_through() -> None:
+def test_cancel_is_passed_on() -> None:
     progress = Progress()
     with pytest.raises(Cancelled), Executor(resources(2, progress=progress)).session(work("phases")) as session:
         progress.cancel()
@@ -139,28 +139,28 @@ def test_a_cancel_passes_through() -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(ValueError, match="no kind of work 'os'"):
+    with pytest.raises(ValueError, match="workload type 'os' is not registered"):
         workload_type(Workload("os", {}, {}))
 
 
-def test_a_name_stands_for_one_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_register_kinds_rejects_a_second_type_of_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     (_, load), other, *_ = toy_kinds.KINDS
     monkeypatch.setitem(KINDS, "toy", load)
     register_kinds([("toy", load)])
-    with pytest.raises(ValueError, match=f"'toy' is registered already, by {toy_kinds.__name__}"):
+    with pytest.raises(ValueError, match=f"'toy' is already registered by {toy_kinds.__name__}"):
         register_kinds([("toy", other[1])])
 
 
-def pieces_elsewhere(sent: Workload, state: Any, first: int, last: int) -> list[tuple[int, Rows]]:
-    """In another process: open what was sent, and search a part."""
+def compute_in_process(sent: Workload, state: Any, first: int, last: int) -> list[tuple[int, Rows]]:
+    """Open a workload in another process and compute a part of it."""
     register_kinds(toy_kinds.KINDS)
     with workload_type(sent).open(sent, Processor(1), is_shared=True) as opened:
         opened.begin(state, None)
-        found: Iterator[PartialResult] = opened.search(first, last)
-        return [(piece.end, piece.rows) for piece in found if piece.rows is not None]
+        results: Iterator[PartialResult] = opened.search(first, last)
+        return [(result.end, result.rows) for result in results if result.rows is not None]
 
 
-def test_work_can_leave_the_process() -> None:
+def test_workload_is_computed_in_another_process() -> None:
     sent, state = work("nearest"), [0.25, 0.5, 0.75]
     json.dumps(state)
     kind = workload_type(sent)
@@ -168,7 +168,7 @@ def test_work_can_leave_the_process() -> None:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         for first, last in ((200, 300), (0, 50), (50, 200)):
             done = first
-            for end, found in pool.submit(pieces_elsewhere, sent, state, first, last).result():
-                kind.merge(rows, done, end, found)
+            for end, part in pool.submit(compute_in_process, sent, state, first, last).result():
+                kind.merge(rows, done, end, part)
                 done = end
     assert np.array_equal(rows["found"], nearest(np.array(state)))

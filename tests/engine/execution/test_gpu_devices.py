@@ -1,4 +1,4 @@
-"""What the probe of the GPUs says decides what a wish gives; whatever befalls the probe becomes a reason, not a crash."""
+"""The probe of GPUs decides how names resolve; any failure of the probe becomes a reason, not a crash."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def gpu(number: int, *, usable: bool = True, reason: str = "") -> dict[str, Any]
 
 @pytest.fixture
 def machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """A machine with the given GPUs."""
+    """Return a function that sets the GPUs of the machine."""
 
-    def have(*found: dict[str, Any], reason: str = "") -> None:
-        answer = {"driver": "580.1", "cuda": "13.0", "reason": reason, "devices": list(found)}
+    def have(*listed: dict[str, Any], reason: str = "") -> None:
+        answer = {"driver": "580.1", "cuda": "13.0", "reason": reason, "devices": list(listed)}
         monkeypatch.setattr(module, "_probed", lambda progress: answer)
         gpus.cache_clear()
 
@@ -130,9 +130,9 @@ RawModule = lambda **_: SimpleNamespace(get_function=lambda name: lambda *_: Non
 
 @pytest.fixture(scope="module")
 def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a driver's library that has three GPUs, and with a CuPy."""
+    """Write a folder with a driver library of three GPUs and a fake CuPy."""
     if sys.platform != "linux" or shutil.which("g++") is None:
-        pytest.skip("the driver is played by a library that g++ makes on Linux")
+        pytest.skip("the fake driver is compiled with g++ on Linux")
     folder = tmp_path_factory.mktemp("libraries")
     (folder / "nvml.cpp").write_text(NVML)
     subprocess.run(["g++", "-shared", "-fPIC", str(folder / "nvml.cpp"), "-o", str(folder / "libnvidia-ml.so.1")], check=True)
@@ -143,7 +143,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def driver(libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Path]]:
-    """Three GPUs and a CuPy that falls as told: "crash 1", "hang import"; returns the file that it writes when it hangs."""
+    """Return a function that sets up three GPUs and a CuPy that fails as given ("crash 1", "hang import") and returns its hang marker."""
 
     def have(fall: str = "", **variables: str) -> Path:
         mark = tmp_path / "hangs"
@@ -161,7 +161,7 @@ def driver(libraries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 @pytest.fixture
 def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """A program in place of the probe."""
+    """Return a function that replaces the probe by a program."""
 
     def play(program: str) -> None:
         (tmp_path / "probe.py").write_text(program)
@@ -172,7 +172,7 @@ def played(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable
     gpus.cache_clear()
 
 
-def test_auto_takes_all_usable_gpus_and_cuda_the_first(machine: Callable[..., None]) -> None:
+def test_auto_is_all_usable_gpus_and_cuda_the_first(machine: Callable[..., None]) -> None:
     machine(gpu(0, usable=False, reason="a test kernel does not run"), gpu(1), gpu(2))
     assert resolve_device("auto").name == "cuda:1+cuda:2"
     assert resolve_device("auto").numbers == (1, 2)
@@ -184,7 +184,7 @@ def test_auto_takes_all_usable_gpus_and_cuda_the_first(machine: Callable[..., No
     assert devices()[2].driver == "580.1"
 
 
-def test_all_stands_for_every_usable_gpu_and_the_processor(machine: Callable[..., None]) -> None:
+def test_all_is_every_usable_gpu_and_the_cpu(machine: Callable[..., None]) -> None:
     machine(gpu(0), gpu(1, usable=False, reason="broken"), gpu(2))
     chosen = resolve_device("all")
     assert chosen.numbers == (0, 2)
@@ -196,12 +196,12 @@ def test_all_stands_for_every_usable_gpu_and_the_processor(machine: Callable[...
     assert resolve_device("auto").name == "cuda:0"
 
 
-def test_a_wish_that_cannot_be_met_says_why(machine: Callable[..., None]) -> None:
+def test_unusable_device_error_gives_the_reason(machine: Callable[..., None]) -> None:
     machine(gpu(0, usable=False, reason="CuPy is not installed"), reason="CuPy is not installed")
     assert resolve_device("auto").name == "cpu"
-    for wish in ("cuda", "all", "cuda:0", "cuda:3"):
+    for name in ("cuda", "all", "cuda:0", "cuda:3"):
         with pytest.raises(ParameterError, match="CuPy is not installed"):
-            resolve_device(wish)
+            resolve_device(name)
     machine(gpu(0))
     with pytest.raises(ParameterError, match=r"cuda:3.*no such GPU.*cuda:0"):
         resolve_device("cuda:3")
@@ -210,17 +210,17 @@ def test_a_wish_that_cannot_be_met_says_why(machine: Callable[..., None]) -> Non
         resolve_device("cuda")
 
 
-def test_a_gpu_at_which_cuda_crashes_keeps_its_name_and_the_others_are_usable(driver: Callable[..., Path]) -> None:
+def test_crashing_gpu_is_listed_and_others_are_usable(driver: Callable[..., Path]) -> None:
     for number, usable in ((0, [1, 2]), (1, [0, 2]), (2, [0, 1])):
         driver(f"crash {number}")
-        found = gpus()
-        assert [gpu.numbers[0] for gpu in found if gpu.usable] == usable
-        assert found[number].reason == "a test kernel ended with signal 9 complains \ufffd"
-        assert found[number].description == f"Fake \ufffd {number}, compute capability 9.0, driver 580.65 (CUDA 13.0)"
+        probed = gpus()
+        assert [gpu.numbers[0] for gpu in probed if gpu.usable] == usable
+        assert probed[number].reason == "a test kernel ended with signal 9 complains \ufffd"
+        assert probed[number].description == f"Fake \ufffd {number}, compute capability 9.0, driver 580.65 (CUDA 13.0)"
         assert resolve_device("auto").numbers == tuple(usable)
 
 
-def test_a_gpu_that_hangs_takes_no_other_along(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hanging_gpu_leaves_others_usable(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_SILENT_SECONDS", 1.5)
     mark = driver("hang 1")
     assert [gpu.usable for gpu in gpus()] == [True, False, True]
@@ -229,14 +229,14 @@ def test_a_gpu_that_hangs_takes_no_other_along(driver: Callable[..., Path], monk
         os.kill(int(mark.read_text()), 0)
 
 
-def test_looking_is_not_begun_again_for_ever(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_probe_is_not_repeated_beyond_its_time(driver: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAXIMUM_SECONDS", 0.0)
     driver("crash 1")
     assert [gpu.usable for gpu in gpus()] == [True, False, False]
     assert gpus()[2].reason == "it was not tried: those before it took too long"
 
 
-def test_gpus_that_the_driver_names_stay_named_when_cupy_crashes(driver: Callable[..., Path]) -> None:
+def test_gpus_of_the_driver_are_listed_when_cupy_crashes(driver: Callable[..., Path]) -> None:
     driver("crash import")
     assert [gpu.name for gpu in gpus()] == ["cuda:0", "cuda:1", "cuda:2"]
     for gpu in gpus():
@@ -245,7 +245,7 @@ def test_gpus_that_the_driver_names_stay_named_when_cupy_crashes(driver: Callabl
 
 
 @pytest.mark.parametrize(("fall", "number"), [("", 2), ("crash 0", 2), ("crash import", 1)])
-def test_a_gpu_that_the_driver_cannot_open_is_listed_with_the_reason(fall: str, number: int, driver: Callable[..., Path]) -> None:
+def test_unopenable_gpu_is_listed_with_the_reason(fall: str, number: int, driver: Callable[..., Path]) -> None:
     driver(fall, FAKE_LOST="1", FAKE_COUNT="2")
     assert [gpu.numbers for gpu in gpus()] == [(0,), (1,), (2,)]
     lost = gpus()[number]
@@ -255,12 +255,12 @@ def test_a_gpu_that_the_driver_cannot_open_is_listed_with_the_reason(fall: str, 
 
 
 @pytest.mark.parametrize("visible", ["", "-1", "7"])
-def test_where_a_variable_hides_all_gpus_it_is_named(visible: str, driver: Callable[..., Path]) -> None:
+def test_variable_that_hides_all_gpus_is_named(visible: str, driver: Callable[..., Path]) -> None:
     driver(FAKE_COUNT="0", CUDA_VISIBLE_DEVICES=visible)
     assert f"CUDA_VISIBLE_DEVICES is '{visible}'; unset it" in gpus()[0].reason
 
 
-def test_a_cancel_is_heeded_while_a_driver_hangs(driver: Callable[..., Path]) -> None:
+def test_cancel_stops_a_hanging_probe(driver: Callable[..., Path]) -> None:
     mark = driver("hang import")
     events: list[ProgressEvent] = []
     progress = Progress(events.append)
@@ -279,14 +279,14 @@ def test_a_cancel_is_heeded_while_a_driver_hangs(driver: Callable[..., Path]) ->
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)
     driver()
-    assert all(gpu.usable for gpu in gpus()), "a cancelled look leaves nothing behind"
+    assert all(gpu.usable for gpu in gpus()), "a cancelled probe has no later effect"
 
 
-def test_who_waits_for_the_look_of_another_heeds_a_cancel_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, ends, looks = threading.Event(), threading.Event(), []
+def test_cancel_stops_waiting_for_the_probe_of_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ends, probes = threading.Event(), threading.Event(), []
 
     def probed(progress: Progress) -> dict[str, Any]:
-        looks.append(progress)
+        probes.append(progress)
         begun.set()
         ends.wait(20)
         return {"driver": "580.1", "cuda": "13.0", "reason": "", "devices": [gpu(0)]}
@@ -305,11 +305,11 @@ def test_who_waits_for_the_look_of_another_heeds_a_cancel_too(monkeypatch: pytes
     ends.set()
     assert resolve_device("auto").name == "cuda:0"
     other.join()
-    assert len(looks) == 1
+    assert len(probes) == 1
     gpus.cache_clear()
 
 
-def test_a_probe_that_crashes_or_hangs_becomes_a_reason(played: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crashing_or_hanging_probe_becomes_a_reason(played: Callable[[str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     played("import os; os.kill(os.getpid(), 9)")
     assert gpus()[0].reason == "the program that looks at the NVIDIA driver ended with signal 9"
     played("raise MemoryError('none left')")
@@ -330,7 +330,7 @@ def test_a_probe_that_crashes_or_hangs_becomes_a_reason(played: Callable[[str], 
 
 
 class Cupy(ModuleType):
-    """A CuPy that needs a version of CUDA and sees two GPUs, of which the second cannot run what it compiles."""
+    """A CuPy that requires a version of CUDA and has two GPUs; the second cannot run compiled kernels."""
 
     def __init__(self, needs: int) -> None:
         super().__init__("cupy")
@@ -373,44 +373,44 @@ class Cupy(ModuleType):
         ),
     ],
 )
-def test_an_old_driver_is_named_with_what_to_do(driver: str, cuda: str, needs: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_driver_is_named_with_a_remedy(driver: str, cuda: str, needs: int, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", Cupy(needs))
-    found: dict[str, Any] = {"driver": driver, "cuda": cuda, "reason": "", "devices": []}
-    probe.try_devices(found)
-    assert found["reason"].endswith(reason)
-    assert "\n" not in found["reason"]
+    answer: dict[str, Any] = {"driver": driver, "cuda": cuda, "reason": "", "devices": []}
+    probe.try_devices(answer)
+    assert answer["reason"].endswith(reason)
+    assert "\n" not in answer["reason"]
 
 
-def test_without_cupy_the_packages_that_suit_the_driver_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_cupy_names_the_packages_for_the_driver(monkeypatch: pytest.MonkeyPatch) -> None:
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     monkeypatch.setattr(probe.importlib.util, "find_spec", lambda name: None)
     for cuda, extra in (("12.8", "cuda12"), ("13.0", "cuda13"), ("14.1", "cuda13")):
-        found: dict[str, Any] = {"driver": "580.1", "cuda": cuda, "reason": "", "devices": []}
-        probe.try_devices(found)
-        packages = " ".join(one.partition(">=")[0] for one in extras[extra])
-        assert found["reason"] == f"CuPy is not installed; to install it: pip install {packages}"
+        answer: dict[str, Any] = {"driver": "580.1", "cuda": cuda, "reason": "", "devices": []}
+        probe.try_devices(answer)
+        packages = " ".join(requirement.partition(">=")[0] for requirement in extras[extra])
+        assert answer["reason"] == f"CuPy is not installed; to install it: pip install {packages}"
 
 
-def test_a_gpu_that_does_not_run_the_test_kernel_says_why_on_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gpu_with_a_failing_test_kernel_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cupy", Cupy(13000))
-    found: dict[str, Any] = {"driver": "580.1", "cuda": "13.0", "reason": "", "devices": []}
-    probe.try_devices(found)
-    first, second = found["devices"]
+    answer: dict[str, Any] = {"driver": "580.1", "cuda": "13.0", "reason": "", "devices": []}
+    probe.try_devices(answer)
+    first, second = answer["devices"]
     assert first["usable"]
     assert not first["reason"]
     assert not second["usable"]
     assert second["reason"] == ("a test kernel does not run: RuntimeError: no kernel image is available for execution on the device")
 
 
-def test_the_last_line_of_the_probe_is_the_answer_on_this_machine() -> None:
+def test_last_line_of_the_probe_is_its_answer() -> None:
     done = subprocess.run([sys.executable, str(files("proteoscope.kernels.cuda") / "probe.py")], capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert set(found) == {"driver", "cuda", "reason", "devices", "step"}
-    assert found["step"] == "done"
-    assert found["reason"] or found["devices"]
+    answer = json.loads(done.stdout.splitlines()[-1])
+    assert set(answer) == {"driver", "cuda", "reason", "devices", "step"}
+    assert answer["step"] == "done"
+    assert answer["reason"] or answer["devices"]
 
 
-def test_cupy_is_not_imported_before_a_card_is_opened() -> None:
+def test_cupy_is_not_imported_before_a_gpu_is_opened() -> None:
     code = "import sys, proteoscope.engine.execution.cards, proteoscope.kernels.cuda.scoring; print('cupy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

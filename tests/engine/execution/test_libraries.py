@@ -1,4 +1,4 @@
-"""NumPy's linear algebra is looked for once, before threads begin, and works on one thread where it is limited."""
+"""NumPy's linear algebra is located once, before threads start, and can be limited to one thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ threadpoolctl.ThreadpoolController = Counting
 DeviceLookup("cpu")
 after_lookup = n_found
 def threads():
-    return [one.num_threads for one in find_linear_algebra().lib_controllers if one.user_api == "blas"]
+    return [library.num_threads for library in find_linear_algebra().lib_controllers if library.user_api == "blas"]
 before = threads()
 with one_algebra_thread():
     within = threads()
@@ -32,7 +32,7 @@ print(json.dumps([after_lookup, n_found, before, within, threads()]))
 """
 
 
-def test_linear_algebra_is_found_once_and_limited_while_asked():
+def test_linear_algebra_is_found_once_and_limited():
     environment = {name: value for name, value in os.environ.items() if "_NUM_THREADS" not in name} | {"OPENBLAS_NUM_THREADS": "2"}
     done = subprocess.run([sys.executable, "-c", SCRIPT], env=environment, cwd=REPOSITORY, capture_output=True, text=True, check=True)
     after_lookup, n_found, before, within, after = json.loads(done.stdout)

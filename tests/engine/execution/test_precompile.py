@@ -1,4 +1,4 @@
-"""Kernels compiled ahead in processes of their own, each after those that it calls."""
+"""Kernels are compiled ahead in separate processes, each after those that it calls."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHILDREN = (
 
 
 class FakeCompiler:
-    """Compiles nothing, and answers when its number was begun; of number 5, that it has ended."""
+    """A compiler that compiles nothing and answers when a kernel begins; for kernel 5, it answers that it ended."""
 
     begun: list[int]
     entered = 0
@@ -52,7 +52,7 @@ class FakeCompiler:
 
 @pytest.fixture
 def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of kernels of a small list, in the order in which fake processes begin them."""
+    """Numbers of the kernels of a small list, in the order in which fake processes begin them."""
     listed = tuple(ListedKernel(f"kernel{number}", [], calls) for number, calls in CALLS.items())
     monkeypatch.setattr(signatures, "listed_kernels", lambda: listed)
     monkeypatch.setattr(signatures, "kernel_groups", lambda: {"diamond": [3], "failing": [5]})
@@ -96,16 +96,16 @@ def test_compiler_answers_why_a_kernel_fails() -> None:
         compiler._process.kill()
         assert answers.get(timeout=60) == (compiler, b"")
         assert compiler.complaint() == "the process was ended"
-        compiler.begin(0)  # raises nothing: the answer has said it
+        compiler.begin(0)  # raises nothing: the answer contains the error
 
 
 def environment(folder: Path) -> dict[str, str]:
-    own = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "PROTEOSCOPE_CACHE": str(folder / "cache")}
-    return os.environ | own | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}
+    caches = {"NUMBA_CACHE_DIR": str(folder / "kernels"), "PROTEOSCOPE_CACHE": str(folder / "cache")}
+    return os.environ | caches | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])}
 
 
 def record(group: str, folder: Path, variables: dict[str, str]) -> list[str]:
-    """Roots of the kernels that the commands of a group call in a process of their own."""
+    """Return the roots of the kernels that the commands of a group call in a separate process."""
     command = [sys.executable, "-m", "installer.kernel_signatures", group, str(folder / f"{group}.json")]
     subprocess.run(command, cwd=folder, env=variables, check=True, capture_output=True)
     return json.loads((folder / f"{group}.json").read_text())["roots"]
@@ -116,15 +116,15 @@ def listed(group: str) -> set[str]:
     return {json.dumps([*kernels[number][:2]]) for number in signatures.needed_kernels([group])}
 
 
-def test_compiled_kernels_are_those_that_are_called(tmp_path: Path) -> None:
-    """With an empty cache, for the smallest group; the long test does it for all."""
+def test_compiled_kernels_are_the_called_ones(tmp_path: Path) -> None:
+    """The cache is empty; the smallest group is tested here, all groups in the long test."""
     subprocess.run([sys.executable, "-c", CHILDREN, "drawing"], env=environment(tmp_path), check=True)
     compiled = {path.name for path in tmp_path.rglob("*.nbc")}
     assert compiled and set(record("drawing", tmp_path, environment(tmp_path))) <= listed("drawing")
     assert {path.name for path in tmp_path.rglob("*.nbc")} == compiled
 
 
-def test_identification_calls_listed_kernels_alone(tmp_path: Path) -> None:
+def test_identification_calls_only_listed_kernels(tmp_path: Path) -> None:
     roots = record("identify", tmp_path, os.environ | {"PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])})
     assert len(roots) > 10
     assert set(roots) <= listed("identify"), "run python -m installer.kernel_signatures"
@@ -132,7 +132,7 @@ def test_identification_calls_listed_kernels_alone(tmp_path: Path) -> None:
 
 @pytest.mark.long
 def test_no_search_compiles_after_compile(tmp_path: Path) -> None:
-    """With an empty cache: first everything is compiled, then the commands of all groups are run."""
+    """The cache is empty; all kernels are compiled first, then the commands of all groups run."""
     variables = environment(tmp_path)
     subprocess.run([sys.executable, "-m", "proteoscope.engine.command_line", "compile"], env=variables, check=True, capture_output=True)
     compiled = {path.name for path in tmp_path.rglob("*.nbc")}

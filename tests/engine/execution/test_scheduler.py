@@ -1,4 +1,4 @@
-"""Items on several workers: each is done once; speeds decide who does how much; what one leaves when it fails others do."""
+"""Items on several workers: each is computed once, in proportion to measured speeds, and other workers repeat lost items."""
 
 from __future__ import annotations
 
@@ -25,26 +25,28 @@ N = 400
 
 
 class Recorder:
-    """Makes workers that note who did what, take time, and fail when told to; and takes their rows."""
+    """Workers that record who computed which item, take time and fail as configured, and their merged rows."""
 
     def __init__(self) -> None:
         self.by: list[list[str]] = [[] for _ in range(N)]
         self.begun: dict[str, list[Partition]] = {}
-        self.open, self.lock, self.told = 0, threading.Lock(), 0.0
+        self.open, self.lock, self.reported = 0, threading.Lock(), 0.0
 
     def worker(
         self,
         name: str,
         *,
-        piece: int = 5,
+        step: int = 5,
         seconds: float = 0.0,
         fails_after: int = -1,
         first: float = 0.0,
         speed: float | None = None,
         begins: Callable[[], object] = lambda: None,
     ) -> Worker:
-        """`seconds` for each item, `first` more at the very first; the worker fails when it has done `fails_after` pieces. `begins` is
-        called before the first."""
+        """Return a worker that takes `seconds` per item, and `first` more for the first step.
+
+        It fails after `fails_after` steps. `begins` is called before the first step.
+        """
         count = 0
 
         def search(part: Partition) -> Generator[PartialResult, None, None]:
@@ -55,11 +57,11 @@ class Recorder:
             with self.lock:
                 self.open += 1
             try:
-                for begin in range(part.first, part.last, piece):
-                    end = min(part.last, begin + piece)
+                for begin in range(part.first, part.last, step):
+                    end = min(part.last, begin + step)
                     if count == fails_after:
                         raise DeviceError(f"{name} failed:\n  it is lost")
-                    yield PartialResult(begin)  # it goes on
+                    yield PartialResult(begin)  # a sign of life
                     time.sleep((end - begin) * seconds + (first if count == 0 else 0.0))
                     count += 1
                     yield PartialResult(end, {"by": np.full(end - begin, name)})
@@ -74,15 +76,15 @@ class Recorder:
         for item, name in zip(range(first, end), rows["by"].tolist(), strict=True):
             self.by[item].append(name)
 
-    def tell(self, cost: float) -> None:
+    def report(self, cost: float) -> None:
         with self.lock:
-            self.told += cost
+            self.reported += cost
 
     def run(
         self, workers: Sequence[Worker], progress: Progress | None = None, costs: np.ndarray | None = None, **more: object
     ) -> tuple[list[Partition], Scheduler]:
         sums = Costs(np.ones(N) if costs is None else costs)
-        scheduler = Scheduler(workers, sums, self.take, progress or Progress(), self.tell, **more)  # type: ignore[arg-type]
+        scheduler = Scheduler(workers, sums, self.take, progress or Progress(), self.report, **more)  # type: ignore[arg-type]
         return scheduler.run(), scheduler
 
     def share(self) -> Counter[str]:
@@ -95,24 +97,24 @@ class Recorder:
 
 @pytest.mark.parametrize("n", [0, 1, 2, 5])
 @pytest.mark.parametrize("are_known", [False, True])
-def test_every_item_is_done_once(n: int, are_known: bool) -> None:
+def test_every_item_is_computed_once(n: int, are_known: bool) -> None:
     record, progress = Recorder(), RecordingProgress(Progress())
     speed = 1e6 if are_known else None
     every = [record.worker(f"cuda:{number}", speed=speed) for number in range(n)]
-    assert record.run([*every, record.worker("cpu", piece=3, speed=speed)], progress)[0] == []
+    assert record.run([*every, record.worker("cpu", step=3, speed=speed)], progress)[0] == []
     assert record.times == {1}
-    assert record.told == pytest.approx(N)
+    assert record.reported == pytest.approx(N)
     assert progress.messages == ()
 
 
-def test_no_items_or_no_workers_are_no_trouble() -> None:
+def test_run_accepts_no_items_and_no_workers() -> None:
     record = Recorder()
     assert record.run([record.worker("cuda:0"), record.worker("cpu")], costs=np.zeros(0))[0] == []
     assert record.run([])[0] == [Partition(0, N, N)]
 
 
-def test_work_that_is_partly_done_is_told_and_told_once() -> None:
-    told: list[float] = []
+def test_progress_within_partial_results_is_reported_once() -> None:
+    reported: list[float] = []
 
     def search(part: Partition) -> Generator[PartialResult, None, None]:
         yield PartialResult(0, beyond=3.0)
@@ -121,19 +123,19 @@ def test_work_that_is_partly_done_is_told_and_told_once() -> None:
         yield PartialResult(4, beyond=60.0)
         yield PartialResult(10, {})
 
-    Scheduler([Worker("cpu", search, Account(), True)], Costs(np.ones(10)), lambda *_: None, Progress(), told.append).run()
-    assert told == [3.0, 2.0, 1.0, 4.0, 0.0]
+    Scheduler([Worker("cpu", search, Account(), True)], Costs(np.ones(10)), lambda *_: None, Progress(), reported.append).run()
+    assert reported == [3.0, 2.0, 1.0, 4.0, 0.0]
 
 
-def test_cards_begin_at_the_large_end_and_the_processor_at_the_small_one() -> None:
+def test_gpus_begin_with_large_items_and_the_cpu_with_small() -> None:
     record = Recorder()
     record.run([record.worker("cuda:0", seconds=1e-3), record.worker("cpu", seconds=1e-3)])
     assert record.begun["cuda:0"][0].cost == max(part.cost for parts in record.begun.values() for part in parts)
     first = record.begun["cpu"][0]
-    assert first.cost == first.last - first.first < 10  # nothing is known of its speed yet
+    assert first.cost == first.last - first.first < 10  # its speed has not been measured yet
 
 
-def test_with_known_speeds_the_items_are_cut_in_their_proportion() -> None:
+def test_planned_parts_are_proportional_to_known_speeds() -> None:
     record = Recorder()
     workers = [record.worker("a", speed=60.0), record.worker("b", speed=30.0), record.worker("cpu", speed=10.0)]
     parts = planned(workers, Costs(np.ones(1000)))
@@ -143,7 +145,7 @@ def test_with_known_speeds_the_items_are_cut_in_their_proportion() -> None:
     assert len(parts) == 9
 
 
-def test_of_many_equal_parts_the_last_are_cut_small_and_few_stay_equal() -> None:
+def test_last_of_many_parts_are_small_and_few_are_equal() -> None:
     workers = [Recorder().worker(name) for name in "ab"]
     assert [part.cost for part in planned(workers, Costs(np.ones(960)), 6)] == [80] * 10 + [40] * 2 + [20] * 4
     assert [part.cost for part in planned(workers, Costs(np.ones(960)), 2)] == [240] * 4
@@ -151,31 +153,31 @@ def test_of_many_equal_parts_the_last_are_cut_small_and_few_stay_equal() -> None
 
 
 @given(costs=st.lists(st.floats(0, 1e6), min_size=1, max_size=60), speeds=st.lists(st.floats(1e-3, 1e9), min_size=1, max_size=5))
-def test_a_plan_holds_every_item_once(costs: list[float], speeds: list[float]) -> None:
+def test_planned_parts_contain_every_item_once(costs: list[float], speeds: list[float]) -> None:
     record = Recorder()
     names = [*(f"cuda:{number}" for number in range(len(speeds) - 1)), "cpu"]
-    parts = planned([record.worker(name, speed=one) for name, one in zip(names, speeds, strict=True)], Costs(np.array(costs)))
+    parts = planned([record.worker(name, speed=speed) for name, speed in zip(names, speeds, strict=True)], Costs(np.array(costs)))
     items = sorted(item for part in parts for item in range(part.first, part.last))
     assert items == list(range(len(costs)))
 
 
-def test_items_of_uneven_cost_are_cut_by_cost() -> None:
+def test_parts_are_cut_by_cost() -> None:
     costs = Costs(np.array([1.0, 1.0, 2.0, 4.0, 8.0]))
     assert costs.part(1, 4) == Partition(1, 4, 7.0)
     assert [costs.at(costs.part(0, 5), share) for share in (0.0, 0.25, 0.5, 1.0)] == [0, 3, 4, 5]
 
 
-def test_one_large_partition_is_shared_between_all() -> None:
+def test_one_large_partition_is_shared_by_all() -> None:
     record = Recorder()
-    every = [record.worker(f"cuda:{number}", piece=2, seconds=5e-4) for number in range(4)]
+    every = [record.worker(f"cuda:{number}", step=2, seconds=5e-4) for number in range(4)]
     assert record.run(every, parts=[Partition(0, N, N)])[0] == []
     assert record.times == {1}
     assert min(record.share()[worker.name] for worker in every) > N // 16
 
 
-def test_a_faster_worker_does_more_and_a_slow_one_gives_away_what_it_would_end_late() -> None:
+def test_slow_worker_gives_away_items_it_would_end_late() -> None:
     record = Recorder()
-    fast, slow = record.worker("cuda:0", piece=10, seconds=5e-4), record.worker("cpu", piece=2, seconds=3e-3)
+    fast, slow = record.worker("cuda:0", step=10, seconds=5e-4), record.worker("cpu", step=2, seconds=3e-3)
     parts = [Partition(0, 200, 200.0), Partition(200, N, 200.0)]
     assert record.run([fast, slow], parts=parts)[0] == []
     assert record.times == {1}
@@ -184,45 +186,45 @@ def test_a_faster_worker_does_more_and_a_slow_one_gives_away_what_it_would_end_l
     assert len(record.begun["cuda:0"]) > 1
 
 
-def test_a_wrong_plan_is_corrected_while_the_work_runs() -> None:
+def test_wrong_plan_is_corrected_during_the_run() -> None:
     record = Recorder()
-    workers = [record.worker("cuda:0", piece=4, seconds=2e-3, speed=9e9), record.worker("cpu", piece=4, seconds=1e-4, speed=1e9)]
+    workers = [record.worker("cuda:0", step=4, seconds=2e-3, speed=9e9), record.worker("cpu", step=4, seconds=1e-4, speed=1e9)]
     assert record.run(workers)[0] == []
     assert record.times == {1}
     assert record.share()["cuda:0"] < 0.6 * N  # planned: nine tenths
 
 
-def test_what_is_done_once_does_not_count_as_slowness() -> None:
+def test_setup_time_does_not_count_as_slowness() -> None:
     record = Recorder()
-    first, second = (record.worker(f"cuda:{i}", piece=4, seconds=1e-3, first=0.1 * i) for i in range(2))
+    first, second = (record.worker(f"cuda:{i}", step=4, seconds=1e-3, first=0.1 * i) for i in range(2))
     record.run([first, second], parts=[Partition(0, N, N)])
     assert record.share()["cuda:1"] > N // 5
 
 
-def test_a_processor_whose_piece_takes_longer_than_the_cards_need_for_all_the_rest_takes_nothing_more() -> None:
+def test_cpu_slower_than_gpus_takes_no_further_part() -> None:
     record = Recorder()
-    fast, slow = record.worker("cuda:0", piece=5, seconds=1e-4), record.worker("cpu", piece=5, seconds=2e-2)
+    fast, slow = record.worker("cuda:0", step=5, seconds=1e-4), record.worker("cpu", step=5, seconds=2e-2)
     assert record.run([fast, slow], parts=[Partition(first, first + 5, 5.0) for first in range(0, N, 5)])[0] == []
     assert record.share()["cpu"] <= 15
 
 
-def test_another_card_takes_over_from_one_that_fails() -> None:
+def test_another_gpu_takes_over_from_a_failed_one() -> None:
     record, progress = Recorder(), RecordingProgress(Progress())
     workers = [record.worker("cuda:0", fails_after=3, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
     assert record.run(workers, progress)[0] == []
     assert record.times == {1}
     assert record.told == pytest.approx(N)
-    assert progress.messages == ("cuda:0 failed: it is lost; what it had not finished is repeated elsewhere",)
+    assert progress.messages == ("cuda:0 failed: it is lost; its unfinished items are repeated elsewhere",)
 
 
-def test_a_worker_that_idles_takes_over_when_the_last_one_fails() -> None:
+def test_idle_worker_takes_over_when_the_last_one_fails() -> None:
     record = Recorder()
-    workers = [record.worker("cuda:0", piece=100, seconds=1e-3, fails_after=0), record.worker("cpu", piece=1, seconds=1e-3)]
+    workers = [record.worker("cuda:0", step=100, seconds=1e-3, fails_after=0), record.worker("cpu", step=1, seconds=1e-3)]
     assert record.run(workers, parts=[Partition(0, N, N)])[0] == []
     assert record.share() == {"cpu": N}
 
 
-def test_what_no_card_can_do_is_returned_without_what_was_done() -> None:
+def test_items_that_no_gpu_computed_are_returned() -> None:
     record, progress = Recorder(), RecordingProgress(Progress())
     left, _ = record.run([record.worker("cuda:0", fails_after=3), record.worker("cuda:1", fails_after=4)], progress)
     undone = np.concatenate([np.arange(part.first, part.last) for part in left])
@@ -234,9 +236,9 @@ def test_what_no_card_can_do_is_returned_without_what_was_done() -> None:
 
 
 @pytest.mark.parametrize("n", [1, 3])
-def test_a_cancel_closes_all_work(n: int) -> None:
+def test_cancel_closes_all_computations(n: int) -> None:
     record, progress = Recorder(), Progress()
-    workers = [record.worker(f"cuda:{number}", piece=1, seconds=1e-3) for number in range(n)]
+    workers = [record.worker(f"cuda:{number}", step=1, seconds=1e-3) for number in range(n)]
     timer = threading.Timer(0.05, progress.cancel)
     timer.start()
     with pytest.raises(Cancelled):
@@ -246,7 +248,7 @@ def test_a_cancel_closes_all_work(n: int) -> None:
     assert sum(record.share().values()) < N
 
 
-def test_a_fault_of_the_program_stops_all_and_is_raised() -> None:
+def test_bug_in_a_worker_stops_all_and_is_raised() -> None:
     record = Recorder()
 
     def broken(part: Partition) -> Generator[PartialResult, None, None]:
@@ -254,32 +256,32 @@ def test_a_fault_of_the_program_stops_all_and_is_raised() -> None:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        record.run([Worker("cuda:0", broken, Account()), record.worker("cuda:1", piece=1, seconds=1e-3)])
+        record.run([Worker("cuda:0", broken, Account()), record.worker("cuda:1", step=1, seconds=1e-3)])
     assert record.open == 0
     assert sum(record.share().values()) < N
 
 
-def test_in_the_next_round_each_worker_begins_with_what_was_its_own() -> None:
+def test_workers_begin_with_their_items_of_the_last_round() -> None:
     record = Recorder()
 
     def workers() -> list[Worker]:
-        return [record.worker(f"cuda:{number}", piece=2, seconds=5e-4) for number in range(3)]
+        return [record.worker(f"cuda:{number}", step=2, seconds=5e-4) for number in range(3)]
 
     _, first = record.run(workers())
     assert sum(last - begin for runs in first.homes.values() for begin, last in runs) == N
     again = Recorder()
     all_begin = threading.Barrier(3)
     _, second = again.run(
-        [again.worker(f"cuda:{number}", piece=2, seconds=5e-4, begins=all_begin.wait) for number in range(3)], homes=first.homes
+        [again.worker(f"cuda:{number}", step=2, seconds=5e-4, begins=all_begin.wait) for number in range(3)], homes=first.homes
     )
     assert again.times == {1}
-    # Nobody ends before all have begun.
+    # No worker ends before all have begun.
     begun = {name: (parts[0].first, parts[0].last) for name, parts in again.begun.items()}
     assert begun == {name: runs[-1] for name, runs in first.homes.items()}
     assert set(second.homes) == set(first.homes)
 
 
-def test_what_a_failed_worker_owned_others_do() -> None:
+def test_items_of_a_failed_worker_are_computed_by_others() -> None:
     record = Recorder()
     homes = {"cuda:0": [(0, 300)], "cuda:1": [(300, 400)]}
     workers = [record.worker("cuda:0", fails_after=2, seconds=1e-4), record.worker("cuda:1", seconds=1e-4)]
@@ -288,16 +290,16 @@ def test_what_a_failed_worker_owned_others_do() -> None:
     assert record.share()["cuda:1"] == 390
 
 
-def test_a_slow_owner_gives_away() -> None:
+def test_slow_owner_gives_away_items() -> None:
     record = Recorder()
     homes = {"cuda:0": [(0, 100), (150, 350)], "cuda:1": [(100, 150), (350, 400)]}
-    workers = [record.worker("cuda:0", piece=2, seconds=2e-3), record.worker("cuda:1", piece=2, seconds=1e-4)]
+    workers = [record.worker("cuda:0", step=2, seconds=2e-3), record.worker("cuda:1", step=2, seconds=1e-4)]
     assert record.run(workers, homes=homes)[0] == []
     assert record.times == {1}
     assert record.share()["cuda:1"] > 150
 
 
-def test_an_account_leaves_out_what_is_done_once() -> None:
+def test_account_excludes_setup_time() -> None:
     account = Account()
     assert account.speed is None
     account.add(10.0, 5.0, is_warm=False)
@@ -307,9 +309,9 @@ def test_an_account_leaves_out_what_is_done_once() -> None:
 
 
 def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[list[int], Scheduler]:
-    """Workers, of whom an item ends as many as it says; how often each item was done, and their scheduler, which is to run.
+    """Return how often each item was computed, and a scheduler of workers that items end as often as `deadly` says.
 
-    `after`: an item that ends nobody any more before another does.
+    Other deadly items wait until the item `after` has ended its workers.
     """
     lock, done = threading.Lock(), [0] * N
 
@@ -334,22 +336,22 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
     return done, Scheduler(workers, Costs(np.ones(N)), take, RecordingProgress(Progress()), lambda cost: None, parts_of_worker=4)
 
 
-def test_what_three_workers_end_over_alone_is_put_aside():
+def test_item_that_ends_three_workers_is_given_up():
     done, scheduler = ended_by({41: 99})
-    with pytest.raises(WorkersError, match="3 workers ended over the items 41 to 41 "):
+    with pytest.raises(WorkersError, match="3 workers were lost on items 41 to 41;"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41]
 
 
-def test_who_also_ends_elsewhere_may_be_ended_by_somebody_else():
-    """Three of the same items, and two of others: chance where workers are killed at random, and all is done."""
+def test_items_are_not_given_up_when_others_end_workers_too():
+    """Three workers end at one item and two at another: workers are killed at random, and all items are computed."""
     done, scheduler = ended_by({300: 2, 41: 3}, after=300)
     assert scheduler.run() == []
     assert done == [1] * N
 
 
 def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
-    """Items for which one worker after the other comes, of whom the first so many are lost before they have begun; how many came."""
+    """Run items on successive workers; the first `n_losses` are lost before they begin. Return also the number of workers."""
     record, losses, parts = Recorder(), Losses(), None
     for number in range(99):
 
@@ -358,27 +360,27 @@ def with_lost_before(n_losses: int) -> tuple[Recorder, Losses, int]:
                 raise WorkerLostBeforeError(f"{near.name} ended")
             yield from near.search(part)
 
-        near = record.worker(f"worker {number}", piece=100)
+        near = record.worker(f"worker {number}", step=100)
         worker = Worker(near.name, partial(search, near=near, number=number), Account())
         parts, _ = record.run([worker], parts=parts, losses=losses)
         if not parts:
             return record, losses, number + 1
-    raise AssertionError("it never ends")
+    raise AssertionError("the run does not end")
 
 
-def test_workers_that_are_lost_before_they_begin_say_nothing_about_the_items() -> None:
+def test_workers_lost_before_they_begin_blame_no_item() -> None:
     record, losses, n_came = with_lost_before(5)
     assert record.times == {1} and n_came == 6
     assert losses.items == [] and losses.in_a_row == 0
 
 
 def test_but_a_work_that_no_worker_lives_to_begin_ends() -> None:
-    with pytest.raises(WorkersError, match="14 workers ended one after the other, and none computed anything"):
+    with pytest.raises(WorkersError, match="14 workers were lost in a row without a result"):
         with_lost_before(99)
 
 
-def test_where_workers_end_everywhere_an_item_is_given_up_all_the_same():
+def test_items_are_given_up_when_workers_end_everywhere():
     done, scheduler = ended_by({41: 99, 300: 99}, n=20)
-    with pytest.raises(WorkersError, match="workers ended over the items 41 to 41, 300 to 300"):
+    with pytest.raises(WorkersError, match="workers were lost on items 41 to 41, 300 to 300"):
         scheduler.run()
     assert [number for number, times in enumerate(done) if times != 1] == [41, 300]

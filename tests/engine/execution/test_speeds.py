@@ -1,4 +1,4 @@
-"""Speeds of devices in earlier searches."""
+"""Stored speeds of devices in earlier searches."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from proteoscope.engine.execution.speeds import measured_speed, speeds_by_kind, 
 
 
 def test_store_speeds_separates_kinds_devices_and_threads(own_cache: Path) -> None:
-    store_speeds("sequences", {"cpu": 2.5e9, "a card": 1e12}, 3)
+    store_speeds("sequences", {"cpu": 2.5e9, "a GPU": 1e12}, 3)
     store_speeds("spectra", {"cpu": 7.0}, 3)
-    assert [measured_speed("sequences", name, 3) for name in ("cpu", "a card", "another")] == [2.5e9, 1e12, None]
+    assert [measured_speed("sequences", name, 3) for name in ("cpu", "a GPU", "another")] == [2.5e9, 1e12, None]
     assert (measured_speed("spectra", "cpu", 3), measured_speed("spectra", "cpu", 4)) == (7.0, None)
     assert speeds_by_kind("cpu", 3) == {"sequences": 2.5e9, "spectra": 7.0}
-    assert speeds_by_kind("a card", 1) == {"sequences": 1e12}
+    assert speeds_by_kind("a GPU", 1) == {"sequences": 1e12}
 
 
 def test_store_speeds_writes_nothing_without_speeds(own_cache: Path) -> None:
@@ -22,7 +22,7 @@ def test_store_speeds_writes_nothing_without_speeds(own_cache: Path) -> None:
     assert list(own_cache.iterdir()) == []
 
 
-def test_measured_speed_ignores_what_is_no_speed(own_cache: Path) -> None:
+def test_measured_speed_ignores_invalid_values(own_cache: Path) -> None:
     store_speeds("sequences", {"x": 1.0}, 1)
     path = own_cache / "devices.json"
     for speed in (-1.0, 0.0, float("inf"), float("nan"), "fast", None):

@@ -1,4 +1,4 @@
-"""Work on threads: results in order, cancels and errors stop what has not begun."""
+"""Work on threads: results are in order; cancels and errors stop items that have not begun."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.effort import LookingProgress
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
-def test_results_stand_in_the_order_of_the_items(threads: int) -> None:
+def test_results_are_in_the_order_of_the_items(threads: int) -> None:
     def work(item: int) -> int:
         time.sleep(0.002 * ((item * 7) % 5))
         return item * item
@@ -32,7 +32,7 @@ def test_progress_advances_by_the_steps_of_each_item(threads: int) -> None:
     assert [event.done for event in events] == sorted(event.done for event in events)
 
 
-def test_no_more_threads_than_asked_for_and_all_of_them_used() -> None:
+def test_all_requested_threads_are_used_and_no_more() -> None:
     running, most, lock, barrier = [0], [0], threading.Lock(), threading.Barrier(3, timeout=5)
 
     def work(_: int) -> None:
@@ -63,8 +63,8 @@ def test_nothing_begins_after_a_cancel(threads: int) -> None:
     assert len(begun) == count < 30, "nothing begins after a cancel"
 
 
-def test_a_cancel_is_heard_while_no_item_ends() -> None:
-    """The last items run on, but nothing new begins, and the cancel is reported when they end."""
+def test_cancel_is_noticed_during_long_items() -> None:
+    """The last items run on, but no other begins, and the cancel is raised when they end."""
     heard = threading.Event()
 
     class Heard(Progress):
@@ -82,7 +82,7 @@ def test_a_cancel_is_heard_while_no_item_ends() -> None:
         if len(begun) == 2:
             progress.cancel()
         assert heard.wait(60)
-        time.sleep(0.3)  # until what has not begun is struck
+        time.sleep(0.3)  # until items that have not begun are removed
 
     with pytest.raises(Cancelled):
         run_on_threads(work, range(50), 2, progress)
@@ -91,8 +91,8 @@ def test_a_cancel_is_heard_while_no_item_ends() -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("fails", [False, True])
-def test_work_that_reads_the_flag_leaves_off_at_a_cancel_and_at_an_error(threads: int, fails: bool) -> None:
-    progress, stop, left_off = Progress(), stop_flag(), []
+def test_work_that_reads_the_flag_stops_at_cancel_and_error(threads: int, fails: bool) -> None:
+    progress, stop, stopped = Progress(), stop_flag(), []
 
     def work(item: int) -> None:
         if fails and item == threads - 1:
@@ -101,21 +101,21 @@ def test_work_that_reads_the_flag_leaves_off_at_a_cancel_and_at_an_error(threads
             progress.cancel()
         while not stop[0]:
             time.sleep(1e-3)
-        left_off.append(item)
+        stopped.append(item)
 
     with pytest.raises(ZeroDivisionError if fails else Cancelled):
         run_on_threads(work, range(threads), threads, progress, stop=stop)
-    assert len(left_off) == threads - fails
+    assert len(stopped) == threads - fails
 
 
-def test_the_flag_stays_unset_where_nothing_goes_wrong() -> None:
+def test_stop_flag_is_unset_without_errors() -> None:
     stop = stop_flag()
     assert run_on_threads(lambda item: int(stop[0]), range(5), 2, Progress(), stop=stop) == [0] * 5
     assert stop[0] == 0
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_an_error_passes_on_and_stops_the_rest(threads: int) -> None:
+def test_error_is_raised_and_stops_the_rest(threads: int) -> None:
     begun = []
 
     def work(item: int) -> int:
@@ -131,9 +131,9 @@ def test_an_error_passes_on_and_stops_the_rest(threads: int) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_nothing_to_do(threads: int) -> None:
+def test_run_on_threads_accepts_no_items(threads: int) -> None:
     assert run_on_threads(lambda item: item, [], threads, Progress()) == []
 
 
-def test_there_is_a_processor() -> None:
+def test_at_least_one_thread_is_available() -> None:
     assert available_threads() >= 1

@@ -1,4 +1,4 @@
-"""Kinds of work for the tests of the executor: small, but of the shapes that real ones have."""
+"""Small workload types for the tests of the executor, with the shapes of real ones."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ KINDS: tuple[RegisteredWorkload, ...] = (
     ("nearest", lambda: NearestCentroid),
     ("phases", lambda: TwoPhases),
     ("histogram", lambda: Histogram),
-    ("so many", lambda: SoMany),
+    ("variable", lambda: VariableNumber),
 )
 
 
 class FakeCard:
-    """A card that is none: it has a name, and fails when a test wants it."""
+    """A fake GPU that has a name and fails on request."""
 
     kernels = "cuda"
     is_processor = False
 
     def __init__(self, name: str, *, fails_at: int = -1) -> None:
-        self.name, self.fails_at, self.pieces = name, fails_at, 0
+        self.name, self.fails_at, self.n_parts = name, fails_at, 0
 
 
 class _Computation:
@@ -52,9 +52,9 @@ class _Computation:
         for begin in range(first, last, 7):
             end = min(last, begin + 7)
             if isinstance(self.device, FakeCard):
-                if self.device.pieces == self.device.fails_at:
+                if self.device.n_parts == self.device.fails_at:
                     raise DeviceError(f"{self.device.name} is lost")
-                self.device.pieces += 1
+                self.device.n_parts += 1
             items = np.arange(begin, end) if self.items is None else self.items[begin:end]
             yield PartialResult(end, self.rows(items))
 
@@ -84,7 +84,7 @@ class _Nearest(_Computation):
 
 
 class NearestCentroid(_Kind):
-    """A round of k-means: the state are the centroids."""
+    """A round of k-means; the state is the centroids."""
 
     opens = _Nearest
 
@@ -96,7 +96,7 @@ class _Phases(_Computation):
 
 
 class TwoPhases(_Kind):
-    """A coarse look at all, a fine one at some."""
+    """Two phases: a coarse value of all items, then a fine value of some."""
 
     opens = _Phases
 
@@ -108,7 +108,7 @@ class _Counts(_Computation):
 
 
 class Histogram(_Kind):
-    """Rows that are sums over items: what is merged is one histogram."""
+    """Rows that are sums over items, merged into one histogram."""
 
     opens = _Counts
 
@@ -124,8 +124,8 @@ class _Numbers(_Computation):
         return {"found": items * 10}
 
 
-class SoMany(_Kind):
-    """As many items as the state says: rounds of different sizes."""
+class VariableNumber(_Kind):
+    """A number of items given by the state, for rounds of different sizes."""
 
     opens = _Numbers
 

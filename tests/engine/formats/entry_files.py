@@ -242,5 +242,5 @@ Protein one
 >F1;TWO
 Protein two
 {SEQUENCES["Q00002"]}*
-C;Species: nobody
+C;Species: unknown
 """

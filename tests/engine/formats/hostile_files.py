@@ -94,7 +94,7 @@ def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ..
         if "MS:1002748" in terms:
             data = struct.pack(">d", 100.0) + struct.pack("<H", int(np.log1p(value) * 100)) * n_samples
         text.append(binary_array(kind, zlib.compress(data, 9), terms))
-    noisy = "".join(one.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{n_samples}" ') for one in text)
+    noisy = "".join(array.replace("<binaryDataArray ", f'<binaryDataArray arrayLength="{n_samples}" ') for array in text)
     peaks = "".join(
         binary_array(kind, np.array(values).tobytes(), ("MS:1000523", "MS:1000576"))
         for kind, values in (("MS:1000514", (100.0, 200.0, 300.0)), ("MS:1000515", (1.0, 2.0, 3.0)))
@@ -103,21 +103,21 @@ def zipped_noise(n_spectra: int, n_samples: int, arrays: dict[str, tuple[str, ..
 
 
 def noise_in_many_blocks() -> bytes:
-    """Return two spectra with much noise in each of two blocks of two megabytes."""
-    pair = zipped_noise(2, 2 * MILLION, dict.fromkeys(SAMPLED[:2], ZIPPED))
+    """Return two spectra with much noise in each of two blocks of two megabytes, together beyond the bound of a block."""
+    pair = zipped_noise(2, 1_100_000, dict.fromkeys(SAMPLED[:2], ZIPPED))
     head, _, rest = pair.partition(b"<spectrum ")
     spectra, end = rest.rsplit(b"</spectrum>", 1)
     return head + (b"<spectrum " + spectra + b"</spectrum>" + b" " * (2 * MILLION)) * 2 + end
 
 
-def third_level(n_spectra: int, n_peaks: int) -> bytes:
+def ms3_mzml(n_spectra: int, n_peaks: int) -> bytes:
     """Return MS3 spectra of one repeated peak, under zlib, after an MS2 spectrum."""
     data = zlib.compress(struct.pack("<d", 150.0) * n_peaks, 9)
     arrays = "".join(binary_array(kind, data, ("MS:1000523", "MS:1000574")) for kind in ("MS:1000514", "MS:1000515"))
     return mzml(mzml_spectrum(0), *(mzml_spectrum(i + 1, level="3", arrays=arrays, length=n_peaks) for i in range(n_spectra))).encode()
 
 
-def third_level_of_mzxml(n_spectra: int, n_peaks: int) -> bytes:
+def ms3_mzxml(n_spectra: int, n_peaks: int) -> bytes:
     """Return the same as mzXML."""
     text = base64.b64encode(zlib.compress(struct.pack(">ff", 150.0, 1.0) * n_peaks, 9)).decode()
     peaks = f'<precursorMz>500</precursorMz><peaks precision="32" compressionType="zlib" contentType="m/z-int">{text}</peaks>'
@@ -225,8 +225,8 @@ CASES: dict[str, Hostile] = {
     "records of nothing": Hostile(lambda: gzipped(b">A\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ records", "proteins"),
     "long title": Hostile(lambda: gzipped(b"x", 90 * MILLION, b"BEGIN IONS\nTITLE=", size=MILLION), "no record ends within 64 MB"),
     "long entry": Hostile(lambda: gzipped(b"A=\n", 50 * MILLION, b"BEGIN IONS\n", size=MILLION), "lines between two spectra are not peaks"),
-    "tiny spectra": Hostile(lambda: gzipped(MGF, 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
-    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 90 * MILLION, size=MILLION), "unfolds to more than [0-9,]+ spectra"),
+    "tiny spectra": Hostile(lambda: gzipped(MGF, 20 * MILLION, size=MILLION // 4), "unfolds to more than [0-9,]+ spectra"),
+    "tiny DTA": Hostile(lambda: gzipped(b"500 1\n\n", 20 * MILLION, size=MILLION // 4), "unfolds to more than [0-9,]+ spectra"),
     "peaks without an end": Hostile(
         lambda: gzipped(b"1 1\n", 50 * MILLION, b"BEGIN IONS\nPEPMASS=5\n", b"END IONS\n", size=MILLION), "more than 2,097,152 peaks"
     ),
@@ -251,20 +251,18 @@ CASES: dict[str, Hostile] = {
     "noise just below the bound": Hostile(
         lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED)), "unfolds to more than [0-9,]+ numbers of noise", "reporters"
     ),
-    "noise that is none, just below the bound": Hostile(
+    "negative noise just below the bound": Hostile(
         lambda: zipped_noise(1, 2 * MILLION, dict.fromkeys(SAMPLED, ZIPPED), -1.0),
         "unfolds to more than [0-9,]+ numbers of noise",
         "reporters",
     ),
     "noise in many blocks, each below the bound": Hostile(noise_in_many_blocks, "read 4", "reporters"),
-    "MS3 of two million peaks": Hostile(lambda: third_level(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"),
+    "MS3 of two million peaks": Hostile(lambda: ms3_mzml(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "MS3 reporters"),
     "MS3 of mzXML of two million peaks": Hostile(
-        lambda: third_level_of_mzxml(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "third level"
+        lambda: ms3_mzxml(20, 2 * MILLION), "unpack to more than 4,194,304 peaks", "MS3 reporters"
     ),
-    "MS3 of one number two million times": Hostile(
-        lambda: third_level(1, 2 * MILLION), "unfolds to more than [0-9,]+ peaks", "third level"
-    ),
-    "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "third level"),
+    "MS3 of one number two million times": Hostile(lambda: ms3_mzml(1, 2 * MILLION), "unfolds to more than [0-9,]+ peaks", "MS3 reporters"),
+    "MS3 that names twenty thousand sources": Hostile(many_sources, "read 1", "MS3 reporters"),
     "a large profile": Hostile(large_profile, "read 1"),
     "terms of a group, again and again": Hostile(many_references, "XML tags belong to one spectrum"),
     # One invalid spectrum among valid ones.
@@ -302,7 +300,7 @@ CASES: dict[str, Hostile] = {
     "encoding that refuses everything": Hostile(
         lambda: mzml(mzml_spectrum(0), declaration='<?xml version="1.0" encoding="undefined"?>').encode(), "read 1"
     ),
-    "name of a file within": Hostile(lambda: MGF, "is not a valid file name", "a name that is none"),
+    "name of a file within": Hostile(lambda: MGF, "is not a valid file name", "an invalid name"),
 }
 
 
@@ -313,9 +311,9 @@ def _read(case: Hostile, path: Path, *, strict: bool) -> int:
         return len(read_proteins([path], every_record=True))
     if case.read == "reporters":
         return len(read_reporter_regions(path, 100, 200))
-    if case.read == "third level":
+    if case.read == "MS3 reporters":
         return len(read_reporter_regions(path, 100, 200, level=3))
-    if case.read == "a name that is none":
+    if case.read == "an invalid name":
         return len(read_spectra([f"{path}\0"]))
     return len(read_spectra([path], strict=strict, threads=2))
 

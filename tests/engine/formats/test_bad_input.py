@@ -33,7 +33,7 @@ BAD_FOR_BOTH: dict[str, tuple[bytes, str]] = {
     "hdf5": (b"\x89HDF\r\n\x1a\n" + NOISE, "HDF5"),
     "zip": (b"PK\x03\x04" + NOISE, "zip"),
     "utf-16": ("BEGIN IONS".encode("utf-16"), "UTF-16"),
-    "prose": (b"Dear reader,\nthis is a letter.\n", "no known format"),
+    "prose": (b"Dear reader,\nthis is a note.\n", "no known format"),
     "html": (b"<!-- x --><html><body>404</body></html>", "web page"),
     "mzIdentML": (b'<?xml version="1.0"?><MzIdentML id="x"></MzIdentML>', "identifications"),
     "xml": (b'<?xml version="1.0"?><plist></plist>', "XML of another kind"),
@@ -54,7 +54,7 @@ def check(error: InputError, path: Path) -> None:
 
 @pytest.mark.parametrize("sort", BAD_FOR_BOTH)
 @pytest.mark.parametrize("read", [read_spectra, read_proteins])
-def test_bad_files(written: Callable[..., Path], read: Callable[..., object], sort: str) -> None:
+def test_bad_files_are_rejected_with_a_reason(written: Callable[..., Path], read: Callable[..., object], sort: str) -> None:
     content, reason = BAD_FOR_BOTH[sort]
     path = written(content, "run.mzML")
     with pytest.raises(InputError, match=reason) as raised:
@@ -63,7 +63,7 @@ def test_bad_files(written: Callable[..., Path], read: Callable[..., object], so
 
 
 @pytest.mark.parametrize("read", [read_spectra, read_proteins])
-def test_missing_files_and_folders(tmp_path: Path, read: Callable[..., object]) -> None:
+def test_missing_files_and_folders_are_rejected(tmp_path: Path, read: Callable[..., object]) -> None:
     folders = [tmp_path / "run.d", tmp_path / "run.raw", tmp_path]
     for folder in folders[:2]:
         folder.mkdir()
@@ -76,14 +76,14 @@ def test_missing_files_and_folders(tmp_path: Path, read: Callable[..., object]) 
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="the superuser may read every file")
-def test_an_unreadable_file(written: Callable[..., Path]) -> None:
+def test_unreadable_file_is_rejected(written: Callable[..., Path]) -> None:
     path = written(MGF)
     path.chmod(0)
     with pytest.raises(InputError, match="cannot be opened"):
         read_spectra([path])
 
 
-def test_sequences_and_spectra_in_each_others_place(written: Callable[..., Path], make: Any) -> None:
+def test_exchanged_sequences_and_spectra_are_named(written: Callable[..., Path], make: Any) -> None:
     with pytest.raises(InputError, match=r"is a FASTA file.*where spectra belong.*database"):
         read_spectra([written(">P1\nACD\n", "run.mgf")])
     for content, name in ((MGF, "MGF"), (make.mzml(make.mzml_spectrum()), "mzML"), (make.mzxml(make.mzxml_scan(1)), "mzXML")):
@@ -91,13 +91,13 @@ def test_sequences_and_spectra_in_each_others_place(written: Callable[..., Path]
             read_proteins([written(content, "proteins.fasta")])
 
 
-def test_the_name_does_not_matter(written: Callable[..., Path], make: Any) -> None:
+def test_formats_are_recognised_under_any_name(written: Callable[..., Path], make: Any) -> None:
     assert len(read_spectra([written(make.mzml(make.mzml_spectrum()), "run.mgf")])) == 1
     assert len(read_spectra([written(gzip.compress(MGF), "run.mzML")])) == 1
     assert len(read_proteins([written(gzip.compress(b">P1\nACD\n"), "run.txt")])) == 1
 
 
-def test_no_tandem_spectra(written: Callable[..., Path], make: Any) -> None:
+def test_read_spectra_rejects_file_without_ms2(written: Callable[..., Path], make: Any) -> None:
     survey = make.mzml_spectrum(level="1", ions="")
     third = make.mzml_spectrum(level="3")
     with pytest.raises(InputError, match="no MS2 spectra among its 3 spectra"):
@@ -109,7 +109,7 @@ def test_no_tandem_spectra(written: Callable[..., Path], make: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["mzML", "mzXML"])
-def test_xml_cut_off_anywhere_after_the_root(written: Callable[..., Path], make: Any, kind: str) -> None:
+def test_truncated_xml_is_reported(written: Callable[..., Path], make: Any, kind: str) -> None:
     whole = (
         make.mzml(*(make.mzml_spectrum(i) for i in range(3))) if kind == "mzML" else make.mzxml(*(make.mzxml_scan(i) for i in (1, 2, 3)))
     )
@@ -126,7 +126,7 @@ def test_xml_cut_off_anywhere_after_the_root(written: Callable[..., Path], make:
                 assert raised.value.place
 
 
-def test_broken_xml_outside_of_spectra(written: Callable[..., Path], make: Any) -> None:
+def test_broken_xml_outside_of_spectra_is_reported(written: Callable[..., Path], make: Any) -> None:
     file = make.mzml(make.mzml_spectrum())
     with pytest.raises(InputError, match=r"byte \d+: the XML is broken"):
         read_spectra([written(file.replace("<run id=", "<run id"))])
@@ -141,7 +141,7 @@ def test_late_declarations_define_nothing(written: Callable[..., Path], make: An
         read_spectra([written(file)])
 
 
-def test_random_damage_is_never_a_traceback(written: Callable[..., Path], make: Any) -> None:
+def test_random_damage_gives_no_traceback(written: Callable[..., Path], make: Any) -> None:
     random = np.random.default_rng(7)
     files = [
         make.mzml(*(make.mzml_spectrum(i, zipped=bool(i % 2)) for i in range(4))),
@@ -187,7 +187,7 @@ def test_progress_counts_every_byte(written: Callable[..., Path], make: Any, mon
         assert len(events) > 3
 
 
-def test_a_cancel_is_obeyed_at_the_next_block(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cancel_stops_reading_at_the_next_block(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (5000,))
     path = written(MGF * 2000)
     whole, cancelled = LookingProgress(), LookingProgress(7)

@@ -144,7 +144,7 @@ def compute_mz(tof: float) -> float:
     return float((LOWEST**0.5 + (HIGHEST**0.5 - LOWEST**0.5) * tof / SAMPLES) ** 2)
 
 
-def test_each_precursor_is_one_spectrum_of_all_its_frames(run: Path) -> None:
+def test_precursor_spectrum_is_the_sum_of_its_frames(run: Path) -> None:
     spectra = read_tdf(run, Progress())
     assert spectra.precursor_mz.tolist() == [500.25, 700.5, 833.1] and spectra.charge_mask.tolist() == [4, 0, 8]
     assert spectra.precursor_intensity.tolist() == [1000, 50, 7] and spectra.retention_time.tolist() == [62, 62, 63]
@@ -182,7 +182,7 @@ def test_every_search_reads_timstof_runs_with_a_warning(run: Path, monkeypatch: 
     assert file_format is not None and find_converter(file_format) == ("opentimspy", "")
 
 
-def test_a_cancel_is_heeded(run: Path) -> None:
+def test_read_tdf_is_cancelled(run: Path) -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
@@ -248,7 +248,7 @@ def test_missing_or_corrupt_files_are_reported(run: Path, name: str, content: by
     assert "\n" not in str(raised.value)
 
 
-def test_any_damage_is_read_or_refused(run: Path) -> None:
+def test_random_damage_of_a_run_is_read_or_rejected(run: Path) -> None:
     random = np.random.default_rng(7)
     whole = {name: (run / name).read_bytes() for name in ("analysis.tdf", "analysis.tdf_bin")}
     outcomes = set()

@@ -26,7 +26,7 @@ TEXTS = {
     "Swiss-Prot text": ("swiss", entry_files.SWISS_PROT, ".dat"),
     "UniProt XML": ("uniprot-xml", entry_files.UNIPROT_XML.replace("https://uniprot", "http://uniprot"), ".xml"),
     "GenBank": ("genbank", entry_files.GENBANK_PROTEIN, ".gp"),
-    "PIR": ("pir", entry_files.PIR.replace("C;Species: nobody\n", ""), ".pir"),
+    "PIR": ("pir", entry_files.PIR.replace("C;Species: unknown\n", ""), ".pir"),
 }
 FEATURES = [
     ("signal peptide", 1, 18, ""),
@@ -55,7 +55,7 @@ def list_features(proteins: Proteins, i: int) -> list[tuple[str, int, int, str]]
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_sequences_are_those_that_biopython_reads(written: Callable[..., Path], name: str) -> None:
+def test_entry_sequences_equal_biopython(written: Callable[..., Path], name: str) -> None:
     parser, text, suffix = TEXTS[name]
     expected = [str(record.seq) for record in SeqIO.parse(io.BytesIO(text.encode()) if "xml" in parser else io.StringIO(text), parser)]
     proteins = read_proteins([written(text, f"database{suffix}")])
@@ -63,7 +63,7 @@ def test_sequences_are_those_that_biopython_reads(written: Callable[..., Path], 
 
 
 @pytest.mark.parametrize("text", [entry_files.SWISS_PROT, entry_files.UNIPROT_XML])
-def test_uniprot_gives_what_its_fasta_gives(written: Callable[..., Path], text: str) -> None:
+def test_uniprot_text_and_xml_equal_their_fasta(written: Callable[..., Path], text: str) -> None:
     expected = records(read_proteins([written(entry_files.FASTA_OF_UNIPROT, "same.fasta")]))
     assert records(read_proteins([written(text, "database.dat")])) == expected
 
@@ -75,7 +75,7 @@ def test_features_of_other_isoforms_or_positions_are_left_out(written: Callable[
     assert list_features(proteins, 1) == []
 
 
-def test_features_of_genbank_are_of_the_same_kinds(written: Callable[..., Path]) -> None:
+def test_genbank_features_have_the_same_kinds(written: Callable[..., Path]) -> None:
     proteins = read_proteins([written(entry_files.GENBANK_PROTEIN, "one.gp")])
     assert records(proteins) == [("NP_000001.2", "protein one [Bos taurus]", entry_files.SEQUENCES["Q00001"])]
     assert list_features(proteins, 0) == [
@@ -89,7 +89,7 @@ def test_features_of_genbank_are_of_the_same_kinds(written: Callable[..., Path])
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_nucleotides_give_coded_proteins_or_their_sequence(written: Callable[..., Path], text: str) -> None:
+def test_nucleotide_entries_give_coded_proteins_or_sequence(written: Callable[..., Path], text: str) -> None:
     path = written(text, "contig.gb")
     coded = records(read_proteins([path]))
     assert coded == [("TOY1.1", "first protein [Toy bacterium]", "MKWVTFI"), ("TOY_2", "second protein [Toy bacterium]", "MQFRA")]
@@ -97,7 +97,7 @@ def test_nucleotides_give_coded_proteins_or_their_sequence(written: Callable[...
 
 
 @pytest.mark.parametrize("name", [*TEXTS, "EMBL"])
-def test_line_ends_gzip_and_blocks_change_nothing(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_line_ends_gzip_and_blocks_do_not_change_entries(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     text = entry_files.EMBL if name == "EMBL" else TEXTS[name][1]
     expected = records(read_proteins([written(text, "plain.dat")]))
     forms = (("\ufeff" + text).replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode(), gzip.compress(text.encode()))
@@ -107,7 +107,7 @@ def test_line_ends_gzip_and_blocks_change_nothing(written: Callable[..., Path], 
     assert records(proteins) == expected
 
 
-def test_a_database_may_be_of_files_of_several_formats(written: Callable[..., Path]) -> None:
+def test_database_may_have_files_of_several_formats(written: Callable[..., Path]) -> None:
     paths = [written(">A\nACD\n", "a.fasta"), written(entry_files.SWISS_PROT, "b.dat"), written(entry_files.FASTA_OF_UNIPROT, "c.fasta")]
     proteins = read_proteins(paths)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["A", "sp|Q00001|ONE_BOVIN", "tr|Q00002|TWO_BOVIN"]
@@ -133,7 +133,7 @@ def test_formats_are_recognised_by_content(written: Callable[..., Path]) -> None
         assert (count_sequences(path) is None) == (name != "FASTA")
 
 
-def test_count_sequences_of_unreadable_file_is_none(tmp_path: Path) -> None:
+def test_count_sequences_returns_none_for_unreadable_file(tmp_path: Path) -> None:
     path, packed = tmp_path / "a.fasta.gz", bytearray(gzip.compress(b">a\nMKK\n" * 5000))
     path.write_bytes(packed)
     assert count_sequences(path) is not None
@@ -173,12 +173,12 @@ BROKEN = {
     "features without an end": (GENBANK[: GENBANK.index("ORIGIN")] + "//\n", r"line 1: the record is broken \(Premature end of features"),
     "another before the record": ("//\n" + GENBANK, "no known format|begin with LOCUS"),
     "PIR without sequence": (entry_files.PIR + ">P1;THREE\n", r"line 10: the record"),
-    "PIR without an end": (entry_files.PIR.replace("*\nC;Species: nobody\n", ""), r"line 6: the record is broken"),
+    "PIR without an end": (entry_files.PIR.replace("*\nC;Species: unknown\n", ""), r"line 6: the record is broken"),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_entry_is_one_sentence_with_its_line(written: Callable[..., Path], name: str) -> None:
+def test_broken_entry_is_reported_in_a_sentence_with_its_line(written: Callable[..., Path], name: str) -> None:
     text, expected = BROKEN[name]
     path = written(text, "database.dat")
     with pytest.raises(InputError, match=expected) as raised:
@@ -187,13 +187,13 @@ def test_a_broken_entry_is_one_sentence_with_its_line(written: Callable[..., Pat
 
 
 @pytest.mark.parametrize("begins", [SWISS[:200], GENBANK[:300], SWISS + "ID   " + "x" * 100])
-def test_an_endless_line_is_refused_before_it_is_read(written: Callable[..., Path], begins: str) -> None:
+def test_endless_line_is_rejected_before_it_is_read(written: Callable[..., Path], begins: str) -> None:
     path = written(begins + "A" * (9 << 20), "database.dat")
     with pytest.raises(InputError, match=r"line \d+: the line is longer than 1,048,576 bytes"):
         read_proteins([path])
 
 
-def test_xml_declaration_is_refused_anywhere(written: Callable[..., Path]) -> None:
+def test_xml_declaration_is_rejected_anywhere(written: Callable[..., Path]) -> None:
     bomb = '<!DOCTYPE uniprot [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;"><!ENTITY f SYSTEM "file:///etc/passwd">]>'
     before, _, after = XML.partition("<uniprot")
     for text in (f"{before}{bomb}<uniprot{after}", XML.replace("<entry", f"{bomb}<entry", 1), XML.replace("<gene>", f"{bomb}<gene>", 1)):
@@ -213,7 +213,7 @@ def test_features_outside_their_sequence_are_reported(written: Callable[..., Pat
     assert any("2 features that lie outside their sequences" in text for text in map(str, progress.messages))
 
 
-def test_a_feature_of_endless_lines_is_refused(written: Callable[..., Path]) -> None:
+def test_feature_of_endless_lines_is_rejected(written: Callable[..., Path]) -> None:
     lines = "FT                   word word word\n" * 100_000
     text = SWISS.replace(
         'FT                   /note="Protein one"\n', f'FT                   /note="Protein\n{lines}FT                   one"\n'
@@ -222,7 +222,7 @@ def test_a_feature_of_endless_lines_is_refused(written: Callable[..., Path]) -> 
         read_proteins([written(text, "database.dat")])
 
 
-def test_biopython_is_loaded_only_for_such_files(written: Callable[..., Path]) -> None:
+def test_biopython_is_loaded_only_for_entry_formats(written: Callable[..., Path]) -> None:
     code = "import sys; from proteoscope.engine.formats import read_proteins; read_proteins([sys.argv[1]]); print('Bio' in sys.modules)"
     for text, expected in ((entry_files.FASTA_OF_UNIPROT, "False"), (SWISS, "True")):
         path = written(text, "database.dat")
@@ -230,9 +230,9 @@ def test_biopython_is_loaded_only_for_such_files(written: Callable[..., Path]) -
         assert done.stdout.strip() == expected
 
 
-def test_each_format_of_entries_is_named_as_the_registry_has_it() -> None:
+def test_entry_formats_are_named_as_in_the_registry() -> None:
     for written_as in FORMATS:
-        if written_as.sort == "proteins" and written_as.reader:
+        if written_as.content == "proteins" and written_as.reader:
             assert written_as.reader()().name == written_as.name
 
 
@@ -246,7 +246,7 @@ def test_feature_with_a_broken_position_is_reported(written: Callable[..., Path]
     assert any("1 feature whose place" in text or "1 feature that lies outside" in text for text in map(str, progress.messages))
 
 
-def test_a_broken_place_in_xml_costs_that_feature_alone(written: Callable[..., Path]) -> None:
+def test_broken_position_in_xml_leaves_out_only_its_feature(written: Callable[..., Path]) -> None:
     entry = (
         '<entry dataset="Swiss-Prot"><accession>{0}</accession><name>N{0}</name><protein><recommendedName><fullName>T</fullName>'
         '</recommendedName></protein><organism><name type="scientific">B</name></organism>{1}'
@@ -267,12 +267,12 @@ BROKEN_PLACES = ("x..y", "3..7..9", "join(1..2,", "complement(2..", "99999999999
 
 
 @pytest.mark.parametrize("place", BROKEN_PLACES)
-def test_a_broken_feature_of_genbank_costs_that_feature_alone(written: Callable[..., Path], place: str) -> None:
+def test_broken_genbank_feature_leaves_out_only_itself(written: Callable[..., Path], place: str) -> None:
     progress = RecordingProgress(Progress())
     whole = read_proteins([written(GENBANK, "whole.gp")])
     proteins = read_proteins([written(GENBANK.replace("20..>60", place), "one.gp")], progress=progress)
     assert proteins.residues.tolist() == whole.residues.tolist()
-    remaining = [one for one in list_features(whole, 0) if (one[1], one[2]) != (20, 60)]
+    remaining = [feature for feature in list_features(whole, 0) if (feature[1], feature[2]) != (20, 60)]
     assert list_features(proteins, 0) == remaining and len(remaining) == len(list_features(whole, 0)) - 1
     assert any("1 feature whose place or text is broken left out" in text for text in map(str, progress.messages))
 
@@ -289,7 +289,7 @@ def test_broken_coding_sequence_is_left_out_and_reported(written: Callable[..., 
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_a_quote_that_does_not_end_costs_its_feature_alone(written: Callable[..., Path], text: str) -> None:
+def test_unterminated_quote_leaves_out_only_its_feature(written: Callable[..., Path], text: str) -> None:
     progress = RecordingProgress(Progress())
     proteins = read_proteins([written(text.replace('"MKWVTFI"', '"MKWVTFI'), "contig.dat")], progress=progress)
     assert [proteins.accession(i) for i in range(len(proteins))] == ["TOY_2"]
@@ -297,7 +297,7 @@ def test_a_quote_that_does_not_end_costs_its_feature_alone(written: Callable[...
 
 
 @pytest.mark.parametrize("text", [entry_files.GENBANK, entry_files.EMBL])
-def test_a_record_of_which_no_protein_is_left_is_refused(written: Callable[..., Path], text: str) -> None:
+def test_record_without_remaining_protein_is_rejected(written: Callable[..., Path], text: str) -> None:
     text = text.replace(" 1..24\n", " join(1..2,\n").replace("complement(34..48)", "3..4..5")
     with pytest.raises(InputError, match="no protein sequence"):
         read_proteins([written(text, "contig.dat")])

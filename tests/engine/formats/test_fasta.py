@@ -21,7 +21,7 @@ def records(proteins: Proteins) -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.parametrize("name", PROTEOMES)
-def test_agrees_with_biopython(shared_data: Path, name: str) -> None:
+def test_fasta_equals_biopython(shared_data: Path, name: str) -> None:
     path = shared_data / "proteomes" / name
     expected = []
     with path.open() as handle:
@@ -33,7 +33,7 @@ def test_agrees_with_biopython(shared_data: Path, name: str) -> None:
     assert records(proteins) == expected
 
 
-def test_blocks_and_gzip_change_nothing(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_and_gzip_do_not_change_proteins(shared_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = shared_data / "proteomes" / "shew.fasta"
     whole = records(read_proteins([path]))
     packed = tmp_path / "packed.fasta"
@@ -63,7 +63,7 @@ XBZJOU*ACD**
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_fasta_as_it_is_met(written: Callable[..., Path], end: str) -> None:
+def test_read_proteins_accepts_fasta_variants(written: Callable[..., Path], end: str) -> None:
     proteins = read_proteins([written(("\ufeff" + ODD).replace("\n", end))])
     assert records(proteins) == [
         ("sp|P1|ONE", "first  protein, é", "ACDEFGHIKLMN"),
@@ -79,20 +79,20 @@ def test_headers_in_latin_1_are_read(written: Callable[..., Path]) -> None:
     assert read_proteins([written(">P1 Köln\nACD\n".encode("latin-1"))]).description(0) == "Köln"
 
 
-def test_the_same_record_twice_is_counted_once(written: Callable[..., Path]) -> None:
-    one = written(">P1 a\nACD\n>P2\nEFG\n>P1 b\nACD\n", "one.fasta")
-    other = written(">P2\nEFG\n>P3\nACD\n", "other.fasta")
-    proteins = read_proteins([one, other])
+def test_repeated_record_is_counted_once(written: Callable[..., Path]) -> None:
+    first = written(">P1 a\nACD\n>P2\nEFG\n>P1 b\nACD\n", "one.fasta")
+    second = written(">P2\nEFG\n>P3\nACD\n", "other.fasta")
+    proteins = read_proteins([first, second])
     assert records(proteins) == [("P1", "a", "ACD"), ("P2", "", "EFG"), ("P3", "", "ACD")]
 
 
-def test_one_name_for_two_sequences_is_an_error(written: Callable[..., Path]) -> None:
-    one = written(">P1\nACD\n>P2\nEFG\n", "one.fasta")
-    other = written("\n>P1\nACE\n", "other.fasta")
+def test_one_accession_of_two_sequences_is_rejected(written: Callable[..., Path]) -> None:
+    first = written(">P1\nACD\n>P2\nEFG\n", "one.fasta")
+    second = written("\n>P1\nACE\n", "other.fasta")
     with pytest.raises(
         InputError, match=r"other\.fasta, line 2: the accession P1 has another sequence here than in .*one\.fasta, line 1\. Rename"
     ):
-        read_proteins([one, other])
+        read_proteins([first, second])
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_broken_fasta_is_reported(written: Callable[..., Path], content: str, me
     assert raised.value.remedy
 
 
-@pytest.mark.parametrize("content", ["MKVLAARND\n", "Dear reader,\nthis is a letter.\n", "1 2 3\n4 5\n", "<html></html>", "a\0b"])
+@pytest.mark.parametrize("content", ["MKVLAARND\n", "Dear reader,\nthis is a note.\n", "1 2 3\n4 5\n", "<html></html>", "a\0b"])
 def test_remedies_mention_only_fasta_for_sequence_searches(written: Callable[..., Path], content: str) -> None:
     with pytest.raises(InputError) as raised:
         read_proteins([written(content)], every_record=True)
@@ -123,7 +123,7 @@ def test_remedies_mention_only_fasta_for_sequence_searches(written: Callable[...
         read_proteins([written(content)])
 
 
-def test_chromosomes_are_read_where_they_are_wanted(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chromosomes_are_read_on_request(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     chromosome = np.frombuffer(b"ACGTacgtN", np.uint8)[random.integers(0, 9, 18_000_000)].tobytes().decode()
     wrapped = "\n".join(chromosome[k : k + 70] for k in range(0, 1_500_000, 70))
@@ -138,12 +138,12 @@ def test_chromosomes_are_read_where_they_are_wanted(written: Callable[..., Path]
 
 
 @pytest.mark.parametrize("length", [1_000_001, 17_000_000])
-def test_proteins_as_long_as_chromosomes_are_refused_there_too(written: Callable[..., Path], length: int) -> None:
+def test_proteins_as_long_as_chromosomes_are_rejected(written: Callable[..., Path], length: int) -> None:
     with pytest.raises(InputError, match="the sequence has more than 1,000,000 residues"):
         read_proteins([written(">P1\n" + "ACDEFGHIKLMNPQRSTVWY" * (length // 20 + 1))], every_record=True, with_chromosomes=True)
 
 
-def test_fasta_refuses_long_names(tmp_path):
+def test_fasta_rejects_long_names(tmp_path):
     path = tmp_path / "proteins.fasta"
     path.write_text(f">a\nMKK\n>{'n' * 1001}\nMKKA\n")
     with pytest.raises(InputError, match=r"line 3: the name is longer than 1,000 bytes\. Put a blank"):

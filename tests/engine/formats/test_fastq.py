@@ -31,27 +31,27 @@ def random_records(n, seed=3, longest=60):
     every = []
     for k in range(n):
         length = int(random.integers(1, longest))
-        letters = "".join("ACGTN"[i] for i in random.integers(0, 5, length))
-        every.append((f"read{k}", letters, random.integers(33, 127, length).astype(np.uint8).tobytes().decode()))
+        bases = "".join("ACGTN"[i] for i in random.integers(0, 5, length))
+        every.append((f"read{k}", bases, random.integers(33, 127, length).astype(np.uint8).tobytes().decode()))
     return every
 
 
 def written(records, newline="\n"):
-    return newline.join(f"@{name} more{newline}{letters}{newline}+{newline}{qualities}" for name, letters, qualities in records) + newline
+    return newline.join(f"@{name} more{newline}{bases}{newline}+{newline}{qualities}" for name, bases, qualities in records) + newline
 
 
-def test_it_reads_what_biopython_reads(tmp_path):
+def test_fastq_equals_biopython(tmp_path):
     from Bio.SeqIO.QualityIO import FastqGeneralIterator
 
     text = written(random_records(300))
-    peer = [(title.split()[0], letters, qualities) for title, letters, qualities in FastqGeneralIterator(io.StringIO(text))]
+    peer = [(title.split()[0], bases, qualities) for title, bases, qualities in FastqGeneralIterator(io.StringIO(text))]
     assert list_records(read(tmp_path, text)) == peer
 
 
 @pytest.mark.parametrize("size", [7, 64, 1000])
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("is_packed", [False, True])
-def test_blocks_ends_of_lines_and_gzip_change_nothing(tmp_path, monkeypatch, size, newline, is_packed):
+def test_blocks_line_ends_and_gzip_do_not_change_reads(tmp_path, monkeypatch, size, newline, is_packed):
     records = random_records(40)
     monkeypatch.setattr(fastq, "BLOCK_BYTES", size)
     content = written(records, newline).encode()
@@ -65,12 +65,12 @@ def test_bases_may_span_lines_and_be_lower_case_or_points(tmp_path):
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"])
-def test_blanks_at_the_end_of_lines_are_ignored(tmp_path, newline):
+def test_trailing_blanks_of_lines_are_ignored(tmp_path, newline):
     text = newline.join(["@a more \t", "ACG ", "T\t", "+\t ", "II  ", "II", "@b ", "AC  ", "+b ", "@+ "])
     assert list_records(read(tmp_path, text)) == list_records(read(tmp_path, text + newline)) == [("a", "ACGT", "IIII"), ("b", "AC", "@+")]
 
 
-def test_the_line_with_plus_may_repeat_only_the_name(tmp_path):
+def test_plus_line_may_repeat_only_the_name(tmp_path):
     expected = [("a/1", "AC", "II"), ("b", "A", "I")]
     for again in ("", "a/1", "a/1 x y"):
         assert list_records(read(tmp_path, f"@a/1 x y\nAC\n+{again}\nII\n@b\nA\n+\nI\n")) == expected
@@ -114,24 +114,24 @@ def test_fastq_errors_name_record_and_line(tmp_path, content, expected):
         read(tmp_path, content.replace("\n", "\r\n"))
 
 
-def test_qualities_that_begin_at_64_are_recognised(tmp_path):
+def test_qualities_with_offset_64_are_recognised(tmp_path):
     assert read(tmp_path, "@a\nACGT\n+\nhhBh\n").is_phred_64
     for sanger in ("IIII", "FFFF", "~~~~", "#hhh"):
         assert not read(tmp_path, f"@a\nACGT\n+\n{sanger}\n").is_phred_64
 
 
-def test_names_in_latin_1_and_marks_of_byte_order_are_read(tmp_path):
+def test_latin_1_names_and_byte_order_marks_are_read(tmp_path):
     result = read(tmp_path, b"\xef\xbb\xbf@\xe4 x\nA\n+\nI\n")
     assert list_records(result) == [("ä", "A", "I")]
 
 
-def test_a_small_file_that_unpacks_to_very_many_reads_is_refused(tmp_path, monkeypatch):
+def test_file_that_unpacks_to_too_many_reads_is_rejected(tmp_path, monkeypatch):
     monkeypatch.setattr(fastq, "READS", READS._replace(free=1000))
     with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ reads"):
         read(tmp_path, gzip.compress(b"@a\n\n+\n\n" * 20_000))
 
 
-def test_fastq_refuses_long_names(tmp_path):
+def test_fastq_rejects_long_names(tmp_path):
     path = tmp_path / "reads.fastq"
     path.write_text(f"@a\nACGT\n+\nIIII\n@{'n' * 1001} x\nACGT\n+\nIIII\n")
     with pytest.raises(InputError, match=r"line 5: the name is longer than 1,000 bytes\. Put a blank"):

@@ -19,9 +19,9 @@ def detected(*ions: float, n: int = N, lowest: float = 100.0, is_exact: bool = T
     blocks = []
     for _ in range(split):
         mz = [np.sort(np.append(random.uniform(max(lowest, 150.0), 1500.0, 80), ions)) for _ in range(n // split)]
-        mz = [np.sort(np.append(one, lowest + 0.5)) for one in mz]
-        intensity = [np.where(np.isin(one, ions), height, 100.0).astype(np.float32) for one in mz]
-        offsets = np.append(0, np.cumsum([len(one) for one in mz]))
+        mz = [np.sort(np.append(peaks, lowest + 0.5)) for peaks in mz]
+        intensity = [np.where(np.isin(peaks, ions), height, 100.0).astype(np.float32) for peaks in mz]
+        offsets = np.append(0, np.cumsum([len(peaks) for peaks in mz]))
         blocks.append((np.concatenate(mz), np.concatenate(intensity), offsets))
     return detect_label(blocks, is_exact=is_exact)
 
@@ -57,6 +57,6 @@ def test_detect_label_uses_lysine_when_reporters_were_cut_off() -> None:
     assert detected(lowest=160.0) == ""
 
 
-def test_detect_label_leaves_ion_traps_and_few_spectra_open() -> None:
+def test_detect_label_is_empty_for_ion_traps_and_few_spectra() -> None:
     assert detected(is_exact=False) == "" and detected(n=20) == "" and detect_label([], is_exact=True) == ""
     assert detected(*TMT, is_exact=False) == "TMT" and detected(*TMT, n=5) == "TMT" and detected(*TMT, n=2) == ""

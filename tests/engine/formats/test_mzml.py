@@ -21,14 +21,14 @@ from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 @pytest.mark.parametrize(
     ("dtypes", "zipped"), list(product([("<f8", "<f4"), ("<f4", "<f8"), ("<f8", "<i4"), ("<f8", "<i8")], [False, True]))
 )
-def test_reads_every_type(make: Any, written: Callable[..., Path], dtypes: tuple[str, str], zipped: bool) -> None:
+def test_read_mzml_reads_every_type(make: Any, written: Callable[..., Path], dtypes: tuple[str, str], zipped: bool) -> None:
     spectra = read_spectra([written(make.mzml(make.mzml_spectrum(dtypes=dtypes, zipped=zipped)))])
     assert spectra.mz.tolist() == list(make.mz)
     assert spectra.intensity.tolist() == list(make.intensity)
     assert spectra.offsets.tolist() == [0, 3]
 
 
-def test_reads_every_field(make: Any, written: Callable[..., Path]) -> None:
+def test_read_mzml_reads_every_field(make: Any, written: Callable[..., Path]) -> None:
     survey = make.mzml_spectrum(0, level="1", ions="")
     spectra = read_spectra([written(make.mzml(survey, make.mzml_spectrum(1, name="controllerType=0 scan=17")))])
     assert spectra.identifier == ["controllerType=0 scan=17"]
@@ -40,12 +40,12 @@ def test_reads_every_field(make: Any, written: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     ("unit", "seconds"), [("UO:0000010", 1.5), ("UO:0000031", 90.0), ("UO:0000028", 0.0015), ("MS:1000038", 90.0), ("", np.nan)]
 )
-def test_time_has_its_unit(make: Any, written: Callable[..., Path], unit: str, seconds: float) -> None:
+def test_mzml_time_is_converted_by_its_unit(make: Any, written: Callable[..., Path], unit: str, seconds: float) -> None:
     spectrum = make.mzml_spectrum(time=make.term("MS:1000016", "1.5", unit))
     np.testing.assert_equal(read_spectra([written(make.mzml(spectrum))]).retention_time[0], seconds)
 
 
-def test_charges(make: Any, written: Callable[..., Path]) -> None:
+def test_mzml_charges_are_read(make: Any, written: Callable[..., Path]) -> None:
     ion = make.term("MS:1000744", "500.25")
     possible = make.term("MS:1000633", "2") + make.term("MS:1000633", "3")
     ions = [ion, ion + possible, ion + possible + make.term("MS:1000041", "4"), ion + make.term("MS:1000041", "0")]
@@ -53,7 +53,7 @@ def test_charges(make: Any, written: Callable[..., Path]) -> None:
     assert spectra.charge_mask.tolist() == [0, 1 << 2 | 1 << 3, 1 << 4, 0]
 
 
-def test_the_first_precursor_and_ion_count(make: Any, written: Callable[..., Path]) -> None:
+def test_mzml_first_precursor_and_ion_are_used(make: Any, written: Callable[..., Path]) -> None:
     def ion(mz: float, charge: int) -> str:
         return f"<selectedIon>{make.term('MS:1000744', mz)}{make.term('MS:1000041', charge)}</selectedIon>"
 
@@ -71,7 +71,7 @@ def test_the_first_precursor_and_ion_count(make: Any, written: Callable[..., Pat
     assert spectra.charge_mask.tolist() == [1 << 2, 0]
 
 
-def test_groups_of_terms_are_put_in_place(make: Any, written: Callable[..., Path]) -> None:
+def test_mzml_referenced_groups_are_inserted(make: Any, written: Callable[..., Path]) -> None:
     groups = (
         f'<referenceableParamGroupList><referenceableParamGroup id="a&quot;b">{make.term("MS:1000511", "2")}{make.term("MS:1000127")}'
         f'</referenceableParamGroup><referenceableParamGroup id="nothing"></referenceableParamGroup>'
@@ -96,7 +96,7 @@ def packed(values: tuple[float, ...]) -> str:
     return base64.b64encode(zlib.compress(np.array(values).tobytes())).decode()
 
 
-def test_comments_other_elements_and_names_do_not_confuse(make: Any, written: Callable[..., Path]) -> None:
+def test_mzml_comments_and_other_elements_are_ignored(make: Any, written: Callable[..., Path]) -> None:
     extra = "<!-- </spectrum> <spectrum id='no'> --><![CDATA[<spectrum>]]><?target x?><userParam name='a > b' value=\"it's\"/>"
     file = make.mzml(make.mzml_spectrum(name="scan=3 &quot;x&quot; &amp; ü", extra=extra))
     file = file.replace("</spectrumList>", "</spectrumList><chromatogramList><chromatogram id='TIC'><binaryDataArrayList>").replace(
@@ -110,7 +110,7 @@ def test_comments_other_elements_and_names_do_not_confuse(make: Any, written: Ca
     assert read_spectra([written(latin.encode("latin-1"))]).identifier == ["scan=3 ü"]
 
 
-def test_peaks_are_put_in_order_and_empty_ones_dropped(make: Any, written: Callable[..., Path]) -> None:
+def test_mzml_peaks_are_sorted_and_empty_ones_dropped(make: Any, written: Callable[..., Path]) -> None:
     mz = (300.0, 100.0, 200.0, 150.0, 160.0, 170.0, -1.0, np.nan)
     intensity = (3.0, 1.0, 2.0, 0.0, -5.0, np.nan, 7.0, 8.0)
     spectra = read_spectra([written(make.mzml(make.mzml_spectrum(mz=mz, intensity=intensity), make.mzml_spectrum(1, mz=(), intensity=())))])
@@ -121,7 +121,7 @@ def test_peaks_are_put_in_order_and_empty_ones_dropped(make: Any, written: Calla
 
 @pytest.mark.parametrize("zipped", [False, True])
 @pytest.mark.parametrize("n", [0, 2, 3, 7, 1000])
-def test_numpress_agrees_with_pynumpress(make: Any, written: Callable[..., Path], n: int, zipped: bool) -> None:
+def test_numpress_equals_pynumpress(make: Any, written: Callable[..., Path], n: int, zipped: bool) -> None:
     numpress = pytest.importorskip("pynumpress", reason="pynumpress is the independent implementation")
     random = np.random.default_rng(n)
     mz = np.sort(random.uniform(100.0, 2000.0, n))
@@ -144,7 +144,7 @@ def test_numpress_agrees_with_pynumpress(make: Any, written: Callable[..., Path]
         np.testing.assert_allclose(spectra.intensity, expected, rtol=1e-6)
 
 
-def test_numpress_of_a_single_number(make: Any, written: Callable[..., Path]) -> None:
+def test_numpress_of_a_single_number_is_read(make: Any, written: Callable[..., Path]) -> None:
     # By the format's definition: the factor as a big-endian double, then the number as a little-endian integer of four bytes.
     data = struct.pack(">d", 1000.0) + struct.pack("<i", 123456)
     arrays = "".join(make.binary_array(kind, data, ("MS:1000523", "MS:1002312")) for kind in ("MS:1000514", "MS:1000515"))
@@ -201,7 +201,7 @@ def broken_spectra(make: Any) -> dict[str, tuple[str, str]]:
         "charge": (make.mzml_spectrum(1, ions=make.term("MS:1000744", "500") + make.term("MS:1000041", "two")), "charge"),
         "negative": (make.mzml_spectrum(1, ions=make.term("MS:1000744", "500") + make.term("MS:1000041", "-2")), "negative"),
         "xml": (make.mzml_spectrum(1, extra='<cvParam accession="MS:1000285" value="1'), "XML"),
-        "unknown group": (make.mzml_spectrum(1, extra='<referenceableParamGroupRef ref="nobody"/>'), "XML"),
+        "unknown group": (make.mzml_spectrum(1, extra='<referenceableParamGroupRef ref="unknown"/>'), "XML"),
         "no end": (plain.replace("</spectrum>", ""), "no end"),
     }
 
@@ -211,7 +211,7 @@ SORTS += ["no intensities", "no type", "zstd", "numpress", "precursor number", "
 SORTS += ["negative", "xml", "unknown group", "no end"]
 
 
-def test_every_sort_is_tried(make: Any) -> None:
+def test_every_case_of_broken_spectra_is_tested(make: Any) -> None:
     assert set(SORTS) == set(broken_spectra(make))
 
 
@@ -234,7 +234,7 @@ def test_broken_mzml_spectrum_is_reported_or_skipped(make: Any, written: Callabl
     assert any("1 of 3 MS2 spectra left out" in event.message and "scan=2" in event.message for event in events)
 
 
-def test_broken_surveys_do_no_harm(make: Any, written: Callable[..., Path]) -> None:
+def test_broken_ms1_spectra_are_ignored(make: Any, written: Callable[..., Path]) -> None:
     survey = make.mzml_spectrum(0, level="1", ions="", arrays=good_array(make, "MS:1000514").replace("<binary>AA", "<binary>*"))
     assert len(read_spectra([written(make.mzml(survey, make.mzml_spectrum(1)))])) == 1
 
@@ -255,7 +255,7 @@ def profile(centers: tuple[float, ...], heights: tuple[float, ...], width: float
 
 @pytest.mark.parametrize(("width", "step"), [(0.004, 0.002), (0.02, 0.008), (0.25, 0.1)], ids=["orbitrap", "time of flight", "ion trap"])
 @pytest.mark.parametrize("mode", ["MS:1000128", ""], ids=["said", "silent"])
-def test_profiles_become_the_peaks_that_made_them(make: Any, written: Callable[..., Path], mode: str, width: float, step: float) -> None:
+def test_profiles_are_centroided_to_their_peaks(make: Any, written: Callable[..., Path], mode: str, width: float, step: float) -> None:
     centers, heights = (200.0113, 350.5021, 355.2507, 800.7303), (100.0, 2000.0, 500.0, 900.0)
     mz, intensity = profile(centers, heights, width, step)
     spectrum = make.mzml_spectrum(1, mz=tuple(mz), intensity=tuple(intensity), mode=mode, dtypes=("<f8", "<f8"))
@@ -278,7 +278,7 @@ def test_labelled_centroids_are_unchanged_unless_requested(make: Any, written: C
     np.testing.assert_allclose(read_spectra([path], centroid=True).mz, [300.0], atol=1e-6)
 
 
-def test_centroids_that_the_file_calls_a_profile_are_left_alone(make: Any, written: Callable[..., Path]) -> None:
+def test_centroids_labelled_as_profile_are_unchanged(make: Any, written: Callable[..., Path]) -> None:
     # Reporter ions of a 35-plex: four within 0.016 thomson at each nominal mass.
     mz = tuple(base + shift for base in (127.1248, 128.1281, 129.1314) for shift in (0.0, 0.0032, 0.0063, 0.0095))
     intensity = tuple(100.0 + i % 4 * (3 - i % 4) * 50 for i in range(12))
@@ -286,7 +286,7 @@ def test_centroids_that_the_file_calls_a_profile_are_left_alone(make: Any, writt
     assert read_spectra([path]).mz.tolist() == list(mz)
 
 
-def test_neighbouring_peaks_are_parted(make: Any, written: Callable[..., Path]) -> None:
+def test_neighbouring_peaks_are_separated(make: Any, written: Callable[..., Path]) -> None:
     mz = np.arange(499.0, 502.0, 0.01)
     intensity = sum(h * np.exp(-0.5 * ((mz - c) / 0.05) ** 2) for c, h in ((500.0, 100.0), (500.25, 60.0), (501.0, 30.0)))
     path = written(make.mzml(make.mzml_spectrum(mz=tuple(mz), intensity=tuple(intensity), mode="MS:1000128", dtypes=("<f8", "<f8"))))
@@ -306,13 +306,13 @@ def windows(make: Any, targets: list[float], half: float) -> str:
 
     def precursor(mz: float) -> str:
         terms = (("MS:1000827", f"{mz}"), ("MS:1000828", f"{half}"), ("MS:1000829", f"{half}"))
-        return f"<precursor><isolationWindow>{''.join(make.term(*one) for one in terms)}</isolationWindow></precursor>"
+        return f"<precursor><isolationWindow>{''.join(make.term(*term) for term in terms)}</isolationWindow></precursor>"
 
     return make.mzml(*(make.mzml_spectrum(i, precursors=precursor(mz)) for i, mz in enumerate(targets)))
 
 
 @pytest.mark.parametrize(
-    ("targets", "half", "is_told"),
+    ("targets", "half", "is_reported"),
     [
         ([400.0 + 25 * k for k in range(20)] * 3, 12.5, True),
         ([400.0 + 25 * k for k in range(20)] * 2, 12.5, False),  # two repetitions may be by chance
@@ -321,17 +321,19 @@ def windows(make: Any, targets: list[float], half: float) -> str:
     ],
 )
 def test_repeated_wide_windows_are_reported_once_as_dia(
-    make: Any, written: Callable[..., Path], targets: list[float], half: float, is_told: bool
+    make: Any, written: Callable[..., Path], targets: list[float], half: float, is_reported: bool
 ) -> None:
-    messages = [one for one in read_messages(written(windows(make, targets, half))) if "target of the isolation window" not in one]
-    assert [("windows 25 Th wide" in message, "DIA" in message) for message in messages] == [(True, True)] * is_told
+    messages = [
+        message for message in read_messages(written(windows(make, targets, half))) if "target of the isolation window" not in message
+    ]
+    assert [("windows 25 Th wide" in message, "DIA" in message) for message in messages] == [(True, True)] * is_reported
 
 
 def test_repeated_wide_windows_of_mzxml_are_reported(make: Any, written: Callable[..., Path]) -> None:
     scans = "".join(make.mzxml_scan(number) for number in range(1, 31))
     wide = scans.replace("<precursorMz ", '<precursorMz windowWideness="20" ')
     assert not read_messages(written(make.mzxml(scans)))
-    assert ["windows 20 Th wide" in one for one in read_messages(written(make.mzxml(wide)))] == [True]
+    assert ["windows 20 Th wide" in message for message in read_messages(written(make.mzxml(wide)))] == [True]
 
 
 @pytest.mark.parametrize("where", ["scan", "ion", "array"])

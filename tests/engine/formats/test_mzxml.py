@@ -16,7 +16,7 @@ from proteoscope.engine.formats import read_spectra
 
 
 @pytest.mark.parametrize("zipped", [False, True])
-def test_reads_every_field_of_nested_scans(make: Any, written: Callable[..., Path], zipped: bool) -> None:
+def test_read_mzxml_reads_every_field_of_nested_scans(make: Any, written: Callable[..., Path], zipped: bool) -> None:
     inner = make.mzxml_scan(8, zipped=zipped) + make.mzxml_scan(9, zipped=zipped)
     file = make.mzxml(make.mzxml_scan(7, level=1, inner=inner), make.mzxml_scan(10, level=1), make.mzxml_scan(11))
     spectra = read_spectra([written(file)])
@@ -31,7 +31,7 @@ def test_reads_every_field_of_nested_scans(make: Any, written: Callable[..., Pat
     assert spectra.intensity.tolist() == list(make.intensity) * 3
 
 
-def test_64_bit_and_the_older_name_of_the_pairs(make: Any, written: Callable[..., Path]) -> None:
+def test_mzxml_64_bit_and_pair_order_names_are_read(make: Any, written: Callable[..., Path]) -> None:
     data = b"".join(struct.pack(">dd", m, i) for m, i in ((100.1, 1.0), (200.2, 2.0)))
     peaks = f'<peaks precision="64" byteOrder="network" pairOrder="m/z-int">{base64.b64encode(data).decode()}</peaks>'
     spectra = read_spectra([written(make.mzxml(make.mzxml_scan(1, peaks=peaks, attributes='peaksCount="2"')))])
@@ -39,7 +39,7 @@ def test_64_bit_and_the_older_name_of_the_pairs(make: Any, written: Callable[...
 
 
 @pytest.mark.parametrize("text", ["", "AAAAAAAAAAA="])
-def test_a_scan_without_peaks_is_empty(make: Any, written: Callable[..., Path], text: str) -> None:
+def test_mzxml_scan_without_peaks_is_empty(make: Any, written: Callable[..., Path], text: str) -> None:
     peaks = f'<peaks precision="32" byteOrder="network" contentType="m/z-int">{text}</peaks>'
     file = make.mzxml(make.mzxml_scan(1, peaks=peaks, attributes='peaksCount="0"'), make.mzxml_scan(2))
     assert read_spectra([written(file)]).offsets.tolist() == [0, 0, 3]
@@ -48,17 +48,17 @@ def test_a_scan_without_peaks_is_empty(make: Any, written: Callable[..., Path], 
 @pytest.mark.parametrize(
     ("duration", "seconds"), [("PT0.5S", 0.5), ("P0Y0M0DT1H2M3.25S", 3723.25), ("PT10M", 600.0), ("12.5", 12.5), ("soon", np.nan)]
 )
-def test_durations(make: Any, written: Callable[..., Path], duration: str, seconds: float) -> None:
+def test_mzxml_durations_are_read(make: Any, written: Callable[..., Path], duration: str, seconds: float) -> None:
     file = make.mzxml(make.mzxml_scan(1)).replace("PT1M2.5S", duration)
     np.testing.assert_equal(read_spectra([written(file)]).retention_time[0], seconds)
 
 
-def test_charges_may_be_missing_or_several(make: Any, written: Callable[..., Path]) -> None:
+def test_mzxml_charges_may_be_missing_or_several(make: Any, written: Callable[..., Path]) -> None:
     scans = [make.mzxml_scan(1).replace('precursorCharge="3"', text) for text in ("", 'possibleCharges="2,3"')]
     assert read_spectra([written(make.mzxml(*scans))]).charge_mask.tolist() == [0, 0b1100]
 
 
-def test_a_profile_is_centroided_or_refused(make: Any, written: Callable[..., Path]) -> None:
+def test_mzxml_profile_is_centroided_or_rejected(make: Any, written: Callable[..., Path]) -> None:
     mz = np.arange(499.9, 500.1, 0.004, dtype=np.float32)
     intensity = 100 * np.exp(-0.5 * ((mz - 500.0) / 0.02) ** 2)
     data = b"".join(struct.pack(">ff", m, i) for m, i in zip(mz, intensity, strict=True))

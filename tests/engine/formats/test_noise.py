@@ -44,7 +44,7 @@ def ratios(make, tmp_path):
     return read
 
 
-def test_the_ratio_of_each_peak_is_read(ratios, spectrum):
+def test_ratio_of_each_peak_is_read(ratios, spectrum):
     result = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
     assert np.isnan(result[[0, 2]]).all()
     np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)
@@ -80,9 +80,9 @@ def test_sampled_noise_is_interpolated_above_the_baseline(ratios, spectrum):
         {"MS_1002743": (), "MS_1002744": ()},
     ],
 )
-def test_noise_that_cannot_be_is_none(ratios, spectrum, more):
-    sound = spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0))
-    result = ratios(spectrum(0, **more), sound)
+def test_invalid_noise_is_ignored(ratios, spectrum, more):
+    valid = spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0))
+    result = ratios(spectrum(0, **more), valid)
     assert np.isnan(result[0]).all()
     np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)
 
@@ -103,18 +103,18 @@ def packed(make, kind: str, data: bytes, length: int, *terms: str) -> str:
 
 
 @pytest.mark.parametrize("is_zipped", [False, True])
-def test_noise_in_numpress_is_what_pynumpress_reads(ratios, make, spectrum, is_zipped):
+def test_noise_in_numpress_equals_pynumpress(ratios, make, spectrum, is_zipped):
     numpress = pytest.importorskip("pynumpress", reason="pynumpress is the independent implementation")
     at, noise, baseline = np.linspace(120.0, 200.0, 9), np.linspace(1.0, 4.0, 9), np.arange(9.0)
     data = [bytes(numpress.encode_linear(at, 1e5)), bytes(numpress.encode_slof(noise, 5000.0)), bytes(numpress.encode_pic(baseline))]
     decoders = (numpress.decode_linear, numpress.decode_slof, numpress.decode_pic)
-    known = [decode(np.frombuffer(one, np.uint8)) for decode, one in zip(decoders, data, strict=True)]
+    expected = [decode(np.frombuffer(array, np.uint8)) for decode, array in zip(decoders, data, strict=True)]
     pack = zlib.compress if is_zipped else bytes
     terms = ("MS:1002746", "MS:1002748", "MS:1002747") if is_zipped else ("MS:1002312", "MS:1002314", "MS:1002313")
-    arrays = "".join(packed(make, kind, pack(one), 9, term) for kind, one, term in zip((AT, NOISE, BASELINE), data, terms, strict=True))
+    arrays = "".join(packed(make, kind, pack(array), 9, term) for kind, array, term in zip((AT, NOISE, BASELINE), data, terms, strict=True))
     peaks, heights = np.array(MZ[:3]), np.array(INTENSITY[:3])
     (result,) = ratios(spectrum(0, lambda _: arrays))
-    np.testing.assert_allclose(result, (heights - np.interp(peaks, known[0], known[2])) / np.interp(peaks, *known[:2]), rtol=1e-6)
+    np.testing.assert_allclose(result, (heights - np.interp(peaks, expected[0], expected[2])) / np.interp(peaks, *expected[:2]), rtol=1e-6)
 
 
 @pytest.mark.parametrize(

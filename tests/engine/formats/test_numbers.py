@@ -107,7 +107,7 @@ def read(path: Path, is_library: bool) -> tuple[list[str], dict[str, np.ndarray]
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_numbers_are_those_of_float_or_counted(tmp_path: Path, format: str) -> None:
+def test_numbers_equal_float_or_are_counted(tmp_path: Path, format: str) -> None:
     """A thousand number texts are tried in each field of each format, in the middle of three records."""
     template, fields = FORMATS[format]
     is_library = format in ("msp", "sptxt", "gnps")
@@ -133,17 +133,17 @@ def test_numbers_are_those_of_float_or_counted(tmp_path: Path, format: str) -> N
 
 @pytest.mark.parametrize("text", ["1", "1.5", "+.5", "-1e3", "1E-3", "5.", "1e400", "", ".", "1e", "1.2.3", "1,5", "0x1", "1_0", "x", "１"])
 def test_read_number_agrees_with_kernel(text: str) -> None:
-    letters = np.frombuffer(text.encode(), np.uint8)
-    value, end = parse_number(letters, 0, len(letters), ord("."))
-    if end == len(letters) > 0:
+    characters = np.frombuffer(text.encode(), np.uint8)
+    value, end = parse_number(characters, 0, len(characters), ord("."))
+    if end == len(characters) > 0:
         assert read_number(text) == read_number(text.encode()) == value
     else:
-        for one in (text, text.encode()):
+        for form in (text, text.encode()):
             with pytest.raises(ValueError):
-                read_number(one)
+                read_number(form)
 
 
-def test_read_number_takes_no_point_where_commas_are_decimal() -> None:
+def test_read_number_rejects_points_with_decimal_commas() -> None:
     assert read_number("1,5", COMMA) == 1.5
     for text in ("1.5", "1,5,2", "1.000,5"):
         with pytest.raises(ValueError):
@@ -192,12 +192,12 @@ def test_mgf_keys_are_read_in_any_case(written: Callable[..., Path]) -> None:
     path = written("BEGIN IONS\nTitle=a\nPepmass=500.5 7\ncharge=3+\nrtinseconds=4.5\n100 1\nEND IONS\n", "a.mgf")
     spectra = read_spectra([path])
     with mgf.MGF(str(path)) as reader:
-        (params,) = [one["params"] for one in reader]
+        (params,) = [record["params"] for record in reader]
     assert spectra.identifier == [params["title"]] and spectra.precursor_mz.tolist() == [params["pepmass"][0]]
     assert spectra.charge_mask.tolist() == [1 << params["charge"][0]] and spectra.retention_time.tolist() == [params["rtinseconds"]]
 
 
-def test_ambiguous_separators_of_peaks_are_refused(tmp_path: Path) -> None:
+def test_ambiguous_peak_separators_are_rejected(tmp_path: Path) -> None:
     """53,6309 and 241 are m/z and intensity with a decimal comma, or a peak and another number."""
     path = tmp_path / "a.msp"
     path.write_text("Name: a\nPrecursorMZ: 300.5\nNum Peaks: 2\n53,6309\t241\n78,2337\t275\n")

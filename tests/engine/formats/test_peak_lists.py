@@ -15,10 +15,11 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 
+ALPHANUMERIC = string.ascii_lowercase + string.ascii_uppercase + string.digits
 finite = st.floats(min_value=1e-30, max_value=1e30)
 spectrum = st.fixed_dictionaries(
     {
-        "title": st.text(string.ascii_letters + string.digits + " _.=:;,[]äµ", min_size=1).map(str.strip).filter(bool),
+        "title": st.text(ALPHANUMERIC + " _.=:;,[]äµ", min_size=1).map(str.strip).filter(bool),
         "mz": st.floats(min_value=0.001, max_value=1e5),
         "intensity": st.none() | finite,
         "charges": st.sets(st.integers(1, 31)),
@@ -35,7 +36,7 @@ spectrum = st.fixed_dictionaries(
 @given(
     spectra=st.lists(spectrum, min_size=1, max_size=5), end=st.sampled_from(["\n", "\r\n", "\r"]), gap=st.sampled_from([" ", "\t", "  \t "])
 )
-def test_mgf_written_is_mgf_read(tmp_path: Path, spectra: list[dict], end: str, gap: str) -> None:
+def test_written_mgf_is_read_back(tmp_path: Path, spectra: list[dict], end: str, gap: str) -> None:
     lines = ["# a comment", "", "COM=something"]
     for s in spectra:
         lines += [
@@ -74,7 +75,7 @@ def test_mgf_written_is_mgf_read(tmp_path: Path, spectra: list[dict], end: str, 
         st.floats(allow_nan=False).map(repr), st.from_regex(r"[-+]?[0-9]{0,25}(\.[0-9]{0,25})?([eE][-+]?[0-9]{1,2})?", fullmatch=True)
     )
 )
-def test_numbers_are_those_of_python(text: str) -> None:
+def test_numbers_equal_python_float(text: str) -> None:
     from proteoscope.kernels.cpu.text import parse_number
 
     value, end = parse_number(np.frombuffer(f"{text} ".encode(), dtype=np.uint8), 0, len(text), ord("."))
@@ -123,7 +124,7 @@ END IONS
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_mgf_as_it_is_met(written: Callable[..., Path], end: str) -> None:
+def test_read_spectra_accepts_mgf_variants(written: Callable[..., Path], end: str) -> None:
     spectra = read_spectra([written(("\ufeff" + MGF).replace("\n", end))])
     assert spectra.identifier == ["run.0012.0012.2", "controllerType=0 scan=44", "index=2"]
     assert spectra.scan.tolist() == [12, 44, 7]
@@ -169,7 +170,7 @@ def test_broken_mgf_spectrum_is_reported_or_skipped(written: Callable[..., Path]
 
 
 @pytest.mark.parametrize("tail", ["", "BEGIN IONS\nPEPMASS=5\n100 1\nEND IONS\n"])
-def test_an_mgf_spectrum_without_end(written: Callable[..., Path], tail: str) -> None:
+def test_mgf_spectrum_without_end_is_reported(written: Callable[..., Path], tail: str) -> None:
     good = "BEGIN IONS\nPEPMASS=400\nEND IONS\n"
     path = written(good + "BEGIN IONS\nPEPMASS=5\n100 1\n" + tail)
     with pytest.raises(InputError, match=r"line 4: the spectrum has no end"):
@@ -179,13 +180,13 @@ def test_an_mgf_spectrum_without_end(written: Callable[..., Path], tail: str) ->
 
 
 @pytest.mark.parametrize("stray", ["100 1\n", "nonsense\n", "END IONS\n"])
-def test_mgf_lines_outside_of_spectra(written: Callable[..., Path], stray: str) -> None:
+def test_mgf_lines_outside_of_spectra_are_reported(written: Callable[..., Path], stray: str) -> None:
     good = "BEGIN IONS\nPEPMASS=400\n1 1\nEND IONS\n"
     with pytest.raises(InputError, match=r"line 5: the line is neither"):
         read_spectra([written(good + stray + good)], strict=True)
 
 
-def test_lines_are_counted_over_blocks(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_line_numbers_are_counted_across_blocks(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (100,))
     good = "BEGIN IONS\r\nPEPMASS=400\r\n1 1\r\nEND IONS\r\n"
     with pytest.raises(InputError, match=r"line 402: a peak has no"):
@@ -207,7 +208,7 @@ S\t13\t13\t600.5
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_ms2(written: Callable[..., Path], end: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ms2_spectra_are_read(written: Callable[..., Path], end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written(MS2.replace("\n", end))
     for size in (1 << 20, 64):
         monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
@@ -231,7 +232,7 @@ def test_ms2(written: Callable[..., Path], end: str, monkeypatch: pytest.MonkeyP
         (("1.5", "?"), 3),
     ],
 )
-def test_a_broken_ms2_spectrum(written: Callable[..., Path], change: tuple[str, str], line: int) -> None:
+def test_broken_ms2_spectrum_is_reported(written: Callable[..., Path], change: tuple[str, str], line: int) -> None:
     path = written(MS2.replace(*change))
     with pytest.raises(InputError, match=rf"line {line}: "):
         read_spectra([path], strict=True)
@@ -240,7 +241,7 @@ def test_a_broken_ms2_spectrum(written: Callable[..., Path], change: tuple[str, 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("size", [1 << 20, 8])
-def test_dta(written: Callable[..., Path], end: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dta_spectra_are_read(written: Callable[..., Path], end: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("proteoscope.engine.formats.sources.blocks.__defaults__", (size,))
     single = "1000.5 2\n100.0 1.0\n200.0 2.0\n"
     spectra = read_spectra([written(single.replace("\n", end))])
@@ -255,7 +256,7 @@ def test_dta(written: Callable[..., Path], end: str, size: int, monkeypatch: pyt
     assert spectra.identifier == ["index=0", "index=1", "index=2"]
 
 
-def test_merged_dta_have_names(written: Callable[..., Path]) -> None:
+def test_merged_dta_spectra_have_names(written: Callable[..., Path]) -> None:
     part = '\n=========== "run.7.7.2.dta" ==========\n1000.5 2\n100 1\n'
     spectra = read_spectra([written(part + part.replace("7", "8"))])
     assert spectra.identifier == ["run.7.7.2.dta", "run.8.8.2.dta"]
@@ -263,7 +264,7 @@ def test_merged_dta_have_names(written: Callable[..., Path]) -> None:
     assert spectra.offsets.tolist() == [0, 1, 2]
 
 
-def test_pkl(written: Callable[..., Path]) -> None:
+def test_pkl_spectra_are_read(written: Callable[..., Path]) -> None:
     spectra = read_spectra([written("500.5 1000 2\n100 1\n200 2\n\n600.5 2000.5 0\n300 3\n")])
     assert spectra.precursor_mz.tolist() == [500.5, 600.5]
     assert spectra.precursor_intensity.tolist() == [1000.0, 2000.5]
@@ -274,7 +275,7 @@ def test_pkl(written: Callable[..., Path]) -> None:
 @pytest.mark.parametrize(
     ("bad", "line"), [("1000.5 x\n1 1", 4), ("1000.5 0\n1 1", 4), ("1000.5\n1 1", 4), ("1000.5 2\n1 x", 5), ("1000.5 2\nbad\n1 1", 5)]
 )
-def test_a_broken_dta_spectrum(written: Callable[..., Path], bad: str, line: int) -> None:
+def test_broken_dta_spectrum_is_reported(written: Callable[..., Path], bad: str, line: int) -> None:
     path = written(f"800.5 2\n100 1\n\n{bad}\n\n900.5 1\n100 1\n")
     with pytest.raises(InputError, match=rf"line {line}: "):
         read_spectra([path], strict=True)
@@ -282,7 +283,7 @@ def test_a_broken_dta_spectrum(written: Callable[..., Path], bad: str, line: int
     assert (len(spectra), spectra.n_skipped) == (2, 1)
 
 
-def test_a_profile_in_mgf_is_recognised(written: Callable[..., Path]) -> None:
+def test_mgf_profile_is_recognised(written: Callable[..., Path]) -> None:
     mz = np.arange(499.9, 500.1, 0.01)
     peaks = "\n".join(f"{m:.4f} {100 * np.exp(-0.5 * ((m - 500) / 0.02) ** 2):.6f}" for m in mz)
     path = written(f"BEGIN IONS\nPEPMASS=400\n{peaks}\nEND IONS\n")

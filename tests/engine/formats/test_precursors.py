@@ -58,7 +58,7 @@ def test_ms2_masses_of_several_charges_compete(written: Written) -> None:
     assert any("1 spectrum with several precursors" in message for message in messages)
 
 
-def test_ms2_mass_far_from_its_window_is_tried_too(written: Written) -> None:
+def test_ms2_mass_far_from_its_window_is_added(written: Written) -> None:
     spectra, messages = read(written(f"S\t1\t1\t500.25\nZ\t2\t{neutral_mass(700.25, 2)!r}\n100 1\n"))
     assert [mz for mz, _ in precursors(spectra, 0)] == [500.25, pytest.approx(700.25, abs=1e-9)]
     assert any("more than 5 Th" in message for message in messages)
@@ -89,15 +89,15 @@ def test_mgf_charge_after_pepmass_overrides(written: Written, text: str, bits: i
     assert spectra.charge_mask.tolist() == [bits] and spectra.precursor_intensity.tolist() == [height]
 
 
-def test_mgf_charge_after_pepmass_is_that_of_pyteomics(shared_cases: Path) -> None:
+def test_mgf_charge_after_pepmass_equals_pyteomics(shared_cases: Path) -> None:
     mgf = pytest.importorskip("pyteomics.mgf", reason="pyteomics reads MGF independently")
     path = shared_cases / "mgf_charge_in_pepmass" / "pepmass_with_charge.mgf"
     with mgf.MGF(str(path)) as reader:
-        charges = [int(one["params"]["charge"][0]) for one in reader]
+        charges = [int(spectrum["params"]["charge"][0]) for spectrum in reader]
     assert np.log2(read_spectra([path]).charge_mask).tolist() == charges
 
 
-def test_mgf_charges_that_differ_are_reported(written: Written) -> None:
+def test_conflicting_mgf_charges_are_reported(written: Written) -> None:
     spectra, messages = read(written("BEGIN IONS\nPEPMASS=352.5 10 5+\nCHARGE=2+\n100 1\nEND IONS\n"))
     assert spectra.charge_mask.tolist() == [0b100000]
     assert any("1 spectrum with another charge after PEPMASS" in message and "line 2" in message for message in messages)
@@ -127,14 +127,14 @@ def precursor(make: Any, target: str, *ions: str) -> str:
         ("", [("500.25", "")], [(500.25, 0)]),
     ],
 )
-def test_mzml_selected_ions(
+def test_mzml_selected_ions_are_read(
     make: Any, written: Written, target: str, ions: list[tuple[str, str]], expected: list[tuple[float, int]]
 ) -> None:
-    text = precursor(make, target, *(ion(make, *one) for one in ions))
+    text = precursor(make, target, *(ion(make, *values) for values in ions))
     spectra, messages = read(written(make.mzml(make.mzml_spectrum(0), make.mzml_spectrum(1, precursors=text), make.mzml_spectrum(2))))
     assert precursors(spectra, 1) == expected and len(precursors(spectra, 2)) == 1
     assert any("target of the isolation window" in message for message in messages) == (ions[0][0] == "0")
-    assert any("several precursors" in one for one in messages) == (len(expected) > 1)
+    assert any("several precursors" in message for message in messages) == (len(expected) > 1)
 
 
 def test_mzml_precursors_of_multiplexed_spectrum_compete(make: Any, written: Written) -> None:
@@ -162,15 +162,17 @@ def test_spectrum_index_has_query_for_each_precursor(make: Any, written: Written
     assert results == {(spectrum, charge, round(mass, 6)) for spectrum, charge, mass in expected} and index.n_searched == 2
 
 
-def test_precursors_that_are_not_used_are_counted(make: Any, written: Written) -> None:
+def test_unused_precursors_are_counted(make: Any, written: Written) -> None:
     text = precursor(make, "500.5", ion(make, "500.25", "2")) + precursor(make, "600.5", ion(make, "0")) + precursor(make, "700.5")
     path = written(make.mzml(make.mzml_spectrum(0, precursors=text), make.mzml_spectrum(1, precursors=text)))
     _, messages = read(path)
-    (message,) = [one for one in messages if "several precursors" in one]
+    (message,) = [message for message in messages if "several precursors" in message]
     assert "4 further precursors are not used, in 2 spectra" in message and "Write a spectrum for each" in message
     progress = RecordingProgress(Progress())
     read_spectra([path], progress=progress, threads=1, uses_all_precursors=True)
-    assert any("all are searched" in one for one in progress.messages) and not any("not used" in one for one in progress.messages)
+    assert any("all are searched" in message for message in progress.messages) and not any(
+        "not used" in message for message in progress.messages
+    )
 
 
 @pytest.mark.parametrize("n_precursors", [1, 3])
@@ -181,5 +183,5 @@ def test_spectra_table_has_all_precursors(make: Any, written: Written, tmp_path:
     result = read_spectra_table(tmp_path / "spectra.parquet")
     assert precursors(result, 1) == precursors(spectra, 1) and len(result.others.spectrum) == n_precursors - 1
     settings = IdentificationParameters(minimum_peaks=1)
-    masses = [build_spectrum_index(one, settings, Resources(1)).observed_mass.tolist() for one in (result, spectra)]
+    masses = [build_spectrum_index(columns, settings, Resources(1)).observed_mass.tolist() for columns in (result, spectra)]
     assert masses[0] == masses[1]

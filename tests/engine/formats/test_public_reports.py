@@ -61,7 +61,7 @@ def read(path: Path) -> tuple[Any, list[str]]:
     ("value", "unit"), [("1583100", "UO:0000028"), ("2.01", "UO:0000010"), ("2.01", "UO:0000031"), ("0.5", "UO:0000032")]
 )
 def test_mzml_times_have_the_unit_of_the_file(make: Any, written: Written, value: str, unit: str) -> None:
-    """https://github.com/pymzml/pymzML/pull/288, https://github.com/levitsky/pyteomics/issues/56"""
+    """Units of scan times are converted (https://github.com/pymzml/pymzML/pull/288, https://github.com/levitsky/pyteomics/issues/56)."""
     mzml = pytest.importorskip("pyteomics.mzml", reason="pyteomics reads mzML independently")
     path = written(named(make.mzml(make.mzml_spectrum(time=make.term("MS:1000016", value, unit)))), "a.mzML")
     with mzml.MzML(str(path)) as reader:
@@ -71,7 +71,7 @@ def test_mzml_times_have_the_unit_of_the_file(make: Any, written: Written, value
 
 @pytest.mark.parametrize("unit", ["", "UO:0000221"])
 def test_mzml_times_without_a_unit_are_reported(make: Any, written: Written, unit: str) -> None:
-    """https://github.com/chhh/MSFTBX/issues/15"""
+    """Scan times without a unit are not used (https://github.com/chhh/MSFTBX/issues/15)."""
     time = make.term("MS:1000016", "1.5", unit)
     spectra, messages = read(written(make.mzml(make.mzml_spectrum(time=time), make.mzml_spectrum(1)), "a.mzML"))
     assert np.isnan(spectra.retention_time).tolist() == [True, False]
@@ -79,8 +79,8 @@ def test_mzml_times_without_a_unit_are_reported(make: Any, written: Written, uni
 
 
 @pytest.mark.parametrize("terms", [("MS:1000576", "MS:1002312"), ("MS:1002312", "MS:1000576")])
-def test_mzml_numpress_is_undone_under_no_compression(make: Any, written: Written, terms: tuple[str, str]) -> None:
-    """https://github.com/OpenMS/OpenMS/issues/1618"""
+def test_mzml_numpress_with_no_compression_term_is_unpacked(make: Any, written: Written, terms: tuple[str, str]) -> None:
+    """The two compression terms may be combined (https://github.com/OpenMS/OpenMS/issues/1618)."""
     pynumpress = pytest.importorskip("pynumpress", reason="pynumpress packs numbers independently")
     packed = bytes(pynumpress.encode_linear(np.array(make.mz), 100000.0))
     heights = np.array(make.intensity, "<f4").tobytes()
@@ -96,10 +96,13 @@ BED = ("chr7\t100\t200\tgene one\t5\t-\n", "chr7\t433\t433\tgap\t.\t.\n", "track
 
 def places(path: Path) -> dict[str, list[tuple[int, int, str]]]:
     """Return first and last base, and strand, of the features of each sequence."""
-    return {name: [(one.first, one.last, one.strand) for one in some] for name, some in read_track(path).features.items()}
+    return {
+        name: [(feature.first, feature.last, feature.strand) for feature in features]
+        for name, features in read_track(path).features.items()
+    }
 
 
-def test_bed_is_that_of_pysam(written: Written) -> None:
+def test_bed_equals_pysam(written: Written) -> None:
     """Strands, features between two bases, nine columns and sequences named as a header.
 
     https://github.com/GMOD/jbrowse/issues/1479, https://github.com/arq5x/bedtools2/issues/187
@@ -115,25 +118,25 @@ def test_bed_is_that_of_pysam(written: Written) -> None:
 
 @pytest.mark.parametrize("blank", [" ", "  ", " \t "])
 def test_bed_with_blanks_between_columns_is_read(written: Written, blank: str) -> None:
-    """https://github.com/samtools/samtools/issues/142, https://github.com/igvteam/igv.js/issues/1228"""
+    """Blanks separate columns (https://github.com/samtools/samtools/issues/142, https://github.com/igvteam/igv.js/issues/1228)."""
     lines = ("chr2\t0\t1\ta\t0\t+\n", "chr2\t2\t3\tb\t0\t-\n")
     expected = places(written("".join(lines), "tabs.bed"))
     assert places(written("".join(lines).replace("\t", blank), "blanks.bed")) == expected == {"chr2": [(1, 1, "+"), (3, 3, "-")]}
 
 
-def test_bed_lines_that_cannot_be_read_are_counted(written: Written) -> None:
-    """https://github.com/nextstrain/augur/issues/945"""
+def test_unreadable_bed_lines_are_counted(written: Written) -> None:
+    """Broken lines are left out (https://github.com/nextstrain/augur/issues/945)."""
     track = read_track(
         written("track   ChromStart  ChromEnd    locus tag\nbrowser foo\nchr 146750  147000  x y\nchr\tx\t9\nchr\t9\t3\n", "a.bed")
     )
-    assert [(one.first, one.last) for one in track.features["chr"]] == [(146751, 147000)]
+    assert [(feature.first, feature.last) for feature in track.features["chr"]] == [(146751, 147000)]
     assert "2 lines are left out" in track.warning and "line 4: 'chr\\tx\\t9'" in track.warning
     with pytest.raises(InputError, match="line 2: is not BED or GFF3"):
         read_track(written("browser foo\nchr\tx\t9\n", "b.bed"))
 
 
-def test_gff3_escapes_are_undone_in_names_of_sequences(written: Written) -> None:
-    """https://github.com/rust-bio/rust-bio/pull/672, https://github.com/daler/gffutils/issues/98"""
+def test_gff3_escapes_in_sequence_names_are_decoded(written: Written) -> None:
+    """Names are percent-encoded (https://github.com/rust-bio/rust-bio/pull/672, https://github.com/daler/gffutils/issues/98)."""
     path = written("##gff-version 3\nseq%251%7Cx\ts\tgene\t5\t9\t.\t-\t.\tID=a;Name=b%3Bc%2Cd\n", "a.gff3")
     (feature,) = read_track(path).within("seq%1|x", 1, 9, 9)
     assert (feature.first, feature.last, feature.name) == (5, 9, "b;c,d")
@@ -155,7 +158,7 @@ def genbank(*features: str, topology: str = "circular") -> str:
 
 
 def coding(location: str, name: str, *more: str) -> str:
-    qualifiers = "".join(f"                     /{one}\n" for one in (f'locus_tag="{name}"', *more))
+    qualifiers = "".join(f"                     /{qualifier}\n" for qualifier in (f'locus_tag="{name}"', *more))
     return f"     CDS             {location}\n{qualifiers}"
 
 
@@ -163,8 +166,11 @@ def coding(location: str, name: str, *more: str) -> str:
     "location",
     ["complement(join(271..300,1..30))", "join(271..300,1..30)", "join(complement(31..60),complement(1..30))", "join(1..30,271..30)"],
 )
-def test_genbank_protein_of_joined_place_is_that_of_biopython(written: Written, location: str) -> None:
-    """https://github.com/oschwengers/bakta/issues/324, https://github.com/biopython/biopython/issues/570 and 2247"""
+def test_genbank_protein_of_joined_location_equals_biopython(written: Written, location: str) -> None:
+    """Joined locations span the origin.
+
+    https://github.com/oschwengers/bakta/issues/324, https://github.com/biopython/biopython/issues/570 and 2247
+    """
     seq_io = pytest.importorskip("Bio.SeqIO", reason="Biopython reads GenBank independently")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -177,7 +183,10 @@ def test_genbank_protein_of_joined_place_is_that_of_biopython(written: Written, 
 
 
 def test_genbank_coding_sequences_without_protein_are_counted(written: Written) -> None:
-    """https://github.com/Xiangyang1984/Gcluster/issues/2, https://github.com/oschwengers/bakta/issues/94"""
+    """Coding sequences may lack a translation.
+
+    https://github.com/Xiangyang1984/Gcluster/issues/2, https://github.com/oschwengers/bakta/issues/94
+    """
     seq_io = pytest.importorskip("Bio.SeqIO", reason="Biopython reads GenBank independently")
     features = (
         coding("1..30", "L1"),
@@ -196,12 +205,12 @@ def test_genbank_coding_sequences_without_protein_are_counted(written: Written) 
     assert [message for message in progress.messages if f"{missed} coding sequences (CDS) without /translation left out" in message]
 
 
-def test_fastq_of_several_lines_is_that_of_biopython(written: Written) -> None:
-    """Qualities that begin with @ or +, in separate lines. https://github.com/isovic/racon/issues/67"""
+def test_fastq_of_several_lines_equals_biopython(written: Written) -> None:
+    """Qualities on separate lines may begin with @ or + (https://github.com/isovic/racon/issues/67)."""
     seq_io = pytest.importorskip("Bio.SeqIO", reason="Biopython reads FASTQ independently")
     path = written("@a one\nACGTAC\nGTA\n+\n@IIII+\n+I@\n@b\nAC\n+b\n@@\n@c\nA\nC\nG\n+\n+\n@\nI\n", "a.fastq")
     with path.open() as file:
-        expected = [(one.id, str(one.seq), one.letter_annotations["phred_quality"]) for one in seq_io.parse(file, "fastq")]
+        expected = [(record.id, str(record.seq), record.letter_annotations["phred_quality"]) for record in seq_io.parse(file, "fastq")]
     reads = read_fastq(path)
     results = [
         (name, reads.bases[start:stop].tobytes().decode(), (reads.qualities[start:stop] - 33).tolist())
@@ -210,8 +219,8 @@ def test_fastq_of_several_lines_is_that_of_biopython(written: Written) -> None:
     assert results == expected and len(results) == 3
 
 
-def test_sptxt_terminal_masses_weigh_what_the_file_has(written: Written) -> None:
-    """https://github.com/msproteomicstools/msproteomicstools/issues/113"""
+def test_sptxt_terminal_masses_equal_those_of_the_file(written: Written) -> None:
+    """Terminal masses include the hydrogen (https://github.com/msproteomicstools/msproteomicstools/issues/113)."""
     mass = pytest.importorskip("pyteomics.mass", reason="pyteomics weighs peptides independently")
     expected = mass.calculate_mass(sequence="SAIQNLHSF", charge=2) + 42.010565 / 2
     text = (
@@ -223,8 +232,8 @@ def test_sptxt_terminal_masses_weigh_what_the_file_has(written: Written) -> None
     assert library.precursor_mz[0] == pytest.approx(expected, abs=1e-4) and library.mz.tolist() == [175.119, 200.2]
 
 
-def test_msp_time_that_is_another_field_is_reported(written: Written) -> None:
-    """A retention time left empty runs into the next field. https://github.com/matchms/matchms/issues/421"""
+def test_msp_time_running_into_another_field_is_reported(written: Written) -> None:
+    """An empty retention time runs into the next field (https://github.com/matchms/matchms/issues/421)."""
     text = "NAME: phenazine\nPRECURSORMZ: 224.0\nRETENTIONTIME: CCS: \nNum Peaks: 2\n78.909088\t0.066286\n79.727272\t3e-06\n\n"
     progress = RecordingProgress(Progress())
     library = read_libraries([written(text, "a.msp")], progress)
@@ -234,7 +243,7 @@ def test_msp_time_that_is_another_field_is_reported(written: Written) -> None:
 
 @pytest.mark.parametrize(("unit", "seconds"), [("", None), ("UO:0000031|minute", 232.266), ("UO:0000010|second", 3.8711)])
 def test_mzspeclib_times_without_a_unit_are_reported(written: Written, unit: str, seconds: float | None) -> None:
-    """https://github.com/HUPO-PSI/mzSpecLib/pull/71"""
+    """Retention times have units (https://github.com/HUPO-PSI/mzSpecLib/pull/71)."""
     time = f"[1]MS:1000894|retention time=3.87110\n[1]UO:0000000|unit={unit}\n" if unit else "MS:1000894|retention time=3.87110\n"
     text = (
         f"<mzSpecLib>\nMS:1003186|library format version=1.0\n<Spectrum=9>\nMS:1003061|library spectrum name=JWH-073-3OH\n{time}"

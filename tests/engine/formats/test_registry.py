@@ -46,7 +46,7 @@ def test_new_format_needs_only_its_registry_entry(toy: Path) -> None:
     assert _spectra_called_by(str(toy)) == "scan"
 
 
-def test_the_command_line_lists_a_new_format(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_line_lists_a_new_format(toy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["identify", "--help"]) == 0
     assert "Toy, mzML, mzXML" in capsys.readouterr().out
 
@@ -59,16 +59,16 @@ def test_new_format_is_unknown_without_its_entry(tmp_path: Path) -> None:
         read_spectra([path])
 
 
-def test_names_suffixes_and_roots_are_of_one_format_each() -> None:
+def test_names_suffixes_and_roots_are_unique() -> None:
     for values in (
-        [one.name for one in FORMATS],
-        [suffix for one in FORMATS for suffix in one.suffixes],
-        [root for one in FORMATS for root in one.roots],
+        [file_format.name for file_format in FORMATS],
+        [suffix for file_format in FORMATS for suffix in file_format.suffixes],
+        [root for file_format in FORMATS for root in file_format.roots],
     ):
         assert len(set(values)) == len(values)
-    assert all(suffix.startswith(".") and suffix == suffix.lower() for one in FORMATS for suffix in one.suffixes)
+    assert all(suffix.startswith(".") and suffix == suffix.lower() for file_format in FORMATS for suffix in file_format.suffixes)
     for file_format in FORMATS:
-        if file_format.sort == "spectra":
+        if file_format.content == "spectra":
             assert file_format.reader and file_format.term and bool(file_format.roots) != (file_format.is_like is not None), (
                 file_format.name
             )
@@ -84,20 +84,20 @@ BEGINNINGS = {
 
 
 @pytest.mark.parametrize(("name", "text"), [(name, text) for name, texts in BEGINNINGS.items() for text in texts])
-def test_a_text_is_like_the_first_format_that_it_is_like(name: str, text: bytes) -> None:
+def test_first_matching_text_format_is_the_right_one(name: str, text: bytes) -> None:
     assert (
         next(file_format.name for file_format in FORMATS if file_format.is_like is not None and file_format.is_like(Beginning(text)))
         == name
     )
 
 
-def test_the_samples_are_what_their_names_say() -> None:
+def test_samples_have_the_formats_of_their_names() -> None:
     for name in ("BSA1.mzML.gz", "18Protein_SoCe_Tr_detergents_trace.fasta.gz"):
         with ByteSource(resources.path("samples", name)) as source:
             assert recognise(source) is find_format(name)
 
 
-def test_the_registry_loads_nothing_heavy() -> None:
+def test_registry_loads_no_heavy_modules() -> None:
     code = "import proteoscope.engine.formats.registry, sys; print([name for name in ('numpy', 'numba') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=resources.path().parent)
     assert done.stdout.strip() == "[]"
@@ -105,7 +105,7 @@ def test_the_registry_loads_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("suffix", list_suffixes("structures"))
-def test_a_search_and_a_database_take_the_same_files_of_a_folder(tmp_path: Path, suffix: str) -> None:
+def test_search_and_database_use_the_same_files_of_a_folder(tmp_path: Path, suffix: str) -> None:
     for place in ("b", "a", "deep/er/c", ".hidden"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{place}{suffix}").write_text("x")
@@ -146,7 +146,7 @@ def test_files_in_reads_shared_case(shared_cases: Path) -> None:
     assert [path.name for path in files] == ["base.pdb", "d1b0ba_"] and not note
 
 
-def test_a_search_and_a_database_read_lists_alike(tmp_path: Path) -> None:
+def test_search_and_database_read_the_same_lists(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     for name in ("a.pdb", "more/b.pdb", "more/c.pdb"):
         (tmp_path / name).write_text("HEADER    toy\n")
@@ -155,16 +155,16 @@ def test_a_search_and_a_database_read_lists_alike(tmp_path: Path) -> None:
     assert structure_files([tmp_path / "some.list"]) == [source.path for source in sources_of([tmp_path / "some.list"])] == expected
 
 
-def test_formats_are_listed_as_a_sentence_has_them() -> None:
+def test_format_names_are_joined_as_a_sentence() -> None:
     assert format_names("spectra") == "mzML, mzXML, MGF, MS2, DTA or PKL" and format_names("reads") == "FASTQ"
 
 
 def test_every_format_of_search_results_has_a_reader() -> None:
-    assert {file_format.name for file_format in FORMATS if file_format.sort == "identifications"} == set(READERS)
+    assert {file_format.name for file_format in FORMATS if file_format.content == "identifications"} == set(READERS)
     assert all(callable(load()) for load in READERS.values())
 
 
-def test_every_reader_and_writer_is_there() -> None:
+def test_every_reader_and_writer_can_be_loaded() -> None:
     for file_format in FORMATS:
         assert all(load is None or callable(load()) for load in (file_format.reader, file_format.writer, file_format.library_reader)), (
             file_format.name

@@ -34,17 +34,17 @@ def test_orbitrap_with_ion_trap_fragments_is_recognised() -> None:
         ("spectra/known_ids/proteometools_171_kuester_test.mgf", "exact"),
     ],
 )
-def test_real_runs_have_distinct_names_in_every_format(shared_data: Path, name: str, fragments: str) -> None:
+def test_mass_accuracy_of_real_runs_is_recognised(shared_data: Path, name: str, fragments: str) -> None:
     content = spectra_content(shared_data / name)
     assert content is not None and content.fragments == fragments and content.precursors == "exact"
 
 
-def test_few_or_no_peaks_say_nothing() -> None:
+def test_few_peaks_give_no_mass_accuracy() -> None:
     assert fragment_exactness([]) == "" and fragment_exactness([(np.array([100.0, 200.0]), np.array([0, 1, 2]))]) == ""
     assert precursor_exactness(np.array([500.0]), np.array([4], np.uint32)) == ""
 
 
-def test_precursors_that_lie_anywhere_are_those_of_an_ion_trap() -> None:
+def test_precursors_at_any_mass_are_of_an_ion_trap() -> None:
     random = np.random.default_rng(1)
     nominal, charges = random.integers(800, 2500, 500), np.full(500, 1 << 2, np.uint32)
     exact = (nominal * 1.000495 + random.normal(0, 0.05, 500)) / 2 + 1.00728
@@ -52,7 +52,7 @@ def test_precursors_that_lie_anywhere_are_those_of_an_ion_trap() -> None:
     assert precursor_exactness(exact + random.uniform(-0.3, 0.3, 500), charges) == "ion trap"
 
 
-def test_spectra_content_is_none_for_other_or_broken_files(tmp_path: Path) -> None:
+def test_spectra_content_returns_none_for_broken_files(tmp_path: Path) -> None:
     for number, content in enumerate(
         (b"", b">a\nPEPTIDE\n", b"BEGIN IONS\nPEPMASS=nothing\n", b"<mzML" + b"\0" * 1000, b"\x1f\x8b broken")
     ):
@@ -142,9 +142,9 @@ def test_advise_names_the_files_of_each_misfit() -> None:
 def test_advise_compares_labels_with_modifications(label: LabelEvidence, changes: dict[str, str], expected: str, preset: str) -> None:
     search = search_of_kind("identify")
     parameters = search.parameters_of("high-resolution").changed([f"{name}={value}" for name, value in changes.items()])
-    found = search.advice([SpectraContent(fragments="exact", precursors="exact", label=label)], parameters)
-    assert (found is None) == (not expected)
-    assert found is None or (expected in found.text and found.preset == preset)
+    advice = search.advice([SpectraContent(fragments="exact", precursors="exact", label=label)], parameters)
+    assert (advice is None) == (not expected)
+    assert advice is None or (expected in advice.text and advice.preset == preset)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_warn_of_misfits_inspects_every_file(tmp_path: Path, sample_data: Path) 
         for number in range(60):
             mz = np.sort(np.append(random.uniform(120, 1500, 60), (147.1128, 400.0, 400.004)))
             mz = np.sort(np.append(mz, mz + 1.00336))
-            peaks = "\n".join(f"{one:.5f} {height:.1f}" for one, height in zip(mz, random.uniform(10, 100, len(mz)), strict=True))
+            peaks = "\n".join(f"{position:.5f} {height:.1f}" for position, height in zip(mz, random.uniform(10, 100, len(mz)), strict=True))
             lines.append(f"BEGIN IONS\nTITLE={number}\nPEPMASS=700.35\nCHARGE=2+\n{peaks}\nEND IONS\n")
         path.write_text("".join(lines))
     progress = Progress(lambda event: warnings.append(event.message))

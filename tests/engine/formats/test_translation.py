@@ -45,7 +45,7 @@ def by_biopython(name: str, nucleotides: str, direction: str, code: int, minimum
 @pytest.mark.filterwarnings("ignore:This table contains")
 @pytest.mark.parametrize("direction", ["six-frame", "forward", "reverse"])
 @pytest.mark.parametrize("code", [1, 2, 11, 27])
-def test_frames_are_those_between_stop_codons_of_biopython(written: Callable[..., Path], direction: str, code: int) -> None:
+def test_reading_frames_equal_biopython(written: Callable[..., Path], direction: str, code: int) -> None:
     chance = random.Random(code)
     contigs = {f"contig{n}": "".join(chance.choices("ACGTNRY", (9, 9, 9, 9, 0.2, 0.1, 0.1), k=n)) for n in (1, 2, 3, 4, 5, 61, 1000, 5003)}
     path = written("".join(f">{name} a contig\n{text.lower()}\n" for name, text in contigs.items()), "genome.fasta")
@@ -56,7 +56,7 @@ def test_frames_are_those_between_stop_codons_of_biopython(written: Callable[...
     assert len(result) == len(set(result)) and set(result) == expected
 
 
-def test_a_frame_is_what_its_place_spells(shared_data: Path) -> None:
+def test_frame_is_the_translation_of_its_location(shared_data: Path) -> None:
     path = shared_data / "dna" / "dna_lambda.fasta"
     genome = read_proteins([path], with_chromosomes=True).sequence(0)
     proteins = Translation("six-frame", 11, 100).read([path], Progress())
@@ -68,7 +68,7 @@ def test_a_frame_is_what_its_place_spells(shared_data: Path) -> None:
         assert str((spelt if place.strand == "+" else spelt.reverse_complement()).translate(table=11)) == protein
 
 
-def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
+def test_codons_of_each_genetic_code_equal_biopython() -> None:
     from proteoscope.engine.formats.translation import _codons
     from proteoscope.kernels.cpu.translation import BASES
 
@@ -81,7 +81,7 @@ def test_each_codon_of_each_genetic_code_is_biopythons() -> None:
             assert next(translated, None) is None
 
 
-def test_uracil_is_read_as_thymine_and_genbank_by_its_sequence(written: Callable[..., Path]) -> None:
+def test_uracil_is_read_as_thymine_and_genbank_by_sequence(written: Callable[..., Path]) -> None:
     path = written(entry_files.GENBANK, "contig.gb")
     result = records(Translation("six-frame", 11, 5).read([path], Progress()))
     assert ("CTG1.1:1-21(+)", "MKWVTFI") in result and ("CTG1.1:34-48(-)", "MQFRA") in [
@@ -99,7 +99,7 @@ def test_protein_file_among_genomes_is_named(written: Callable[..., Path]) -> No
         assert raised.value.path == str(proteins)
 
 
-def test_translation_refuses_proteins_and_unknown_codes(written: Callable[..., Path]) -> None:
+def test_translation_rejects_proteins_and_unknown_codes(written: Callable[..., Path]) -> None:
     with pytest.raises(InputError, match=r"the sequences are proteins, and cannot be translated.*translation=none"):
         Translation("six-frame", 1, 30).read([written(entry_files.FASTA_OF_UNIPROT, "p.fasta")], Progress())
     with pytest.raises(InputError, match="no reading frame has 1,000 residues"):
@@ -108,7 +108,7 @@ def test_translation_refuses_proteins_and_unknown_codes(written: Callable[..., P
         Translation("six-frame", 7, 30)
 
 
-def test_names_that_are_no_places_have_none() -> None:
+def test_names_without_location_have_none() -> None:
     assert [parse_frame_name(name) for name in ("sp|P1|A", "c:0-3(+)", "c:1-3", "c:1-3(.)", "")] == [None] * 5
     place = parse_frame_name("a:b:4-9(-)")
     assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")

@@ -1,6 +1,6 @@
 """Files of instrument vendors are recognised by content, and converted if a converter is installed.
 
-No converter is at hand: a script of its name on the path plays its part. It writes what it was called with, and the mzML that it is given.
+A script with the name of a converter replaces it; it writes its arguments and a given mzML file.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ def test_unsupported_content_is_recognised_with_a_remedy(tmp_path: Path, monkeyp
         assert "\n" not in str(raised.value) and ("ThermoRawFileParser" in str(raised.value)) == (name == "Thermo raw file")
 
 
-def test_other_files_and_folders_are_no_makers(tmp_path: Path) -> None:
+def test_other_files_and_folders_are_not_vendor_formats(tmp_path: Path) -> None:
     (tmp_path / "thesis.doc").write_bytes(COMPOUND_MAGIC + bytes(100))
     assert vendor_format(tmp_path / "thesis.doc") is None
     assert vendor_format(SAMPLE) is None and vendor_format(tmp_path) is None and vendor_format(tmp_path / "nothing") is None
 
 
 @pytest.mark.parametrize("program", ["ThermoRawFileParser", "ThermoRawFileParser.sh", "msconvert"])
-def test_a_thermo_file_is_read_by_the_converter_that_is_there(tmp_path: Path, play: Callable[..., Path], program: str) -> None:
+def test_thermo_file_is_read_by_the_installed_converter(tmp_path: Path, play: Callable[..., Path], program: str) -> None:
     notes = play(program)
     path = thermo(tmp_path)
     stages: list[str] = []
@@ -152,18 +152,18 @@ def test_failing_converter_is_reported_in_a_sentence(tmp_path: Path, play: Calla
     assert raised.value.path == str(path) and "\n" not in str(raised.value)
 
 
-def test_a_cancel_ends_the_converter_and_all_that_it_began(tmp_path: Path, play: Callable[..., Path]) -> None:
-    own, child = tmp_path / "own", tmp_path / "child"
+def test_cancel_ends_the_converter_and_its_children(tmp_path: Path, play: Callable[..., Path]) -> None:
+    converter, child = tmp_path / "own", tmp_path / "child"
     play(
         "msconvert",
         f"child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
-        f"pathlib.Path({str(child)!r}).write_text(str(child.pid))\npathlib.Path({str(own)!r}).write_text(str(os.getpid()))\ntime.sleep(600)\n",
+        f"pathlib.Path({str(child)!r}).write_text(str(child.pid))\npathlib.Path({str(converter)!r}).write_text(str(os.getpid()))\ntime.sleep(600)\n",
     )
     progress = Progress()
 
     def cancel() -> None:
         for _ in range(1000):
-            if own.exists() and own.read_text():
+            if converter.exists() and converter.read_text():
                 break
             threading.Event().wait(0.02)
         progress.cancel()
@@ -173,7 +173,7 @@ def test_a_cancel_ends_the_converter_and_all_that_it_began(tmp_path: Path, play:
     with pytest.raises(Cancelled):
         read_spectra([thermo(tmp_path)], progress=progress)
     waiting.join()
-    for noted in (own, child):
+    for noted in (converter, child):
         assert _has_ended(int(noted.read_text()))
 
 
@@ -197,7 +197,7 @@ def test_search_records_the_vendor_file(tmp_path: Path, play: Callable[..., Path
     arguments = ["identify", path, "--database", proteins, "--preset", "low-resolution", "--out", out, "--quiet", "--device", "cpu"]
     assert main(list(map(str, arguments))) == 0
     project = Project.open(out)
-    (record,) = [one for one in project.inputs("identify-0001") if one.kind == "spectra"]
+    (record,) = [entry for entry in project.inputs("identify-0001") if entry.kind == "spectra"]
     assert record.path == path and record.sha256 == file_digest(path)
     assert record.size == (len(THERMO_MAGIC) + 100 if kind == "file" else 2)
     assert main(["export", str(out), "--format", "mzid", "--out", str(tmp_path / "out.mzid")]) == 0

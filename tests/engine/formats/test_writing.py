@@ -29,7 +29,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:unclosed file.*psi-ms:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:.*psi-ms:pytest.PytestUnraisableExceptionWarning"),
 ]
-FORMATS = [one.name.lower() for one in written_formats()]
+FORMATS = [file_format.name.lower() for file_format in written_formats()]
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def spectra() -> Spectra:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_is_written_is_read_back_to_the_last_bit(spectra: Spectra, tmp_path: Path, format: str) -> None:
+def test_written_spectra_are_read_back_to_the_bit(spectra: Spectra, tmp_path: Path, format: str) -> None:
     write_spectrum_file(tmp_path / f"out.{format}", spectra, threads=2)
     result = read_spectra([tmp_path / f"out.{format}"], takes_negative=True)
     for name in ("offsets", "mz", "intensity", "precursor_mz"):
@@ -82,7 +82,7 @@ def test_batches_and_threads_do_not_change_results(spectra: Spectra, tmp_path: P
     assert (tmp_path / "cut").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
-def test_pyteomics_reads_the_same_from_mzml(spectra: Spectra, tmp_path: Path) -> None:
+def test_pyteomics_reads_the_written_mzml(spectra: Spectra, tmp_path: Path) -> None:
     write_spectrum_file(tmp_path / "out.mzML", spectra)
     with mzml.MzML(str(tmp_path / "out.mzML"), use_index=True) as reader:
         assert len(reader) == len(spectra)
@@ -93,8 +93,8 @@ def test_pyteomics_reads_the_same_from_mzml(spectra: Spectra, tmp_path: Path) ->
             assert result["id"] == spectra.identifier[i] and ion["selected ion m/z"] == spectra.precursor_mz[i]
             assert ("negative scan" in result) == bool(spectra.charge_mask[i] & NEGATIVE)
             bits = int(spectra.charge_mask[i]) >> 1 << 1
-            one = bits.bit_count() == 1
-            assert ion.get("charge state") == (bits.bit_length() - 1 if one else None)
+            has_one_charge = bits.bit_count() == 1
+            assert ion.get("charge state") == (bits.bit_length() - 1 if has_one_charge else None)
             assert np.float32(ion.get("peak intensity", 0)) == spectra.precursor_intensity[i]
             time = result["scanList"]["scan"][0].get("scan start time", np.nan)
             np.testing.assert_allclose(60 * float(time), spectra.retention_time[i], rtol=1e-15)
@@ -138,7 +138,7 @@ def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
     (tmp_path / "a b.mgf").write_text("BEGIN IONS\nTITLE=x\nPEPMASS=500\nCHARGE=2+\n100 1\nEND IONS\n")
     write_spectrum_file(tmp_path / "out.mzML", read_spectra([tmp_path / "a b.mgf"]))
     (source,) = etree.parse(tmp_path / "out.mzML").iterfind(".//{*}sourceFile")
-    terms = {one.get("accession"): one.get("value") for one in source}
+    terms = {term.get("accession"): term.get("value") for term in source}
     # The vocabulary's terms for spectrum identifiers, file format and checksum: the standard requires one of each.
     assert terms == {
         "MS:1000774": "",
@@ -147,7 +147,7 @@ def test_mzml_describes_its_source_files(tmp_path: Path) -> None:
     }
 
 
-def test_pyteomics_reads_the_same_from_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:
+def test_pyteomics_reads_the_written_mgf_and_ms2(spectra: Spectra, tmp_path: Path) -> None:
     usual = np.array([row for row in range(len(spectra)) if row not in (3, 5)])  # pyteomics reads no negative charges from MS2
     write_spectrum_file(tmp_path / "out.mgf", spectra, rows=usual)
     with mgf.read(str(tmp_path / "out.mgf"), use_index=False) as reader:
@@ -219,15 +219,13 @@ def several(names: list[str], scans: list[int]) -> Spectra:
         (["frame=1 scan=2", "frame=1 scan=9"], [-1, -1], ["frame=1 scan=2", "frame=1 scan=9"], "Bruker TDF nativeID format"),
     ],
 )
-def test_mzml_calls_each_spectrum_by_a_name_of_its_own(
-    tmp_path: Path, names: list[str], scans: list[int], identifiers: list[str], term: str
-) -> None:
+def test_mzml_identifiers_are_unique(tmp_path: Path, names: list[str], scans: list[int], identifiers: list[str], term: str) -> None:
     write_spectrum_file(tmp_path / "out.mzML", several(names, scans))
     validate(tmp_path / "out.mzML")
     root = etree.parse(tmp_path / "out.mzML").getroot()
-    assert [one.get("id") for one in root.iter("{*}spectrum")] == identifiers
-    assert term in {one.get("name") for one in root.iter("{*}cvParam")}
-    titles = [one.get("value") for one in root.iter("{*}cvParam") if one.get("name") == "spectrum title"]
+    assert [element.get("id") for element in root.iter("{*}spectrum")] == identifiers
+    assert term in {element.get("name") for element in root.iter("{*}cvParam")}
+    titles = [element.get("value") for element in root.iter("{*}cvParam") if element.get("name") == "spectrum title"]
     assert titles == ([] if names == identifiers else [name.replace("\x0b", " ") for name in names])
 
 
@@ -240,7 +238,7 @@ def validate(path: Path) -> None:
     etree.XMLSchema(etree.parse(schema)).assertValid(etree.parse(path))
 
 
-def test_mzml_is_valid_and_its_index_and_digest_are_true(spectra: Spectra, tmp_path: Path) -> None:
+def test_mzml_is_valid_with_correct_index_and_digest(spectra: Spectra, tmp_path: Path) -> None:
     out = tmp_path / "out.mzML"
     write_spectrum_file(out, spectra, threads=2)
     validate(out)
@@ -262,24 +260,24 @@ def test_ms2_writer_renumbers_ambiguous_scans(tmp_path: Path) -> None:
     assert "I\tNativeID\tb c\n" in (tmp_path / "out.ms2").read_text()
 
 
-def test_a_title_of_several_lines_stays_on_one(tmp_path: Path) -> None:
+def test_title_of_several_lines_is_written_on_one(tmp_path: Path) -> None:
     write_spectrum_file(tmp_path / "out.mgf", one_spectrum(identifier=["a\r\nEND IONS\nb"]))
     assert read_spectra([tmp_path / "out.mgf"]).identifier == ["a END IONS b"]
 
 
-def test_a_cancel_and_a_full_disk_leave_nothing(spectra: Spectra, tmp_path: Path) -> None:
+def test_cancel_and_full_disk_leave_no_file(spectra: Spectra, tmp_path: Path) -> None:
     progress = Progress(lambda event: progress.cancel() if event.done else None, interval=0)
     out = tmp_path / "out.mgf"
-    out.write_text("what stood there")
+    out.write_text("former content")
     with pytest.raises(Cancelled):
         write_spectrum_file(out, spectra, progress=progress)
-    assert [path.name for path in tmp_path.iterdir()] == ["out.mgf"] and out.read_text() == "what stood there"
+    assert [path.name for path in tmp_path.iterdir()] == ["out.mgf"] and out.read_text() == "former content"
     with pytest.raises(StorageError):
         write_spectrum_file(Path("/dev/full"), spectra, format="mgf")
 
 
 @pytest.mark.parametrize("name", ["out.txt", "out.mgf.gz", "out", "mzxml"])
-def test_what_is_not_written_is_refused_with_what_is(spectra: Spectra, tmp_path: Path, name: str) -> None:
+def test_unknown_written_formats_are_rejected(spectra: Spectra, tmp_path: Path, name: str) -> None:
     with pytest.raises(ParameterError, match=r"expected a name that ends with \.mzml, \.mgf or \.ms2"):
         write_spectrum_file(tmp_path / name, spectra)
     assert not any(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Advice on runs with few identifications: its step, its limits, its cancel, and its way into a finished run."""
+"""Advice on runs with few identifications: its step, limits, cancellation and effect on a finished run."""
 
 import csv
 import json
@@ -24,7 +24,7 @@ INCOMPLETE = "More causes were not checked to save time"
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Spectra that are all too heavy by 35 ppm, and their database."""
+    """Write spectra with precursors 35 ppm too heavy, and their database."""
     folder = tmp_path_factory.mktemp("files")
     database = few_proteins(folder)
     entries = (entry.split("\n", 1) for entry in database.read_text().split(">")[1:])
@@ -40,7 +40,7 @@ def files(tmp_path_factory):
 
 @pytest.fixture
 def passes(monkeypatch):
-    """Spectra of each pass that is scored."""
+    """Numbers of spectra of each scored pass."""
     scored = []
 
     def counting(plan):
@@ -62,17 +62,19 @@ def record_of(folder):
 
 
 def warnings(folder):
-    return [one for one in record_of(folder)["messages"] if "identified" in one or INCOMPLETE in one or "stopped" in one]
+    return [
+        message for message in record_of(folder)["messages"] if "identified" in message or INCOMPLETE in message or "stopped" in message
+    ]
 
 
-def test_command_line_writes_the_step_advice(files, tmp_path, passes):
+def test_command_line_records_the_advice_step(files, tmp_path, passes):
     arguments = ["identify", str(files[0]), "--database", str(files[1]), "--out", str(tmp_path / "p"), "--device", "cpu", "--quiet"]
     assert main([*arguments, "--set", "second_pass=false", "--set", "tolerance_from_run=false", "--advice", "none"]) == 0
     assert record_of(tmp_path / "p")["steps"]["advice"]["seconds"] >= 0.0
     assert passes == [60]
 
 
-def test_command_line_refuses_an_unknown_advice(files, tmp_path, capsys):
+def test_command_line_rejects_an_unknown_advice_level(files, tmp_path, capsys):
     assert main(["identify", str(files[0]), "--database", str(files[1]), "--out", str(tmp_path / "p"), "--advice", "long"]) == 2
     assert "choose from 'brief'" in capsys.readouterr().err
     request = SearchRequest({}, IdentificationParameters(), options={"advice": "long"})
@@ -80,7 +82,7 @@ def test_command_line_refuses_an_unknown_advice(files, tmp_path, capsys):
         advice.advice_level(request)
 
 
-def test_advice_only_counts_when_there_is_no_time(files, tmp_path, passes, monkeypatch):
+def test_advice_only_counts_without_time(files, tmp_path, passes, monkeypatch):
     monkeypatch.setattr(advice, "_SHARE", 0.0)
     summary = searched(files, tmp_path / "p")
     assert passes == [60] and summary.has_low_yield
@@ -110,7 +112,7 @@ def test_cancel_during_advice_leaves_a_finished_run(files, tmp_path):
     summary = searched(files, tmp_path / "p", progress, advice="full")
     project = Project.open(tmp_path / "p")
     assert [run.status for run in project.runs()] == ["done"] and not project.verify()
-    assert {"psms", "peptides", "proteins", "spectra", "run"} <= {one.name for one in project.results(summary.run_id)}
+    assert {"psms", "peptides", "proteins", "spectra", "run"} <= {table.name for table in project.results(summary.run_id)}
     with (tmp_path / "p" / "exports" / "psms.tsv").open(encoding="utf-8", newline="") as file:
         assert len(list(csv.DictReader(file, delimiter="\t"))) > 0
     assert warnings(tmp_path / "p")[-1] == "The advice was stopped; the results are complete"
@@ -125,16 +127,16 @@ def test_advise_adds_its_warnings_to_a_finished_run(files, tmp_path):
     with pytest.raises(Cancelled):
         advice.advise(request, summary.run_id, stopped)
     assert not warnings(tmp_path / "p")
-    told = advice.advise(request, summary.run_id)
-    assert "errors of precursors lie near +35 ppm" in told[0]
+    advised = advice.advise(request, summary.run_id)
+    assert "errors of precursors lie near +35 ppm" in advised[0]
     project = Project.open(tmp_path / "p")
     assert not project.verify() and project.record(summary.run_id) == record_of(tmp_path / "p")
-    assert record_of(tmp_path / "p")["messages"][-len(told) :] == list(told)
+    assert record_of(tmp_path / "p")["messages"][-len(advised) :] == list(advised)
     assert record_of(tmp_path / "p")["steps"]["advice"]["seconds"] > 0.0
-    assert {("warning", text) for text in told} <= {(one.level, one.text) for one in project.log(summary.run_id)}
+    assert {("warning", text) for text in advised} <= {(entry.level, entry.text) for entry in project.log(summary.run_id)}
 
 
-def test_advise_refuses_a_file_that_has_changed(files, tmp_path):
+def test_advise_rejects_a_changed_file(files, tmp_path):
     changed = tmp_path / "changed.mgf"
     changed.write_bytes(files[0].read_bytes())
     summary = searched((changed, files[1]), tmp_path / "p", advice="none")
@@ -144,7 +146,7 @@ def test_advise_refuses_a_file_that_has_changed(files, tmp_path):
         advice.advise(SearchRequest({"spectra": [changed], "database": [files[1]]}, parameters, tmp_path / "p"), summary.run_id)
 
 
-def test_limited_progress_ends_when_its_time_is_over():
+def test_limited_progress_ends_after_its_time():
     now, stages = [0.0], []
     limited = LimitedProgress(Progress(lambda event: stages.append((event.stage, event.message))), 2.0, lambda: now[0])
     limited.stage("one")
@@ -157,7 +159,7 @@ def test_limited_progress_ends_when_its_time_is_over():
     assert stages == [("one", "")]
 
 
-def test_limited_progress_hears_the_cancel_of_the_other():
+def test_limited_progress_passes_on_a_cancel():
     progress = Progress()
     limited = LimitedProgress(progress)
     limited.check()
@@ -167,7 +169,7 @@ def test_limited_progress_hears_the_cancel_of_the_other():
     assert not isinstance(stopped.value, TimeOverError)
 
 
-def test_probe_is_no_larger_than_the_time_allows(files, tmp_path, passes, monkeypatch):
+def test_probe_is_limited_by_the_time(files, tmp_path, passes, monkeypatch):
     monkeypatch.setattr(low_yield, "_MINIMUM_PROBED", 10)
     monkeypatch.setattr(advice, "_SHARE", 1e6)
     monkeypatch.setattr(low_yield_causes, "_RESIDUES_PER_SECOND", 1e-6)  # no time for enzymes
@@ -181,5 +183,5 @@ def test_probe_is_no_larger_than_the_time_allows(files, tmp_path, passes, monkey
     monkeypatch.setattr(low_yield, "affordable_spectra", half)
     searched(files, tmp_path / "p")
     assert passes[0] == 60 and set(passes[1:]) == {30} and len(passes) == 1 + len(seconds)
-    assert all(one > 0 for one in seconds)
+    assert all(second > 0 for second in seconds)
     assert warnings(tmp_path / "p")[-1].startswith(INCOMPLETE)

@@ -1,4 +1,4 @@
-"""Searches in databases that are written in other formats than FASTA."""
+"""Searches in databases of other formats than FASTA."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ DESCRIPTION = "Protein p{0} (Fragment) OS=Bos taurus OX=9913 GN=gene{1} PE=1 SV=
 
 
 def chosen_proteins() -> list[str]:
-    """Bovine albumin, which the sample's spectra are of, and others."""
-    known = read_proteins([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
-    albumin = next(i for i in range(len(known)) if known.accession(i) == "P02769|ALBU_BOVIN")
-    return [known.sequence(i) for i in (albumin, *range(N_PROTEINS - 1))]
+    """Return bovine albumin, the source of the sample's spectra, and other proteins."""
+    proteins = read_proteins([SAMPLES / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+    albumin = next(i for i in range(len(proteins)) if proteins.accession(i) == "P02769|ALBU_BOVIN")
+    return [proteins.sequence(i) for i in (albumin, *range(N_PROTEINS - 1))]
 
 
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """The same proteins as FASTA and as UniProt's text."""
+    """Write the same proteins as FASTA and as UniProt text."""
     folder = tmp_path_factory.mktemp("databases")
     chosen = chosen_proteins()
     fasta, text = [], []
@@ -66,7 +66,7 @@ def databases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def identified(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Projects with a search of each."""
+    """Write projects with a search of each database."""
     folder = tmp_path_factory.mktemp("identified")
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     for path in databases:
@@ -74,16 +74,16 @@ def identified(databases: tuple[Path, Path], tmp_path_factory: pytest.TempPathFa
     return folder / databases[0].suffix, folder / databases[1].suffix
 
 
-def test_uniprot_text_is_searched_as_its_fasta_is(identified: tuple[Path, Path]) -> None:
+def test_uniprot_text_gives_the_tables_of_its_fasta(identified: tuple[Path, Path]) -> None:
     for name in ("psms", "peptides", "proteins"):
-        one, other = ((folder / "exports" / f"{name}.tsv").read_bytes() for folder in identified)
-        assert one == other and b"A0A0000000" in one
+        plain, annotated = ((folder / "exports" / f"{name}.tsv").read_bytes() for folder in identified)
+        assert plain == annotated and b"A0A0000000" in plain
 
 
-def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(identified: tuple[Path, Path]) -> None:
-    bare, knowing = map(open_run, identified)
+def test_features_of_identified_proteins_are_stored(identified: tuple[Path, Path]) -> None:
+    bare, annotated = map(open_run, identified)
     assert "features" not in bare.tables.paths
-    source = knowing.tables.source("features")
+    source = annotated.tables.source("features")
     rows = source.query("SELECT accession, kind, first, last, description FROM features").to_pylist()
     albumin = "sp|A0A0000000|P0_BOVIN"
     assert [tuple(row.values()) for row in rows] == [
@@ -94,19 +94,21 @@ def test_what_the_database_knows_of_the_proteins_found_is_kept_and_placed(identi
         (albumin, "disulfide bond", 77, 86, ""),
         (albumin, "helix", 590, 606, ""),
     ]
-    proteins = knowing.tables.source("proteins")
+    proteins = annotated.tables.source("proteins")
     place = proteins.query("SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, ?)", [albumin])["row"][0].as_py()
     coverage = read_group_coverage(proteins, place, 0.01)
-    assert [(one.kind, one.start, one.end) for one in coverage.features] == [(row["kind"], row["first"] - 1, row["last"]) for row in rows]
+    assert [(feature.kind, feature.start, feature.end) for feature in coverage.features] == [
+        (row["kind"], row["first"] - 1, row["last"]) for row in rows
+    ]
     assert read_group_coverage(bare.tables.source("proteins"), place, 0.01).features == ()
-    for run in (bare, knowing):
+    for run in (bare, annotated):
         run.tables.close()
 
 
-def test_a_known_variant_is_found_only_where_it_is_asked_for_and_is_named(tmp_path: Path) -> None:
+def test_known_variant_is_found_only_on_request_and_named(tmp_path: Path) -> None:
     albumin, *others = chosen_proteins()
     at = albumin.index("HLVDEPQNLIK") + 9
-    # What the database has is not what the spectra are of, but it knows of that.
+    # The database has another residue than the source of the spectra, but lists the variant.
     other = albumin[:at] + "A" + albumin[at + 1 :]
     feature = f'FT   VARIANT         {at + 1}\nFT                   /note="A -> I (in a breed)"\n'
     text = [swiss_prot_entry("A0A0000000", "P0_BOVIN", other, feature)]
@@ -114,44 +116,46 @@ def test_a_known_variant_is_found_only_where_it_is_asked_for_and_is_named(tmp_pa
     path = tmp_path / "variants.dat"
     path.write_text("".join(text))
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
-    found = {}
-    for is_asked in (False, True):
-        folder = tmp_path / f"asked-{is_asked}"
-        identify([SAMPLES / "BSA1.mzML.gz"], [path], folder, parameters.changed(known_variants=is_asked), threads=2)
+    proteins_of_peptides = {}
+    for is_requested in (False, True):
+        folder = tmp_path / f"requested-{is_requested}"
+        identify([SAMPLES / "BSA1.mzML.gz"], [path], folder, parameters.changed(known_variants=is_requested), threads=2)
         rows = parquet.read_table(Project.open(folder).table("peptides", None)).to_pylist()
-        found[is_asked] = {row["sequence"]: row["proteins"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01}
-    assert "HLVDEPQNLIK" not in found[False]
-    run = open_run(tmp_path / "asked-True")
+        proteins_of_peptides[is_requested] = {
+            row["sequence"]: row["proteins"] for row in rows if not row["is_decoy"] and row["q_value"] <= 0.01
+        }
+    assert "HLVDEPQNLIK" not in proteins_of_peptides[False]
+    run = open_run(tmp_path / "requested-True")
     source = run.tables.source("proteins")
     where = "FROM proteins WHERE list_contains(accessions, ?)"
     row = source.query(f"SELECT file_row_number AS row, coverage, length {where}", [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]).to_pylist()[0]
     shown = read_group_coverage(source, row["row"], 0.01)
     whole = other[:at] + "I" + other[at + 1 :]
     assert shown.sequence == whole and row["length"] == len(whole)
-    assert {(one.start, one.end) for one in shown.peptides} == {(at - 9, at + 2)}
-    assert [(one.kind, one.start, one.end) for one in shown.features] == [("variant", at, at + 1)]
+    assert {(peptide.start, peptide.end) for peptide in shown.peptides} == {(at - 9, at + 2)}
+    assert [(feature.kind, feature.start, feature.end) for feature in shown.features] == [("variant", at, at + 1)]
     assert row["coverage"] == pytest.approx(11 / len(whole)) and shown.fraction == pytest.approx(11 / len(whole))
     starts = run.tables.source("psms").query(
         "SELECT DISTINCT protein_starts AS s FROM psms WHERE sequence = 'HLVDEPQNLIK' AND NOT is_decoy"
     )
     assert starts["s"].to_pylist() == [[at - 8]]
     run.tables.close()
-    assert found[True].pop("HLVDEPQNLIK") == [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]
-    assert all(":" not in name for names in found[True].values() for name in names)
+    assert proteins_of_peptides[True].pop("HLVDEPQNLIK") == [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]
+    assert all(":" not in name for names in proteins_of_peptides[True].values() for name in names)
 
 
-def test_features_of_queries_and_of_aligned_parts_of_hits_are_kept(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_features_of_queries_and_hits_are_stored(databases: tuple[Path, Path], tmp_path: Path) -> None:
     query = tmp_path / "query.dat"
     whole = read_proteins([databases[1]]).sequence(0)
     query.write_text(swiss_prot_entry("Q1", "QUERY", whole[60:120], "FT   SITE            5\nFT   REGION          50..60\n"))
     align([query], [databases[1]], None, SequenceSearchParameters(), project_folder=tmp_path / "project", threads=2)
     run = open_run(tmp_path / "project")
     bars = read_query_bars(run.tables.source("queries"), 0)
-    assert [(one.kind, one.start, one.end) for one in bars.features] == [("site", 4, 5), ("region", 49, 60)]
+    assert [(feature.kind, feature.start, feature.end) for feature in bars.features] == [("site", 4, 5), ("region", 49, 60)]
     best = bars.bars[0]
     assert best.name == "sp|A0A0000000|P0_BOVIN" and (best.start, best.end) == (1, 60)
-    # Those of residues 61 to 120 of albumin; signal, variant and helix are not told of hits.
-    assert [(one.kind, one.start, one.end) for one in best.features] == [
+    # Features of residues 61 to 120 of albumin; signal, variant and helix are not shown for hits.
+    assert [(feature.kind, feature.start, feature.end) for feature in best.features] == [
         ("domain", 18, 210),
         ("modified residue", 81, 82),
         ("disulfide bond", 76, 86),
@@ -159,7 +163,7 @@ def test_features_of_queries_and_of_aligned_parts_of_hits_are_kept(databases: tu
     run.tables.close()
 
 
-def test_sequences_are_found_in_uniprot_text_as_in_its_fasta(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_sequence_search_of_uniprot_text_equals_its_fasta(databases: tuple[Path, Path], tmp_path: Path) -> None:
     query = tmp_path / "query.fasta"
     query.write_text("".join(databases[0].read_text().splitlines(keepends=True)[:4]))
     tables = []
@@ -193,9 +197,9 @@ CODONS = {
 }
 
 
-def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Path) -> None:
+def test_peptides_of_nucleotides_are_located_at_their_codons(tmp_path: Path) -> None:
     genes = ["".join(CODONS[residue] for residue in sequence if residue in CODONS) for sequence in chosen_proteins()]
-    # Albumin on the reverse strand, half of it once more on the forward strand of another contig, with ends that shift the frames.
+    # Albumin on the reverse strand, and half of it on the forward strand of another contig, with ends that shift the frames.
     contigs = {
         "one 1": "AC" + str(Seq("ATG" + genes[0] + "TAA").reverse_complement()) + "G",
         "two;2": "T" + genes[0][: len(genes[0]) // 6 * 3] + "TAACC" + "TAA".join(genes[1:]),
@@ -205,8 +209,8 @@ def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Pat
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution")).changed(
         translation="six-frame", minimum_frame=20
     )
-    found = identify([SAMPLES / "BSA1.mzML.gz"], [genome], tmp_path / "project", parameters, threads=2)
-    assert found.n_peptides > 5
+    summary = identify([SAMPLES / "BSA1.mzML.gz"], [genome], tmp_path / "project", parameters, threads=2)
+    assert summary.n_peptides > 5
     project = Project.open(tmp_path / "project")
     run = project.latest("identify")
     for name in ("gff3", "bed"):
@@ -218,24 +222,24 @@ def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Pat
     lines = (tmp_path / "places.gff3").read_text().splitlines()
     assert lines[0] == "##gff-version 3"
     for line in lines[1:]:
-        name, source, kind, first, last, score, strand, phase, told = line.split("\t")
+        name, source, kind, first, last, score, strand, phase, attributes = line.split("\t")
         assert (source, kind, phase) == ("Proteoscope", "CDS", "0") and 0 <= float(score) <= 0.01
-        told = dict(pair.split("=") for pair in told.split(";"))
-        place = parse_frame_name(unquote(told["reading_frame"]))
+        attributes = dict(pair.split("=") for pair in attributes.split(";"))
+        place = parse_frame_name(unquote(attributes["reading_frame"]))
         assert place is not None and place.first <= int(first) <= int(last) <= place.last and place.strand == strand
         spelt = Seq(by_name[unquote(name)][int(first) - 1 : int(last)])
         spelt = str((spelt if strand == "+" else spelt.reverse_complement()).translate())
-        assert spelt == re.sub(r"\[[^]]*\]|-", "", unquote(told["Name"]))
+        assert spelt == re.sub(r"\[[^]]*\]|-", "", unquote(attributes["Name"]))
         placed.append((unquote(name), int(first), int(last), strand, spelt))
     assert {spelt for *_, spelt in placed} == accepted
-    # Each place at which the codons of an accepted peptide stand in a reading frame, by brute force.
+    # Every position of the codons of an accepted peptide in a reading frame, by brute force.
     everywhere = set()
     for name, text in by_name.items():
         for strand, read in (("+", text), ("-", str(Seq(text).reverse_complement()))):
             for frame in range(3):
                 protein = str(Seq(read[frame : frame + (len(read) - frame) // 3 * 3]).translate())
                 for spelt in accepted:
-                    for at in (found.start() for found in re.finditer(f"(?={spelt})", protein)):
+                    for at in (hit.start() for hit in re.finditer(f"(?={spelt})", protein)):
                         first = frame + 3 * at + 1
                         last = first + 3 * len(spelt) - 1
                         everywhere.add(
@@ -243,7 +247,7 @@ def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Pat
                             if strand == "+"
                             else (name, len(text) - last + 1, len(text) - first + 1, "-", spelt)
                         )
-    # Where no enzyme would cut a peptide out it has no place.
+    # A peptide has no position where the enzyme would not cut.
     assert set(placed) <= everywhere and len(placed) == len(set(placed)) and {name for name, *_ in placed} == set(by_name)
     bed = [line.split("\t") for line in (tmp_path / "places.bed").read_text().splitlines()]
     assert [(name, int(start) + 1, int(end), strand) for name, start, end, _, _, strand in bed] == [place[:4] for place in placed]
@@ -252,7 +256,7 @@ def test_peptides_of_nucleotides_are_placed_where_their_codons_are(tmp_path: Pat
     assert ("one", 6, 6 + len(genes[0]) + 2, "-") in [(row["sequence"], row["first"], row["last"], row["strand"]) for row in frames]
 
 
-def test_a_run_without_translation_has_no_places(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_export_of_positions_requires_translation(databases: tuple[Path, Path], tmp_path: Path) -> None:
     parameters = IdentificationParameters.checked(read_preset("identify", "low-resolution"))
     identify([SAMPLES / "BSA1.mzML.gz"], [databases[0]], tmp_path / "project", parameters, threads=2)
     project = Project.open(tmp_path / "project")
@@ -260,7 +264,7 @@ def test_a_run_without_translation_has_no_places(databases: tuple[Path, Path], t
         IDENTIFICATION.export(project, ExportRequest(project.latest("identify"), "bed", tmp_path / "places.bed"), Progress())
 
 
-def test_a_sequence_search_finds_proteins_in_reading_frames(databases: tuple[Path, Path], tmp_path: Path) -> None:
+def test_sequence_search_finds_proteins_in_reading_frames(databases: tuple[Path, Path], tmp_path: Path) -> None:
     protein = read_proteins([databases[0]]).sequence(0)
     gene = "".join(CODONS[residue] for residue in protein)
     contig = "CCA" + str(Seq("TAA" + gene + "TAG").reverse_complement()) + "AC"

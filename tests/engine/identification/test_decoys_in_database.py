@@ -1,4 +1,4 @@
-"""The shared case of spectra that no protein explains, searched in databases that already hold decoys."""
+"""Spectra that no protein explains, searched in databases that already contain decoys."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NAMINGS: dict[str, tuple[Callable[[str], str], tuple[str, ...]]] = {
 def case(shared_cases: Path) -> Path:
     folder = shared_cases / "decoys_in_database"
     if not folder.is_dir():
-        pytest.skip(f"the shared case is not there ({folder})")
+        pytest.skip(f"the shared case is absent ({folder})")
     return folder
 
 
@@ -40,7 +40,7 @@ def with_decoys(case: Path, path: Path, naming: str, *, decoys_only: bool = Fals
 
 
 def identified(case: Path, database: Path, out: Path, *settings: str) -> dict[str, bytes]:
-    """The tables, by name."""
+    """Search and return the exported tables by name."""
     sets = [argument for setting in settings for argument in ("--set", setting)]
     assert (
         main(["identify", str(case / "nothing_right.mzML"), "--database", str(database), "--out", str(out), "--device", "cpu", *sets]) == 0
@@ -54,7 +54,7 @@ def n_accepted(tables: dict[str, bytes]) -> int:
 
 
 @pytest.mark.parametrize("naming", NAMINGS)
-def test_mirrors_are_refused_used_or_left_out(
+def test_database_decoys_are_rejected_used_or_left_out(
     case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
@@ -72,7 +72,7 @@ def test_mirrors_are_refused_used_or_left_out(
 
 
 @pytest.mark.parametrize("naming", ["prefix", "none"])
-def test_decoys_among_contaminants_are_refused(case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decoys_among_contaminants_are_rejected(case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]) -> None:
     contaminants = with_decoys(case, tmp_path / "contaminants.fasta", naming, decoys_only=True)
     arguments = ["identify", str(case / "nothing_right.mzML"), "--database", str(case / "target.fasta"), "--out", str(tmp_path / "out")]
     assert main([*arguments, "--set", f"contaminants={contaminants}"]) == 2
@@ -81,7 +81,7 @@ def test_decoys_among_contaminants_are_refused(case: Path, tmp_path: Path, namin
 
 
 @pytest.mark.parametrize("naming", ["prefix", "none"])
-def test_other_searches_refuse_decoys(case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_searches_reject_decoys(case: Path, tmp_path: Path, naming: str, capsys: pytest.CaptureFixture[str]) -> None:
     database, spectra = str(with_decoys(case, tmp_path / "both.fasta", naming)), str(case / "nothing_right.mzML")
     assert main(["modified", spectra, "--database", database, "--out", str(tmp_path / "out"), "--device", "cpu"]) == 2
     assert MESSAGE.search(capsys.readouterr().err)

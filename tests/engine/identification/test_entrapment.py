@@ -1,4 +1,4 @@
-"""Whether 1 % means 1 %: searches of databases that are mostly foreign to the sample, and of spectra whose peptide is known."""
+"""Real error rates at 1 % FDR: searches of databases that are mostly foreign to the sample, and of spectra with known peptides."""
 
 import csv
 import math
@@ -15,7 +15,7 @@ from proteoscope.engine.parameters import read_preset
 from tests.searching import identify
 
 SETS = {
-    # name: spectra, what is in the sample, preset
+    # name: spectra, proteome of the sample, preset
     "Shewanella": (
         ["spectra/qc_shew_qe/QC_Shew_18_02_Excerpt.mzXML"],
         "spectra/qc_shew_qe/Shewanella_oneidensis_MR1_2010-04-22_Tryp_Pig_Bov.fasta",
@@ -30,13 +30,13 @@ SETS = {
     "E. coli": (["spectra/Ecoli_MS2_small.mzML"], "proteomes/ecoli_13spiked_2021_04.fasta", "low-resolution"),
 }
 CONTAMINANT = re.compile(r"TRYP|TRY\d_|K[12]C|KRT|KRHB|KR[AB]|ALBU_|ALBO_|CAS[123AKB]+_|LYSC_", re.IGNORECASE)
-"""Proteins that get into any sample: trypsin, keratins, albumins, caseins, lysozyme."""
+"""Proteins common in all samples: trypsin, keratins, albumins, caseins, lysozyme."""
 N_FOLDS = 5
 
 
 @pytest.fixture(autouse=True)
 def without_advice(monkeypatch):
-    """What a run of few matches is told of its errors and of other enzymes changes no result, and would take most of the time here."""
+    """Skip the advice on runs with few identifications: it changes no result and would take most of the time here."""
     monkeypatch.setattr("proteoscope.engine.identification.advice.explain_low_yield", lambda *_: None)
 
 
@@ -57,7 +57,7 @@ def accepted(spectra, database, folder, preset):
 
 
 def most_by_chance(expected):
-    """The number that a Poisson variable of this mean exceeds in less than 1 of 100 cases."""
+    """Return the number that a Poisson variable of this mean exceeds in less than 1 of 100 cases."""
     most, below = 0, math.exp(-expected)
     while below < 0.99:
         most += 1
@@ -65,33 +65,33 @@ def most_by_chance(expected):
     return most
 
 
-def test_foreign_peptides_are_as_few_as_the_error_rate_allows(shared_data, known, tmp_path):
-    """Foreign peptides among the matches at 1 % in all four samples together, with five proteomes to choose from, and the few peptides that
-    another test knows: so both search one index.
+def test_foreign_peptides_respect_the_error_rate(shared_data, known_peptides, tmp_path):
+    """Foreign peptides are few among the matches at 1 % FDR of all four samples, searched in five proteomes and the known peptides.
 
-    At most 1.5 %, with a margin for chance: not more than a Poisson variable of that mean reaches in 99 of 100 cases. A peptide is foreign
-    when no protein of the sample and no contaminant holds it (I = L).
+    The known peptides of another test are included so that both tests share one index.
+        At most 1.5 % are foreign, with a margin for chance: the number that a Poisson variable of that mean reaches in 99 of 100 cases. A
+        peptide is foreign when no protein of the sample and no contaminant contains it (I = L).
     """
-    _, database, added = known
+    _, database, added = known_peptides
     eighteen = proteins_of(shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta")
     everything = proteins_of(database)
     harmless = [sequence for name, sequence in everything.items() if CONTAMINANT.search(name)]
-    # That file holds a proteome, and beside it the standard's proteins and what detergents bring along.
+    # That file contains a proteome, the proteins of the standard and contaminants.
     harmless += [sequence for name, sequence in eighteen.items() if "_SORC5" not in name]
     harmless += set(added.values())
-    found = foreign = 0
+    n_accepted = foreign = 0
     for spectra, proteome, preset in SETS.values():
         rows = accepted([shared_data / name for name in spectra], database, tmp_path / "project", preset)
         explained = " ".join([*proteins_of(shared_data / proteome).values(), *harmless]).replace("I", "L")
-        found += len(rows)
+        n_accepted += len(rows)
         foreign += sum(row["sequence"].replace("I", "L") not in explained for row in rows)
-    assert found > 400
-    assert foreign <= most_by_chance(0.015 * found), f"{foreign} of {found}"
+    assert n_accepted > 400
+    assert foreign <= most_by_chance(0.015 * n_accepted), f"{foreign} of {n_accepted}"
 
 
 @pytest.fixture
 def seen_copies(monkeypatch):
-    """How many matches each model scored of which it had learnt from a copy; not counted is the scoring of all to scale a model."""
+    """Count for each model the scored matches with a copy in its training data, without the scoring of all matches for scaling."""
     rescoring_features, learn, scores = tables.rescoring_features, rescoring._learn, rescoring._scores
     numbers, learnt_from, counts = {}, {}, []
 
@@ -118,20 +118,20 @@ def seen_copies(monkeypatch):
 
 
 def test_five_copies_of_a_run_add_no_false_matches(shared_data, tmp_path, seen_copies):
-    """Replicates: what is learnt from a peptide's spectrum in one copy must not judge it in another.
+    """Replicates: a model trained on a spectrum of one copy must not score the same spectrum of another copy.
 
-    Each peptide of the sample has one partner of shuffled residues, which nothing can be; twice as many matches as fall on those are false.
+    Each peptide of the sample has one entrapment partner with shuffled residues. Twice as many matches as fall on partners are false.
     """
     spectra, proteome, preset = SETS["Shewanella"]
     (database,) = paired_databases(proteins_of(shared_data / proteome), [1])
     write_fasta(database.proteins, tmp_path / "paired.fasta")
     copies = [shutil.copy(shared_data / spectra[0], tmp_path / f"copy{number}.mzXML") for number in range(5)]
     rows = accepted(copies, tmp_path / "paired.fasta", tmp_path / "project", preset)
-    found = {(row["spectrum_id"], row["sequence"]) for row in rows}
-    entrapped = {one for one in found if database.is_entrapment(one[1])}
-    assert len(found) > 300
-    # The five copies of a match are one draw of chance: counted once.
-    assert len(entrapped) <= most_by_chance(0.015 / 2 * len(found)), f"{len(entrapped)} of {len(found)}"
+    matches = {(row["spectrum_id"], row["sequence"]) for row in rows}
+    entrapped = {match for match in matches if database.is_entrapment(match[1])}
+    assert len(matches) > 300
+    # The five copies of a match are not independent: counted once.
+    assert len(entrapped) <= most_by_chance(0.015 / 2 * len(matches)), f"{len(entrapped)} of {len(matches)}"
     assert len(seen_copies) >= N_FOLDS
     assert sum(seen_copies) == 0
 
@@ -146,26 +146,26 @@ def test_five_copies_of_a_run_add_no_false_matches(shared_data, tmp_path, seen_c
         ("E. coli", "proteomes/human.small.comet.fasta", "ion-trap", "hyperscore"),
     ],
 )
-def test_e_values_of_spectra_without_a_right_answer_are_counts_by_chance(shared_data, tmp_path, name, foreign, preset, score):
-    """Spectra of one organism against another's proteins: E <= 0.01 for at most 1.5 % of those that have one, with a margin for chance."""
+def test_e_values_of_foreign_spectra_are_calibrated(shared_data, tmp_path, name, foreign, preset, score):
+    """At most 1.5 % of the spectra of one organism have E <= 0.01 in proteins of another, with a margin for chance."""
     import pyarrow.parquet as pq
 
     spectra, proteome, _ = SETS[name]
-    own = " ".join(proteins_of(shared_data / proteome).values()).replace("I", "L")
+    explained = " ".join(proteins_of(shared_data / proteome).values()).replace("I", "L")
     parameters = IdentificationParameters.checked({**read_preset("identify", preset), "score": score})
     identify([shared_data / spectrum for spectrum in spectra], [shared_data / foreign], tmp_path / "project", parameters, threads=2)
     (table,) = (tmp_path / "project" / "results").glob("*/psms.parquet")
     rows = pq.read_table(table, columns=["expectation", "sequence"]).to_pylist()
-    known = [row for row in rows if row["expectation"] is not None]
-    assert len(known) > 0.8 * len(rows)
-    expectations = [row["expectation"] for row in known if row["sequence"].replace("I", "L") not in own]
+    rated = [row for row in rows if row["expectation"] is not None]
+    assert len(rated) > 0.8 * len(rows)
+    expectations = [row["expectation"] for row in rated if row["sequence"].replace("I", "L") not in explained]
     assert len(expectations) > 100
     assert sum(value <= 0.01 for value in expectations) <= most_by_chance(0.015 * len(expectations))
 
 
 @pytest.fixture(scope="module")
-def known(shared_data, tmp_path_factory):
-    """Spectra with known peptides as one file, the peptides by title, and five proteomes with these peptides added."""
+def known_peptides(shared_data, tmp_path_factory):
+    """Write spectra with known peptides, and five proteomes with these peptides added; return the peptides by title too."""
     folder = tmp_path_factory.mktemp("known")
     texts, peptides = [], {}
     lines = (shared_data / "spectra" / "known_ids" / "massivekb_selected_500.peprec").read_text().splitlines()
@@ -173,10 +173,10 @@ def known(shared_data, tmp_path_factory):
     for name in ("massivekb_selected_500", "proteometools_171_kuester_test", "pride_cluster_1001_small"):
         for entry in (shared_data / "spectra" / "known_ids" / f"{name}.mgf").read_text().split("BEGIN IONS\n")[1:]:
             title = re.search(r"^TITLE=(.*)$", entry, re.MULTILINE)[1].strip()
-            told = re.search(r"^SEQ=(\w+)", entry, re.MULTILINE) or re.search(r"sequence=\[(\w+)\]$", title)
-            if told is None and title not in listed:
+            named = re.search(r"^SEQ=(\w+)", entry, re.MULTILINE) or re.search(r"sequence=\[(\w+)\]$", title)
+            if named is None and title not in listed:
                 continue  # a cluster with several peptides
-            peptides[title] = told[1] if told else listed[title]
+            peptides[title] = named[1] if named else listed[title]
             texts.append(f"BEGIN IONS\n{entry.split('END IONS')[0]}END IONS\n")
     (folder / "known.mgf").write_text("\n".join(texts))
     proteomes = (shared_data / "proteomes" / "combo.fasta").read_text().rstrip()
@@ -185,14 +185,14 @@ def known(shared_data, tmp_path_factory):
     return folder / "known.mgf", folder / "known.fasta", peptides
 
 
-def test_what_is_accepted_is_the_known_peptide(known, tmp_path):
-    """Spectra of peptides whose sequence is known, searched among five proteomes and these peptides.
+def test_accepted_peptides_are_the_known_ones(known_peptides, tmp_path):
+    """Spectra of known peptides are searched in five proteomes with these peptides.
 
-    The truth is another program's, which may err too, and a fourth of the spectra of one file carry modifications that are not searched, so
-    that only wrong answers are to be had for them. What is accepted at 1 % is the known peptide (I = L) in at least 96 of 100 cases, and
-    always where the peptide was synthesised.
+    The reference is the result of another program and may be wrong too. A fourth of the spectra of one file carry modifications that are
+    not searched, so that only wrong answers are possible for them. At least 96 of 100 accepted peptides at 1 % FDR are the known ones
+    (I = L), and all of them where the peptide was synthesised.
     """
-    spectra, database, peptides = known
+    spectra, database, peptides = known_peptides
     rows = accepted([spectra], database, tmp_path / "project", "high-resolution")
     right = [row for row in rows if row["sequence"].replace("I", "L") == peptides[row["spectrum_id"]].replace("I", "L")]
     assert len(right) >= 570

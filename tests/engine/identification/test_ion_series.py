@@ -1,4 +1,4 @@
-"""Ion series follow the activation of each spectrum: spectra simulated with ions whose masses pyteomics and a published list give."""
+"""Ion series follow the activation of each spectrum; spectra are simulated with masses from pyteomics and a published list."""
 
 import csv
 import json
@@ -27,7 +27,7 @@ from tests.shim.shim_card import missing_compiler
 
 WATER = mass.calculate_mass(formula="H2O")
 C_OVER_B, Z_BELOW_Y = 17.02655, 16.01872
-"""Dalton: c ions are b with NH3; z ions are radicals, y without NH2 (Steen & Mann 2004, Nat Rev Mol Cell Biol 5:699)."""
+"""Mass differences (Da): c ions are b with NH3; z ions are radicals, y without NH2 (Steen & Mann 2004, Nat Rev Mol Cell Biol 5:699)."""
 ACTIVATIONS = {"hcd": Activation.HCD, "etd": Activation.ETD, "ethcd": Activation.ETHCD}
 SERIES = {"hcd": "by", "etd": "cz", "ethcd": "bycz"}
 N_EACH = 30
@@ -35,16 +35,16 @@ COMPARED = ("spectrum_id", "peptide", "charge", "rank", "matched_ions", "total_i
 
 
 class Activated(Simulation):
-    """Spectra of peptides with ions of some series; titles begin with the activation."""
+    """Simulated spectra of peptides with ions of some series; titles begin with the activation."""
 
     def add_activated(self, sequence, charge, name):
         shifts = fixed(sequence)
-        residues = np.array([mass.std_aa_mass[letter] + shifts.get(i + 1, 0.0) for i, letter in enumerate(sequence)])
+        residues = np.array([mass.std_aa_mass[residue] + shifts.get(i + 1, 0.0) for i, residue in enumerate(sequence)])
         prefix = np.cumsum(residues)
         before, after = prefix[:-1] + PROTON, prefix[-1] - prefix[:-1] + WATER + PROTON
-        is_closed = np.array([letter == "P" for letter in sequence[1:]])
+        is_closed = np.array([residue == "P" for residue in sequence[1:]])
         ions = {"b": before, "y": after, "c": (before + C_OVER_B)[~is_closed], "z": (after - Z_BELOW_Y)[~is_closed]}
-        mz = np.concatenate([ions[letter] for letter in SERIES[name]])
+        mz = np.concatenate([ions[series] for series in SERIES[name]])
         if charge > 2:
             mz = np.concatenate((mz, (mz + PROTON) / 2))
         title = f"{name} {len(self.entries)}"
@@ -75,22 +75,22 @@ def simulation(proteins):
 
 @pytest.fixture(scope="module")
 def spectra(simulation, tmp_path_factory):
-    """One file of all, one of each activation, and one that does not name them."""
+    """Write one file of all spectra, one per activation, and one without activations."""
     folder = tmp_path_factory.mktemp("spectra")
-    found = read_spectra([simulation.write(folder / "unnamed.mgf")])
-    # The noise spectrum that follows a known one is of its activation.
-    names = [title.split()[0] for title in found.identifier]
+    unnamed = read_spectra([simulation.write(folder / "unnamed.mgf")])
+    # A noise spectrum has the activation of the known spectrum before it.
+    names = [title.split()[0] for title in unnamed.identifier]
     names = [names[i - 1] if name == "noise" else name for i, name in enumerate(names)]
-    named = replace(found, activation=np.array([ACTIVATIONS[name] for name in names], np.uint8))
+    named = replace(unnamed, activation=np.array([ACTIVATIONS[name] for name in names], np.uint8))
     write_spectrum_file(folder / "mixed.mgf", named)
     write_spectrum_file(folder / "mixed.mzML", named)
     for name in SERIES:
-        write_spectrum_file(folder / f"{name}.mgf", found, rows=np.flatnonzero([one == name for one in names]))
+        write_spectrum_file(folder / f"{name}.mgf", unnamed, rows=np.flatnonzero([activation == name for activation in names]))
     return folder
 
 
 def plain(**changes):
-    """Settings by which no spectrum depends on the others."""
+    """Return settings under which spectra are searched independently."""
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
     return parameters.changed(tolerance_from_run=False, second_pass=False, rescoring="off", predicted_intensities=False, **changes)
 
@@ -101,14 +101,14 @@ def rows_of(folder, columns=None):
     return rows if columns is None else sorted(tuple(row[name] for name in columns) for row in rows)
 
 
-def test_spectra_of_each_activation_are_found(simulation, spectra, database, tmp_path):
+def test_spectra_of_each_activation_are_identified(simulation, spectra, database, tmp_path):
     summary = identify([spectra / "mixed.mzML"], [database], tmp_path / "project", IdentificationParameters(), threads=2)
-    found = accepted(rows_of(tmp_path / "project"))
+    psms = accepted(rows_of(tmp_path / "project"))
     titles = dict(zip(read_spectra([spectra / "mixed.mzML"]).identifier, read_spectra([spectra / "unnamed.mgf"]).identifier, strict=True))
-    right = [titles[row["spectrum_id"]] for row in found if same(simulation.known.get(titles[row["spectrum_id"]], ""), row["sequence"])]
+    right = [titles[row["spectrum_id"]] for row in psms if same(simulation.known.get(titles[row["spectrum_id"]], ""), row["sequence"])]
     for name in SERIES:
         assert sum(title.startswith(f"{name} ") for title in right) >= 0.9 * N_EACH
-    assert len(found) - len(right) <= 7
+    assert len(psms) - len(right) <= 7
     # The record, the summary and the paragraph of methods name the series with their numbers.
     record = json.loads((tmp_path / "project" / "run.json").read_text())
     counts = record["passes"][0]["ion_series"]
@@ -116,7 +116,7 @@ def test_spectra_of_each_activation_are_found(simulation, spectra, database, tmp
     assert "60 spectra ETD: c, z; 60 spectra EThcD: b, y, c, z; 60 spectra HCD: b, y" in summary.passes[0].sentence()
 
 
-def test_intensities_are_predicted_of_spectra_with_b_and_y_ions(spectra, database, tmp_path):
+def test_intensities_are_predicted_for_b_and_y_ions(spectra, database, tmp_path):
     summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "project", IdentificationParameters(), threads=2)
     assert any("none predicted for" in message and "spectra without b and y ions" in message for message in summary.messages)
     table = parquet.read_table(next((tmp_path / "project").rglob("psms.parquet")))
@@ -124,14 +124,14 @@ def test_intensities_are_predicted_of_spectra_with_b_and_y_ions(spectra, databas
     is_etd = np.array([name.startswith("etd") for name in table["spectrum_id"].to_pylist()])
     assert len(features) == 3 and is_etd.sum() >= N_EACH
     for name in features:
-        # One value, which is neither good nor bad, stands for all.
+        # All have one value, which is neither good nor bad.
         column = table[name].to_numpy()
         (value,) = set(column[is_etd].tolist())
         assert column[~is_etd].min() < value < column[~is_etd].max()
 
 
-def test_a_mixed_file_gives_the_psms_of_its_parts(spectra, database, tmp_path):
-    """The same scores as each part searched alone with its series."""
+def test_mixed_file_gives_the_psms_of_its_parts(spectra, database, tmp_path):
+    """The scores equal those of each part searched with its series."""
     identify([spectra / "mixed.mgf"], [database], tmp_path / "mixed", plain(hits_per_spectrum=2), threads=2)
     expected = []
     for name, series in SERIES.items():
@@ -141,7 +141,7 @@ def test_a_mixed_file_gives_the_psms_of_its_parts(spectra, database, tmp_path):
     assert rows_of(tmp_path / "mixed", COMPARED) == sorted(expected)
 
 
-def test_letters_hold_for_all_spectra(spectra, database, tmp_path):
+def test_explicit_ion_series_apply_to_all_spectra(spectra, database, tmp_path):
     for name in ("mixed.mgf", "unnamed.mgf"):
         identify([spectra / name], [database], tmp_path / name, plain(ion_series="cz"), threads=2)
     mixed, unnamed = (rows_of(tmp_path / name, COMPARED) for name in ("mixed.mgf", "unnamed.mgf"))
@@ -149,15 +149,15 @@ def test_letters_hold_for_all_spectra(spectra, database, tmp_path):
 
 
 def test_unnamed_activations_are_searched_for_b_and_y(spectra, database, tmp_path):
-    for name, changes in (("default", {}), ("letters", {"ion_series": "by"})):
+    for name, changes in (("default", {}), ("explicit", {"ion_series": "by"})):
         summary = identify([spectra / "unnamed.mgf"], [database], tmp_path / name, plain(**changes), threads=2)
         assert summary.passes[0].sentence().endswith("; ions b, y")
     for table in ("psms", "peptides", "proteins"):
-        one, other = (next((tmp_path / name).rglob(f"{table}.parquet")).read_bytes() for name in ("default", "letters"))
-        assert one == other
+        by_default, explicit = (next((tmp_path / name).rglob(f"{table}.parquet")).read_bytes() for name in ("default", "explicit"))
+        assert by_default == explicit
 
 
-def test_threads_give_the_same_tables_of_mixed_files(spectra, database, tmp_path):
+def test_mixed_file_is_independent_of_threads(spectra, database, tmp_path):
     tables = []
     for threads in (1, 3):
         identify([spectra / "mixed.mgf"], [database], tmp_path / str(threads), IdentificationParameters(), threads=threads)
@@ -166,17 +166,17 @@ def test_threads_give_the_same_tables_of_mixed_files(spectra, database, tmp_path
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "")
-def test_a_card_gives_the_same_tables_of_mixed_files(spectra, database, tmp_path, monkeypatch):
-    identify([spectra / "mixed.mgf"], [database], tmp_path / "processor", plain(), threads=2)
-    chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
+def test_gpu_gives_the_tables_of_mixed_files(spectra, database, tmp_path, monkeypatch):
+    identify([spectra / "mixed.mgf"], [database], tmp_path / "cpu", plain(), threads=2)
+    chosen = Device("cuda:0", "a GPU", 1 << 33, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
     monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [LimitedCard()])
-    summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "card", plain(), threads=2, device="cuda")
+    summary = identify([spectra / "mixed.mgf"], [database], tmp_path / "gpu", plain(), threads=2, device="cuda")
     assert summary.device == LimitedCard().name
-    assert rows_of(tmp_path / "card") == rows_of(tmp_path / "processor")
+    assert rows_of(tmp_path / "gpu") == rows_of(tmp_path / "cpu")
 
 
-def test_modified_search_of_a_mixed_file_gives_the_matches_of_its_parts(spectra, database, tmp_path):
+def test_modified_search_of_a_mixed_file_equals_its_parts(spectra, database, tmp_path):
     columns = ("spectrum_id", "sequence", "charge", "matched_ions", "hyperscore", "shift_kind")
     parameters = ModifiedSearchParameters(rescoring="off")
     find_modified([spectra / "mixed.mgf"], [database], tmp_path / "mixed", parameters, threads=2)
@@ -185,12 +185,12 @@ def test_modified_search_of_a_mixed_file_gives_the_matches_of_its_parts(spectra,
     for name, series in SERIES.items():
         find_modified([spectra / f"{name}.mgf"], [database], tmp_path / name, parameters.changed(ion_series=series), threads=2)
         for row in accepted(rows_of(tmp_path / name)):
-            assert [best[row["spectrum_id"]][one] for one in columns] == [row[one] for one in columns]
+            assert [best[row["spectrum_id"]][column] for column in columns] == [row[column] for column in columns]
             n_same += 1
     assert n_same >= 2.5 * N_EACH
 
 
-def test_a_spectrum_is_shown_with_the_ions_of_its_activation(spectra, database, tmp_path):
+def test_spectrum_is_shown_with_ions_of_its_activation(spectra, database, tmp_path):
     identify([spectra / "mixed.mgf"], [database], tmp_path / "project", plain(), threads=2)
     shown = {}
     with open_run(Project.open(tmp_path / "project")) as run:

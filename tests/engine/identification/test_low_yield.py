@@ -1,4 +1,4 @@
-"""Tolerances named by the advice on a run with few identifications."""
+"""The advice on a run with few identifications names the tolerance to change."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.engine.identification.test_search import REPOSITORY, Simulation, acce
 
 
 class OutOfTune(Simulation):
-    """All precursors too heavy by 35 ppm, besides their errors."""
+    """A simulation with all precursors 35 ppm too heavy, in addition to their errors."""
 
     def _write(self, title, neutral_mass, charge, ions, noise_level, write_charge):
         super()._write(title, neutral_mass * (1 + 35e-6), charge, ions, noise_level, write_charge)
@@ -35,32 +35,32 @@ def spectra_of(simulation, proteins, path):
     return simulation.write(path)
 
 
-def told(summary):
+def low_yield_messages(summary):
     return [message for message in summary.messages if message.startswith("Few spectra were identified")]
 
 
-@pytest.mark.parametrize("asked", ["10 ppm", "0.01 Da"])
-def test_advice_names_the_precursor_tolerance_that_covers_the_errors(asked, proteins, database, tmp_path):
+@pytest.mark.parametrize("requested", ["10 ppm", "0.01 Da"])
+def test_advice_names_a_covering_precursor_tolerance(requested, proteins, database, tmp_path):
     path = spectra_of(OutOfTune(21, 4, 10), proteins, tmp_path / "tune.mgf")
-    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", precursor_tolerance=asked)
+    summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", precursor_tolerance=requested)
     assert len(accepted(rows)) < 10
-    (message,) = told(summary)
+    (message,) = low_yield_messages(summary)
     assert "errors of precursors lie near +35 ppm" in message
     assert "of fragments are" not in message
     needed = message.split("set the precursor tolerance to ")[1].split(",")[0]
-    again, found = search(path, database, tmp_path / "found", "high-resolution", advice="full", precursor_tolerance=needed)
-    assert len(accepted(found)) > 80
-    assert not told(again)
+    again, rows_again = search(path, database, tmp_path / "found", "high-resolution", advice="full", precursor_tolerance=needed)
+    assert len(accepted(rows_again)) > 80
+    assert not low_yield_messages(again)
 
 
-def test_advice_names_the_errors_of_a_weak_run_out_of_tune(tmp_path):
+def test_advice_names_the_errors_of_a_miscalibrated_run(tmp_path):
     samples = REPOSITORY / "resources" / "samples"
     assert main(["convert", str(samples / "BSA1.mzML.gz"), "--out", str(tmp_path / "bsa.mgf"), "--quiet"]) == 0
     text = re.sub(r"PEPMASS=([\d.]+)", lambda mz: f"PEPMASS={float(mz[1]) * (1 - 60e-6):.6f}", (tmp_path / "bsa.mgf").read_text())
     (tmp_path / "tune.mgf").write_text(text)
     database = samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
     summary, _ = search(tmp_path / "tune.mgf", database, tmp_path / "lost", "low-resolution", advice="full")
-    (message,) = told(summary)
+    (message,) = low_yield_messages(summary)
     assert "errors of precursors lie near -60 ppm" in message and "set the precursor tolerance to 65 ppm, or calibrate" in message
 
 
@@ -68,7 +68,7 @@ def test_advice_names_the_fragment_tolerance_of_an_ion_trap(proteins, database, 
     path = spectra_of(Simulation(5, 4, 300), proteins, tmp_path / "trap.mgf")
     summary, rows = search(path, database, tmp_path / "lost", "high-resolution", advice="full", fragment_tolerance="5 ppm")
     assert len(accepted(rows)) < 10
-    (message,) = told(summary)
+    (message,) = low_yield_messages(summary)
     assert "set the fragment tolerance to 0.5 Da" in message
     assert "errors of precursors" not in message
 
@@ -78,7 +78,7 @@ def test_advice_reports_no_common_error_for_other_proteins(proteins, database, t
     for number, sequence in enumerate(tryptic(proteins, 22, 60)):
         simulation.add(sequence[:-1][::3] + sequence[:-1][1::3] + sequence[:-1][2::3] + sequence[-1], 2 + number % 2, fixed(sequence))
     summary, _ = search(simulation.write(tmp_path / "other.mgf"), database, tmp_path / "project", "high-resolution", advice="full")
-    (message,) = told(summary)
+    (message,) = low_yield_messages(summary)
     assert "of 60 at 1 % FDR" in message
     assert "60 spectra show no common error" in message
 

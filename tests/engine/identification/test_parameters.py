@@ -8,7 +8,7 @@ from proteoscope.engine.identification.parameters import IdentificationParameter
 from proteoscope.engine.parameters import preset_names, read_preset
 
 PRESETS = {
-    # name: precursor and fragment tolerance that the preset's kind of data has
+    # name: precursor and fragment tolerance of its type of data
     "high-resolution": ("10 ppm", "20 ppm"),
     "low-resolution": ("10 ppm", "0.5 Da"),
     "ion-trap": ("1 Da", "0.5 Da"),
@@ -24,40 +24,40 @@ def preset(name):
     return IdentificationParameters.checked(read_preset("identify", name))
 
 
-def test_every_parameter_can_be_shown_and_explained():
-    for one in IdentificationParameters.describe():
-        assert one.title, one.name
-        assert one.group, one.name
-        assert one.help.endswith("."), one.name
-        if one.kind in ("integer", "number"):
-            assert one.minimum is not None, one.name
-            assert one.maximum is not None, one.name
-            assert one.minimum <= one.default <= one.maximum, one.name
-        if one.kind == "choice":
-            assert one.default in one.choices, one.name
+def test_every_parameter_has_title_group_help_and_bounds():
+    for parameter in IdentificationParameters.describe():
+        assert parameter.title, parameter.name
+        assert parameter.group, parameter.name
+        assert parameter.help.endswith("."), parameter.name
+        if parameter.kind in ("integer", "number"):
+            assert parameter.minimum is not None, parameter.name
+            assert parameter.maximum is not None, parameter.name
+            assert parameter.minimum <= parameter.default <= parameter.maximum, parameter.name
+        if parameter.kind == "choice":
+            assert parameter.default in parameter.choices, parameter.name
 
 
-def test_the_defaults_are_valid_and_stay_what_they_are():
+def test_defaults_are_valid_and_differ_from_high_resolution():
     default = IdentificationParameters()
     assert IdentificationParameters.checked(default.model_dump()) == default
     assert IdentificationParameters.checked(default.model_dump(mode="json")) == default
-    # The preset also does what takes its time and pays on such data.
+    # The preset also enables slow steps that improve such data.
     assert preset("high-resolution") == default.changed(tolerance_from_run=True, second_pass=True)
 
 
-def test_the_presets_are_those_that_were_promised():
+def test_all_documented_presets_exist():
     assert set(PRESETS) <= set(preset_names("identify"))
 
 
 @pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_has_the_tolerances_of_its_kind_of_data(name):
+def test_preset_has_the_tolerances_of_its_type_of_data(name):
     parameters = preset(name)
     precursor, fragment = PRESETS[name]
-    for told, expected in ((parameters.precursor_tolerance, precursor), (parameters.fragment_tolerance, fragment)):
-        assert (told.value, told.unit) == (float(expected.split()[0]), expected.split()[1])
+    for tolerance, expected in ((parameters.precursor_tolerance, precursor), (parameters.fragment_tolerance, fragment)):
+        assert (tolerance.value, tolerance.unit) == (float(expected.split()[0]), expected.split()[1])
 
 
-def test_presets_search_what_their_names_say():
+def test_presets_match_their_names():
     assert preset("maldi-tof-tof").minimum_charge == preset("maldi-tof-tof").maximum_charge == 1
     assert "Phospho (STY)" in preset("phospho").variable_modifications
     assert {"TMT6plex (K)", "TMT6plex (N-term)", "Carbamidomethyl (C)"} == set(preset("tmt").fixed_modifications)
@@ -65,7 +65,7 @@ def test_presets_search_what_their_names_say():
 
 
 @pytest.mark.parametrize(
-    ("setting", "tells"),
+    ("setting", "expected"),
     [
         ("enzyme=Trypsine", ("enzyme = 'Trypsine'", "did you mean Trypsin")),
         ("precursor_tolerance=10", ("precursor_tolerance = '10'", "20 ppm or 0.02 Da")),
@@ -91,21 +91,21 @@ def test_presets_search_what_their_names_say():
         ("decoys=mirror", ("decoys = 'mirror'", "'reverse'")),
     ],
 )
-def test_a_wrong_value_names_the_field_the_value_and_what_is_allowed(setting, tells):
+def test_invalid_value_error_names_field_value_and_range(setting, expected):
     with pytest.raises(ParameterError) as caught:
         IdentificationParameters().changed([setting])
-    for part in tells:
+    for part in expected:
         assert part in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("setting", ["fragment_tolerance=10000 ppm", "fragment_tolerance=10 Da", "precursor_tolerance=10000 Da"])
-def test_the_widest_tolerances_are_allowed(setting):
+def test_widest_tolerances_are_allowed(setting):
     name, value = setting.split("=")
     assert str(getattr(IdentificationParameters().changed([setting]), name)) == value
 
 
-def test_names_are_written_in_one_way():
+def test_names_are_normalised():
     parameters = IdentificationParameters().changed(
         ["enzyme=trypsin/p", "variable_modifications=oxidation (m); PHOSPHO (STY)", "precursor_tolerance=10ppm", "isotope_errors=2,0,2"]
     )
@@ -115,6 +115,6 @@ def test_names_are_written_in_one_way():
     assert parameters.isotope_errors == (0, 2)
 
 
-def test_modifications_of_ones_own_survive_being_kept():
+def test_custom_modifications_are_stored_and_read_back():
     parameters = IdentificationParameters().changed(["variable_modifications=Label:+8.0142 (K), +15.9949 (M)"])
     assert IdentificationParameters.checked(parameters.model_dump(mode="json")) == parameters

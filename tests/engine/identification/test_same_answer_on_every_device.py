@@ -1,6 +1,6 @@
-"""One search has one answer, to the last bit: with any number of threads, on one card or two, and on cards with the processor beside them.
+"""A search gives the same answer to the last bit with any number of threads, on one or two GPUs, and on GPUs with the CPU.
 
-The cards are those of tests/shim. Every preset with every score runs through the kernels for sparse windows, those for dense ones, and the
+The GPUs are those of tests/shim. Every preset with every score runs through the kernels for sparse and dense windows and the
 fragment-ion index.
 """
 
@@ -50,8 +50,8 @@ def peptides_for(folder: Path, parameters: IdentificationParameters) -> PeptideA
     random = np.random.default_rng(11)
     is_wide = str(parameters.precursor_tolerance) == "500 Da"
     n, length = (2, 120) if parameters.specificity == "non-specific" else (10, 200) if is_wide else (150, 300)
-    letters = list("AACDEEFGGHIKKLLMMNPQRRSSTTVVWY")
-    (folder / "random.fasta").write_text("".join(f">P{i}\nM{''.join(random.choice(letters, length))}\n" for i in range(n)))
+    residues = list("AACDEEFGGHIKKLLMMNPQRRSSTTVVWY")
+    (folder / "random.fasta").write_text("".join(f">P{i}\nM{''.join(random.choice(residues, length))}\n" for i in range(n)))
     digestion = Digestion.of(parameters, parameters.specificity)
     proteins = build_protein_index(
         folder,
@@ -66,7 +66,7 @@ def peptides_for(folder: Path, parameters: IdentificationParameters) -> PeptideA
 
 
 def spectra_for(peptides: PeptideArrays, parameters: IdentificationParameters, n: int = 10) -> Spectra:
-    """Fragments of peptides with noise; some lie at the very end of the tolerance. Each spectrum twice, and once more with other peaks."""
+    """Simulate fragments of peptides with noise, some at the tolerance limit; each spectrum twice, and once with reversed heights."""
     random = np.random.default_rng(12)
     tolerance = parameters.fragment_tolerance.value
     is_relative = parameters.fragment_tolerance.unit == "ppm"
@@ -103,7 +103,7 @@ def spectra_for(peptides: PeptideArrays, parameters: IdentificationParameters, n
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[PeptideArrays, Spectra]]:
-    """Peptides and spectra for a preset, made once."""
+    """Return a function that makes and caches peptides and spectra for a preset."""
     made: dict[str, tuple[PeptideArrays, Spectra]] = {}
 
     def of(preset: str) -> tuple[PeptideArrays, Spectra]:
@@ -133,7 +133,7 @@ def answer(
     *,
     with_processor: bool = False,
 ) -> tuple[HitArrays, Matches]:
-    """Everything that a search gives, from spectra as they were read."""
+    """Return the result of a search, from the spectra as read."""
     peptides, spectra = prepared(preset)
     parameters = IdentificationParameters.checked(read_preset("identify", preset)).changed(score=score, minimum_peaks=5)
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
@@ -141,27 +141,27 @@ def answer(
     used: list[Card] = [*cards]
     search = plan_scoring(index, peptides, modification_arrays(variable, parameters), parameters, Resources(threads, used, with_processor))
     hits = search.score()
-    assert len(used) == len(cards), "a card failed"
+    assert len(used) == len(cards), "a GPU failed"
     with monkeypatch.context() as patch:
         patch.setattr(ScoringPass, "score", lambda _: hits)
         return hits, search.run(with_bonds=True)
 
 
-def assert_same(found: tuple[HitArrays, Matches], expected: tuple[HitArrays, Matches]) -> None:
-    (hits, matches), (other_hits, other_matches) = found, expected
-    for name, one, other in zip(HitArrays._fields, hits, other_hits, strict=True):
-        assert np.asarray(one).tobytes() == np.asarray(other).tobytes(), name
+def assert_same(actual: tuple[HitArrays, Matches], expected: tuple[HitArrays, Matches]) -> None:
+    (hits, matches), (other_hits, other_matches) = actual, expected
+    for name, array, other_array in zip(HitArrays._fields, hits, other_hits, strict=True):
+        assert np.asarray(array).tobytes() == np.asarray(other_array).tobytes(), name
     for field in fields(Matches):
-        one, other = getattr(matches, field.name), getattr(other_matches, field.name)
-        for name, values in one.items() if isinstance(one, dict) else ((field.name, one),):
-            expected_values = other[name] if isinstance(other, dict) else other
+        array, other_array = getattr(matches, field.name), getattr(other_matches, field.name)
+        for name, values in array.items() if isinstance(array, dict) else ((field.name, array),):
+            expected_values = other_array[name] if isinstance(other_array, dict) else other_array
             assert values.dtype == expected_values.dtype
             assert values.tobytes() == expected_values.tobytes(), name
 
 
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_threads_cards_and_both_together_give_one_answer(preset, score, prepared, monkeypatch):
+def test_threads_gpus_and_both_together_give_one_answer(preset, score, prepared, monkeypatch):
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     assert expected[0].n_candidates.sum() > 80
     assert len(expected[1]) >= 10
@@ -169,15 +169,15 @@ def test_threads_cards_and_both_together_give_one_answer(preset, score, prepared
         assert_same(answer(preset, score, prepared, monkeypatch, threads, []), expected)
     for n_cards, with_processor in ((1, False), (2, False), (1, True)):
         cards = shim_cards(n_cards)
-        found = answer(preset, score, prepared, monkeypatch, 2, cards, with_processor=with_processor)
+        actual = answer(preset, score, prepared, monkeypatch, 2, cards, with_processor=with_processor)
         if not with_processor:
             assert all(SPARSE[score] in card.launched or DENSE.get(score) in card.launched for card in cards)
-        assert_same(found, expected)
+        assert_same(actual, expected)
 
 
 @pytest.mark.parametrize("score", DENSE)
 @pytest.mark.parametrize("preset", PRESETS)
-def test_windows_searched_together_give_the_same_answer(preset, score, prepared, monkeypatch):
+def test_dense_windows_give_the_same_answer(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(SpectrumSearch, "minimum_sharing", 0.0)
     expected, cards = answer(preset, score, prepared, monkeypatch, 2, []), shim_cards(1)
     assert_same(answer(preset, score, prepared, monkeypatch, 2, cards), expected)
@@ -185,7 +185,7 @@ def test_windows_searched_together_give_the_same_answer(preset, score, prepared,
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_spectra_too_full_for_a_card_are_searched_by_threads_with_the_same_answer(score, prepared, monkeypatch):
+def test_spectra_too_large_for_a_gpu_are_searched_by_threads(score, prepared, monkeypatch):
     preset = "low-resolution"
     expected, spectra = answer(preset, score, prepared, monkeypatch, 1, []), prepared(preset)[1]
     middle = int(np.median(np.diff(spectra.offsets))) - 3
@@ -197,7 +197,7 @@ def test_spectra_too_full_for_a_card_are_searched_by_threads_with_the_same_answe
 
 @pytest.mark.parametrize("preset", ["open", "high-resolution", "ion-trap"])
 @pytest.mark.parametrize("score", DENSE)
-def test_a_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch):
+def test_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch):
     monkeypatch.setattr(FragmentIndexSearch, "is_worthwhile", lambda *_: True)
     expected = answer(preset, score, prepared, monkeypatch, 1, [])
     for threads in (2, 16):
@@ -210,8 +210,8 @@ def test_a_fragment_index_gives_one_answer(preset, score, prepared, monkeypatch)
 
 
 @pytest.mark.parametrize("factor", [0.05, 1.0, 20.0])
-def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monkeypatch):
-    """Near the border where one way is as long as the other, and far from it: the same with cards, threads and memory."""
+def test_use_of_the_fragment_index_depends_only_on_counts(factor, prepared, monkeypatch):
+    """The choice is the same with GPUs, threads and memory, near the break-even point and far from it."""
     peptides, spectra = prepared("open")
     parameters = IdentificationParameters.checked(read_preset("identify", "open")).changed(minimum_peaks=5)
     index = build_spectrum_index(spectra, parameters, Resources(2))
@@ -231,13 +231,13 @@ def test_whether_an_index_is_made_depends_on_counts_alone(factor, prepared, monk
 
 
 def _border(index: SpectrumIndex, search: ScoringPass, peptides: PeptideArrays, candidates: np.ndarray) -> float:
-    """About what looking up an ion would have to cost for both ways to be as long: by bisection."""
+    """Find by bisection the cost of an ion lookup at which both ways take equally long."""
     low, high = 1e-3, 1e6
     modifications = search.modifications
     with pytest.MonkeyPatch.context() as patch:
         for _ in range(60):
             middle = (low * high) ** 0.5
             patch.setattr("proteoscope.kernels.counts._PER_ION", middle)
-            one = FragmentIndexSearch(index, peptides, modifications, search.settings, Resources(1), 1 << 30)
-            low, high = (low, middle) if one.is_worthwhile(candidates) else (middle, high)
+            index_search = FragmentIndexSearch(index, peptides, modifications, search.settings, Resources(1), 1 << 30)
+            low, high = (low, middle) if index_search.is_worthwhile(candidates) else (middle, high)
     return low

@@ -1,7 +1,7 @@
-"""Searches end to end, on spectra whose peptides are known: each preset on its kind of data, with no further setting.
+"""Searches from end to end of spectra with known peptides: each preset on its type of data, without further settings.
 
-Spectra are simulated from masses that pyteomics computes: two thirds of the b and y ions with errors as the preset allows, noise peaks, and
-as many spectra again that are nothing but noise.
+Spectra are simulated from masses that pyteomics computes: two thirds of the b and y ions with errors as the preset allows, noise peaks,
+and the same number of pure noise spectra.
 """
 
 import csv
@@ -57,20 +57,20 @@ def accepted(rows, level=0.01):
     return [row for row in rows if row["rank"] == "1" and row["is_decoy"] == "false" and float(row["q_value"]) <= level]
 
 
-def same(one, other):
-    return one.replace("I", "L") == other.replace("I", "L")
+def same(sequence, other_sequence):
+    return sequence.replace("I", "L") == other_sequence.replace("I", "L")
 
 
 def assert_found(simulation, rows, share):
-    """At 1 %, at least `share` of the known spectra are found, and hardly anything else.
+    """Check that at 1 % FDR at least `share` of the known spectra are identified, and hardly anything else.
 
-    Among fewer than 100 matches 1 % means: down to the first decoy. Wrong targets before it are like heads before the first tail: more than
-    seven once in 256 times.
+    Among fewer than 100 matches, 1 % FDR accepts matches up to the first decoy. Wrong targets before it are like heads before the first
+    tail: more than seven occur once in 256 times.
     """
-    found = accepted(rows)
-    right = [row for row in found if same(simulation.known.get(row["spectrum_id"], ""), row["sequence"])]
+    psms = accepted(rows)
+    right = [row for row in psms if same(simulation.known.get(row["spectrum_id"], ""), row["sequence"])]
     assert len(right) >= share * len(simulation.known)
-    assert len(found) - len(right) <= 7
+    assert len(psms) - len(right) <= 7
     return right
 
 
@@ -87,11 +87,11 @@ def tryptic(proteins, seed, n=N_KNOWN, needs=""):
 
 
 def fixed(sequence):
-    return {i + 1: CARBAMIDOMETHYL for i, letter in enumerate(sequence) if letter == "C"}
+    return {i + 1: CARBAMIDOMETHYL for i, residue in enumerate(sequence) if residue == "C"}
 
 
 CASES = {
-    # preset: precursor error, fragment error, whether in ppm
+    # preset: precursor error, fragment error, true if in ppm
     "high-resolution": (6, 10, True),
     "low-resolution": (0.005, 0.25, False),
     "ion-trap": (0.5, 0.25, False),
@@ -104,10 +104,10 @@ CASES = {
 
 
 @pytest.mark.parametrize("preset", CASES)
-def test_a_preset_finds_the_peptides_of_its_kind_of_data(preset, proteins, database, tmp_path):
+def test_preset_identifies_its_type_of_data(preset, proteins, database, tmp_path):
     simulation = Simulation(3, *CASES[preset][:2], relative=CASES[preset][2])
     charges = (1,) if preset == "maldi-tof-tof" else (2, 3)
-    # TOF/TOF peak lists seldom tell the charge.
+    # TOF/TOF peak lists seldom have charges.
     options = {"write_charge": preset != "maldi-tof-tof"}
     peptides = tryptic(proteins, 5, needs=("STY",) if preset == "phospho" else ("K",) if preset == "tmt" else ())
     sites = {}
@@ -115,16 +115,16 @@ def test_a_preset_finds_the_peptides_of_its_kind_of_data(preset, proteins, datab
         charge = charges[number % len(charges)]
         shifts = fixed(sequence)
         if preset == "phospho":
-            site = 1 + simulation.random.choice([i for i, letter in enumerate(sequence) if letter in "STY"])
+            site = 1 + simulation.random.choice([i for i, residue in enumerate(sequence) if residue in "STY"])
             shifts[site] = PHOSPHO
         elif preset == "tmt":
-            shifts |= {0: TMT} | {i + 1: TMT for i, letter in enumerate(sequence) if letter == "K"}
+            shifts |= {0: TMT} | {i + 1: TMT for i, residue in enumerate(sequence) if residue == "K"}
         elif preset == "open":
             site = simulation.random.integers(1, len(sequence) + 1)
             shifts[site] = shifts.get(site, 0.0) + simulation.random.uniform(12, 400)
         elif preset == "non-specific":
             name = simulation.random.choice(sorted(proteins))
-            whole = "".join(letter if letter in mass.std_aa_mass and letter not in "CUO" else " " for letter in proteins[name])
+            whole = "".join(residue if residue in mass.std_aa_mass and residue not in "CUO" else " " for residue in proteins[name])
             stretches = [part for part in whole.split() if len(part) >= 14]
             sequence = stretches[simulation.random.integers(len(stretches))][2 : 2 + simulation.random.integers(9, 13)]
             shifts = {}
@@ -144,7 +144,7 @@ def test_a_preset_finds_the_peptides_of_its_kind_of_data(preset, proteins, datab
 
 @pytest.fixture(scope="module")
 def plain(proteins, tmp_path_factory):
-    """A simulation of high-resolution data and its file."""
+    """Simulate high-resolution data and write its file."""
     simulation = Simulation(11, 6, 10)
     for number, sequence in enumerate(tryptic(proteins, 12)):
         simulation.add(sequence, 2 + number % 2, fixed(sequence))
@@ -152,7 +152,7 @@ def plain(proteins, tmp_path_factory):
     return simulation, simulation.write(tmp_path_factory.mktemp("plain") / "plain.mgf")
 
 
-def test_spectra_without_charges_are_searched_with_several(plain, database, tmp_path):
+def test_spectra_without_charge_are_searched_with_several(plain, database, tmp_path):
     simulation, path = plain
     lines = [line for line in path.read_text().splitlines() if not line.startswith("CHARGE")]
     (tmp_path / "none.mgf").write_text("\n".join(lines))
@@ -161,10 +161,10 @@ def test_spectra_without_charges_are_searched_with_several(plain, database, tmp_
     right = assert_found(simulation, rows, 0.8)
     assert {row["charge"] for row in right} == {"2", "3"}
     assert all(int(row["charge"]) == 2 + int(row["spectrum_id"].split()[1]) // 2 % 2 for row in right)
-    assert all(len([row for row in rows if row["spectrum_id"] == one]) == 1 for one in simulation.known)
+    assert all(len([row for row in rows if row["spectrum_id"] == identifier]) == 1 for identifier in simulation.known)
 
 
-def test_several_hits_are_ranked_and_the_first_is_the_same(plain, database, tmp_path):
+def test_several_hits_are_ranked_with_the_same_best(plain, database, tmp_path):
     _, path = plain
     _, single = search(path, database, tmp_path / "project", "high-resolution")
     _, several = search(path, database, tmp_path / "project", "high-resolution", hits_per_spectrum=3)
@@ -185,7 +185,7 @@ def test_several_hits_are_ranked_and_the_first_is_the_same(plain, database, tmp_
             assert float(rows[0]["delta_score"]) == pytest.approx(scores[0] - scores[1], abs=1e-4)
 
 
-def test_decoys_that_the_database_brings_give_what_decoys_made_here_give(plain, proteins, database, tmp_path):
+def test_existing_decoys_equal_generated_ones(plain, proteins, database, tmp_path):
     _, path = plain
     both = tmp_path / "both.fasta"
     decoys = "".join(f">REV_{name} a protein\n{sequence[::-1]}\n" for name, sequence in proteins.items())
@@ -197,7 +197,7 @@ def test_decoys_that_the_database_brings_give_what_decoys_made_here_give(plain, 
     assert [sorted(row["proteins"].split(";")) for row in made] == [sorted(row["proteins"].split(";")) for row in brought]
 
 
-def test_incomplete_decoys_are_counted_and_weigh_as_those_that_are_missing(plain, proteins, database, tmp_path):
+def test_incomplete_decoys_are_counted_and_weighted(plain, proteins, database, tmp_path):
     _, path = plain
     half = tmp_path / "half.fasta"
     decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::2])
@@ -207,16 +207,16 @@ def test_incomplete_decoys_are_counted_and_weigh_as_those_that_are_missing(plain
     ratio = record["decoy_ratio"]
     assert ratio == pytest.approx(0.5, abs=0.1)
     assert any("scaled by the number of decoys in the database" in message for message in summary.messages)
-    assert any("no second pass" in message for message in summary.messages), "the proteins found have no decoys to be judged by"
+    assert any("no second pass" in message for message in summary.messages), "the identified proteins have no decoys"
     ranked = sorted((row for row in rows if row["rank"] == "1"), key=lambda row: -float(row["score"]))
     is_decoy = np.array([row["is_decoy"] == "true" for row in ranked])
     by_definition = np.cumsum(is_decoy) / ratio / np.maximum(1, np.cumsum(~is_decoy))
     least = np.minimum.accumulate(np.minimum(by_definition, 1.0)[::-1])[::-1]
-    assert len({row["score"] for row in ranked}) == len(ranked), "no ties, of which the definition above knows nothing"
+    assert len({row["score"] for row in ranked}) == len(ranked), "the definition above does not handle ties"
     np.testing.assert_allclose([float(row["q_value"]) for row in ranked], least, atol=1e-4)
 
 
-def test_a_tenth_of_the_decoys_is_refused_in_a_sentence(plain, proteins, database, tmp_path):
+def test_too_few_existing_decoys_are_rejected(plain, proteins, database, tmp_path):
     _, path = plain
     few = tmp_path / "few.fasta"
     decoys = "".join(f">REV_{name}\n{proteins[name][::-1]}\n" for name in sorted(proteins)[::10])
@@ -225,7 +225,7 @@ def test_a_tenth_of_the_decoys_is_refused_in_a_sentence(plain, proteins, databas
         search(path, few, tmp_path / "few", "high-resolution", decoys="existing", decoy_prefix="REV_")
 
 
-def test_e_values_are_empty_where_a_spectrum_has_few_candidates(plain, database, tmp_path):
+def test_e_values_are_empty_for_few_candidates(plain, database, tmp_path):
     _, path = plain
     search(path, database, tmp_path / "project", "high-resolution", second_pass=False)
     (table,) = (tmp_path / "project" / "results").glob("*/psms.parquet")
@@ -235,16 +235,16 @@ def test_e_values_are_empty_where_a_spectrum_has_few_candidates(plain, database,
     assert [row["expectation"] is None for row in rows] == few
 
 
-def test_without_decoys_no_error_rate_is_claimed(plain, database, tmp_path):
+def test_search_without_decoys_reports_no_error_rate(plain, database, tmp_path):
     _, path = plain
     summary, rows = search(path, database, tmp_path / "project", "high-resolution", decoys="none", fdr=0.5)
     assert {(row["q_value"], row["posterior_error_probability"], row["is_decoy"]) for row in rows} == {("", "", "false")}
     assert any("no false discovery rate can be estimated" in message for message in summary.messages)
-    assert summary.n_psms == len(rows) and summary.n_peptides == len({row["peptide"] for row in rows}), "all count, and none is accepted"
-    assert {(known["false_share_low"], known["false_share_high"]) for known in summary.certainty.values()} == {(0, 1)}
+    assert summary.n_psms == len(rows) and summary.n_peptides == len({row["peptide"] for row in rows}), "all are counted"
+    assert {(certainty["false_share_low"], certainty["false_share_high"]) for certainty in summary.certainty.values()} == {(0, 1)}
 
 
-def test_contaminants_are_searched_and_told_apart(plain, proteins, database, tmp_path):
+def test_contaminants_are_searched_and_named(plain, proteins, database, tmp_path):
     simulation, path = plain
     names = sorted(proteins)
     half, other = tmp_path / "half.fasta", tmp_path / "other.fasta"
@@ -264,17 +264,17 @@ def test_contaminants_are_searched_and_told_apart(plain, proteins, database, tmp
 def test_several_files_are_one_search(plain, database, tmp_path):
     simulation, path = plain
     text = path.read_text().split("\n\n")
-    one, other = tmp_path / "one.mgf", tmp_path / "other.mgf"
-    one.write_text("\n\n".join(text[:N_KNOWN]))
-    other.write_text("\n\n".join(text[N_KNOWN:]))
+    first, second = tmp_path / "one.mgf", tmp_path / "other.mgf"
+    first.write_text("\n\n".join(text[:N_KNOWN]))
+    second.write_text("\n\n".join(text[N_KNOWN:]))
     _, whole = search(path, database, tmp_path / "project", "high-resolution")
-    _, parts = search([one, other], database, tmp_path / "project", "high-resolution")
-    assert {row["spectrum_file"] for row in parts} == {one.name, other.name}
+    _, parts = search([first, second], database, tmp_path / "project", "high-resolution")
+    assert {row["spectrum_file"] for row in parts} == {first.name, second.name}
     assert {(row["spectrum_id"], row["peptide"]) for row in parts} == {(row["spectrum_id"], row["peptide"]) for row in whole}
     assert_found(simulation, parts, 0.8)
 
 
-def test_broken_spectra_are_left_out_and_counted_when_asked(plain, database, tmp_path):
+def test_broken_spectra_are_rejected_in_strict_mode(plain, database, tmp_path):
     simulation, path = plain
     broken = tmp_path / "broken.mgf"
     broken.write_text(path.read_text().replace("TITLE=known 4\n", "TITLE=known 4\n100.5 not_a_number\n"))
@@ -288,23 +288,25 @@ def test_broken_spectra_are_left_out_and_counted_when_asked(plain, database, tmp
 
 
 def test_both_passes_compete_in_one_list(shared_data, tmp_path):
-    """The second pass finds more; q-values are those that a plain loop over the best match of each spectrum gives, whichever pass it is of.
+    """The second pass finds more; q-values equal those of a loop over the best matches of the spectra of both passes.
 
-    And what the first pass found stays, unless the second has a better match of that spectrum.
+    Results of the first pass remain unless the second pass has a better match of that spectrum.
     """
     spectra = shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"
     database = shared_data / "proteomes" / "shew.fasta"
     first_summary, first = search(spectra, database, tmp_path / "project", "high-resolution", second_pass=False)
     summary, rows = search(spectra, database, tmp_path / "project", "high-resolution", second_pass=True)
-    at_5_percent = [one.certainty["psms"]["targets_at_5_percent"] for one in (first_summary, summary)]  # which one decoy more moves less
+    at_5_percent = [
+        result.certainty["psms"]["targets_at_5_percent"] for result in (first_summary, summary)
+    ]  # less sensitive to a single decoy
     assert at_5_percent[1] > at_5_percent[0]
     of_first, of_both = ({row["spectrum_id"]: row for row in some} for some in (first, rows))
     assert len(of_both) == len(rows)
     assert of_both.keys() >= of_first.keys()
     doubtful = [row for row in first if 0.01 < float(row["q_value"]) <= 0.05 and row["is_decoy"] == "false"]
     assert len(doubtful) >= 10
-    kept = [row for row in doubtful if of_both[row["spectrum_id"]]["peptide"] == row["peptide"]]
-    assert len(kept) >= len(doubtful) / 2
+    retained = [row for row in doubtful if of_both[row["spectrum_id"]]["peptide"] == row["peptide"]]
+    assert len(retained) >= len(doubtful) / 2
     for row in accepted(first):
         assert of_both[row["spectrum_id"]]["peptide"] == row["peptide"]
     rows.sort(key=lambda row: -float(row["score"]))
@@ -327,8 +329,8 @@ def test_both_passes_compete_in_one_list(shared_data, tmp_path):
         assert all(accession.removeprefix("DECOY_") in before for accession in row["proteins"].split(";"))
 
 
-def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp_path, monkeypatch):
-    """Also what it tells from a step behind the others, and from deep in the search."""
+def test_messages_of_gpus_are_recorded(plain, database, tmp_path, monkeypatch):
+    """Messages from a background step and from deep in the search are recorded too."""
 
     def cards(device, progress, **_):
         progress.message("cuda:0 failed: its driver is too old; it is not used")
@@ -341,23 +343,23 @@ def test_what_a_card_tells_stands_in_the_records_of_the_run(plain, database, tmp
     monkeypatch.setattr("proteoscope.engine.search_run.compile_kernels", compile_kernels)
     monkeypatch.setattr("proteoscope.kernels.cpu.signatures.is_compiled", lambda group: False)
     summary = identify([plain[1]], [database], tmp_path / "project", IdentificationParameters())
-    told = ("cuda:1 is lost", "cuda:0 failed: its driver is too old; it is not used")
-    assert summary.messages[:2] == told
-    assert tuple(json.loads((tmp_path / "project" / "run.json").read_text())["messages"][:2]) == told
-    assert tuple(entry.text for entry in Project.open(tmp_path / "project").log(summary.run_id)[:2]) == told
+    expected = ("cuda:1 is lost", "cuda:0 failed: its driver is too old; it is not used")
+    assert summary.messages[:2] == expected
+    assert tuple(json.loads((tmp_path / "project" / "run.json").read_text())["messages"][:2]) == expected
+    assert tuple(entry.text for entry in Project.open(tmp_path / "project").log(summary.run_id)[:2]) == expected
 
 
 class LimitedCard(ShimCard):
-    """The shim's card as a run opens it."""
+    """GPU of the shim with the interface that a run uses."""
 
     def limit_memory(self, n_bytes):
-        """Takes what it likes."""
+        """Ignore the limit."""
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_a_lost_card_is_told_once_and_used_no_more(plain, database, tmp_path, monkeypatch):
-    """In a run with two passes; the record names what the run was computed on in the end."""
-    chosen = Device("cuda:0", "a card", 1 << 33, True, numbers=(0,))
+def test_lost_gpu_is_reported_once_and_not_used_again(plain, database, tmp_path, monkeypatch):
+    """In a run with two passes, the record names the device that was used in the end."""
+    chosen = Device("cuda:0", "a GPU", 1 << 33, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda *_: chosen)
     devices = {}
     for lost, failing_launch in ((False, -1), (True, 0)):
@@ -376,14 +378,14 @@ def features_of(summary):
     return {name: table[name].to_numpy() for name in table.column_names if name.startswith("feature_")}, table
 
 
-def test_predicted_intensities_are_features_that_a_parameter_switches_off(plain, database, tmp_path):
+def test_predicted_intensities_are_optional_features(plain, database, tmp_path):
     _, path = plain
     on, _ = search(path, database, tmp_path / "on", "high-resolution", rescoring="off")
     off, _ = search(path, database, tmp_path / "off", "high-resolution", rescoring="off", predicted_intensities=False)
     (with_them, table), (without, plain_table) = features_of(on), features_of(off)
     names = {"feature_intensity_cosine", "feature_intensity_correlation", "feature_intensity_entropy_similarity"}
     assert set(with_them) - set(without) == names
-    # Nothing else changes where nothing is learnt from them.
+    # Nothing else changes without training.
     assert table.drop_columns(sorted(names)).equals(plain_table)
     for name in names:
         assert np.isfinite(with_them[name]).all()
@@ -396,15 +398,15 @@ def test_predicted_intensities_are_features_that_a_parameter_switches_off(plain,
     assert names <= set((tmp_path / "out.pin").read_text().split("\n", 1)[0].split("\t"))
 
 
-def test_labels_that_take_the_charge_have_no_predicted_intensities(plain, database, tmp_path):
+def test_charge_changing_labels_have_no_predicted_intensities(plain, database, tmp_path):
     _, path = plain
     summary, _ = search(path, database, tmp_path / "project", "high-resolution", variable_modifications=("TMT6plex (K)",))
     assert not any("intensity" in name for name in features_of(summary)[0])
     assert any("fragment intensities are not predicted: the label TMT6plex" in message for message in summary.messages)
 
 
-def test_with_a_label_in_the_second_pass_alone_no_pass_has_predicted_intensities(plain, database, tmp_path):
-    """Matches of both are scored by what is learnt from those of the first."""
+def test_label_of_second_pass_disables_predicted_intensities(plain, database, tmp_path):
+    """Matches of both passes are scored by a model trained on those of the first."""
     _, path = plain
     changes = {"second_pass": True, "second_pass_modifications": ("TMT6plex (K)",)}
     summary, rows = search(path, database, tmp_path / "project", "high-resolution", **changes)
@@ -413,7 +415,7 @@ def test_with_a_label_in_the_second_pass_alone_no_pass_has_predicted_intensities
     assert any("a label of the second pass changes them" in message for message in summary.messages)
 
 
-def test_a_second_pass_is_compared_with_predicted_intensities_too(plain, database, tmp_path):
+def test_second_pass_has_predicted_intensities(plain, database, tmp_path):
     _, path = plain
     summary, _ = search(path, database, tmp_path / "project", "high-resolution", second_pass=True)
     features, table = features_of(summary)
@@ -422,7 +424,7 @@ def test_a_second_pass_is_compared_with_predicted_intensities_too(plain, databas
 
 
 def test_variable_modifications_replace_fixed_labels(shared_cases, tmp_path):
-    """Scans 1000 to 1007 are of ends and lysines without and with the label under what they carry; only the possible ones are found."""
+    """Scans 1000 to 1007 have termini and lysines with and without the label below another modification; only possible forms are found."""
     folder = shared_cases / "variable_on_top_of_fixed_label"
     parameters = IdentificationParameters(
         fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"),
@@ -436,10 +438,10 @@ def test_variable_modifications_replace_fixed_labels(shared_cases, tmp_path):
     )
     identify([folder / "tmt.mzML"], [folder / "tmt.fasta"], tmp_path / "project", parameters)
     with (tmp_path / "project" / "exports" / "psms.tsv").open() as file:
-        found = {int(row["scan"]): row["peptide"] for row in csv.DictReader(file, delimiter="\t")}
-    assert found[1000].startswith("[Acetyl]-S") and found[1002].startswith("Q[Gln->pyro-Glu]V")
-    assert "K[Acetyl]Q" in found[1004] and "K[GG][TMT6plex]Q" in found[1006]
-    assert not any(both in peptide for peptide in found.values() for both in ("[Acetyl][TMT6plex]", "[TMT6plex][Acetyl]"))
+        peptides = {int(row["scan"]): row["peptide"] for row in csv.DictReader(file, delimiter="\t")}
+    assert peptides[1000].startswith("[Acetyl]-S") and peptides[1002].startswith("Q[Gln->pyro-Glu]V")
+    assert "K[Acetyl]Q" in peptides[1004] and "K[GG][TMT6plex]Q" in peptides[1006]
+    assert not any(both in peptide for peptide in peptides.values() for both in ("[Acetyl][TMT6plex]", "[TMT6plex][Acetyl]"))
 
 
 def test_identical_files_are_reported(shared_cases, tmp_path):
@@ -448,6 +450,6 @@ def test_identical_files_are_reported(shared_cases, tmp_path):
     for file in files:
         file.write_bytes((folder / "charges_2_and_3_as_two_ions.mzML").read_bytes())
     summary = identify(files, [folder / "small.fasta"], tmp_path / "project", IdentificationParameters())
-    (message,) = [one for one in summary.messages if "byte for byte" in one]
+    (message,) = [text for text in summary.messages if "byte for byte" in text]
     assert message == f"{files[1]} is byte for byte the same as r1.mzML: its spectra are counted twice. Give the file once"
     assert summary.counts()[0].number == 120

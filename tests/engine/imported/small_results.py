@@ -1,4 +1,4 @@
-"""The same few matches in every format that is imported, written from the formats' definitions; and their spectra, by pyteomics."""
+"""The same few matches in every imported format, written from the format definitions, and their spectra, written by pyteomics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODIFICATIONS = {"Carbamidomethyl": 57.021464, "Oxidation": 15.994915, "Acetyl":
 
 
 class Truth(NamedTuple):
-    """A match: scan, charge, sequence, places and names of its modifications, proteins, E-value, q-value; and how ProForma writes it."""
+    """A match: scan, charge, sequence, modification positions and names, proteins, E-value, q-value, and its ProForma text."""
 
     scan: int
     charge: int
@@ -57,17 +57,17 @@ def write_database(path: Path) -> Path:
 
 
 def write_spectra(path: Path) -> Path:
-    """An MGF with all b and y ions of one charge of each match."""
+    """Write an MGF with all b and y ions of each match, of one charge."""
     lines = []
-    for one in TRUTH:
-        added = dict(one.modifications)
-        weights = [mass.std_aa_mass[letter] + MODIFICATIONS.get(added.get(i, ""), 0.0) for i, letter in enumerate(one.sequence, 1)]
+    for psm in TRUTH:
+        added = dict(psm.modifications)
+        weights = [mass.std_aa_mass[residue] + MODIFICATIONS.get(added.get(i, ""), 0.0) for i, residue in enumerate(psm.sequence, 1)]
         weights[0] += MODIFICATIONS.get(added.get(0, ""), 0.0)
         whole = sum(weights)
         front = [sum(weights[:i]) for i in range(1, len(weights))]
         peaks = sorted([*(value + PROTON for value in front), *(whole - value + 18.010565 + PROTON for value in front)])
-        lines += ["BEGIN IONS", f"TITLE=run.{one.scan}.{one.scan}.{one.charge}", f"SCANS={one.scan}", f"RTINSECONDS={60 * one.scan}"]
-        lines += [f"PEPMASS={one.mz:.6f}", f"CHARGE={one.charge}+", *(f"{mz:.5f} {i + 1}" for i, mz in enumerate(peaks)), "END IONS", ""]
+        lines += ["BEGIN IONS", f"TITLE=run.{psm.scan}.{psm.scan}.{psm.charge}", f"SCANS={psm.scan}", f"RTINSECONDS={60 * psm.scan}"]
+        lines += [f"PEPMASS={psm.mz:.6f}", f"CHARGE={psm.charge}+", *(f"{mz:.5f} {i + 1}" for i, mz in enumerate(peaks)), "END IONS", ""]
     path.write_text("\n".join(lines))
     return path
 
@@ -76,10 +76,10 @@ def _table(header: str, rows: list[list[object]]) -> str:
     return "\n".join(["\t".join(header.split("|")), *("\t".join(map(str, row)) for row in rows)]) + "\n"
 
 
-def _bracketed(one: Truth, written: Callable[[str], str], first: str) -> str:
-    """Residues with what `written` makes of each modification behind them; `first` is how one of the N-terminus stands."""
-    added = dict(one.modifications)
-    residues = "".join(letter + (written(added[i]) if i in added else "") for i, letter in enumerate(one.sequence, 1))
+def _bracketed(psm: Truth, written: Callable[[str], str], first: str) -> str:
+    """Return the residues, each modification after its residue as formatted by `written`; `first` formats an N-terminal one."""
+    added = dict(psm.modifications)
+    residues = "".join(residue + (written(added[i]) if i in added else "") for i, residue in enumerate(psm.sequence, 1))
     return (first.format(written(added[0])) if 0 in added else "") + residues
 
 
@@ -89,8 +89,8 @@ def _delta(name: str) -> str:
 
 def percolator() -> str:
     rows = [
-        [f"run_{one.scan}_{one.charge}_1", 10 - i, one.q_value, one.q_value / 2, f"K.{_bracketed(one, _delta, 'n{}')}.R", *one.proteins]
-        for i, one in enumerate(TRUTH)
+        [f"run_{psm.scan}_{psm.charge}_1", 10 - i, psm.q_value, psm.q_value / 2, f"K.{_bracketed(psm, _delta, 'n{}')}.R", *psm.proteins]
+        for i, psm in enumerate(TRUTH)
     ]
     return _table("PSMId|score|q-value|posterior_error_prob|peptide|proteinIds", rows)
 
@@ -98,18 +98,18 @@ def percolator() -> str:
 def mokapot() -> str:
     rows = [
         [
-            f"run_{one.scan}_{one.charge}_1",
-            not one.is_decoy,
-            one.scan,
-            one.mass + PROTON,
-            one.mass + PROTON,
-            f"K.{_bracketed(one, _delta, 'n{}')}.R",
+            f"run_{psm.scan}_{psm.charge}_1",
+            not psm.is_decoy,
+            psm.scan,
+            psm.mass + PROTON,
+            psm.mass + PROTON,
+            f"K.{_bracketed(psm, _delta, 'n{}')}.R",
             5 - i,
-            one.q_value,
-            one.q_value / 2,
-            *one.proteins,
+            psm.q_value,
+            psm.q_value / 2,
+            *psm.proteins,
         ]
-        for i, one in enumerate(TRUTH)
+        for i, psm in enumerate(TRUTH)
     ]
     return _table("SpecId|Label|ScanNr|ExpMass|CalcMass|Peptide|mokapot score|mokapot q-value|mokapot PEP|Proteins", rows)
 
@@ -117,19 +117,19 @@ def mokapot() -> str:
 def pin() -> str:
     rows = [
         [
-            f"run_{one.scan}_{one.charge}_1",
-            -1 if one.is_decoy else 1,
-            one.scan,
-            one.mass,
-            one.mass,
+            f"run_{psm.scan}_{psm.charge}_1",
+            -1 if psm.is_decoy else 1,
+            psm.scan,
+            psm.mass,
+            psm.mass,
             3.0 - 0.1 * i,
             0.5,
-            int(one.charge == 2),
-            int(one.charge == 3),
-            f"K.{_bracketed(one, _delta, 'n{}')}.R",
-            *one.proteins,
+            int(psm.charge == 2),
+            int(psm.charge == 3),
+            f"K.{_bracketed(psm, _delta, 'n{}')}.R",
+            *psm.proteins,
         ]
-        for i, one in enumerate(TRUTH)
+        for i, psm in enumerate(TRUTH)
     ]
     return _table("SpecId|Label|ScanNr|ExpMass|CalcMass|Xcorr|deltCn|Charge2|Charge3|Peptide|Proteins", rows)
 
@@ -138,22 +138,22 @@ def crux() -> str:
     rows = [
         [
             "spectra/run.mzML",
-            one.scan,
-            one.charge,
-            one.mz,
-            one.mass,
-            one.mass,
+            psm.scan,
+            psm.charge,
+            psm.mz,
+            psm.mass,
+            psm.mass,
             10 - i,
             1 + i,
-            one.q_value,
-            one.q_value / 2,
+            psm.q_value,
+            psm.q_value / 2,
             100,
-            _bracketed(one, _delta, "{}"),
-            ",".join(one.proteins),
+            _bracketed(psm, _delta, "{}"),
+            ",".join(psm.proteins),
             "KR",
-            "decoy" if one.is_decoy else "target",
+            "decoy" if psm.is_decoy else "target",
         ]
-        for i, one in enumerate(TRUTH)
+        for i, psm in enumerate(TRUTH)
     ]
     header = (
         "file|scan|charge|spectrum precursor m/z|spectrum neutral mass|peptide mass|percolator score|percolator rank|percolator q-value|"
@@ -166,24 +166,24 @@ def sage() -> str:
     rows = [
         [
             i,
-            _bracketed(one, _delta, "{}-"),
-            ";".join(one.proteins),
-            len(one.proteins),
+            _bracketed(psm, _delta, "{}-"),
+            ";".join(psm.proteins),
+            len(psm.proteins),
             "run.mzML",
-            f"controllerType=0 controllerNumber=1 scan={one.scan}",
+            f"controllerType=0 controllerNumber=1 scan={psm.scan}",
             1,
-            -1 if one.is_decoy else 1,
-            one.mass,
-            one.mass,
-            one.charge,
+            -1 if psm.is_decoy else 1,
+            psm.mass,
+            psm.mass,
+            psm.charge,
             30 - i,
-            one.scan,
+            psm.scan,
             5.0 - i,
             -3.0,
-            one.q_value,
-            one.q_value,
+            psm.q_value,
+            psm.q_value,
         ]
-        for i, one in enumerate(TRUTH)
+        for i, psm in enumerate(TRUTH)
     ]
     header = (
         "psm_id|peptide|proteins|num_proteins|filename|scannr|rank|label|expmass|calcmass|charge|hyperscore|rt|sage_discriminant_score|"
@@ -195,27 +195,27 @@ def sage() -> str:
 def comet() -> str:
     rows = [
         [
-            one.scan,
+            psm.scan,
             1,
-            one.charge,
-            one.mass,
-            one.mass,
-            one.e_value,
+            psm.charge,
+            psm.mass,
+            psm.mass,
+            psm.e_value,
             3.0,
             0.3,
             100,
             10,
             14,
-            one.sequence,
-            f"K.{one.sequence}.R",
+            psm.sequence,
+            f"K.{psm.sequence}.R",
             "K",
             "R",
-            ",".join(one.proteins),
-            len(one.proteins),
-            ",".join(f"{max(i, 1)}_V_{MODIFICATIONS[name]:.6f}{'_n' if i == 0 else ''}" for i, name in one.modifications) or "-",
+            ",".join(psm.proteins),
+            len(psm.proteins),
+            ",".join(f"{max(i, 1)}_V_{MODIFICATIONS[name]:.6f}{'_n' if i == 0 else ''}" for i, name in psm.modifications) or "-",
             "",
         ]
-        for one in TRUTH
+        for psm in TRUTH
     ]
     header = (
         "scan|num|charge|exp_neutral_mass|calc_neutral_mass|e-value|xcorr|delta_cn|sp_score|ions_matched|ions_total|plain_peptide|"
@@ -224,38 +224,38 @@ def comet() -> str:
     return "CometVersion 2019.01 rev. 5\trun\t11/23/2026, 03:46:48 PM\tdb.fasta\n" + _table(header, rows)
 
 
-def _assigned(one: Truth) -> str:
+def _assigned(psm: Truth) -> str:
     return ", ".join(
-        f"N-term({MODIFICATIONS[name]})" if place == 0 else f"{place}{one.sequence[place - 1]}({MODIFICATIONS[name]})"
-        for place, name in one.modifications
+        f"N-term({MODIFICATIONS[name]})" if place == 0 else f"{place}{psm.sequence[place - 1]}({MODIFICATIONS[name]})"
+        for place, name in psm.modifications
     )
 
 
 def msfragger() -> str:
     rows = [
         [
-            one.scan,
-            one.mass,
-            one.scan,
-            one.charge,
+            psm.scan,
+            psm.mass,
+            psm.scan,
+            psm.charge,
             1,
-            one.sequence,
+            psm.sequence,
             "K",
             "R",
-            one.proteins[0],
+            psm.proteins[0],
             10,
             14,
-            one.mass,
+            psm.mass,
             0.0,
             2,
             0,
-            _assigned(one),
+            _assigned(psm),
             20,
             10,
-            one.e_value,
-            "@@".join(one.proteins[1:]),
+            psm.e_value,
+            "@@".join(psm.proteins[1:]),
         ]
-        for one in TRUTH
+        for psm in TRUTH
     ]
     header = (
         "scannum|precursor_neutral_mass|retention_time|charge|hit_rank|peptide|peptide_prev_aa|peptide_next_aa|protein|num_matched_ions|"
@@ -268,24 +268,24 @@ def msfragger() -> str:
 def philosopher() -> str:
     rows = [
         [
-            f"run.{one.scan:05d}.{one.scan:05d}.{one.charge}",
+            f"run.{psm.scan:05d}.{psm.scan:05d}.{psm.charge}",
             "interact-run.pep.xml",
-            one.sequence,
+            psm.sequence,
             "",
-            one.charge,
-            60 * one.scan,
-            one.mass,
-            one.mass,
+            psm.charge,
+            60 * psm.scan,
+            psm.mass,
+            psm.mass,
             0.0,
-            one.e_value,
+            psm.e_value,
             20,
             10,
             0.99,
-            _assigned(one),
-            one.proteins[0],
-            ", ".join(one.proteins[1:]),
+            _assigned(psm),
+            psm.proteins[0],
+            ", ".join(psm.proteins[1:]),
         ]
-        for one in TRUTH
+        for psm in TRUTH
     ]
     header = (
         "Spectrum|Spectrum File|Peptide|Modified Peptide|Charge|Retention|Observed Mass|Calculated Peptide Mass|Delta Mass|Expectation|"
@@ -299,23 +299,23 @@ def maxquant() -> str:
     rows = [
         [
             "run",
-            one.scan,
+            psm.scan,
             i,
-            one.sequence,
-            len(one.sequence),
-            f"_{_bracketed(one, names.__getitem__, '{}')}_",
-            ";".join(one.proteins),
-            one.charge,
-            one.mz,
-            one.mass,
-            one.scan,
-            one.q_value,
+            psm.sequence,
+            len(psm.sequence),
+            f"_{_bracketed(psm, names.__getitem__, '{}')}_",
+            ";".join(psm.proteins),
+            psm.charge,
+            psm.mz,
+            psm.mass,
+            psm.scan,
+            psm.q_value,
             100 - i,
             50,
-            "+" if one.is_decoy else "",
+            "+" if psm.is_decoy else "",
             i,
         ]
-        for i, one in enumerate(TRUTH)
+        for i, psm in enumerate(TRUTH)
     ]
     header = (
         "Raw file|Scan number|Scan index|Sequence|Length|Modified sequence|Proteins|Charge|m/z|Mass|Retention time|PEP|Score|Delta score|"
@@ -330,20 +330,20 @@ def dia_nn() -> str:
         [
             "/data/run.mzML",
             "run",
-            ";".join(one.proteins),
-            ";".join(one.proteins),
-            _bracketed(one, numbers.__getitem__, "{}"),
-            one.sequence,
-            one.charge,
-            one.q_value,
-            one.q_value / 2,
-            one.q_value,
-            one.scan,
-            one.mz,
-            one.scan,
+            ";".join(psm.proteins),
+            ";".join(psm.proteins),
+            _bracketed(psm, numbers.__getitem__, "{}"),
+            psm.sequence,
+            psm.charge,
+            psm.q_value,
+            psm.q_value / 2,
+            psm.q_value,
+            psm.scan,
+            psm.mz,
+            psm.scan,
         ]
-        for one in TRUTH
-        if not one.is_decoy
+        for psm in TRUTH
+        if not psm.is_decoy
     ]
     header = (
         "File.Name|Run|Protein.Group|Protein.Ids|Modified.Sequence|Stripped.Sequence|Precursor.Charge|Q.Value|PEP|Global.Q.Value|RT|"
@@ -357,24 +357,24 @@ def peptideshaker() -> str:
     rows = [
         [
             i,
-            ", ".join(one.proteins),
-            one.sequence,
+            ", ".join(psm.proteins),
+            psm.sequence,
             "NH2-X-COOH",
-            ", ".join(f"{names[name]} ({max(place, 1)})" for place, name in one.modifications if name != "Carbamidomethyl"),
-            ", ".join(f"{names[name]} ({place})" for place, name in one.modifications if name == "Carbamidomethyl"),
+            ", ".join(f"{names[name]} ({max(place, 1)})" for place, name in psm.modifications if name != "Carbamidomethyl"),
+            ", ".join(f"{names[name]} ({place})" for place, name in psm.modifications if name == "Carbamidomethyl"),
             "run.mgf",
-            f"run.{one.scan}.{one.scan}.{one.charge}",
+            f"run.{psm.scan}.{psm.scan}.{psm.charge}",
             "",
-            60 * one.scan,
-            one.mz,
-            f"{one.charge}+",
-            f"{one.charge}+",
-            one.mass,
+            60 * psm.scan,
+            psm.mz,
+            f"{psm.charge}+",
+            f"{psm.charge}+",
+            psm.mass,
             99.0,
             "Confident",
         ]
-        for i, one in enumerate(TRUTH)
-        if not one.is_decoy
+        for i, psm in enumerate(TRUTH)
+        if not psm.is_decoy
     ]
     header = (
         " |Protein(s)|Sequence|Modified Sequence|Variable Modifications|Fixed Modifications|Spectrum File|Spectrum Title|"
@@ -397,23 +397,23 @@ def mztab() -> str:
         "PSH\tsequence\tPSM_ID\taccession\tsearch_engine_score[1]\tsearch_engine_score[2]\tmodifications\tretention_time\tcharge\t"
         "exp_mass_to_charge\tcalc_mass_to_charge\tspectra_ref\topt_global_cv_MS:1002217_decoy_peptide",
     ]
-    for i, one in enumerate(TRUTH):
-        placed = ",".join(f"{place}-{records[name]}" for place, name in one.modifications) or "null"
-        for protein in one.proteins:
+    for i, psm in enumerate(TRUTH):
+        placed = ",".join(f"{place}-{records[name]}" for place, name in psm.modifications) or "null"
+        for protein in psm.proteins:
             cells = [
                 "PSM",
-                one.sequence,
+                psm.sequence,
                 i,
                 protein,
-                one.e_value,
-                one.q_value,
+                psm.e_value,
+                psm.q_value,
                 placed,
-                60 * one.scan,
-                one.charge,
-                one.mz,
-                one.mz,
-                f"ms_run[1]:controllerType=0 controllerNumber=1 scan={one.scan}",
-                int(one.is_decoy),
+                60 * psm.scan,
+                psm.charge,
+                psm.mz,
+                psm.mz,
+                f"ms_run[1]:controllerType=0 controllerNumber=1 scan={psm.scan}",
+                int(psm.is_decoy),
             ]
             lines.append("\t".join(map(str, cells)))
     return "\n".join(lines) + "\n"
@@ -421,21 +421,21 @@ def mztab() -> str:
 
 def pepxml() -> str:
     queries = []
-    for one in TRUTH:
-        others = "".join(f'<alternative_protein protein="{name}"/>' for name in one.proteins[1:])
+    for psm in TRUTH:
+        others = "".join(f'<alternative_protein protein="{name}"/>' for name in psm.proteins[1:])
         parts = "".join(
-            f'<mod_aminoacid_mass position="{place}" mass="{mass.std_aa_mass[one.sequence[place - 1]] + MODIFICATIONS[name]:.6f}"/>'
-            for place, name in one.modifications
+            f'<mod_aminoacid_mass position="{place}" mass="{mass.std_aa_mass[psm.sequence[place - 1]] + MODIFICATIONS[name]:.6f}"/>'
+            for place, name in psm.modifications
             if place
         )
-        end = next((f' mod_nterm_mass="{MODIFICATIONS[name] + 1.007825:.6f}"' for place, name in one.modifications if not place), "")
-        info = f"<modification_info{end}>{parts}</modification_info>" if one.modifications else ""
+        end = next((f' mod_nterm_mass="{MODIFICATIONS[name] + 1.007825:.6f}"' for place, name in psm.modifications if not place), "")
+        info = f"<modification_info{end}>{parts}</modification_info>" if psm.modifications else ""
         queries.append(
-            f'<spectrum_query spectrum="run.{one.scan:05d}.{one.scan:05d}.{one.charge}" start_scan="{one.scan}" end_scan="{one.scan}" '
-            f'precursor_neutral_mass="{one.mass:.6f}" assumed_charge="{one.charge}" index="1" retention_time_sec="{60 * one.scan}">'
-            f'<search_result><search_hit hit_rank="1" peptide="{one.sequence}" protein="{one.proteins[0]}" '
-            f'num_tot_proteins="{len(one.proteins)}" '
-            f'calc_neutral_pep_mass="{one.mass:.6f}" massdiff="0.0">{others}{info}<search_score name="expect" value="{one.e_value}"/>'
+            f'<spectrum_query spectrum="run.{psm.scan:05d}.{psm.scan:05d}.{psm.charge}" start_scan="{psm.scan}" end_scan="{psm.scan}" '
+            f'precursor_neutral_mass="{psm.mass:.6f}" assumed_charge="{psm.charge}" index="1" retention_time_sec="{60 * psm.scan}">'
+            f'<search_result><search_hit hit_rank="1" peptide="{psm.sequence}" protein="{psm.proteins[0]}" '
+            f'num_tot_proteins="{len(psm.proteins)}" '
+            f'calc_neutral_pep_mass="{psm.mass:.6f}" massdiff="0.0">{others}{info}<search_score name="expect" value="{psm.e_value}"/>'
             f'<search_score name="xcorr" value="3.1"/></search_hit></search_result></spectrum_query>'
         )
     return (
@@ -446,28 +446,28 @@ def pepxml() -> str:
 
 
 def mzidentml() -> str:
-    names = sorted({name for one in TRUTH for name in one.proteins})
+    names = sorted({name for sequence in TRUTH for name in sequence.proteins})
     records = {"Carbamidomethyl": 4, "Oxidation": 35, "Acetyl": 1}
     sequences = "".join(f'<DBSequence id="{name}" accession="{name}" searchDatabase_ref="db"/>' for name in names)
     peptides = evidence = results = ""
-    for i, one in enumerate(TRUTH):
+    for i, psm in enumerate(TRUTH):
         placed = "".join(
             f'<Modification location="{place}" monoisotopicMassDelta="{MODIFICATIONS[name]}"><cvParam cvRef="UNIMOD" '
             f'accession="UNIMOD:{records[name]}" name="{name}"/></Modification>'
-            for place, name in one.modifications
+            for place, name in psm.modifications
         )
-        peptides += f'<Peptide id="p{i}"><PeptideSequence>{one.sequence}</PeptideSequence>{placed}</Peptide>'
-        for k, name in enumerate(one.proteins):
+        peptides += f'<Peptide id="p{i}"><PeptideSequence>{psm.sequence}</PeptideSequence>{placed}</Peptide>'
+        for k, name in enumerate(psm.proteins):
             decoy = str(name.startswith("DECOY_")).lower()
             evidence += f'<PeptideEvidence id="e{i}_{k}" peptide_ref="p{i}" dBSequence_ref="{name}" isDecoy="{decoy}"/>'
-        references = "".join(f'<PeptideEvidenceRef peptideEvidence_ref="e{i}_{k}"/>' for k in range(len(one.proteins)))
+        references = "".join(f'<PeptideEvidenceRef peptideEvidence_ref="e{i}_{k}"/>' for k in range(len(psm.proteins)))
         results += (
-            f'<SpectrumIdentificationResult id="r{i}" spectrumID="scan={one.scan}" spectraData_ref="sd">'
-            f'<SpectrumIdentificationItem id="i{i}" rank="1" chargeState="{one.charge}" peptide_ref="p{i}" '
-            f'experimentalMassToCharge="{one.mz:.6f}" '
-            f'calculatedMassToCharge="{one.mz:.6f}" passThreshold="true">{references}<cvParam cvRef="PSI-MS" accession="MS:1002257" '
-            f'name="Comet:expectation value" value="{one.e_value}"/><cvParam cvRef="PSI-MS" accession="MS:1002354" '
-            f'name="PSM-level q-value" value="{one.q_value}"/></SpectrumIdentificationItem></SpectrumIdentificationResult>'
+            f'<SpectrumIdentificationResult id="r{i}" spectrumID="scan={psm.scan}" spectraData_ref="sd">'
+            f'<SpectrumIdentificationItem id="i{i}" rank="1" chargeState="{psm.charge}" peptide_ref="p{i}" '
+            f'experimentalMassToCharge="{psm.mz:.6f}" '
+            f'calculatedMassToCharge="{psm.mz:.6f}" passThreshold="true">{references}<cvParam cvRef="PSI-MS" accession="MS:1002257" '
+            f'name="Comet:expectation value" value="{psm.e_value}"/><cvParam cvRef="PSI-MS" accession="MS:1002354" '
+            f'name="PSM-level q-value" value="{psm.q_value}"/></SpectrumIdentificationItem></SpectrumIdentificationResult>'
         )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<MzIdentML xmlns="http://psidev.info/psi/pi/mzIdentML/1.1" id="x" version="1.1.0">'
@@ -479,26 +479,26 @@ def mzidentml() -> str:
 
 def xtandem() -> str:
     groups = []
-    for one in TRUTH:
+    for psm in TRUTH:
         placed = "".join(
-            f'<aa type="{one.sequence[max(place, 1) - 1]}" at="{4 + max(place, 1)}" modified="{MODIFICATIONS[name]:.3f}"/>'
-            for place, name in one.modifications
+            f'<aa type="{psm.sequence[max(place, 1) - 1]}" at="{4 + max(place, 1)}" modified="{MODIFICATIONS[name]:.3f}"/>'
+            for place, name in psm.modifications
         )
         domain = (
-            f'<domain id="1" start="5" end="{4 + len(one.sequence)}" expect="{one.e_value}" mh="{one.mass + PROTON:.4f}" delta="0.0" '
-            f'hyperscore="30" nextscore="10" y_score="8" y_ions="6" b_score="7" b_ions="2" pre="K" post="R" seq="{one.sequence}" '
+            f'<domain id="1" start="5" end="{4 + len(psm.sequence)}" expect="{psm.e_value}" mh="{psm.mass + PROTON:.4f}" delta="0.0" '
+            f'hyperscore="30" nextscore="10" y_score="8" y_ions="6" b_score="7" b_ions="2" pre="K" post="R" seq="{psm.sequence}" '
             f'missed_cleavages="0">{placed}</domain>'
         )
         proteins = "".join(
             f'<protein expect="-2.1" id="1" uid="1" label="{name}" sumI="5"><note label="description">{name} protein</note>'
             f'<peptide start="1" end="99">{domain}</peptide></protein>'
-            for name in one.proteins
+            for name in psm.proteins
         )
         groups.append(
-            f'<group id="{one.scan}" mh="{one.mass + PROTON:.6f}" z="{one.charge}" rt="PT{60 * one.scan}S" expect="{one.e_value}" '
-            f'label="{one.proteins[0]}" type="model" act="0">{proteins}<group type="support" label="fragment ion mass spectrum">'
-            f'<note label="Description">run.{one.scan}.{one.scan}.{one.charge}</note><GAML:trace id="{one.scan}" '
-            f'type="tandem mass spectrum"><GAML:attribute type="charge">{one.charge}</GAML:attribute></GAML:trace></group></group>'
+            f'<group id="{psm.scan}" mh="{psm.mass + PROTON:.6f}" z="{psm.charge}" rt="PT{60 * psm.scan}S" expect="{psm.e_value}" '
+            f'label="{psm.proteins[0]}" type="model" act="0">{proteins}<group type="support" label="fragment ion mass spectrum">'
+            f'<note label="Description">run.{psm.scan}.{psm.scan}.{psm.charge}</note><GAML:trace id="{psm.scan}" '
+            f'type="tandem mass spectrum"><GAML:attribute type="charge">{psm.charge}</GAML:attribute></GAML:trace></group></group>'
         )
     return (
         f'<?xml version="1.0"?>\n<bioml xmlns:GAML="http://www.bioml.com/gaml/" label="models from \'run.mgf\'">{"".join(groups)}</bioml>'
@@ -506,23 +506,23 @@ def xtandem() -> str:
 
 
 def idxml() -> str:
-    names = sorted({name for one in TRUTH for name in one.proteins})
+    names = sorted({name for sequence in TRUTH for name in sequence.proteins})
     hits = "".join(f'<ProteinHit id="PH_{i}" accession="{name}" score="0" sequence=""/>' for i, name in enumerate(names))
-    found = ""
-    for one in TRUTH:
-        references = " ".join(f"PH_{names.index(name)}" for name in one.proteins)
-        found += (
-            f'<PeptideIdentification score_type="q-value" higher_score_better="false" significance_threshold="0" MZ="{one.mz:.6f}" '
-            f'RT="{60 * one.scan}" spectrum_reference="scan={one.scan}"><PeptideHit score="{one.q_value}" '
-            f'sequence="{_bracketed(one, lambda name: f"({name})", ".{}")}" charge="{one.charge}" protein_refs="{references}">'
-            f'<UserParam type="float" name="expect" value="{one.e_value}"/><UserParam type="string" name="target_decoy" '
-            f'value="{"decoy" if one.is_decoy else "target"}"/></PeptideHit></PeptideIdentification>'
+    xml = ""
+    for psm in TRUTH:
+        references = " ".join(f"PH_{names.index(name)}" for name in psm.proteins)
+        xml += (
+            f'<PeptideIdentification score_type="q-value" higher_score_better="false" significance_threshold="0" MZ="{psm.mz:.6f}" '
+            f'RT="{60 * psm.scan}" spectrum_reference="scan={psm.scan}"><PeptideHit score="{psm.q_value}" '
+            f'sequence="{_bracketed(psm, lambda name: f"({name})", ".{}")}" charge="{psm.charge}" protein_refs="{references}">'
+            f'<UserParam type="float" name="expect" value="{psm.e_value}"/><UserParam type="string" name="target_decoy" '
+            f'value="{"decoy" if psm.is_decoy else "target"}"/></PeptideHit></PeptideIdentification>'
         )
     return (
         '<?xml version="1.0" encoding="UTF-8"?>\n<IdXML version="1.5"><SearchParameters id="SP_0"/>'
         '<IdentificationRun search_engine="Comet" search_engine_version="1"><ProteinIdentification score_type="" '
         f'higher_score_better="true" significance_threshold="0">{hits}'
-        f'<UserParam type="stringList" name="spectra_data" value="[/data/run.mgf]"/></ProteinIdentification>{found}'
+        f'<UserParam type="stringList" name="spectra_data" value="[/data/run.mgf]"/></ProteinIdentification>{xml}'
         "</IdentificationRun></IdXML>"
     )
 
@@ -545,7 +545,7 @@ FORMATS: dict[str, tuple[str, Callable[[], str]]] = {
     "xtandem": ("output.xml", xtandem),
     "idxml": ("x.idXML", idxml),
 }
-"""Names of files and their contents, by format. DIA-NN and PeptideShaker report targets alone."""
+"""File names and contents by format. DIA-NN and PeptideShaker report only targets."""
 
 
 def write_results(name: str, folder: Path) -> Path:
@@ -556,7 +556,7 @@ def write_results(name: str, folder: Path) -> Path:
 
 
 def write_parquet_report(path: Path, **changed: pa.Array) -> Path:
-    """The report of DIA-NN with the types of its version 2, and columns put in place of some of it."""
+    """Write a DIA-NN report with the types of version 2, with some columns replaced."""
     header, *rows = [line.split("\t") for line in dia_nn().splitlines()]
     single, whole = {"Q.Value", "PEP", "Global.Q.Value", "RT", "Precursor.Mz"}, {"Precursor.Charge", "MS2.Scan"}
     columns = {

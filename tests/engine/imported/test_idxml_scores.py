@@ -1,4 +1,4 @@
-"""Which number of a hit of idXML is the score that ranks the hits."""
+"""The number of an idXML hit that is used as the ranking score."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HIT = (
 )
 
 
-def test_user_parameter_equal_to_the_score_is_not_the_score(tmp_path):
+def test_user_parameter_equal_to_score_is_ignored(tmp_path):
     path = tmp_path / "x.idXML"
     path.write_text(HIT)
     scores = {name: values.tolist() for name, values in read_identifications([path]).scores.items()}

@@ -32,9 +32,9 @@ AT_C_TERMINUS = (
 
 
 def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str = "") -> Path:
-    """An mzIdentML file with a match of each peptide, which is a sequence and its modifications."""
+    """Write an mzIdentML file with a match of each peptide, given as its sequence and modifications."""
     written = "".join(
-        f'<Peptide id="p{i}"><PeptideSequence>{one}</PeptideSequence>{two}</Peptide>' for i, (one, two) in enumerate(peptides)
+        f'<Peptide id="p{i}"><PeptideSequence>{peptide}</PeptideSequence>{two}</Peptide>' for i, (peptide, two) in enumerate(peptides)
     )
     results = "".join(
         f'<SpectrumIdentificationResult id="r{i}" spectrumID="index={i}" spectraData_ref="sd"><SpectrumIdentificationItem id="i{i}" '
@@ -54,20 +54,20 @@ def write(path: Path, *peptides: tuple[str, str], scan: str = "7", searched: str
 @pytest.mark.parametrize(
     ("sequence", "written", "searched", "position"),
     [
-        ("SAMPLEK", ACETYL.format(" "), "", 0),  # of Unimod's sites for it one terminus
+        ("SAMPLEK", ACETYL.format(" "), "", 0),  # Unimod lists only one terminus as its site.
         ("SAMPLEK", UNKNOWN.format(" "), AT_C_TERMINUS, 8),
         ("SAMPLEK", PHOSPHO.format(' residues="S" '), "", 1),
-        ("QAMPLEK", PYRO.format(' location="0" '), "", 1),  # of the residue, as search engines that write 1 have it
+        ("QAMPLEK", PYRO.format(' location="0" '), "", 1),  # Position 1 is the residue for search engines that write 1.
         ("SAMPLEK", ACETYL.format(' location="0" '), "", 0),
     ],
 )
-def test_modifications_get_their_only_place(tmp_path, sequence, written, searched, position):
-    found = read_identifications([write(tmp_path / "x.mzid", (sequence, written), searched=searched)])
-    assert [one.position for one in found.peptides[0].modifications] == [position]
-    assert not len(found.unread) and found.scan.tolist() == [7]
+def test_modifications_get_their_only_possible_site(tmp_path, sequence, written, searched, position):
+    identifications = read_identifications([write(tmp_path / "x.mzid", (sequence, written), searched=searched)])
+    assert [modification.position for modification in identifications.peptides[0].modifications] == [position]
+    assert not len(identifications.unread) and identifications.scan.tolist() == [7]
 
 
-def test_modifications_without_a_place_are_listed(tmp_path):
+def test_modifications_without_a_site_are_listed(tmp_path):
     rows = [
         ("SAMSLEK", PHOSPHO.format(' residues="S" '), "no location"),
         ("SAMPLEK", PHOSPHO.format(" "), "no location"),
@@ -76,32 +76,32 @@ def test_modifications_without_a_place_are_listed(tmp_path):
         ("SAMPLEK", REPLACED.format(3, "W", "V"), "substitution"),
         ("SAMPLEK", REPLACED.format(3, "M", "?"), "substitution"),
     ]
-    path = write(tmp_path / "x.mzid", *((one, two) for one, two, _ in rows), ("SAMPLEK", ""))
-    found = read_identifications([path])
-    assert len(found) == 1 and found.place.tolist() == [7]
-    for row, (sequence, _, reason) in zip(found.unread.to_pylist(), rows, strict=True):
+    path = write(tmp_path / "x.mzid", *((first, second) for first, second, _ in rows), ("SAMPLEK", ""))
+    identifications = read_identifications([path])
+    assert len(identifications) == 1 and identifications.place.tolist() == [7]
+    for row, (sequence, _, reason) in zip(identifications.unread.to_pylist(), rows, strict=True):
         assert row["peptide"] == sequence and row["charge"] == 2 and reason in row["reason"]
         assert row["spectrum"] == f"file:///d/run.mgf index={row['line'] - 1}"
 
 
-def test_modifications_without_a_place_are_warned_of(tmp_path):
+def test_import_warns_of_modifications_without_a_site(tmp_path):
     progress = RecordingProgress(Progress())
     read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ACETYL.format(" ")), ("SAMK", ""))], progress)
     assert [text for text in progress.messages if "1 peptides have a modification without a location" in text]
 
 
-def test_replaced_residues_are_those_of_the_spectrum(tmp_path):
+def test_mzidentml_substitutions_give_the_observed_sequence(tmp_path):
     path = write(tmp_path / "x.mzid", ("SAXPLEK", REPLACED.format(3, "X", "W")), ("SAWPLEK", REPLACED.format(3, "M", "W")))
-    assert [one.sequence for one in read_identifications([path]).peptides] == ["SAWPLEK"]
+    assert [peptide.sequence for peptide in read_identifications([path]).peptides] == ["SAWPLEK"]
 
 
 @pytest.mark.parametrize("scan", [" " * 15, "9" * 5000, "12.5", "- 3", "²" * 5])
-def test_scan_numbers_that_are_none_are_not_given(tmp_path, scan):
+def test_unusable_scan_numbers_are_not_stored(tmp_path, scan):
     assert read_identifications([write(tmp_path / "x.mzid", ("SAMPLEK", ""), scan=scan)]).scan.tolist() == [-1]
 
 
 @pytest.mark.parametrize(("case", "file"), [("no_location", "noloc.mzid"), ("substitution", "sub.mzid")])
-def test_shared_cases_weigh_what_was_measured(shared_cases, tmp_path, case, file):
+def test_shared_cases_have_the_measured_masses(shared_cases, tmp_path, case, file):
     folder = shared_cases / f"import_mzidentml_{case}"
     summary = import_results([folder / file], [folder / "imp.mzML"], tmp_path / "project")
     assert (summary.n_imported, summary.left_out) == (120, {})
@@ -111,7 +111,7 @@ def test_shared_cases_weigh_what_was_measured(shared_cases, tmp_path, case, file
         assert row["calculated_mass"] == pytest.approx(expected, abs=1e-3) and abs(row["mass_error_ppm"]) < 20
 
 
-def test_rows_of_tables_that_are_not_read_are_listed(tmp_path):
+def test_unread_rows_of_tables_are_listed(tmp_path):
     from tests.engine.imported.small_results import TRUTH, write_results, write_spectra
 
     path = write_results("maxquant", tmp_path)
@@ -127,7 +127,7 @@ def test_rows_of_tables_that_are_not_read_are_listed(tmp_path):
     assert summary.n_imported == len(TRUTH) - 1 and sum(summary.left_out.values()) == 1
 
 
-def test_files_of_one_name_are_found_by_their_folders(tmp_path):
+def test_spectrum_files_of_equal_name_differ_by_folder(tmp_path):
     import numpy as np
 
     zeros = np.zeros(2)
@@ -179,6 +179,8 @@ def test_unreadable_peptides_are_listed_in_every_format(tmp_path, name):
     text = path.read_text()
     n = len(read_identifications([path]))
     path.write_text(text.replace("GGSWAVLR", "GGSW1VLR").replace("ACDMKGK", "ACDM1GK"))
-    found = read_identifications([path])
-    assert len(found) + len(found.unread) == n
-    assert len(found.unread) and all(row["reason"] and row["spectrum"] and "1" in row["peptide"] for row in found.unread.to_pylist())
+    identifications = read_identifications([path])
+    assert len(identifications) + len(identifications.unread) == n
+    assert len(identifications.unread) and all(
+        row["reason"] and row["spectrum"] and "1" in row["peptide"] for row in identifications.unread.to_pylist()
+    )

@@ -1,4 +1,4 @@
-"""Short files whose matches all refer to the same long lists are refused in a sentence; what a search writes is not."""
+"""Short files whose matches all refer to the same long lists are rejected in one sentence; files written by searches are not."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from proteoscope.engine.unfolding import Unfolding
 
 
 def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[str, float]) -> MatchCollector:
-    """Matches of one peptide with the same proteins and scores."""
-    found = MatchCollector("mzIdentML", Unfolding("x.mzid", n * 500))
-    proteins = [found.accession(one) for one in accessions]
+    """Collect matches of one peptide with the same proteins and scores."""
+    collector = MatchCollector("mzIdentML", Unfolding("x.mzid", n * 500))
+    proteins = [collector.accession(sequence) for sequence in accessions]
     for _ in range(n):
-        found.add(found.peptide(peptide), proteins, scores)
-    return found
+        collector.add(collector.peptide(peptide), proteins, scores)
+    return collector
 
 
 @pytest.mark.parametrize(
@@ -28,12 +28,12 @@ def collect(n: int, peptide: NotedPeptide, accessions: list[str], scores: dict[s
         (NotedPeptide("PEPTIDEK"), ["P1"], {f"score_{i}": 1.0 for i in range(501)}),
     ],
 )
-def test_matches_that_refer_to_long_lists_are_refused(peptide, accessions, scores):
+def test_collector_rejects_matches_that_refer_to_long_lists(peptide, accessions, scores):
     with pytest.raises(InputError, match=r"x\.mzid, match \d+: unfolds to more than [\d,]+ .*, the most that its 2,500,000 bytes may"):
         collect(5000, peptide, accessions, scores)
 
 
-def test_matches_of_a_search_are_taken():
+def test_collector_accepts_matches_of_real_searches():
     peptide = NotedPeptide("A" * 50, tuple(NotedModification(i, "Acetyl") for i in range(50)))
-    found = collect(20_000, peptide, [f"sp|P{i:05}|NAME_HUMAN" for i in range(100)], {f"score_{i}": 1.0 for i in range(20)})
-    assert len(found.finish()) == 20_000
+    matches = collect(20_000, peptide, [f"sp|P{i:05}|NAME_HUMAN" for i in range(100)], {f"score_{i}": 1.0 for i in range(20)})
+    assert len(matches.finish()) == 20_000

@@ -1,4 +1,4 @@
-"""Results of which users of other programs reported that they were misread: small ones of the same kind, against masses of pyteomics.
+"""Results that other programs misread according to public reports: small files of the same kind, against masses of pyteomics.
 
 The address of each report is in the docstring of its test.
 """
@@ -20,7 +20,7 @@ ACETYL, CARBAMIDOMETHYL, PHOSPHO = 42.010565, 57.021464, 79.966331
 
 
 def imported(path: Path) -> list[dict]:
-    """The PSMs of a file of results with one spectrum."""
+    """Return the PSMs of a result file with one spectrum."""
     folder = path.parent
     (folder / "run.mgf").write_text("BEGIN IONS\nTITLE=scan=1\nSCANS=1\nPEPMASS=500.25\nCHARGE=2+\n110.5 1\n175.1 2\n300.2 3\nEND IONS\n")
     import_results([path], [folder / "run.mgf"], folder / "project")
@@ -51,8 +51,11 @@ def idxml(path: Path, sequence: str) -> Path:
         ("PEPK.(Amidated)", "PEPK", -0.984016),
     ],
 )
-def test_idxml_peptides_weigh_what_is_written(tmp_path: Path, written: str, sequence: str, added: float) -> None:
-    """https://github.com/OpenMS/OpenMS/issues/10029, 10006, 2445 and https://github.com/OpenMS/OpenMS/pull/3957"""
+def test_idxml_peptides_have_the_stated_masses(tmp_path: Path, written: str, sequence: str, added: float) -> None:
+    """Check reports on OpenMS.
+
+    https://github.com/OpenMS/OpenMS/issues/10029, 10006, 2445 and https://github.com/OpenMS/OpenMS/pull/3957
+    """
     (row,) = imported(idxml(tmp_path / "x.idXML", written))
     assert row["calculated_mass"] == pytest.approx(mass.fast_mass(sequence) + added, abs=2e-4) and row["sequence"] == sequence
 
@@ -78,8 +81,8 @@ def pepxml(path: Path, sequence: str, information: str, neutral: float) -> Path:
         ("AHTMVHDQVSR", '><mod_aminoacid_mass mass="147.0354" position="4"/>', 1, 15.9949),
     ],
 )
-def test_pepxml_terminal_masses_add_what_they_add(tmp_path: Path, sequence: str, information: str, positions: int, added: float) -> None:
-    """Termini without a modification have masses too, and must not become one of 0.0004 Da.
+def test_pepxml_terminal_masses_become_modifications(tmp_path: Path, sequence: str, information: str, positions: int, added: float) -> None:
+    """Check that masses of unmodified termini do not become modifications of 0.0004 Da.
 
     https://github.com/OpenMS/OpenMS/pull/1933, https://github.com/CompOmics/psm_utils/issues/100
     """
@@ -134,31 +137,47 @@ def mztab(path: Path, modifications: str, reference: str = "ms_run[1]:scan=1", t
         ("6-UNIMOD:21|[MS,MS:1001524,neutral loss,97.97]", PHOSPHO),
     ],
 )
-def test_mztab_modifications_weigh_what_is_written(tmp_path: Path, modifications: str, added: float) -> None:
-    """https://github.com/OpenMS/OpenMS/issues/2017, https://github.com/OpenMS/OpenMS/issues/2779"""
+def test_mztab_modifications_have_the_stated_masses(tmp_path: Path, modifications: str, added: float) -> None:
+    """Check reports on OpenMS.
+
+    https://github.com/OpenMS/OpenMS/issues/2017, https://github.com/OpenMS/OpenMS/issues/2779
+    """
     (row,) = imported(mztab(tmp_path / "x.mzTab", modifications))
     assert row["calculated_mass"] == pytest.approx(mass.fast_mass("CEEFLSTR") + added, abs=1e-4)
 
 
 @pytest.mark.parametrize("modifications", ["UNIMOD:4", "null-UNIMOD:4", "1-UNIMOD:4,UNIMOD:21", "99-UNIMOD:4"])
-def test_mztab_modifications_without_a_place_are_not_lost(tmp_path: Path, modifications: str) -> None:
-    """https://github.com/OpenMS/OpenMS/issues/4835"""
+def test_mztab_modifications_without_a_site_are_not_lost(tmp_path: Path, modifications: str) -> None:
+    """Check a report on OpenMS.
+
+    https://github.com/OpenMS/OpenMS/issues/4835
+    """
     with pytest.raises(InputError, match=r"is not a modification with its place|is outside"):
         read_identifications([mztab(tmp_path / "x.mzTab", modifications)])
 
 
 @pytest.mark.parametrize("separator", ["|", " | "])
 def test_mztab_first_of_several_spectra_is_used(tmp_path: Path, separator: str) -> None:
-    """https://github.com/HUPO-PSI/mzTab/issues/178"""
+    """Check a report on mzTab.
+
+    https://github.com/HUPO-PSI/mzTab/issues/178
+    """
     path = mztab(tmp_path / "x.mzTab", "null", separator.join(("ms_run[1]:scan=1", "ms_run[2]:scan=7")), separator.join(("90.5", "99")))
-    found = read_identifications([path])
-    assert (found.native_id.to_pylist(), found.run.to_pylist(), found.retention_time.tolist()) == (["scan=1"], ["file:///run.mgf"], [90.5])
+    identifications = read_identifications([path])
+    assert (identifications.native_id.to_pylist(), identifications.run.to_pylist(), identifications.retention_time.tolist()) == (
+        ["scan=1"],
+        ["file:///run.mgf"],
+        [90.5],
+    )
     assert len(imported(path)) == 1
 
 
 @pytest.mark.parametrize(("unit", "seconds"), [("UO:0000031", 3063.0186), ("UO:0000010", 51.05031)])
 def test_mzidentml_times_have_the_unit_of_the_file(tmp_path: Path, unit: str, seconds: float) -> None:
-    """https://github.com/MSGFPlus/msgfplus/issues/2, https://github.com/OpenMS/OpenMS/issues/2127"""
+    """Check reports on MS-GF+ and OpenMS.
+
+    https://github.com/MSGFPlus/msgfplus/issues/2, https://github.com/OpenMS/OpenMS/issues/2127
+    """
     path = tmp_path / "x.mzid"
     path.write_text(
         '<MzIdentML xmlns="http://psidev.info/psi/pi/mzIdentML/1.1" id="x" version="1.1.0"><SequenceCollection><Peptide id="p">'

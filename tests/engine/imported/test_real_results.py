@@ -1,4 +1,4 @@
-"""Results that other programs wrote, match by match beside what other readers say of them."""
+"""Results of other programs, compared match by match with other readers."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def sampled(rows: list) -> list:
 
 @pytest.fixture(scope="module")
 def omssa(shared_data, tmp_path_factory):
-    """A project with what OMSSA found, and the summary of its import."""
+    """Return a project with imported OMSSA results, and the summary of the import."""
     folder, project = shared_data / "spectra" / "bsa_ltq", tmp_path_factory.mktemp("omssa") / "p"
     database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
     return project, import_results([folder / "BSA1_OMSSA.idXML"], [folder / "BSA1.mzML"], project, [database])
 
 
-def test_omssa_as_openms_wrote_it_is_found_by_time_and_mz_and_counts_as_in_its_file(omssa, shared_data):
+def test_openms_omssa_result_is_matched_by_time_and_mz(omssa, shared_data):
     folder = shared_data / "spectra" / "bsa_ltq"
     project, summary = omssa
     with idxml.read(str(folder / "BSA1_OMSSA.idXML")) as reader:
-        expected = {(round(one["RT"], 2), hit["sequence"], int(hit["charge"])): hit for one in reader for hit in one["PeptideHit"]}
+        expected = {(round(record["RT"], 2), hit["sequence"], int(hit["charge"])): hit for record in reader for hit in record["PeptideHit"]}
     rows = rows_of(project)
     assert len(rows) == len(expected) == summary.n_imported == 44
     assert summary.found_by == {"retention time and m/z": 44} and summary.source_of["psms"] == "file"
@@ -61,7 +61,7 @@ def test_omssa_as_openms_wrote_it_is_found_by_time_and_mz_and_counts_as_in_its_f
     assert summary.n_psms == sum(float(hit["score"]) <= 0.01 for hit in expected.values())
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics' vocabulary leaves a file open
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics leaves the file of its vocabulary open.
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
     folder = shared_data / "spectra" / "known_ids"
@@ -69,7 +69,9 @@ def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
     rows = rows_of(tmp_path / "p")
     with mzid.read(str(folder / "55merge_tandem.mzid"), retrieve_refs=True) as reader:
         expected = {
-            (one["spectrum title"].strip(), item["PeptideSequence"]): item for one in reader for item in one["SpectrumIdentificationItem"]
+            (record["spectrum title"].strip(), item["PeptideSequence"]): item
+            for record in reader
+            for item in record["SpectrumIdentificationItem"]
         }
     assert len(rows) == len(expected) == 170
     for row in sampled(rows):
@@ -78,41 +80,43 @@ def test_x_tandem_as_mzidentml_agrees_with_pyteomics(shared_data, tmp_path):
         assert row["score_e_value"] == pytest.approx(item["X\\!Tandem:expect"], rel=1e-6)
         assert row["score_hyperscore"] == pytest.approx(item["X\\!Tandem:hyperscore"])
         assert row["calculated_mass"] == pytest.approx((item["calculatedMassToCharge"] - 1.007276) * item["chargeState"], abs=0.02)
-        placed = [(one["location"], round(one["monoisotopicMassDelta"], 2)) for one in item.get("Modification", [])]
-        assert sorted(zip(row["modification_positions"], (round(one, 2) for one in row["modification_masses"]), strict=True)) == sorted(
+        placed = [
+            (modification["location"], round(modification["monoisotopicMassDelta"], 2)) for modification in item.get("Modification", [])
+        ]
+        assert sorted(zip(row["modification_positions"], (round(mass, 2) for mass in row["modification_masses"]), strict=True)) == sorted(
             placed
         )
-        assert row["proteins"] == list(dict.fromkeys(one["accession"] for one in item["PeptideEvidenceRef"]))
+        assert row["proteins"] == list(dict.fromkeys(evidence["accession"] for evidence in item["PeptideEvidenceRef"]))
 
 
-def test_peptideshakers_report_is_found_by_its_titles(shared_data, tmp_path):
+def test_peptideshaker_report_is_matched_by_titles(shared_data, tmp_path):
     folder = shared_data / "spectra" / "metaproteome_qe"
     results = folder / "reference_psms_peptideshaker.tsv"
     summary = import_results([results], [folder / "2016_Jan_12_QE2_47_trimmed.mzML"], tmp_path / "p", [folder / "metapeptides.fasta"])
     with results.open() as file:
-        expected = {(int(one["Spectrum Title"].split(".")[1]), one["Sequence"]): one for one in csv.DictReader(file, delimiter="\t")}
+        expected = {(int(row["Spectrum Title"].split(".")[1]), row["Sequence"]): row for row in csv.DictReader(file, delimiter="\t")}
     rows = rows_of(tmp_path / "p")
     assert len(rows) == len(expected) == 582 and summary.source_of["psms"] == "none"
-    # The database names its entries otherwise than the report does.
+    # The database names its entries differently than the report.
     assert any("proteins of the results are not in the database" in message for message in summary.messages)
     for row in sampled(rows):
-        one = expected[row["scan"], row["sequence"]]
-        assert f"{row['charge']}+" == one["Identification Charge"]
-        assert row["calculated_mass"] == pytest.approx(float(one["Theoretical Mass"]), abs=2e-4)
-        assert ", ".join(row["proteins"]) == one["Protein(s)"]
-        assert row["score_peptideshaker_confidence"] == pytest.approx(float(one["Confidence [%]"]))
+        expected_row = expected[row["scan"], row["sequence"]]
+        assert f"{row['charge']}+" == expected_row["Identification Charge"]
+        assert row["calculated_mass"] == pytest.approx(float(expected_row["Theoretical Mass"]), abs=2e-4)
+        assert ", ".join(row["proteins"]) == expected_row["Protein(s)"]
+        assert row["score_peptideshaker_confidence"] == pytest.approx(float(expected_row["Confidence [%]"]))
         assert row["q_value"] is None
-    # High-resolution spectra of peptides that were found there: most of their bonds are seen.
+    # Most bonds of these peptides have fragments in their high-resolution spectra.
     assert sorted(row["matched_ions"] / (len(row["sequence"]) - 1) for row in rows)[len(rows) // 2] > 0.5
 
 
-def test_spectra_that_were_not_searched_are_told(shared_data, tmp_path):
+def test_import_reports_unsearched_spectra(shared_data, tmp_path):
     folder = shared_data / "spectra"
     with pytest.raises(InputError, match="none of its 44 matches can be taken; of the first, its spectrum is in none of the files"):
         import_results([folder / "bsa_ltq" / "BSA1_OMSSA.idXML"], [folder / "Ecoli_MS2_small.mzML"], tmp_path / "p")
 
 
-def test_an_imported_run_is_explained_as_an_identification_is(omssa, tmp_path):
+def test_imported_run_can_be_explained(omssa, tmp_path):
     from proteoscope.engine.clustering.parameters import ExplanationParameters
 
     project, summary = omssa
@@ -122,7 +126,7 @@ def test_an_imported_run_is_explained_as_an_identification_is(omssa, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["mzid", "pepxml"])
-def test_what_is_exported_and_imported_again_is_the_same(format, omssa, shared_data, tmp_path):
+def test_exported_result_is_equal_after_import(format, omssa, shared_data, tmp_path):
     folder = shared_data / "spectra" / "bsa_ltq"
     database = shared_data / "proteomes" / "18Protein_SoCe_Tr_detergents_trace.fasta"
     project, first = omssa
@@ -131,13 +135,13 @@ def test_what_is_exported_and_imported_again_is_the_same(format, omssa, shared_d
     import_results([path], [folder / "BSA1.mzML"], tmp_path / "again", [database])
     names = ("peptide", "charge", "proteins", "protein_starts", "rank", "is_decoy", "matched_ions")
     before, after = (
-        {(row["spectrum_id"], f"{row['q_value']:.5g}", *(str(row[name]) for name in names)) for row in rows_of(one)}
-        for one in (project, tmp_path / "again")
+        {(row["spectrum_id"], f"{row['q_value']:.5g}", *(str(row[name]) for name in names)) for row in rows_of(folder)}
+        for folder in (project, tmp_path / "again")
     )
     assert before == after and len(before) == 44
 
 
-def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_converted(omssa, shared_data, tmp_path):
+def test_export_of_import_names_engine_and_converter(omssa, shared_data, tmp_path):
     from proteoscope.engine.entry import ExportRequest
     from proteoscope.engine.imported import IMPORT
 
@@ -148,18 +152,21 @@ def test_exports_of_an_import_name_the_engine_that_found_and_the_program_that_co
         IMPORT.export(project, ExportRequest(summary.run_id, format, tmp_path / f"x.{format}"), Progress())
     namespace = "{http://psidev.info/psi/pi/mzIdentML/1.2}"
     tree = etree.parse(tmp_path / "x.mzid")
-    named = {one.get("id"): one.get("name") for one in tree.iter(f"{namespace}AnalysisSoftware")}
+    named = {element.get("id"): element.get("name") for element in tree.iter(f"{namespace}AnalysisSoftware")}
     found_by = next(tree.iter(f"{namespace}SpectrumIdentificationProtocol")).get("analysisSoftware_ref")
     assert sorted(named.values()) == ["OMSSA", "Proteoscope"] and named[found_by] == "OMSSA"
     searched = next(etree.parse(tmp_path / "x.pepxml").iter("{*}search_summary"))
     assert searched.get("search_engine") == "OMSSA"
-    assert any(one.get("name") == "converted by" and one.get("value").startswith("Proteoscope") for one in searched.iter("{*}parameter"))
+    assert any(
+        element.get("name") == "converted by" and element.get("value").startswith("Proteoscope")
+        for element in searched.iter("{*}parameter")
+    )
     again = import_results([tmp_path / "x.mzid"], [folder / "BSA1.mzML"], tmp_path / "again")
     assert again.program == "OMSSA"
 
 
 @pytest.mark.parametrize("format", ["mzid", "pepxml", "pin"])
-def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm(format, identified_once, tmp_path):
+def test_exported_identification_has_equal_psms_after_import(format, identified_once, tmp_path):
     project = Project.open(identified_once)
     before = pq.read_table(project.table("psms", project.latest("identify"))).to_pylist()
     path = tmp_path / f"x.{format}"
@@ -169,7 +176,7 @@ def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm
     assert len(before) == len(after) == summary.n_imported > 800 and {psm_of(row) for row in before} == after.keys()
     for row in before:
         assert set(after[psm_of(row)]["proteins"]) == set(row["proteins"])
-    if format == "pin":  # which has features in place of q-values
+    if format == "pin":  # These have features in place of q-values.
         assert summary.source_of["psms"] == "decoys" and any("carry no q-values" in message for message in summary.messages)
         return
     assert (
@@ -181,5 +188,5 @@ def test_an_identification_that_is_exported_and_imported_is_the_same_psm_for_psm
 
 
 def psm_of(row: dict) -> tuple:
-    """Spectrum, charge, rank and peptidoform, and whether it is a decoy."""
+    """Return spectrum, charge, rank, peptidoform, and True for a decoy."""
     return tuple(row[name] for name in ("spectrum_id", "charge", "rank", "peptide", "is_decoy"))

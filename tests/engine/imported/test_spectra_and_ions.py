@@ -1,4 +1,4 @@
-"""Which spectrum a match is of, what is told of those that find none, and fragment ions beside those of the annotation."""
+"""Assignment of matches to spectra, messages on matches without a spectrum, and matched fragment ions compared with the annotation."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.searching import import_results
 
 
 @pytest.mark.parametrize("flags", [("--spectra", "{0}", "{1}"), ("--spectra", "{0}", "--spectra", "{1}")])
-def test_spectra_may_stand_in_a_row_or_each_behind_a_flag_of_its_own(flags, tmp_path):
+def test_spectra_option_accepts_lists_and_repeats(flags, tmp_path):
     from proteoscope.engine.command_line.main import main
 
     spectra = [write_spectra(tmp_path / name) for name in ("run.mgf", "other.mgf")]
@@ -37,11 +37,11 @@ def test_spectra_may_stand_in_a_row_or_each_behind_a_flag_of_its_own(flags, tmp_
     results = write_results("sage", tmp_path)
     assert main(["import", str(results), *given, "--out", str(tmp_path / "p"), "--quiet", "--device", "cpu"]) == 0
     project = Project.open(tmp_path / "p")
-    recorded = [one.path for one in project.inputs("import-0001") if one.kind == "spectra"]
+    recorded = [input_file.path for input_file in project.inputs("import-0001") if input_file.kind == "spectra"]
     assert list(map(str, recorded)) == list(map(str, spectra))
 
 
-def test_a_script_of_one_search_knows_which_runs_are_identifications(tmp_path):
+def test_script_of_one_search_lists_identification_runs(tmp_path):
     folder = tmp_path / "p"
     import_results([write_results("sage", tmp_path)], [write_spectra(tmp_path / "run.mgf")], folder)
     script = (
@@ -55,36 +55,36 @@ def test_a_script_of_one_search_knows_which_runs_are_identifications(tmp_path):
 
 @pytest.fixture
 def runs(tmp_path):
-    """Two files with the same scans and titles."""
+    """Return two files with the same scans and titles."""
     return read_spectra([write_spectra(tmp_path / "run.mgf"), write_spectra(tmp_path / "other.mgf")])
 
 
-def found_by(runs, tmp_path, **told) -> tuple[int, str]:
+def found_by(runs, tmp_path, **fields) -> tuple[int, str]:
     collected = MatchCollector("x", Unfolding(tmp_path / "x", 1000))
-    collected.add(collected.peptide(NotedPeptide("PEPTIDEK")), [], {}, **told)
-    found = find_spectra(collected.finish(), runs)
-    return int(found.spectrum[0]), WAYS[found.way[0]] if found.way[0] >= 0 else ""
+    collected.add(collected.peptide(NotedPeptide("PEPTIDEK")), [], {}, **fields)
+    spectra = find_spectra(collected.finish(), runs)
+    return int(spectra.spectrum[0]), WAYS[spectra.way[0]] if spectra.way[0] >= 0 else ""
 
 
-def test_a_scan_of_several_files_is_of_the_one_that_the_results_name(runs, tmp_path):
+def test_scan_is_assigned_to_the_named_file(runs, tmp_path):
     assert found_by(runs, tmp_path, scan=12, run="/data/run.mzML") == (1, "scan")
     assert found_by(runs, tmp_path, scan=12, run="C:\\data\\Other.raw") == (len(TRUTH) + 1, "scan")
     assert found_by(runs, tmp_path, scan=12)[0] == AMBIGUOUS
     assert found_by(runs, tmp_path, scan=12, run="third")[0] == found_by(runs, tmp_path, scan=99, run="run")[0] == UNKNOWN
 
 
-def test_native_id_goes_before_scan_and_scan_before_title_and_place(runs, tmp_path):
+def test_native_id_precedes_scan_and_scan_precedes_title(runs, tmp_path):
     first, second = runs.identifier[0], runs.identifier[1]
     assert found_by(runs, tmp_path, run="run", native_id=first, scan=12, title=second) == (0, "native id")
     assert found_by(runs, tmp_path, run="run", native_id="scan=13", title=first) == (2, "scan")
-    assert found_by(runs, tmp_path, run="run", title=second) == (1, "scan")  # which stands in the title
+    assert found_by(runs, tmp_path, run="run", title=second) == (1, "scan")  # The scan is in the title.
     assert found_by(runs, tmp_path, run="run", native_id="index=3") == (3, "place in the file")
     where = {"retention_time": 60.0 * 14 + 0.2, "precursor_mz": TRUTH[3].mz + 0.002}
     assert found_by(runs, tmp_path, run="run", **where) == (3, "retention time and m/z")
     assert found_by(runs, tmp_path, **where)[0] == AMBIGUOUS
 
 
-def test_what_finds_no_spectrum_is_counted_and_listed(tmp_path):
+def test_matches_without_spectrum_are_counted_and_listed(tmp_path):
     name, make = FORMATS["comet"]
     (tmp_path / name).write_text(make().replace("\n12\t", "\n99\t"))
     summary = import_results([tmp_path / name], [write_spectra(tmp_path / "run.mgf")], tmp_path / "project")
@@ -94,29 +94,29 @@ def test_what_finds_no_spectrum_is_counted_and_listed(tmp_path):
     assert (row["line"], row["spectrum"], row["peptide"]) == ("4", "run 99", "ACDMKGK") and "none of the files" in row["reason"]
 
 
-def test_what_fixed_modifications_leave_unsaid_is_told_and_may_be_given(tmp_path):
+def test_import_warns_of_unlisted_fixed_modifications(tmp_path):
     from proteoscope.engine.imported.parameters import ImportParameters
 
     path = write_results("maxquant", tmp_path)
     path.write_text(path.read_text().replace("(Carbamidomethyl (C))", ""))
     spectra = write_spectra(tmp_path / "run.mgf")
-    told = import_results([path], [spectra], tmp_path / "without").messages
-    assert any("1 peptides weigh another mass" in one and "+57.0215" in one for one in told)
+    messages = import_results([path], [spectra], tmp_path / "without").messages
+    assert any("1 peptides weigh another mass" in message and "+57.0215" in message for message in messages)
     parameters = ImportParameters().changed(fixed_modifications=("Carbamidomethyl (C)",))
-    told = import_results([path], [spectra], tmp_path / "with", parameters=parameters).messages
-    assert not any("another mass" in one for one in told)
+    messages = import_results([path], [spectra], tmp_path / "with", parameters=parameters).messages
+    assert not any("another mass" in message for message in messages)
     project = Project.open(tmp_path / "with")
     assert "AC[Carbamidomethyl]DM[Oxidation]KGK" in pq.read_table(project.table("psms", "import-0001"))["peptide"].to_pylist()
 
 
 @pytest.mark.parametrize("series", ["by", "cz", "abcxyz"])
-def test_ions_are_counted_as_the_annotation_counts_them(series):
+def test_ion_counts_equal_the_annotation(series):
     generator = np.random.default_rng(5)
     sequences = ["".join(generator.choice(list("ACDEFGHIKLMNPQRSTVWY"), generator.integers(5, 20))) for _ in range(60)]
     from proteoscope.engine.spectra.columns import Spectra
 
     peaks = [np.sort(generator.uniform(60, 1800, generator.integers(0, 400))) for _ in sequences]
-    n, counts = len(peaks), np.array([len(one) for one in peaks])
+    n, counts = len(peaks), np.array([len(spectrum_peaks) for spectrum_peaks in peaks])
     offsets = np.concatenate(([0], np.cumsum(counts)))
     zeros = np.zeros(n)
     spectra = Spectra(
@@ -133,11 +133,11 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         np.concatenate(peaks),
         np.ones(offsets[-1], np.float32),
     )
-    letters = np.frombuffer("".join(sequences).encode(), np.uint8)
-    residue_offsets = np.concatenate(([0], np.cumsum([len(one) for one in sequences])))
+    residues = np.frombuffer("".join(sequences).encode(), np.uint8)
+    residue_offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences])))
     charge, spectrum, tolerance = generator.integers(1, 5, n), generator.permutation(n), Tolerance(0.5, "Da")
     matched, total = count_ions(
-        residue_offsets, RESIDUE_MASS[letters - 65], letters, spectrum, charge, spectra, tolerance, series, 3, Progress()
+        residue_offsets, RESIDUE_MASS[residues - 65], residues, spectrum, charge, spectra, tolerance, series, 3, Progress()
     )
     for i, sequence in enumerate(sequences):
         ions = fragment_ions(sequence, series=series, maximum_charge=max(1, min(3, int(charge[i]) - 1)))
@@ -145,15 +145,15 @@ def test_ions_are_counted_as_the_annotation_counts_them(series):
         assert (matched[i], total[i]) == (len(annotate(mz, intensity, ions, tolerance)), len(ions))
 
 
-def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
+def test_ion_counts_use_the_activation_of_each_spectrum(tmp_path):
     spectra = read_spectra([write_spectra(tmp_path / "run.mgf")])
     kinds = (Activation.UNKNOWN, Activation.ETD, Activation.ETHCD)
     spectra = replace(spectra, activation=np.array([kinds[i % 3] for i in range(len(spectra))], np.uint8))
-    letters = np.frombuffer(b"PEPTPDEK" * len(spectra), np.uint8)
+    residues = np.frombuffer(b"PEPTPDEK" * len(spectra), np.uint8)
     offsets, charge = np.arange(len(spectra) + 1) * 8, np.full(len(spectra), 3)
-    at = offsets, RESIDUE_MASS[letters - 65], letters, np.arange(len(spectra)), charge, spectra, Tolerance(20, "Da")
+    at = offsets, RESIDUE_MASS[residues - 65], residues, np.arange(len(spectra)), charge, spectra, Tolerance(20, "Da")
     counted = np.stack(count_ions(*at, "activation", 2, Progress()))
-    alone = [np.stack(count_ions(*at, letters, 2, Progress())) for letters in ("by", "cz", "bycz")]
+    alone = [np.stack(count_ions(*at, series, 2, Progress())) for series in ("by", "cz", "bycz")]
     np.testing.assert_array_equal(counted, [[alone[i % 3][k, i] for i in range(len(spectra))] for k in range(2)])
     assert len(spectra) >= 3 and (counted[0] > 0).all()
 
@@ -178,13 +178,13 @@ def test_ions_are_counted_by_the_activation_of_each_spectrum(tmp_path):
         ("PEG[+12.3456]K", [(3, "+12.3456")]),
     ],
 )
-def test_notations_of_modifications_mean_what_their_engines_mean(text, expected):
+def test_modification_notations_agree_with_engines(text, expected):
     namer, peptide = Namer(), parse_peptide(text)
     placed = namer.place_modifications(peptide)
     assert [(position, namer.modifications[number].name) for position, number in placed] == expected
 
 
 @pytest.mark.parametrize("text", ["PEPpK", "PEPp", "pp", "PEPpSxK", "PEP.pS"])
-def test_letters_that_are_no_phosphorylation_are_refused(text):
+def test_peptide_rejects_unknown_lower_case_residues(text):
     with pytest.raises(ValueError):
         parse_peptide(text)

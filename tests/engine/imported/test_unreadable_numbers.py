@@ -1,4 +1,4 @@
-"""Numbers of result files that cannot be read: their records are left out and counted, all others are read; and decimal commas."""
+"""Result files with unreadable numbers: their records are skipped and counted, all others are read; and decimal commas."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.engine.matches.match_lists.identifications import Identificatio
 from tests.engine.imported.small_results import TRUTH, write_results, write_spectra
 from tests.searching import import_results
 
-CHANGES = [  # format, text, the same with an error, reason, value
+CHANGES = [  # Format, text, the same text with an error, reason, value.
     ("pepxml", 'hit_rank="1"', 'hit_rank="first"', "hit_rank is not a number", "first"),
     ("pepxml", 'hit_rank="1"', 'hit_rank="1.5"', "hit_rank is not a whole number", "1.5"),
     ("pepxml", 'position="2"', 'place="2"', "position is not a whole number", ""),
@@ -45,25 +45,27 @@ CHANGES = [  # format, text, the same with an error, reason, value
 ]
 
 
-def rows_of(found: Identifications) -> list[tuple[object, ...]]:
-    """Everything that is read of each match, comparable between files."""
-    numbers = [np.nan_to_num(getattr(found, name), nan=-99.0).tolist() for name in ("charge", "rank", "precursor_mz", "retention_time")]
-    peptides = [found.peptides[row] for row in found.peptide.tolist()]
-    return list(zip(peptides, found.native_id.to_pylist(), *numbers, strict=True))
+def rows_of(identifications: Identifications) -> list[tuple[object, ...]]:
+    """Return everything read of each match, comparable between files."""
+    numbers = [
+        np.nan_to_num(getattr(identifications, name), nan=-99.0).tolist() for name in ("charge", "rank", "precursor_mz", "retention_time")
+    ]
+    peptides = [identifications.peptides[row] for row in identifications.peptide.tolist()]
+    return list(zip(peptides, identifications.native_id.to_pylist(), *numbers, strict=True))
 
 
 @pytest.mark.parametrize(("format", "text", "wrong", "reason", "value"), CHANGES)
-def test_record_with_unreadable_number_is_left_out(tmp_path: Path, format: str, text: str, wrong: str, reason: str, value: str) -> None:
+def test_record_with_unreadable_number_is_skipped(tmp_path: Path, format: str, text: str, wrong: str, reason: str, value: str) -> None:
     path = write_results(format, tmp_path)
     whole, content = read_identifications([path]), path.read_text()
     path.write_text(content.replace(text, wrong, 1))
-    found = read_identifications([path])
-    assert (text in content, len(found.unread), len(found)) == (True, 1, len(TRUTH) - 1)
-    (row,) = found.unread.to_pylist()
+    identifications = read_identifications([path])
+    assert (text in content, len(identifications.unread), len(identifications)) == (True, 1, len(TRUTH) - 1)
+    (row,) = identifications.unread.to_pylist()
     assert reason in row["reason"] and row["value"].startswith(value)
-    assert describe_unread(found)[row["reason"]].startswith(f"{whole.place_name} {row['line']}")
-    assert set(rows_of(found)) < set(rows_of(whole)) and row["line"] not in found.place.tolist()
-    assert sorted([*found.place.tolist(), row["line"]]) == whole.place.tolist()
+    assert describe_unread(identifications)[row["reason"]].startswith(f"{whole.place_name} {row['line']}")
+    assert set(rows_of(identifications)) < set(rows_of(whole)) and row["line"] not in identifications.place.tolist()
+    assert sorted([*identifications.place.tolist(), row["line"]]) == whole.place.tolist()
 
 
 @pytest.mark.parametrize(
@@ -86,7 +88,7 @@ def test_column_without_numbers_is_rejected(tmp_path: Path) -> None:
         read_identifications([path])
 
 
-def test_only_value_of_a_column_that_is_wrong_stops_no_table(tmp_path: Path) -> None:
+def test_table_is_read_when_only_value_of_column_is_wrong(tmp_path: Path) -> None:
     path = write_results("sage", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     for row in rows:
@@ -97,30 +99,30 @@ def test_only_value_of_a_column_that_is_wrong_stops_no_table(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("n_cells", [3, 18])
-def test_row_with_another_number_of_cells_is_left_out(tmp_path: Path, n_cells: int) -> None:
+def test_row_with_wrong_number_of_cells_is_skipped(tmp_path: Path, n_cells: int) -> None:
     path = write_results("sage", tmp_path)
     whole = read_identifications([path])
     lines = path.read_text().splitlines()
     lines[2] = "\t".join([*lines[2].split("\t"), "more"][:n_cells])
     path.write_text("\n".join(lines) + "\n")
-    found = read_identifications([path])
-    (row,) = found.unread.to_pylist()
+    identifications = read_identifications([path])
+    (row,) = identifications.unread.to_pylist()
     assert (row["line"], row["reason"]) == (3, f"has {n_cells} cells where there are 17 columns")
-    assert set(rows_of(found)) < set(rows_of(whole)) and len(found) == len(TRUTH) - 1
+    assert set(rows_of(identifications)) < set(rows_of(whole)) and len(identifications) == len(TRUTH) - 1
 
 
-def test_feature_with_a_wrong_number_loses_its_row_only(tmp_path: Path) -> None:
+def test_feature_with_wrong_number_loses_only_one_row(tmp_path: Path) -> None:
     path = write_results("pin", tmp_path)
     head, *rows = [line.split("\t") for line in path.read_text().splitlines()]
     feature = next(i for i, name in enumerate(head) if name.lower() in ("xcorr", "hyperscore", "lnexpect"))
     rows[1][feature] = "?"
     whole = read_identifications([path])
     path.write_text("\n".join("\t".join(cells) for cells in (head, *rows)) + "\n")
-    found = read_identifications([path])
-    assert found.scores.keys() == whole.scores.keys() and found.unread["value"].to_pylist() == ["?"]
+    identifications = read_identifications([path])
+    assert identifications.scores.keys() == whole.scores.keys() and identifications.unread["value"].to_pylist() == ["?"]
 
 
-def test_mztab_retention_time_that_is_wrong_changes_no_other(tmp_path: Path) -> None:
+def test_wrong_mztab_retention_time_changes_no_other(tmp_path: Path) -> None:
     path = write_results("mztab", tmp_path)
     whole = read_identifications([path])
     line = next(line for line in path.read_text().splitlines() if line.startswith("PSM\t"))
@@ -131,13 +133,13 @@ def test_mztab_retention_time_that_is_wrong_changes_no_other(tmp_path: Path) -> 
         changed[head.index("retention_time")] = wrong
         other = tmp_path / "other.mzTab"
         other.write_text(path.read_text().replace(line, "\t".join(changed)))
-        found = read_identifications([other])
-        assert len(found.unread) == n_left
-        assert found.retention_time[1 - n_left :].tolist() == whole.retention_time[1:].tolist()
+        identifications = read_identifications([other])
+        assert len(identifications.unread) == n_left
+        assert identifications.retention_time[1 - n_left :].tolist() == whole.retention_time[1:].tolist()
 
 
 @pytest.mark.parametrize("format", ["pepxml", "mzidentml", "idxml", "xtandem"])
-def test_decimal_commas_of_xml_are_read_where_all_have_them(tmp_path: Path, format: str) -> None:
+def test_xml_decimal_commas_are_read_when_consistent(tmp_path: Path, format: str) -> None:
     path = write_results(format, tmp_path)
     whole = read_identifications([path])
     number = r'="([+-]?\d+)\.(\d+(?:[eE][+-]?\d+)?)"'
@@ -145,30 +147,32 @@ def test_decimal_commas_of_xml_are_read_where_all_have_them(tmp_path: Path, form
     commas = re.sub(r'( version=")(\d+),(\d+)"', r'\1\2.\3"', commas)
     path.write_text(commas)
     progress = RecordingProgress(Progress())
-    found = read_identifications([path], progress)
-    assert rows_of(found) == rows_of(whole) and not len(found.unread)
-    assert {name: values.tolist() for name, values in found.scores.items()} == {name: v.tolist() for name, v in whole.scores.items()}
-    assert [one for one in progress.messages if "have a comma" in one]
+    identifications = read_identifications([path], progress)
+    assert rows_of(identifications) == rows_of(whole) and not len(identifications.unread)
+    assert {name: values.tolist() for name, values in identifications.scores.items()} == {
+        name: v.tolist() for name, v in whole.scores.items()
+    }
+    assert [message for message in progress.messages if "have a comma" in message]
 
 
-def test_first_three_places_of_a_reason_are_shown_and_all_listed(tmp_path: Path) -> None:
+def test_first_three_places_are_shown_and_all_listed(tmp_path: Path) -> None:
     path = write_results("idxml", tmp_path)
     path.write_text(path.read_text().replace(' charge="2"', ' charge="2+"'))
     progress = RecordingProgress(Progress())
     summary = import_results([path], [write_spectra(tmp_path / "run.mgf")], tmp_path / "project", progress=progress)
-    n = sum(one.charge == 2 for one in TRUTH)
-    (message,) = [one for one in progress.messages if "charge is not a number" in one]
+    n = sum(psm.charge == 2 for psm in TRUTH)
+    (message,) = [message for message in progress.messages if "charge is not a number" in message]
     assert message.startswith(f"{n} matches left out") and message.count("'2+'") == 3 and "match 1 ('2+')" in message
     assert summary.left_out == {"charge is not a number": n} and summary.n_imported == len(TRUTH) - n
     with (tmp_path / "project" / "exports" / "left_out.tsv").open() as file:
         assert [row["value"] for row in csv.DictReader(file, delimiter="\t")] == ["2+"] * n
 
 
-def test_match_of_an_unknown_peptide_is_left_out(tmp_path: Path) -> None:
+def test_match_of_unknown_peptide_is_skipped(tmp_path: Path) -> None:
     path = write_results("mzidentml", tmp_path)
     path.write_text(re.sub(r'(<SpectrumIdentificationItem[^>]* peptide_ref=")[^"]*"', r'\1nowhere"', path.read_text(), count=1))
-    found = read_identifications([path])
-    assert found.unread["value"].to_pylist() == ["nowhere"] and len(found) == len(TRUTH) - 1
+    identifications = read_identifications([path])
+    assert identifications.unread["value"].to_pylist() == ["nowhere"] and len(identifications) == len(TRUTH) - 1
 
 
 @pytest.mark.parametrize("name", ["mzid_scan_of_spaces.mzid", "idxml_merge_index_5000_digits.idXML"])

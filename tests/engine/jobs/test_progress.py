@@ -1,23 +1,23 @@
-"""A progress that records passes everything on, and keeps what the user was told."""
+"""RecordingProgress passes everything on and stores the messages shown to the user."""
 
 import pytest
 
 from proteoscope.engine.jobs.progress import PASSING, Cancelled, Progress, ProgressEvent, RecordingProgress
 
 
-def test_messages_are_kept_and_logged_also_those_from_before_the_log() -> None:
+def test_messages_are_stored_and_logged_also_earlier_ones() -> None:
     shown: list[str] = []
     logged: list[tuple[str, str]] = []
     recording = RecordingProgress(Progress(lambda event: shown.append(event.message)))
-    recording.message("a card cannot be opened", "warning")
+    recording.message("a GPU cannot be opened", "warning")
     recording.log_to(lambda level, text: logged.append((level, text)))
-    recording.message("a card is lost")
-    assert recording.messages == ("a card cannot be opened", "a card is lost")
-    assert logged == [("warning", "a card cannot be opened"), ("info", "a card is lost")]
+    recording.message("a GPU is lost")
+    assert recording.messages == ("a GPU cannot be opened", "a GPU is lost")
+    assert logged == [("warning", "a GPU cannot be opened"), ("info", "a GPU is lost")]
     assert shown == list(recording.messages)
 
 
-def test_stages_steps_and_cancels_are_those_of_the_other_progress() -> None:
+def test_recording_progress_forwards_stages_steps_and_cancels() -> None:
     events: list[ProgressEvent] = []
     other = Progress(events.append, interval=0)
     recording = RecordingProgress(other)
@@ -27,16 +27,16 @@ def test_stages_steps_and_cancels_are_those_of_the_other_progress() -> None:
     recording.check()
     other.cancel()
     assert recording.is_cancelled
-    for ask in (recording.check, recording.advance, lambda: recording.stage("Writing")):
+    for call in (recording.check, recording.advance, lambda: recording.stage("Writing")):
         with pytest.raises(Cancelled):
-            ask()
-    one = Progress()
-    RecordingProgress(one).cancel()
-    assert one.is_cancelled
+            call()
+    wrapped = Progress()
+    RecordingProgress(wrapped).cancel()
+    assert wrapped.is_cancelled
 
 
-def test_a_passing_message_is_shown_and_kept_by_no_record():
-    """That kernels are being compiled is no fact of the run that waited for them."""
+def test_passing_message_is_shown_but_not_stored():
+    """Waiting for the compilation of kernels is not a property of the run."""
     shown, logged = list[str](), list[str]()
     recording = RecordingProgress(Progress(lambda event: shown.append(event.message)))
     recording.log_to(lambda level, text: logged.append(text))

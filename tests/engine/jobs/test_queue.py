@@ -1,4 +1,4 @@
-"""The queue of jobs: order, cancelling, faults and shutting down, with no window."""
+"""Job queue without a window: order, cancelling, errors and shutdown."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def queue(events: list[tuple[str, int]]) -> Iterator[JobQueue]:
 
 
 class Gate:
-    """Work that waits until it is let through or cancelled."""
+    """Work that waits until its gate is opened or it is cancelled."""
 
     def __init__(self) -> None:
         self.entered, self.opened = threading.Event(), threading.Event()
-        self.n_late = 0  # times that it went on although it was cancelled
+        self.n_late = 0  # steps after the cancel
 
     def __call__(self, progress: Progress) -> str:
         progress.stage("Waiting")
@@ -41,7 +41,7 @@ class Gate:
         return "through"
 
 
-def test_jobs_are_done_one_at_a_time_in_the_order_added(queue: JobQueue) -> None:
+def test_jobs_run_singly_in_the_order_added(queue: JobQueue) -> None:
     running, most, order = [0], [0], []
 
     def work(number: int, progress: Progress) -> int:
@@ -59,14 +59,14 @@ def test_jobs_are_done_one_at_a_time_in_the_order_added(queue: JobQueue) -> None
     assert {job.state for job in jobs} == {"done"}
 
 
-def test_work_runs_in_the_background_thread(queue: JobQueue) -> None:
+def test_jobs_run_in_the_background_thread(queue: JobQueue) -> None:
     job = queue.add("who", lambda progress: threading.current_thread())
     assert queue.wait(5)
     assert job.result is not threading.current_thread()
     assert job.result.name == "proteoscope-engine"
 
 
-def test_handlers_see_a_job_from_beginning_to_end(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_handler_receives_all_events_of_a_job(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     def work(progress: Progress) -> None:
         progress.stage("Counting", 2)
         progress.message("by hand")
@@ -78,7 +78,7 @@ def test_handlers_see_a_job_from_beginning_to_end(queue: JobQueue, events: list[
     assert job.progress is not None and (job.progress.stage, job.progress.done, job.progress.total) == ("Counting", 2, 2)
 
 
-def test_a_running_job_obeys_a_cancel_at_its_next_step(queue: JobQueue) -> None:
+def test_running_job_is_cancelled_at_its_next_step(queue: JobQueue) -> None:
     gate = Gate()
     job = queue.add("gate", gate)
     assert gate.entered.wait(5)
@@ -88,7 +88,7 @@ def test_a_running_job_obeys_a_cancel_at_its_next_step(queue: JobQueue) -> None:
     assert job.state == "cancelled" and job.result is None
 
 
-def test_a_job_cancelled_while_queued_never_starts(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_job_cancelled_while_queued_never_starts(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     gate, called = Gate(), []
     first = queue.add("gate", gate)
     second = queue.add("never", called.append)
@@ -103,10 +103,10 @@ def test_a_job_cancelled_while_queued_never_starts(queue: JobQueue, events: list
     assert [kind for kind, number in events if number == second.id] == ["added", "finished"]
 
 
-def test_a_job_stopped_because_it_is_of_no_use_any_more_has_failed(queue: JobQueue) -> None:
+def test_job_cancelled_with_a_reason_has_failed(queue: JobQueue) -> None:
     first, second, third = Gate(), Gate(), Gate()
     running, waiting, wanted = (queue.add(str(i), work) for i, work in enumerate((first, second, third)))
-    reason, later = StorageError("the disk is gone"), StorageError("told too late")
+    reason, later = StorageError("the disk is gone"), StorageError("too late")
     assert first.entered.wait(5)
     queue.cancel(waiting, reason)
     assert waiting.state == "failed" and waiting.error is reason
@@ -116,10 +116,10 @@ def test_a_job_stopped_because_it_is_of_no_use_any_more_has_failed(queue: JobQue
     queue.cancel(wanted, reason)
     assert queue.wait(5)
     assert (running.state, running.error, running.error_report) == ("failed", reason, "")
-    assert (wanted.state, wanted.error) == ("cancelled", None), "what the user stopped first stays stopped by the user"
+    assert (wanted.state, wanted.error) == ("cancelled", None), "a job cancelled by the user stays cancelled"
 
 
-def test_a_cancel_after_the_end_changes_nothing(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_cancel_after_the_end_changes_nothing(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     job = queue.add("quick", lambda progress: 1)
     assert queue.wait(5)
     before = list(events)
@@ -127,7 +127,7 @@ def test_a_cancel_after_the_end_changes_nothing(queue: JobQueue, events: list[tu
     assert job.state == "done" and events == before
 
 
-def test_an_unexpected_exception_fails_its_job_alone_and_keeps_the_report(queue: JobQueue) -> None:
+def test_unexpected_exception_fails_only_its_job_with_report(queue: JobQueue) -> None:
     broken = queue.add("broken", lambda progress: 1 // 0)
     after = queue.add("after", lambda progress: "fine")
     assert queue.wait(5)
@@ -137,7 +137,7 @@ def test_an_unexpected_exception_fails_its_job_alone_and_keeps_the_report(queue:
     assert after.result == "fine"
 
 
-def test_an_error_of_the_user_s_making_has_no_report(queue: JobQueue) -> None:
+def test_input_error_has_no_error_report(queue: JobQueue) -> None:
     def work(progress: Progress) -> None:
         raise InputError("run.mzML", "is not there")
 
@@ -146,7 +146,7 @@ def test_an_error_of_the_user_s_making_has_no_report(queue: JobQueue) -> None:
     assert job.state == "failed" and str(job.error) == "run.mzML: is not there." and not job.error_report
 
 
-def test_shutdown_during_a_run_cancels_it_and_what_waits(events: list[tuple[str, int]]) -> None:
+def test_shutdown_cancels_running_and_queued_jobs(events: list[tuple[str, int]]) -> None:
     queue = JobQueue(lambda event: events.append((event.kind, event.job.id)))
     gate = Gate()
     jobs = [queue.add("gate", gate), queue.add("next", gate)]
@@ -158,7 +158,7 @@ def test_shutdown_during_a_run_cancels_it_and_what_waits(events: list[tuple[str,
         queue.add("late", gate)
 
 
-def test_shutdown_tells_when_a_job_does_not_listen() -> None:
+def test_shutdown_returns_false_for_an_uncancellable_job() -> None:
     queue, opened = JobQueue(), threading.Event()
     queue.add("deaf", lambda progress: opened.wait(10))
     time.sleep(0.02)
@@ -167,7 +167,7 @@ def test_shutdown_tells_when_a_job_does_not_listen() -> None:
     assert queue.shutdown(5)
 
 
-def test_a_thousand_quick_jobs_from_four_threads(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_queue_handles_a_thousand_jobs_from_four_threads(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     jobs: list[Job] = []
 
     def add() -> None:
@@ -187,7 +187,7 @@ def test_a_thousand_quick_jobs_from_four_threads(queue: JobQueue, events: list[t
         assert sum(kind == kinds for kind, _ in events) == 1000
 
 
-def test_cancels_that_race_with_the_worker_leave_every_job_in_one_final_state(queue: JobQueue, events: list[tuple[str, int]]) -> None:
+def test_racing_cancels_leave_each_job_in_one_final_state(queue: JobQueue, events: list[tuple[str, int]]) -> None:
     jobs = [queue.add(str(i), lambda progress: progress.stage("One", 1)) for i in range(300)]
     for job in jobs[::2]:
         queue.cancel(job)
@@ -198,7 +198,7 @@ def test_cancels_that_race_with_the_worker_leave_every_job_in_one_final_state(qu
     assert sorted(finished) == [job.id for job in jobs]
 
 
-def test_a_handler_that_fails_is_logged_and_the_job_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+def test_failing_handler_is_logged_and_the_job_continues(caplog: pytest.LogCaptureFixture) -> None:
     def fail(event: JobEvent) -> None:
         raise OSError("the handler is broken")
 
@@ -211,7 +211,7 @@ def test_a_handler_that_fails_is_logged_and_the_job_goes_on(caplog: pytest.LogCa
     assert "the handler is broken" in caplog.text
 
 
-def test_what_writes_does_not_wait_for_a_search_and_each_lane_keeps_its_order(queue: JobQueue) -> None:
+def test_writing_lane_runs_during_a_search_in_its_own_order(queue: JobQueue) -> None:
     search, order, written = Gate(), [], threading.Event()
     running = queue.add("a long search", search)
     later = queue.add("another search", lambda progress: order.append("search"))
@@ -227,17 +227,17 @@ def test_what_writes_does_not_wait_for_a_search_and_each_lane_keeps_its_order(qu
     assert order == [*range(5), "search"]
 
 
-def test_a_job_that_waits_is_moved_within_its_lane(queue: JobQueue) -> None:
+def test_queued_job_is_moved_within_its_lane(queue: JobQueue) -> None:
     gate = Gate()
     running = queue.add("running", gate)
     assert gate.entered.wait(5)
-    one, two, three = (queue.add(name, lambda progress: None) for name in ("one", "two", "three"))
-    queue.move(three, one)
-    assert queue.waiting == [three, one, two]
-    queue.move(three, None)
-    assert queue.waiting == [one, two, three]
-    for job, before in ((running, one), (one, running), (one, one)):
+    first, second, third = (queue.add(name, lambda progress: None) for name in ("one", "two", "three"))
+    queue.move(third, first)
+    assert queue.waiting == [third, first, second]
+    queue.move(third, None)
+    assert queue.waiting == [first, second, third]
+    for job, before in ((running, first), (first, running), (first, first)):
         queue.move(job, before)
-    assert queue.waiting == [one, two, three], "what runs, or is moved before itself, stays"
+    assert queue.waiting == [first, second, third], "a running job, or one moved before itself, stays"
     gate.opened.set()
     assert queue.wait(5)

@@ -1,4 +1,4 @@
-"""Error rates of matches in a library: groups apart, by their own decoys, as a plain count has them; true where truth is known."""
+"""Error rates of library matches: each group by its own decoys, equal to a plain count, and correct where the truth is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from proteoscope.kernels.library_layouts import PeakLists
 
 
 def references(n_peptides, n_shuffles):
-    """A library of so many peptides, each with so many shuffled ones: the target first, then its decoys."""
+    """Return a library of `n_peptides` peptides, each target followed by `n_shuffles` shuffled decoys."""
     n = n_peptides * (1 + n_shuffles)
     entry, place = np.divmod(np.arange(n), 1 + n_shuffles)
     names = pa.array([f"PEPTIDE{'A' * i}K" for i in range(n_peptides)])
@@ -38,7 +38,7 @@ def references(n_peptides, n_shuffles):
     )
 
 
-def found(reference, similarity, spectra=None, *, is_shifted=False):
+def library_matches(reference, similarity, spectra=None, *, is_shifted=False):
     n = len(reference)
     spectra = np.arange(n) if spectra is None else spectra
     shifted = np.full(n, is_shifted)
@@ -50,8 +50,8 @@ def settings(**changed):
 
 
 def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
-    """The larger of the rates of spectra and of distinct peptides, each a win of the target or of a decoy, over all thresholds below."""
-    best = {one: max((similarity[i], is_decoy[i]) for i in np.flatnonzero(peptide == one)) for one in set(peptide.tolist())}
+    """Return the larger of the rates of spectra and of distinct peptides, each a target or decoy win, over all thresholds below."""
+    best = {name: max((similarity[i], is_decoy[i]) for i in np.flatnonzero(peptide == name)) for name in set(peptide.tolist())}
     rates = []
     for threshold in similarity:
         accepted = similarity >= threshold
@@ -67,67 +67,67 @@ def plain_rates(similarity, is_decoy, peptide, n_decoys, *, plus_one):
 
 @pytest.mark.parametrize("plus_one", [False, True])
 @pytest.mark.parametrize("n_shuffles", [1, 4])
-def test_rates_are_those_of_a_plain_count(n_shuffles, plus_one):
+def test_error_rates_equal_a_plain_count(n_shuffles, plus_one):
     library, rng = references(40, n_shuffles), np.random.default_rng(n_shuffles)
     right = (1 + n_shuffles) * rng.integers(0, 40, 90)
     wrong = rng.choice(len(library), 12)
-    one = found(np.concatenate((right, wrong)), np.concatenate((rng.uniform(0.5, 1.0, 90), rng.uniform(0.1, 0.6, 12))))
-    rated = estimate_error_rates(one, library, settings(plus_one=plus_one))
-    is_decoy, peptide = library.is_decoy[one.reference], library.entry[one.reference]
-    assert rated.q_value == pytest.approx(plain_rates(one.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
+    matches = library_matches(np.concatenate((right, wrong)), np.concatenate((rng.uniform(0.5, 1.0, 90), rng.uniform(0.1, 0.6, 12))))
+    rated = estimate_error_rates(matches, library, settings(plus_one=plus_one))
+    is_decoy, peptide = library.is_decoy[matches.reference], library.entry[matches.reference]
+    assert rated.q_value == pytest.approx(plain_rates(matches.similarity, is_decoy, peptide, float(n_shuffles), plus_one=plus_one))
 
 
-def test_decoys_of_a_library_compete_with_no_particular_target():
+def test_decoys_of_a_library_compete_with_any_target():
     library = replace(references(40, 1), decoys="existing")
     similarity = np.linspace(1.0, 0.5, 41)
-    # The decoy of the best target would lose against it; of another library entry it counts.
-    rated = estimate_error_rates(found(np.append(2 * np.arange(40), 1), similarity), library, settings())
+    # The decoy of the best target would lose to it, but the decoy of another library entry counts.
+    rated = estimate_error_rates(library_matches(np.append(2 * np.arange(40), 1), similarity), library, settings())
     assert rated.q_value[0] == pytest.approx(1 / 40) and rated.q_value[-1] == pytest.approx(2 / 40)
 
 
 def test_cascade_excludes_accepted_spectra_from_other_masses():
     library, parameters = references(300, 1), settings(precursor_tolerance="200 Da")
-    sure = found(2 * np.arange(150), np.full(150, 0.9))
-    poor = found(np.array([400]), np.array([0.1]), np.array([150]))
+    sure = library_matches(2 * np.arange(150), np.full(150, 0.9))
+    poor = library_matches(np.array([400]), np.array([0.1]), np.array([150]))
     same = estimate_error_rates(sure.joined(poor), library, parameters)
-    # The poor one is too dissimilar to be reported, whatever its rate: its spectrum is compared with other masses.
+    # The poor match is too dissimilar to be reported at any rate, so its spectrum is compared at other masses.
     assert parameters.is_open and accepted_spectra(same, parameters).tolist() == list(range(150))
-    shifted = found(np.array([302, 305]), np.array([0.8, 0.3]), np.array([150, 151]), is_shifted=True)
+    shifted = library_matches(np.array([302, 305]), np.array([0.8, 0.3]), np.array([150, 151]), is_shifted=True)
     rated = cascade(same, estimate_error_rates(shifted, library, parameters))
     assert rated.spectrum.tolist() == list(range(152)) and rated.is_shifted.tolist() == [False] * 150 + [True, True]
     assert (rated.q_value[:150] <= 0.01).all() and rated.is_decoy.tolist()[-2:] == [False, True]
 
 
 @pytest.mark.parametrize("n_peptides", [27, 80])
-def test_rates_of_small_libraries_are_true_on_average(n_peptides):
+def test_error_rates_of_small_libraries_are_unbiased(n_peptides):
     n_shuffles = -(-200 // n_peptides)
     library, rng, shares = references(n_peptides, n_shuffles), np.random.default_rng(9), []
     for _ in range(150):
         right = (1 + n_shuffles) * rng.integers(0, n_peptides, 100)
-        wrong = rng.choice(len(library), 60)  # a wrong match is of a peptide or of any of its shuffled ones alike
+        wrong = rng.choice(len(library), 60)  # A wrong match is to a peptide or to any of its shuffled decoys with equal probability.
         similarity = np.concatenate((rng.beta(8, 3, 100), rng.beta(3, 8, 60)))
-        rated = estimate_error_rates(found(np.concatenate((right, wrong)), similarity), library, settings())
+        rated = estimate_error_rates(library_matches(np.concatenate((right, wrong)), similarity), library, settings())
         accepted = (rated.q_value <= 0.01) & ~rated.is_decoy
         shares.append((accepted & (np.arange(160) >= 100)).sum() / max(1, accepted.sum()))
     assert np.mean(shares) <= 0.01 + 2 * np.std(shares) / np.sqrt(len(shares))
-    assert np.mean(shares) > 0  # it is no test where nothing wrong is accepted
+    assert np.mean(shares) > 0  # The test needs some accepted wrong matches.
 
 
 @pytest.mark.parametrize("n_shuffles", [1, 4])
-def test_error_probabilities_are_those_of_the_mixture_that_matches_were_drawn_from(n_shuffles):
+def test_error_probabilities_agree_with_the_simulated_mixture(n_shuffles):
     from scipy.stats import beta
 
     library, rng = references(2000, n_shuffles), np.random.default_rng(n_shuffles)
     n_right, n_wrong = 6000, 9000
     reference = np.concatenate(((1 + n_shuffles) * rng.integers(0, 2000, n_right), rng.choice(len(library), n_wrong)))
     similarity = np.concatenate((rng.beta(8, 3, n_right), rng.beta(3, 8, n_wrong)))
-    rated = estimate_error_rates(found(reference, similarity), library, settings())
-    # Of wrong matches one part in k + 1 is of a target; Bayes' rule on the two densities.
+    rated = estimate_error_rates(library_matches(reference, similarity), library, settings())
+    # A share of 1 / (k + 1) of the wrong matches are to targets; Bayes' rule is applied to the two densities.
     wrong = n_wrong / (1 + n_shuffles) * beta.pdf(similarity, 3, 8)
     true = wrong / (wrong + n_right * beta.pdf(similarity, 8, 3))
     targets = ~rated.is_decoy
     assert np.abs(rated.posterior_error - true)[targets].mean() < 0.02
     assert np.abs(rated.posterior_error - true)[targets & (true < 0.5)].max() < 0.12
-    # So many are wrong among what is accepted as the probabilities add up to.
+    # The number of wrong accepted matches is the sum of the probabilities.
     accepted = targets & (rated.posterior_error < 0.1)
     assert rated.posterior_error[accepted].sum() == pytest.approx((accepted & (np.arange(len(true)) >= n_right)).sum(), rel=0.25)

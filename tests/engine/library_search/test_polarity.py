@@ -1,4 +1,4 @@
-"""Ions of one polarity are compared with each other only, in library searches and clusters, also where their charge is unknown."""
+"""Only ions of equal polarity are compared in library searches and clusters, also if their charge is unknown."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ ENTRIES = {
 
 
 def record(lines: str, mz: float) -> str:
-    """A spectrum with these lines."""
+    """Return a spectrum with these lines."""
     return f"BEGIN IONS\nPEPMASS={mz:.1f}\n{lines}\n{PEAKS}\nEND IONS\n\n"
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
-    """The rows of an exported table."""
+    """Return the rows of an exported table."""
     with path.open() as file:
         return list(csv.DictReader(file, delimiter="\t"))
 
 
 def test_library_compares_equal_polarities_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A spectrum whose file names no polarity is of positive ions; an entry of unknown charge and polarity may be of any.
+    """Check that spectra without polarity count as positive, and that entries of unknown charge and polarity match both.
 
     Each pair of a spectrum and an entry has masses of its own.
     """
@@ -44,9 +44,9 @@ def test_library_compares_equal_polarities_only(tmp_path: Path, monkeypatch: pyt
     (tmp_path / "l.mgf").write_text("".join(entries))
     (tmp_path / "s.mgf").write_text("".join(spectra))
     run_search("library", {"spectra": [tmp_path / "s.mgf"], "library": [tmp_path / "l.mgf"]}, project=tmp_path / "p", device="cpu")
-    found = {(*pairs[int(row["spectrum_id"])], row["library_spectrum"]) for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
+    matched = {(*pairs[int(row["spectrum_id"])], row["library_spectrum"]) for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
     is_equal = {pair: pair[1] == "unknown" or pair[0].startswith("negative") == pair[1].startswith("negative") for pair in pairs}
-    assert found == {(*pair, pair[1]) for pair in pairs if is_equal[pair]}
+    assert matched == {(*pair, pair[1]) for pair in pairs if is_equal[pair]}
 
 
 def test_cluster_compares_equal_polarities_only(tmp_path: Path) -> None:
@@ -55,4 +55,4 @@ def test_cluster_compares_equal_polarities_only(tmp_path: Path) -> None:
     run_search("cluster", {"spectra": [tmp_path / "s.mgf"]}, project=tmp_path / "p", device="cpu", minimum_charge=0)
     cluster = {row["title"]: row["cluster"] for row in rows_of(tmp_path / "p" / "exports" / "clusters.tsv")}
     of = [{cluster[f"{name}{k}"] for k in range(3)} for name in SPECTRA]
-    assert [len(one) for one in of] == [1] * 4 and len(set.union(*of)) == 4
+    assert [len(group) for group in of] == [1] * 4 and len(set.union(*of)) == 4

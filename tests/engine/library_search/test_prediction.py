@@ -1,4 +1,4 @@
-"""Predicted libraries: the peptides of the proteins, with the ions of their chemistry as high as the network says, whatever the pieces."""
+"""Predicted libraries: peptides of the proteins, with the fragment ions and intensities of the network, in any partition."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ PROTEINS = {
 }
 
 
-def predicted(tmp_path, pieces=0, monkeypatch=None, threads=2, **parameters):
+def predicted(tmp_path, n_chunks=0, monkeypatch=None, threads=2, **parameters):
     path = tmp_path / "proteins.fasta"
     path.write_text("".join(f">{name} of a test\n{sequence}\n" for name, sequence in PROTEINS.items()))
     folder = tmp_path / f"index{len(list(tmp_path.iterdir()))}"
     folder.mkdir()
     chosen, resources = PredictionParameters().changed(**parameters), Resources(threads)
     indexes = build_indexes(Databases([path], [], {}), folder, chosen, resources)
-    if pieces:
-        monkeypatch.setattr(prediction, "_ENTRIES_AT_ONCE", pieces)
-    return list(PredictedLibrary(indexes, chosen, resources).pieces())
+    if n_chunks:
+        monkeypatch.setattr(prediction, "_ENTRIES_AT_ONCE", n_chunks)
+    return list(PredictedLibrary(indexes, chosen, resources).batches())
 
 
-def test_entries_are_the_peptides_with_their_forms_and_charges(tmp_path):
+def test_predicted_entries_have_all_forms_and_charges(tmp_path):
     parts = predicted(
         tmp_path, variable_modifications="Oxidation (M);Acetyl (Protein N-term)", missed_cleavages=0, minimum_precursor_mz=100.0
     )
     library = spectral_library(parts, tmp_path)
-    found = set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True))
+    entries = set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True))
     expected = {"AADESTLRPEPTMIDEC[Carbamidomethyl]K", "AADESTLRPEPTM[Oxidation]IDEC[Carbamidomethyl]K", "LLNWWYEVAAAK", "AADESTLR"}
     expected |= {"GGSLNMVVKPEPTMIDEC[Carbamidomethyl]K", "[Acetyl]-AADESTLR"}
-    assert expected - {"[Acetyl]-AADESTLR"} <= {form for form, _ in found}
-    assert "[Acetyl]-AADESTLR" in {form for form, _ in found}  # the first residues of P3
-    assert all({(form, 2), (form, 3)} <= found for form, _ in found)
-    assert len(found) == len(library)
+    assert expected - {"[Acetyl]-AADESTLR"} <= {form for form, _ in entries}
+    assert "[Acetyl]-AADESTLR" in {form for form, _ in entries}  # These are the first residues of P3.
+    assert all({(form, 2), (form, 3)} <= entries for form, _ in entries)
+    assert len(entries) == len(library)
     proteins = dict(zip(library.sequence.to_pylist(), library.proteins.to_pylist(), strict=True))
     assert proteins["AADESTLR"] == "P3" and proteins["LLNWWYEVAAAK"] == "P1"
     for form, charge, mz in zip(library.peptidoform.to_pylist(), library.charge.tolist(), library.precursor_mz.tolist(), strict=True):
         assert mz == pytest.approx(parse(f"{form}/{charge}").mz, abs=1e-6)
 
 
-def test_peaks_are_the_ions_of_the_peptide_as_high_as_the_network_says(tmp_path):
+def test_predicted_peaks_are_ions_with_network_intensities(tmp_path):
     parts = predicted(tmp_path, variable_modifications="Oxidation (M);Acetyl (Protein N-term)", maximum_peaks=250, minimum_share=0.0)
     n = 0
     for part in parts:
         forms = part.peptidoforms().to_pylist()
         for i in range(len(part)):
-            form, charge, own = parse(forms[i]), int(part.charge[i]), slice(part.offsets[i], part.offsets[i + 1])
+            form, charge, peaks = parse(forms[i]), int(part.charge[i]), slice(part.offsets[i], part.offsets[i + 1])
             ions = fragment_ions(form.sequence, form.mass_deltas(), maximum_charge=2)
             by_name = {
                 (SERIES[s], k, z): mz
@@ -67,39 +67,39 @@ def test_peaks_are_the_ions_of_the_peptide_as_high_as_the_network_says(tmp_path)
             }
             shares = predicted_shares(form.sequence, charge)
             bonds, heights = len(form.sequence) - 1, []
-            assert (np.diff(part.mz[own]) >= 0).all()
-            for k in range(own.start, own.stop):
+            assert (np.diff(part.mz[peaks]) >= 0).all()
+            for k in range(peaks.start, peaks.stop):
                 series, number, z = chr(part.ions.series[k]), int(part.ions.number[k]), int(part.ions.charge[k])
                 assert part.mz[k] == pytest.approx(by_name[series, number, z], abs=1.1e-5)
                 bond = number - 1 if series == "b" else bonds - number
                 heights.append(shares[bond, 2 * (series == "y") + z - 1])
-            assert part.intensity[own] == pytest.approx(np.array(heights) / max(heights) * 10_000, abs=0.02)
-            assert len(heights) >= 0.6 * int((shares > 1e-4).sum())  # those within the bounds of m/z
+            assert part.intensity[peaks] == pytest.approx(np.array(heights) / max(heights) * 10_000, abs=0.02)
+            assert len(heights) >= 0.6 * int((shares > 1e-4).sum())  # Only those within the m/z bounds remain.
             n += 1
     assert n > 10
 
 
-def test_pieces_and_threads_change_nothing(tmp_path, monkeypatch):
-    asked = {"variable_modifications": "Oxidation (M)", "maximum_modifications": 3}
-    whole = spectral_library(predicted(tmp_path, threads=1, **asked), tmp_path)
-    other = spectral_library(predicted(tmp_path, pieces=3, monkeypatch=monkeypatch, threads=3, **asked), tmp_path)
+def test_prediction_is_equal_for_any_chunks_and_threads(tmp_path, monkeypatch):
+    parameters = {"variable_modifications": "Oxidation (M)", "maximum_modifications": 3}
+    whole = spectral_library(predicted(tmp_path, threads=1, **parameters), tmp_path)
+    other = spectral_library(predicted(tmp_path, n_chunks=3, monkeypatch=monkeypatch, threads=3, **parameters), tmp_path)
     assert len(whole) > 20
     assert whole.peptidoform.equals(other.peptidoform) and whole.proteins.equals(other.proteins)
     for name in ("charge", "precursor_mz", "offsets", "mz", "intensity"):
         np.testing.assert_array_equal(getattr(whole, name), getattr(other, name))
 
 
-def test_peaks_are_the_most_intense_within_bounds(tmp_path):
+def test_predicted_peaks_are_the_most_intense_within_bounds(tmp_path):
     (part,) = predicted(tmp_path, maximum_peaks=5, minimum_fragment_mz=200.0)
     (whole,) = predicted(tmp_path, maximum_peaks=250, minimum_fragment_mz=200.0, minimum_share=0.0)
     assert (np.diff(part.offsets) <= 5).all() and part.mz.min() >= 200.0
     for i in range(len(part)):
         heights = np.sort(whole.intensity[whole.offsets[i] : whole.offsets[i + 1]])[::-1][:5]
-        own = np.sort(part.intensity[part.offsets[i] : part.offsets[i + 1]])[::-1]
-        np.testing.assert_allclose(own, heights[: len(own)], atol=0.011)
+        intensities = np.sort(part.intensity[part.offsets[i] : part.offsets[i + 1]])[::-1]
+        np.testing.assert_allclose(intensities, heights[: len(intensities)], atol=0.011)
 
 
-def test_what_cannot_be_predicted_is_said():
+def test_prediction_rejects_unsupported_parameters():
     with pytest.raises(ParameterError, match="the label TMT6plex changes them"):
         PredictionParameters().changed(fixed_modifications="TMT6plex (K)")
     with pytest.raises(ParameterError, match="minimum_precursor_mz is not below"):

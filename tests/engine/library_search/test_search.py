@@ -1,4 +1,4 @@
-"""A search of libraries from files to tables: planted spectra are found, with their proteins, shifts and error rates."""
+"""Library searches from files to tables: planted spectra are found, with their proteins, shifts and error rates."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def peptides():
 
 @pytest.fixture
 def files(tmp_path, monkeypatch):
-    """A library of peptides, and a run of half of them, a fifth of those oxidised."""
+    """Write a library of peptides, and a run with half of them, of these a fifth oxidised."""
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     generator, entries, spectra = np.random.default_rng(4), [], []
     for number, sequence in enumerate(peptides()):
         heights = generator.exponential(1.0, 2 * (len(sequence) - 1)) * 900 + 100
         mz, precursor = fragments(sequence)
-        peaks = "\n".join(f"{one:.4f}\t{height:.1f}" for one, height in zip(mz, heights, strict=True))
+        peaks = "\n".join(f"{position:.4f}\t{height:.1f}" for position, height in zip(mz, heights, strict=True))
         entries.append(f'Name: {sequence}/2\nComment: Mods=0 Parent={precursor:.4f} Protein="P{number}"\nNum peaks: {len(mz)}\n{peaks}\n')
         if number % 2 == 0:
             is_oxidised = number % 10 == 0
             mz, precursor = fragments(sequence, 8, OXIDATION) if is_oxidised else (mz, precursor)
-            peaks = "\n".join(f"{one:.4f} {h * generator.uniform(0.8, 1.2):.1f}" for one, h in zip(mz, heights, strict=True))
+            peaks = "\n".join(f"{position:.4f} {h * generator.uniform(0.8, 1.2):.1f}" for position, h in zip(mz, heights, strict=True))
             spectra.append(f"BEGIN IONS\nTITLE={sequence}{'+' * is_oxidised}\nPEPMASS={precursor:.4f}\nCHARGE=2+\n{peaks}\nEND IONS\n")
     library, run = tmp_path / "library.msp", tmp_path / "run.mgf"
     library.write_text("\n".join(entries))
@@ -61,7 +61,7 @@ def files(tmp_path, monkeypatch):
 
 
 def as_mgf(library: Path) -> Path:
-    """The entries of a library in MSP as spectra of MGF with ``SEQ=`` lines."""
+    """Return the entries of an MSP library as MGF spectra with ``SEQ=`` lines."""
     spectra = []
     for entry in library.read_text().split("Name: ")[1:]:
         name, comment, _, *peaks = entry.strip().splitlines()
@@ -75,7 +75,7 @@ def as_mgf(library: Path) -> Path:
 
 
 def planted() -> dict[str, str]:
-    """The peptides whose spectra are in the run as they are, by the titles of these."""
+    """Return the peptides whose spectra are in the run unchanged, by title."""
     return {sequence: sequence for number, sequence in enumerate(peptides()) if number % 2 == 0 and number % 10}
 
 
@@ -91,14 +91,14 @@ def test_planted_peptides_are_found_with_their_proteins(files, tmp_path, similar
     plain = [sequence for number, sequence in enumerate(peptides()) if number % 2 == 0 and number % 10]
     matches = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "matches.tsv")}
     assert {name: matches[name]["peptide"] for name in plain} == {name: name for name in plain}
-    # Of few peptides each is shuffled several times.
+    # With few peptides, each is shuffled several times.
     assert summary.decoys == "shuffle" and (summary.n_entries, summary.n_decoys) == (N, 10 * N)
     psms = {row["spectrum_id"]: row for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
     assert all(psms[name]["proteins"] == f"P{peptides().index(name)}" for name in plain)
     assert all(abs(float(psms[name]["mass_error_ppm"])) < 1 and float(psms[name]["similarity"]) > 0.9 for name in plain)
 
 
-def test_mgf_that_says_what_its_spectra_are_of_is_a_library_on_the_command_line(files, tmp_path, capsys):
+def test_command_line_reads_annotated_mgf_as_library(files, tmp_path, capsys):
     run, library = files[0], as_mgf(files[1])
     command = ["library", str(run), "--library", str(library), "--out", str(tmp_path / "p"), "--device", "cpu"]
     assert main(["estimate", *command]) == 0
@@ -110,7 +110,7 @@ def test_mgf_that_says_what_its_spectra_are_of_is_a_library_on_the_command_line(
     assert "is MS2, where a spectral library belongs. Give it as SPECTRA" in capsys.readouterr().err
 
 
-def test_shifted_spectra_are_found_by_an_open_search_and_named(files, tmp_path):
+def test_open_search_finds_and_names_shifted_spectra(files, tmp_path):
     run, library = files
     run_search("library", {"spectra": [run], "library": [library]}, project=tmp_path / "p", device="cpu", precursor_tolerance="200 Da")
     shifted = [sequence for number, sequence in enumerate(peptides()) if number % 10 == 0]
@@ -120,10 +120,10 @@ def test_shifted_spectra_are_found_by_an_open_search_and_named(files, tmp_path):
         assert (row["peptide"], row["kind"], row["modification"]) == (sequence, "shifted", "Oxidation")
         assert float(row["mass_difference"]) == pytest.approx(OXIDATION, abs=1e-3)
     psms = {row["spectrum_id"]: row["peptide"] for row in rows_of(tmp_path / "p" / "exports" / "psms.tsv") if row["is_decoy"] == "false"}
-    assert all(psms[f"{one}+"] == f"{one[:9]}[Oxidation]{one[9:]}" for one in shifted)
+    assert all(psms[f"{sequence}+"] == f"{sequence[:9]}[Oxidation]{sequence[9:]}" for sequence in shifted)
 
 
-def test_tables_are_the_same_on_any_number_of_threads_and_with_a_kept_index(files, tmp_path):
+def test_tables_are_equal_for_any_threads_and_cached_index(files, tmp_path):
     run, library = files
     texts = []
     for threads in (1, 2):
@@ -153,7 +153,7 @@ def test_small_molecules_without_decoys_have_no_error_rates(tmp_path, monkeypatc
 
 
 def compound_entries(n):
-    """Entries and spectra of small molecules of the masses of `peptides`."""
+    """Return entries and spectra of small molecules with the masses of `peptides`."""
     peaks = "\n".join(f"{100 + 13 * k}.05\t{100 + k}" for k in range(6))
     entries = [f"Name: Compound{i}\nPrecursorMZ: {301.1 + i}\nPrecursor_type: [M+H]+\nNum Peaks: 6\n{peaks}\n" for i in range(n)]
     spectra = [
@@ -163,7 +163,7 @@ def compound_entries(n):
 
 
 @pytest.mark.parametrize("tolerance", ["10 ppm", "200 Da"])
-def test_compounds_beside_peptides_are_not_judged_by_shuffled_peptides(files, tmp_path, tolerance):
+def test_compounds_get_no_q_values_from_peptide_decoys(files, tmp_path, tolerance):
     run, library = files
     alone = run_search(
         "library", {"spectra": [run], "library": [library]}, project=tmp_path / "alone", device="cpu", precursor_tolerance=tolerance
@@ -178,19 +178,19 @@ def test_compounds_beside_peptides_are_not_judged_by_shuffled_peptides(files, tm
     compounds = [row for row in rows["both"] if row["spectrum_id"].startswith("compound")]
     assert {row["library_spectrum"].replace("C", "c") for row in compounds} == {row["spectrum_id"] for row in compounds}
     assert len(compounds) == 40 and all(row["q_value"] == "" and row["kind"] == "same" for row in compounds)
-    # The rates of peptides are what they are without, and compounds are not counted among what is accepted.
-    told = {name: {row["spectrum_id"]: row["q_value"] for row in rows[name] if row["q_value"]} for name in rows}
-    assert told["alone"] == told["both"] and rows["both"][-1]["q_value"] == ""
+    # The rates of peptides are as without compounds, and compounds are not counted as accepted.
+    q_values = {name: {row["spectrum_id"]: row["q_value"] for row in rows[name] if row["q_value"]} for name in rows}
+    assert q_values["alone"] == q_values["both"] and rows["both"][-1]["q_value"] == ""
     assert (both.n_matches, both.n_unrated, alone.n_unrated) == (alone.n_matches, 40, 0)
     assert any("40 spectra resemble an entry without decoys" in line for line in both.lines())
 
 
-def test_decoys_that_are_equal_count_once(tmp_path):
-    # Of five equal residues all orders are one, and of four equal ones and another there are five.
+def test_equal_decoys_count_once(tmp_path):
+    # Five equal residues have one order; four equal ones and another have five.
     written = []
     for sequence in ("AAAAAK", "AAAAGK", "ADEFGHILK"):
         mz, precursor = fragments(sequence)
-        peaks = "\n".join(f"{one:.4f}\t{100 + k}" for k, one in enumerate(mz))
+        peaks = "\n".join(f"{position:.4f}\t{100 + k}" for k, position in enumerate(mz))
         written.append(f"Name: {sequence}/2\nComment: Parent={precursor:.4f}\nNum peaks: {len(mz)}\n{peaks}\n")
     path = tmp_path / "l.msp"
     path.write_text("\n".join(written))
@@ -199,7 +199,7 @@ def test_decoys_that_are_equal_count_once(tmp_path):
     save_references(read_libraries([path]), tmp_path / "index", parameters, Resources(1))
     references = load_references(tmp_path / "index")
     peaks, entry = references.peaks, references.entry.tolist()
-    lists = {(one, *peaks.mz[slice(*peaks.offsets[row : row + 2])].tolist()) for row, one in enumerate(entry)}
+    lists = {(name, *peaks.mz[slice(*peaks.offsets[row : row + 2])].tolist()) for row, name in enumerate(entry)}
     assert len(lists) == len(references)
     n_decoys = np.bincount(references.entry[references.is_decoy], minlength=3)
     assert n_decoys[0] == 0 and 1 <= n_decoys[1] <= 4 and n_decoys[2] > 30
@@ -210,31 +210,31 @@ def test_decoys_that_are_equal_count_once(tmp_path):
 def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path, capsys):
     run, library = files
     spectra = run.read_text().split("END IONS\n")
-    run.write_text("END IONS\n".join([*spectra[:20], ""]))  # one decoy more, of two for each target, is 2.5 % of them
+    run.write_text("END IONS\n".join([*spectra[:20], ""]))  # One more decoy is 2.5 % of them, at two for each target.
     folder = tmp_path / "p"
     command = ["library", str(run), "--library", str(library), "--out", str(folder), "--device", "cpu", "--set", "decoys_per_peptide=2"]
     assert main(command) == 0
     q_values = [float(row["q_value"]) for row in rows_of(folder / "exports" / "matches.tsv")]
-    numbers = f"0 at 1 % FDR; {sum(one <= 0.05 for one in q_values)} at 5 % FDR"
+    numbers = f"0 at 1 % FDR; {sum(q_value <= 0.05 for q_value in q_values)} at 5 % FDR"
     assert min(q_values) > 0.01 and numbers != "0 at 1 % FDR; 0 at 5 % FDR"
     assert f"Spectra that resemble an entry: {numbers}\n" in capsys.readouterr().out
     project = Project.open(folder)
     assert f"No match is accepted: {numbers}" in project.record(project.runs()[-1].id)["messages"]
     account = run_account(project, project.runs()[-1], search_of_kind("library"))
-    (matches,) = (one for one in account.counts if one.singular == "matches")
+    (matches,) = (count for count in account.counts if count.singular == "matches")
     assert matches.certainty is not None and matches.certainty.nothing_accepted == numbers
 
 
 @pytest.mark.parametrize("decoys_per_peptide", [1, 3])
-def test_library_has_as_many_decoys_as_are_set(files, tmp_path, decoys_per_peptide):
+def test_library_has_the_set_number_of_decoys(files, tmp_path, decoys_per_peptide):
     run, library = files
-    for number in (decoys_per_peptide, 2):  # the cached index of the one is not opened for the other
+    for number in (decoys_per_peptide, 2):  # The cached index of one is not opened for the other.
         inputs = {"spectra": [run], "library": [library]}
         summary = run_search("library", inputs, project=tmp_path / f"p{number}", device="cpu", decoys_per_peptide=number)
         assert summary.n_decoys == number * N
 
 
-def test_a_library_without_usable_entries_is_one_clear_error(files, tmp_path):
+def test_library_without_usable_entries_is_rejected(files, tmp_path):
     (tmp_path / "l.msp").write_text("Name: Empty\nPrecursorMZ: 301.1\nNum Peaks: 1\n100.0\t1\n")
     with pytest.raises(InputError, match=r"can be searched|no entry|none of"):
         run_search("library", {"spectra": [files[0]], "library": [tmp_path / "l.msp"]}, project=tmp_path / "p", device="cpu")

@@ -1,4 +1,4 @@
-"""Differences of mass of an open search, named and placed as the chemistry of the planted modifications has them."""
+"""Mass differences of an open search are named and localised like the chemistry of the planted modifications."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.engine.library_search.test_search import fragments, rows_of
 # Monoisotopic masses, dalton (CODATA and AME 2020).
 ELEMENTS = {"H": 1.00782503223, "C": 12.0, "N": 14.00307400443, "O": 15.99491461957, "P": 30.97376199842, "S": 31.9720711744}
 PLANTED = {
-    # name: what is added, as elements, and the residue that carries it
+    # Name: added elements, and the modified residue.
     "Oxidation": ({"O": 1}, "M"),
     "Phospho": ({"H": 1, "P": 1, "O": 3}, "S"),
     "Acetyl": ({"C": 2, "H": 2, "O": 1}, "K"),
@@ -25,13 +25,13 @@ def mass_of(elements):
 
 
 def planted():
-    """Peptides with one residue of the kind that is modified, and what is done to them."""
+    """Return peptides with one modifiable residue, and their modifications."""
     generator, made = np.random.default_rng(8), []
     for number in range(60):
         name = list(PLANTED)[number % len(PLANTED)]
-        letter = PLANTED[name][1]
+        residue = PLANTED[name][1]
         before, after = ("".join(generator.choice(list("AVLGEFDP"), n)) for n in (5, 4))
-        sequence = before + letter + after + "R"
+        sequence = before + residue + after + "R"
         made.append((sequence, name, len(before)))
     return made
 
@@ -43,11 +43,11 @@ def matches(tmp_path, monkeypatch):
     for sequence, name, at in planted():
         heights = generator.exponential(1.0, 2 * (len(sequence) - 1)) * 900 + 100
         mz, precursor = fragments(sequence)
-        peaks = "\n".join(f"{one:.5f}\t{height:.1f}" for one, height in zip(mz, heights, strict=True))
+        peaks = "\n".join(f"{position:.5f}\t{height:.1f}" for position, height in zip(mz, heights, strict=True))
         entries.append(f"Name: {sequence}/2\nComment: Parent={precursor:.5f}\nNum peaks: {len(mz)}\n{peaks}\n")
         order = np.argsort(mz)
         moved, precursor = fragments(sequence, at, mass_of(PLANTED[name][0]))
-        peaks = "\n".join(f"{one:.5f} {height:.1f}" for one, height in zip(moved, heights[order], strict=True))
+        peaks = "\n".join(f"{position:.5f} {height:.1f}" for position, height in zip(moved, heights[order], strict=True))
         spectra.append(f"BEGIN IONS\nTITLE={sequence}\nPEPMASS={precursor:.5f}\nCHARGE=2+\n{peaks}\nEND IONS\n")
     (tmp_path / "l.msp").write_text("\n".join(entries))
     (tmp_path / "s.mgf").write_text("\n".join(spectra))
@@ -56,13 +56,13 @@ def matches(tmp_path, monkeypatch):
     return rows_of(tmp_path / "p" / "exports" / "matches.tsv"), rows_of(tmp_path / "p" / "exports" / "psms.tsv")
 
 
-def test_differences_are_named_and_placed_as_they_were_planted(matches):
+def test_shifts_get_the_planted_names_and_sites(matches):
     table, psms = matches
-    found = {row["spectrum_id"]: row for row in table}
+    matches_by_id = {row["spectrum_id"]: row for row in table}
     peptides = {row["spectrum_id"]: row["peptide"] for row in psms if row["is_decoy"] == "false"}
-    assert len(found) == len(planted())
+    assert len(matches_by_id) == len(planted())
     for sequence, name, at in planted():
-        row = found[sequence]
+        row = matches_by_id[sequence]
         assert (row["peptide"], row["kind"]) == (sequence, "shifted")
         assert float(row["mass_difference"]) == pytest.approx(mass_of(PLANTED[name][0]), abs=2e-4)
         assert name in row["possible_names"].split("; ") or row["modification"] == name, row

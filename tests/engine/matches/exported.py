@@ -1,4 +1,4 @@
-"""Write tables of matches as a run of a project would be exported."""
+"""Export of matches, as from a run of a project."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def export(
     accepted_only: bool = False,
     **search: Any,
 ) -> list[Path]:
-    """Write tables, or those of a folder, in a format; return the paths."""
+    """Write tables, or the tables of a folder, in a format and return the paths."""
     tables = tables if isinstance(tables, IdentificationTables) else IdentificationTables.of_folder(tables)
     if "passes" in search:
         search["done"] = search.pop("passes")

@@ -1,4 +1,4 @@
-"""Error rates of matches that are judged in one list."""
+"""Error rates of matches estimated in one list."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from proteoscope.engine.matches.tables import error_rates
 from proteoscope.engine.statistics.target_decoy import expected_decoys, q_values
 
 
-def test_rates_count_what_the_tail_lets_expect_and_a_peptides_matches_as_one_draw():
+def test_error_rates_match_q_values_with_expected_decoys():
     random = np.random.default_rng(4)
     score, is_decoy = random.normal(size=300), random.random(300) < 0.4
     expected = expected_decoys(score, is_decoy, score)
-    found, _ = error_rates(score, is_decoy, IdentificationParameters())
-    assert found.tolist() == q_values(score, is_decoy, expected=expected).tolist()
+    rates, _ = error_rates(score, is_decoy, IdentificationParameters())
+    assert rates.tolist() == q_values(score, is_decoy, expected=expected).tolist()
     peptide = np.arange(300) // 3
     best: dict[int, float] = {}
     for value, number in zip(score[is_decoy].tolist(), peptide[is_decoy].tolist(), strict=True):
@@ -20,7 +20,7 @@ def test_rates_count_what_the_tail_lets_expect_and_a_peptides_matches_as_one_dra
     at_once = is_decoy.sum() / len(best)
     assert at_once > 1.2
     expected = at_once * expected_decoys(np.array(list(best.values())), np.ones(len(best), bool), score)
-    found, _ = error_rates(score, is_decoy, IdentificationParameters(), peptide=peptide)
-    np.testing.assert_allclose(found, q_values(score, is_decoy, expected=expected, at_once=at_once))
-    found, _ = error_rates(score, is_decoy, IdentificationParameters(plus_one=True), peptide=peptide)
-    assert found.tolist() == q_values(score, is_decoy, plus_one=True).tolist()
+    rates, _ = error_rates(score, is_decoy, IdentificationParameters(), peptide=peptide)
+    np.testing.assert_allclose(rates, q_values(score, is_decoy, expected=expected, at_once=at_once))
+    rates, _ = error_rates(score, is_decoy, IdentificationParameters(plus_one=True), peptide=peptide)
+    assert rates.tolist() == q_values(score, is_decoy, plus_one=True).tolist()

@@ -1,4 +1,4 @@
-"""Open searches with a fragment-ion index: the matches of scoring every candidate, in any memory, and masses that nobody listed."""
+"""Open searches with a fragment-ion index: same matches as scoring all candidates, bounded memory, and unlisted masses."""
 
 from __future__ import annotations
 
@@ -58,18 +58,18 @@ def shewanella(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> D
 
 @pytest.fixture(scope="module")
 def sample(shared_data: Path) -> Spectra:
-    """A real sample of that organism."""
+    """Return a real sample of that organism."""
     return read_spectra([shared_data / "spectra" / "qc_shew_qe" / "QC_Shew_18_02_Excerpt.mzXML"])
 
 
 @pytest.fixture(scope="module")
 def real(sample: Spectra) -> Spectra:
-    """Sixty of its spectra."""
+    """Return sixty spectra of the sample."""
     return sample.only(np.arange(0, 300, 5))
 
 
-class Heard(Progress):
-    """Keeps the titles of all stages."""
+class StageRecorder(Progress):
+    """Recorder of the titles of all stages."""
 
     def __init__(self) -> None:
         self.stages: list[str] = []
@@ -77,21 +77,27 @@ class Heard(Progress):
 
 
 def prepared(
-    spectra: Spectra, held: Database, parameters: IdentificationParameters, progress: Progress | None = None
+    spectra: Spectra, searched_database: Database, parameters: IdentificationParameters, progress: Progress | None = None
 ) -> tuple[SpectrumIndex, ScoringPass]:
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
-    resources = Resources(2, progress=progress or Heard())
+    resources = Resources(2, progress=progress or StageRecorder())
     index = build_spectrum_index(spectra, parameters, resources)
-    search = plan_scoring(index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, resources)
+    search = plan_scoring(
+        index,
+        searched_database.peptides.arrays(searched_database.proteins),
+        modification_arrays(variable, parameters),
+        parameters,
+        resources,
+    )
     return index, search
 
 
 def stages(search: ScoringPass) -> tuple[Matches, list[str]]:
-    """The matches, and the titles of all stages."""
-    heard = search.resources.progress
-    assert isinstance(heard, Heard)
-    heard.stages.clear()
-    return search.run(), list(dict.fromkeys(heard.stages))
+    """Return the matches and the titles of all stages."""
+    recorder = search.resources.progress
+    assert isinstance(recorder, StageRecorder)
+    recorder.stages.clear()
+    return search.run(), list(dict.fromkeys(recorder.stages))
 
 
 def without_index(monkeypatch: pytest.MonkeyPatch, search: ScoringPass) -> Matches:
@@ -102,16 +108,16 @@ def without_index(monkeypatch: pytest.MonkeyPatch, search: ScoringPass) -> Match
     return matches
 
 
-def assert_same(found: Matches, expected: Matches) -> None:
+def assert_same(actual: Matches, expected: Matches) -> None:
     for name in ("spectrum", "charge", "rank", "peptide", "isotope_error", "site", "modification", "score", "n_candidates"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), name)
-    np.testing.assert_allclose(found.delta_score, expected.delta_score, atol=1e-6)
-    # Fitted to a histogram, of which a few rounded scores fall into the next bin; whether a bin takes part in the fit may hang on one.
-    difference = np.abs(found.expectation - expected.expectation)
+        np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name), name)
+    np.testing.assert_allclose(actual.delta_score, expected.delta_score, atol=1e-6)
+    # Rounded scores may fall into the next bin of the histogram, which can decide whether the bin is part of the fit.
+    difference = np.abs(actual.expectation - expected.expectation)
     assert np.quantile(difference, 0.9) < 0.01
     assert difference.max() < 0.5
     for name, values in expected.features.items():
-        np.testing.assert_array_equal(found.features[name], values, name)
+        np.testing.assert_array_equal(actual.features[name], values, name)
 
 
 CHANGES: dict[str, dict[str, Any]] = {
@@ -128,18 +134,18 @@ CHANGES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("changes", CHANGES.values(), ids=CHANGES)
-def test_an_open_search_finds_what_scoring_every_candidate_finds(
+def test_open_search_matches_scoring_of_all_candidates(
     changes: dict[str, Any], shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra = real if "variable_modifications" not in changes else real.only(np.arange(0, 300, 15))
     _, search = prepared(spectra, shewanella, OPEN.changed(**changes))
     with monkeypatch.context() as patch:
         patch.setattr(FragmentIndexSearch, "is_worthwhile", lambda *_: True)
-        found, seen = stages(search)
+        matches, seen = stages(search)
     assert "Indexing fragments" in seen
     assert "Scoring spectra" in seen
-    assert len(np.unique(found.spectrum)) >= 0.8 * np.count_nonzero(np.diff(spectra.offsets))
-    assert_same(found, without_index(monkeypatch, search))
+    assert len(np.unique(matches.spectrum)) >= 0.8 * np.count_nonzero(np.diff(spectra.offsets))
+    assert_same(matches, without_index(monkeypatch, search))
 
 
 def empty_hits(n: int) -> HitArrays:
@@ -157,19 +163,19 @@ def empty_hits(n: int) -> HitArrays:
 
 def fragment_search(
     spectra: Spectra,
-    held: Database,
+    searched_database: Database,
     parameters: IdentificationParameters,
     threads: int,
     memory: int,
     cards: Sequence[Card] = (),
     progress: Progress | None = None,
 ) -> FragmentIndexSearch:
-    index, _ = prepared(spectra, held, parameters)
+    index, _ = prepared(spectra, searched_database, parameters)
     variable = modification_arrays(tuple(parse_modification(name) for name in parameters.variable_modifications), parameters)
     settings = scoring_settings(parameters, index.series, float(index.arrays.mz.max()))
     return FragmentIndexSearch(
         index,
-        held.peptides.arrays(held.proteins),
+        searched_database.peptides.arrays(searched_database.proteins),
         variable,
         settings,
         Resources(threads, list(cards), progress=progress or Progress()),
@@ -177,7 +183,7 @@ def fragment_search(
     )
 
 
-def test_memory_and_threads_do_not_change_the_hits(shewanella: Database, real: Spectra) -> None:
+def test_hits_are_independent_of_memory_and_threads(shewanella: Database, real: Spectra) -> None:
     spectra, parameters = (
         real.only(np.arange(0, 300, 20)),
         OPEN.changed(precursor_tolerance="10 Da", variable_modifications=["Oxidation (M)"]),
@@ -194,14 +200,14 @@ def test_memory_and_threads_do_not_change_the_hits(shewanella: Database, real: S
     assert n_parts[0] == 1
     assert n_parts[2] > n_parts[1] > 3
     for other in answers[1:]:
-        for name, one, two in zip(HitArrays._fields, answers[0], other, strict=True):
-            assert np.array_equal(np.asarray(one), np.asarray(two)), name
+        for name, first, second in zip(HitArrays._fields, answers[0], other, strict=True):
+            assert np.array_equal(np.asarray(first), np.asarray(second)), name
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("full", [(False,), (False, False), (True, False), (True,)], ids=["one", "two", "one full, one not", "a full one"])
-def test_cards_find_what_threads_find(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
-    """What a card has no memory for is searched by the others, or by threads."""
+def test_gpu_hits_match_cpu_hits(full: tuple[bool, ...], shewanella: Database, real: Spectra) -> None:
+    """Parts that exceed the memory of a GPU are searched by the others, or by threads."""
     spectra, parameters = real.only(np.arange(0, 300, 60)), OPEN.changed(precursor_tolerance="1 Da")
     answers, on_cards = [], tuple(ShimCard() for _ in full)
     for card, is_full in zip(on_cards, full, strict=True):
@@ -211,11 +217,11 @@ def test_cards_find_what_threads_find(full: tuple[bool, ...], shewanella: Databa
         search.run(hits)
         answers.append(hits)
     assert (answers[0].peptide[:, 0] >= 0).sum() >= 3
-    for name, one, other in zip(HitArrays._fields, *answers, strict=True):
-        assert np.array_equal(np.asarray(one), np.asarray(other)), name
+    for name, by_threads, by_gpus in zip(HitArrays._fields, *answers, strict=True):
+        assert np.array_equal(np.asarray(by_threads), np.asarray(by_gpus)), name
 
 
-def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample: Spectra) -> None:
+def test_index_is_used_only_when_worthwhile(shewanella: Database, sample: Spectra) -> None:
     for changes, expected in (
         ({}, True),
         ({"precursor_tolerance": "40 Da", "variable_modifications": ["Oxidation (M)"]}, True),
@@ -232,7 +238,7 @@ def test_an_index_is_made_only_where_it_saves_work(shewanella: Database, sample:
     assert not fragment_search(few, shewanella, OPEN, 2, 1 << 29).is_worthwhile(search.n_candidates)
 
 
-def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_narrow_windows_skip_counting_of_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FragmentIndexSearch, "_count", lambda *_: pytest.fail("the forms were counted"))
     for window in ("10 ppm", "0.5 Da"):
         parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
@@ -240,17 +246,17 @@ def test_narrow_windows_are_known_without_counting_the_forms(shewanella: Databas
         assert not fragment_search(real, shewanella, parameters, 2, 1 << 29).is_worthwhile(search.n_candidates)
 
 
-def test_a_wide_search_without_an_index_says_why(shewanella: Database, real: Spectra) -> None:
+def test_wide_search_without_index_logs_the_reason(shewanella: Database, real: Spectra) -> None:
     parameters = OPEN.changed(score="xcorr")
     _, search = prepared(real, shewanella, parameters)
-    told: list[str] = []
-    progress = Progress(lambda event: told.append(event.message))
+    messages: list[str] = []
+    progress = Progress(lambda event: messages.append(event.message))
     assert not fragment_search(real, shewanella, parameters, 2, 1 << 29, progress=progress).is_worthwhile(search.n_candidates)
-    assert told == ["Every candidate is scored, without a fragment-ion index: the score is not a sum over matching ions"]
+    assert messages == ["Every candidate is scored, without a fragment-ion index: the score is not a sum over matching ions"]
 
 
 @pytest.mark.parametrize("stage", ["Counting forms", "Indexing fragments", "Scoring spectra"])
-def test_a_cancel_stops_at_any_stage(stage: str, shewanella: Database, real: Spectra) -> None:
+def test_cancel_stops_at_any_stage(stage: str, shewanella: Database, real: Spectra) -> None:
     def listen(event: ProgressEvent) -> None:
         if event.stage == stage:
             progress.cancel()
@@ -262,47 +268,47 @@ def test_a_cancel_stops_at_any_stage(stage: str, shewanella: Database, real: Spe
 
 
 def shifted(spectra: Spectra, row: int, sequence: str, site: int) -> tuple[np.ndarray, float]:
-    """Peaks of a spectrum whose peptide has a phosphate at a site (from 1), and the precursor: ions that hold the site are heavier."""
+    """Return the peaks and precursor of a spectrum with a phosphate at a site (from 1): ions with the site are heavier."""
     mz = spectra.mz[spectra.offsets[row] : spectra.offsets[row + 1]].copy()
     charge = int(spectra.charge_mask[row]).bit_length() - 1
     for i in range(1, len(sequence)):
         for ion, part in (("b", sequence[:i]), ("y", sequence[i:])):
-            holds = site <= i if ion == "b" else site > i
-            for z in range(1, max(2, charge) if holds else 1):
+            has_site = site <= i if ion == "b" else site > i
+            for z in range(1, max(2, charge) if has_site else 1):
                 at = pyteomics_mass.fast_mass(part, ion_type=ion, charge=z) + CARBAMIDOMETHYL * part.count("C") / z
                 mz[np.abs(mz - at) < 3e-5 * at] += PHOSPHO / z
     return mz, float(spectra.precursor_mz[row]) + PHOSPHO / charge
 
 
-def test_a_mass_that_nobody_listed_is_found_on_real_spectra(shared_data: Path, tmp_path: Path) -> None:
-    """Synthetic peptides, with a phosphate written into spectrum and precursor; the open search knows of no modification."""
+def test_open_search_finds_unlisted_mass_in_real_spectra(shared_data: Path, tmp_path: Path) -> None:
+    """Spectra of synthetic peptides have a phosphate added to fragments and precursor; the search has no such modification."""
     source = shared_data / "spectra" / "known_ids" / "proteometools_171_kuester_test.mgf"
     spectra = read_spectra([source])
     lines = source.read_text(encoding="utf-8").splitlines()
     titles, sequences = ([line[len(key) :] for line in lines if line.startswith(key)] for key in ("TITLE=", "SEQ="))
-    known = dict(zip(titles, sequences, strict=True))
-    rows = [row for row, title in enumerate(spectra.identifier) if len(known[title]) >= 9 and "M" not in known[title]]
+    sequence_of = dict(zip(titles, sequences, strict=True))
+    rows = [row for row, title in enumerate(spectra.identifier) if len(sequence_of[title]) >= 9 and "M" not in sequence_of[title]]
     assert len(rows) > 60
-    (tmp_path / "known.fasta").write_text("".join(f">known{i}\n{one}\n" for i, one in enumerate(sorted(set(known.values())))))
-    held = database(tmp_path, [shared_data / "proteomes" / "shew.fasta", tmp_path / "known.fasta"])
+    (tmp_path / "known.fasta").write_text("".join(f">known{i}\n{peptide}\n" for i, peptide in enumerate(sorted(set(sequence_of.values())))))
+    searched_database = database(tmp_path, [shared_data / "proteomes" / "shew.fasta", tmp_path / "known.fasta"])
     mz, precursors = spectra.mz.copy(), spectra.precursor_mz.copy()
     intensity, random = spectra.intensity.copy(), np.random.default_rng(3)
     for row in rows:
-        sequence = known[spectra.identifier[row]]
+        sequence = sequence_of[spectra.identifier[row]]
         peaks, precursors[row] = shifted(spectra, row, sequence, int(random.integers(2, len(sequence))))
         order = np.argsort(peaks)
         part = slice(spectra.offsets[row], spectra.offsets[row + 1])
         mz[part], intensity[part] = peaks[order], intensity[part][order]
     changed = replace(spectra, mz=mz, intensity=intensity, precursor_mz=precursors).only(np.array(rows))
-    _, search = prepared(changed, held, OPEN)
+    _, search = prepared(changed, searched_database, OPEN)
     matches, seen = stages(search)
     assert "Indexing fragments" in seen
-    delta = matches.query_mass - held.peptides.mass[matches.peptide]
+    delta = matches.query_mass - searched_database.peptides.mass[matches.peptide]
     right = [
-        held.sequence(int(peptide)).replace("I", "L") == known[changed.identifier[int(spectrum)]].replace("I", "L")
+        searched_database.sequence(int(peptide)).replace("I", "L") == sequence_of[changed.identifier[int(spectrum)]].replace("I", "L")
         for spectrum, peptide in zip(matches.spectrum, matches.peptide, strict=True)
     ]
     assert sum(right) >= 0.7 * len(rows)
-    # A precursor may have been taken one isotope too heavy.
+    # Precursors may be one isotope too heavy.
     assert np.median(np.abs(delta[right] - PHOSPHO)) < 0.01
     assert np.mean(np.abs(delta[right] - PHOSPHO) < 1.02) > 0.95

@@ -1,4 +1,4 @@
-"""Error rates of groups by distinct peptides."""
+"""Error rates of groups, counted by distinct peptides."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def rates(score, is_decoy, peptide, group=None, leads=NO_LEADS, **more):
 
 
 def drawn(random, n_true, n_false, copies):
-    """True and false peptides, each so often, with the scores of their copies near each other; false ones are decoys by a coin."""
+    """Simulate true and false peptides with copies of similar scores; half of the false ones are decoys."""
     n = n_true + n_false
     centre = np.where(np.arange(n) < n_true, random.normal(6.0, 1.0, n), random.exponential(1.0, n))
     is_false = np.repeat(np.arange(n) >= n_true, copies)
@@ -25,54 +25,56 @@ def drawn(random, n_true, n_false, copies):
 
 
 @pytest.mark.parametrize("copies", [1, 8])
-def test_a_told_rate_holds_on_average_also_where_each_false_peptide_is_found_by_many_replicates(copies):
+def test_group_rates_hold_with_replicates(copies):
     random, false, accepted = np.random.default_rng(4), 0, 0
     for _ in range(100):
         score, is_decoy, is_false, peptide = drawn(random, 150, 150, copies)
         passes = (rates(score, is_decoy, peptide) <= 0.02) & ~is_decoy
         false, accepted = false + int(passes[is_false].sum()), accepted + int(passes.sum())
     assert accepted > 0 and false / accepted <= 0.02
-    assert accepted / copies > 100 * 130  # and true ones still pass
+    assert accepted / copies > 100 * 130  # true matches are still accepted
 
 
-def test_the_rate_of_a_threshold_counts_each_peptide_once_and_one_decoy_more():
+def test_group_rates_match_definition():
     random = np.random.default_rng(7)
     n = 400
     score, is_decoy, peptide = random.integers(0, 40, n).astype(float), random.random(n) < 0.4, random.integers(0, 60, n)
-    found = rates(score, is_decoy, peptide, plus_one=True)
+    computed = rates(score, is_decoy, peptide, plus_one=True)
     for row in range(n):
         least = []
         for threshold in np.unique(score[score <= score[row]]):
             passing = [(int(peptide[i]), bool(is_decoy[i])) for i in range(n) if score[i] >= threshold]
             for of_level in (set(passing), passing):
-                n_decoys = sum(one[1] for one in of_level)
+                n_decoys = sum(match[1] for match in of_level)
                 n_targets = len(of_level) - n_decoys
                 least.append((of_level is passing, min(1.0, (n_decoys + 1) / n_targets) if n_targets else 1.0))
         by_level = [min(rate for is_match, rate in least if is_match == wanted) for wanted in (False, True)]
-        assert found[row] == pytest.approx(max(by_level))
+        assert computed[row] == pytest.approx(max(by_level))
 
 
-def test_a_group_without_decoys_is_judged_by_the_tail_of_all_and_by_its_lead():
+def test_group_without_decoys_uses_common_tail_and_lead():
     random = np.random.default_rng(2)
     decoys, named = random.exponential(1.0, 200), np.full(30, 6.0)
     score, is_decoy = np.concatenate((decoys, named)), np.arange(230) < 200
     group, peptide = np.where(is_decoy, 3, 1), np.arange(230)
-    alone = rates(score, is_decoy, peptide, group)[200:]
-    led = rates(score, is_decoy, peptide, group, np.array([0.0, 4.0, 0.0, 0.0]))[200:]
-    # One false peptide at the median of the decoys; the excess of the upper half of the decoys has the mean that makes the spread.
+    without_lead = rates(score, is_decoy, peptide, group)[200:]
+    with_lead = rates(score, is_decoy, peptide, group, np.array([0.0, 4.0, 0.0, 0.0]))[200:]
+    # One false peptide is expected at the median of decoys; the mean excess of their upper half is the decay of the tail.
     upper = sorted(decoys.tolist())[100:]
     median = (sorted(decoys.tolist())[99] + upper[0]) / 2
     spread = sum(score - median for score in upper) / 100
-    assert alone == pytest.approx(np.exp(-(6.0 - median) / spread) / 30)
-    assert led[0] > 20 * alone[0]
-    assert (rates(named, np.zeros(30, bool), np.arange(30)) >= 1 / 30).all()  # where nothing is known of the tail, one is expected
+    assert without_lead == pytest.approx(np.exp(-(6.0 - median) / spread) / 30)
+    assert with_lead[0] > 20 * without_lead[0]
+    assert (rates(named, np.zeros(30, bool), np.arange(30)) >= 1 / 30).all()  # one false peptide is expected if the tail is unknown
 
 
-def test_a_lead_is_what_the_median_decoy_form_of_a_group_scores_more():
+def test_group_leads_are_differences_of_decoy_medians():
     random = np.random.default_rng(3)
     group, is_decoy = random.integers(0, 3, 3000), random.random(3000) < 0.5
     score = random.normal(0, 1, 3000) + np.array([0.0, 2.0, -1.0])[group]
     leads = group_leads(score, is_decoy, group, 4)
     median = np.median(score[is_decoy])
-    assert leads.tolist() == pytest.approx([max(0.0, np.median(score[is_decoy & (group == one)]) - median) for one in range(3)] + [0.0])
+    assert leads.tolist() == pytest.approx(
+        [max(0.0, np.median(score[is_decoy & (group == number)]) - median) for number in range(3)] + [0.0]
+    )
     assert not group_leads(np.empty(0), np.empty(0, bool), np.empty(0, np.int64), 4).any()

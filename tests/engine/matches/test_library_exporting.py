@@ -1,4 +1,4 @@
-"""Runs of every kind that identify peptides, exported as libraries by the command line, and searched in what was made of them."""
+"""Runs that identify peptides, exported as spectral libraries by the command line, and searches of these libraries."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from proteoscope.engine.searches import run_search
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    """The sample run, identified, explained and searched for modified peptides."""
+    """Return a project with an identification of the sample run, its explanation and an open modification search."""
     folder = tmp_path_factory.mktemp("made") / "project"
     samples = resources.path("samples")
     spectra, database = samples / "BSA1.mzML.gz", folder.parent / "proteins.fasta"
-    # Without the proteome that is not there, which takes its time.
+    # Leave out the proteome that is absent from the sample, to save time.
     with gzip.open(samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "rt") as file:
         database.write_text("".join(f">{entry}" for entry in file.read().split(">")[1:] if "SORC5" not in entry.split()[0]))
     run_search("identify", {"spectra": [spectra], "database": [database]}, project=folder, preset="low-resolution", device="cpu")
@@ -31,8 +31,8 @@ def project(tmp_path_factory):
     return folder
 
 
-def forms_of(folder, kind):
-    """Peptidoforms and charges that the newest run of a kind identified at 1 %."""
+def identified_forms(folder, kind):
+    """Return peptidoforms and charges that the newest run of a kind identified at 1 %."""
     opened = Project.open(folder)
     rows = pq.read_table(opened.table("psms", opened.latest(kind))).to_pylist()
     return {(row["peptide"], row["charge"]) for row in rows if row["rank"] == 1 and not row["is_decoy"] and (row["q_value"] or 0) <= 0.01}
@@ -46,37 +46,37 @@ def exported(folder, out, kind, format="msp", *more):
 
 @pytest.mark.parametrize("consensus", ["merged", "best"])
 @pytest.mark.parametrize(("format", "suffix"), [("msp", "msp"), ("mzspeclib", "mzlib.txt"), ("blib", "blib")])
-def test_an_identification_is_a_library(project, tmp_path, format, suffix, consensus):
+def test_identification_is_exported_as_library(project, tmp_path, format, suffix, consensus):
     library = exported(project, tmp_path / f"a.{suffix}", "identify", format, "--consensus", consensus)
-    expected = forms_of(project, "identify")
+    expected = identified_forms(project, "identify")
     assert len(library) == len(expected) > 5
     if format != "blib":  # which has no termini
         assert set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True)) == expected
     assert library.n_members.max() > 1 and (library.retention_time > 0).all() and all(library.proteins.to_pylist())
 
 
-def test_a_search_for_modified_peptides_is_a_library(project, tmp_path):
-    """Each form with its own mass, though other searches do not go on from such a run."""
-    expected = forms_of(project, "modified")
+def test_open_modification_search_is_exported_as_library(project, tmp_path):
+    """The library has modified peptidoforms, although other searches exclude such runs."""
+    expected = identified_forms(project, "modified")
     library = exported(project, tmp_path / "m.mzlib.txt", "modified", "mzspeclib")
     assert len(library) == len(expected) > 3
     assert set(zip(library.peptidoform.to_pylist(), library.charge.tolist(), strict=True)) == expected
-    assert all("[" in form.replace("[Carbamidomethyl]", "") for form, _ in expected), "what is left of this run is modified"
+    assert all("[" in form.replace("[Carbamidomethyl]", "") for form, _ in expected), "all peptides of this run are modified"
 
 
-def test_what_was_explained_joins_what_was_identified(project, tmp_path, monkeypatch):
+def test_explained_spectra_are_added_to_the_library(project, tmp_path, monkeypatch):
     identified = exported(project, tmp_path / "identify.msp", "identify")
-    # So few spectra of the sample are left that none is explained: what a run would have written stands in its place.
+    # The sample has too few unidentified spectra for an explanation, so a synthetic table replaces the stored one.
     opened = Project.open(project)
     rows = pq.read_table(opened.table("psms", opened.latest("identify"))).to_pylist()
-    known = [row for row in rows if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01]
-    taken = {row["spectrum"] for row in known}
-    left = [one for one in range(1000) if one not in taken][:4]
+    identified_rows = [row for row in rows if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01]
+    identified_spectra = {row["spectrum"] for row in identified_rows}
+    left = [spectrum for spectrum in range(1000) if spectrum not in identified_spectra][:4]
     table = pa.table(
         {
-            "spectrum": [*left[:3], known[0]["spectrum"]],
-            "peptide": [known[0]["peptide"]] * 4,
-            "charge": [known[0]["charge"]] * 4,
+            "spectrum": [*left[:3], identified_rows[0]["spectrum"]],
+            "peptide": [identified_rows[0]["peptide"]] * 4,
+            "charge": [identified_rows[0]["charge"]] * 4,
             "q_value": [0.001, 0.5, 0.002, 0.001],
             "similarity": [0.9] * 4,
             "kind": ["same", "same", "modified", "same"],
@@ -84,26 +84,26 @@ def test_what_was_explained_joins_what_was_identified(project, tmp_path, monkeyp
     )
     monkeypatch.setattr(export, "read_stored", lambda *_: table)
     library = exported(project, tmp_path / "explain.msp", "explain")
-    # The first alone is sure, of the same mass, and not identified.
+    # Only the first row is accepted, of the same mass, and not identified.
     assert library.peptidoform.to_pylist() == identified.peptidoform.to_pylist()
-    more = library.n_members - identified.n_members
-    assert more.sum() == 1
-    (row,) = more.nonzero()[0]
-    assert (library.peptidoform[row].as_py(), library.charge[row]) == (known[0]["peptide"], known[0]["charge"])
+    added = library.n_members - identified.n_members
+    assert added.sum() == 1
+    (row,) = added.nonzero()[0]
+    assert (library.peptidoform[row].as_py(), library.charge[row]) == (identified_rows[0]["peptide"], identified_rows[0]["charge"])
 
 
-def test_a_search_in_a_library_of_its_own_run_can_be_exported_again(project, tmp_path):
+def test_library_search_is_exported_as_library_again(project, tmp_path):
     exported(project, tmp_path / "own.msp", "identify")
     spectra = resources.path("samples") / "BSA1.mzML.gz"
-    own = {"spectra": [spectra], "library": [tmp_path / "own.msp"]}
-    summary = run_search("library", own, project=tmp_path / "p", preset="low-resolution", device="cpu")
-    assert summary.n_psms >= len(forms_of(project, "identify"))
+    inputs = {"spectra": [spectra], "library": [tmp_path / "own.msp"]}
+    summary = run_search("library", inputs, project=tmp_path / "p", preset="low-resolution", device="cpu")
+    assert summary.n_psms >= len(identified_forms(project, "identify"))
     again = exported(tmp_path / "p", tmp_path / "again.msp", "library")
     forms = set(zip(again.peptidoform.to_pylist(), again.charge.tolist(), strict=True))
-    assert forms and forms <= forms_of(project, "identify")
+    assert forms and forms <= identified_forms(project, "identify")
 
 
-def test_what_has_nothing_is_told_in_one_line(project, tmp_path, capsys):
+def test_library_export_rejects_unsuitable_runs(project, tmp_path, capsys):
     assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "t"), "--consensus", "best"]) != 0
     assert "is not a spectral library; omit --consensus" in capsys.readouterr().err
     (tmp_path / "other.fasta").write_text(">other\nMKVLAAGIVGLCAKAWWWPPPKHHHHHHR\n")

@@ -1,4 +1,4 @@
-"""A new export is its writer and an entry, here in a single file: command line, window and checks come with the entry."""
+"""A new export is a writer and an entry: command line, window and checks follow from the entry."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from proteoscope.engine.project import Project
 
 
 def write_peptide_list(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write the accepted peptides, one in each line."""
+    """Write the accepted peptides, one per line."""
     with source.connection(progress) as connection, atomic_file(out) as file:
         query = "SELECT peptide FROM peptides WHERE NOT is_decoy AND q_value <= ? ORDER BY peptide"
         for (peptide,) in connection.execute(query, [source.search.threshold]).fetchall():
@@ -49,6 +49,6 @@ def test_command_line_lists_and_writes_a_new_export(identified_sample, tmp_path,
 
 def test_new_export_refuses_to_overwrite_an_input(identified_sample, entry):
     project = Project.open(identified_sample)
-    spectra = next(one.path for one in project.inputs("identify-0001") if one.kind == "spectra")
+    spectra = next(source.path for source in project.inputs("identify-0001") if source.kind == "spectra")
     with pytest.raises(Exception, match="is read and would be written over"):
         entry.export(project, ExportRequest("identify-0001", "peptide-list", Path(spectra)), Progress())

@@ -1,4 +1,4 @@
-"""What a run says of its passes is what was done, in its record, in exports and in words; and what a stranger wrote there is no danger."""
+"""Records of search passes: reading, exports and sentences, and rejection of untrusted values."""
 
 import json
 from dataclasses import replace
@@ -63,14 +63,14 @@ SHIFTED = replace(
 MIXED = replace(FIRST, ion_series=(SeriesCount("HCD", "by", 400), SeriesCount("ETD", "cz", 90), SeriesCount("", "by", 10)))
 
 
-@pytest.mark.parametrize("one", [FIRST, SECOND, SHIFTED, MIXED])
-def test_a_record_is_read_as_it_was_written(one, tmp_path):
+@pytest.mark.parametrize("record", [FIRST, SECOND, SHIFTED, MIXED])
+def test_read_passes_restores_records(record, tmp_path):
     path = tmp_path / "run.json"
-    path.write_text(json.dumps({"passes": [one.record()]}))
-    assert read_passes(path) == (one,)
+    path.write_text(json.dumps({"passes": [record.record()]}))
+    assert read_passes(path) == (record,)
 
 
-def test_asked_passes_are_those_that_parameters_request():
+def test_requested_passes_follow_parameters():
     parameters = {
         **PARAMETERS,
         "second_pass": True,
@@ -81,8 +81,8 @@ def test_asked_passes_are_those_that_parameters_request():
     assert (str(first.precursor_tolerance), str(second.precursor_tolerance)) == ("10 ppm", "10 ppm")
     assert (first.specificity, second.specificity, second.proteins) == ("specific", "semi-specific", "found")
     assert set(second.variable_modifications) == {*PARAMETERS["variable_modifications"], "Deamidated (NQ)"}
-    (one,) = asked_passes({**PARAMETERS, "mass_shift": "-150..500"})
-    assert one.mass_shift == (-150.0, 500.0)
+    (search_pass,) = asked_passes({**PARAMETERS, "mass_shift": "-150..500"})
+    assert search_pass.mass_shift == (-150.0, 500.0)
     assert asked_passes({"fdr": 0.01}) == passes_of_record({}) == passes_of_record({"parameters": parameters}) == ()
 
 
@@ -120,22 +120,22 @@ def test_asked_passes_are_those_that_parameters_request():
         ("source_run", 7),
     ],
 )
-def test_what_a_stranger_wrote_is_refused_with_the_file_named(name, value, tmp_path):
+def test_read_passes_rejects_invalid_values(name, value, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"passes": [{**FIRST.record(), name: value}]}))
-    with pytest.raises(StorageError, match=r"run\.json.*does not tell how the search was done"):
+    with pytest.raises(StorageError, match=r"run\.json.*how the search was done"):
         read_passes(path)
 
 
 @pytest.mark.parametrize("content", ["", "[]", "[" * 100_000, '{"passes": [3]}', '{"passes": ' + json.dumps([FIRST.record()] * 30) + "}"])
-def test_a_record_that_is_none_is_refused(content, tmp_path):
+def test_read_passes_rejects_invalid_files(content, tmp_path):
     path = tmp_path / "run.json"
     path.write_text(content)
     with pytest.raises(StorageError):
         read_passes(path)
 
 
-def test_a_sentence_says_what_was_done():
+def test_pass_sentence_describes_the_search():
     assert SECOND.sentence() == (
         "Second pass: 300 spectra, 68 proteins found before, precursors within 10 ppm, isotope errors 0, 1, fragments within 0.02 Da,"
         " Trypsin, semi-specific, up to 2 missed cleavages; fixed Carbamidomethyl (C); variable Oxidation (M), Deamidated (NQ)"
@@ -144,13 +144,13 @@ def test_a_sentence_says_what_was_done():
     assert "mass shifts from -150 to 500 Da" in SHIFTED.sentence()
 
 
-def test_a_sentence_names_the_ion_series_with_their_spectra():
+def test_pass_sentence_lists_ion_series_with_spectra():
     expected = "; ions of 400 spectra HCD: b, y; 90 spectra ETD: c, z; 10 spectra of unknown activation: b, y"
     assert MIXED.sentence() == FIRST.sentence() + expected
     assert replace(FIRST, ion_series=(SeriesCount("", "cz", 500),)).sentence() == FIRST.sentence() + "; ions c, z"
 
 
-def test_an_enzyme_that_cuts_everywhere_asks_for_no_end():
+def test_unspecific_enzyme_makes_pass_non_specific():
     class Settings:
         enzyme, missed_cleavages, fixed_modifications, isotope_errors = "unspecific cleavage", 2, (), (0,)
         precursor_tolerance = fragment_tolerance = Tolerance(10.0, "ppm")
@@ -158,24 +158,24 @@ def test_an_enzyme_that_cuts_everywhere_asks_for_no_end():
     assert PassRecord.of("first", Settings(), "specific").specificity == "non-specific"
 
 
-def test_the_widest_tolerance_is_that_which_holds_the_others():
-    some = [Tolerance(10.0, "ppm"), Tolerance(0.5, "Da"), Tolerance(20.0, "ppm")]
-    assert widest(some) == some[1]
+def test_widest_returns_the_largest_tolerance():
+    tolerances = [Tolerance(10.0, "ppm"), Tolerance(0.5, "Da"), Tolerance(20.0, "ppm")]
+    assert widest(tolerances) == tolerances[1]
     assert widest([]) is None
 
 
-def test_what_is_said_once_of_all_passes_is_true_for_each():
+def test_search_description_combines_passes():
     search = SearchDescription(PARAMETERS, done=(FIRST, SECOND))
     assert search.specificity == "semi-specific"
     assert search.tolerance("precursor_tolerance") == Tolerance(11.9, "ppm")
-    assert {str(one) for one, is_fixed in search.modifications if not is_fixed} == {"Oxidation (M)", "Deamidated (NQ)"}
+    assert {str(modification) for modification, is_fixed in search.modifications if not is_fixed} == {"Oxidation (M)", "Deamidated (NQ)"}
     assert not search.searches_found_proteins_alone
-    told = dict(search.named_values())
-    assert told["asked_precursor_tolerance"] == "10 ppm"
-    assert (told["precursor_tolerance (first pass)"], told["precursor_tolerance (second pass)"]) == ("11.9 ppm", "10 ppm")
-    assert told["second pass"] == SECOND.sentence()
-    # The same as it was asked for is said once.
-    assert told["missed_cleavages"] == "2" and "asked_fragment_tolerance" not in told
+    values = dict(search.named_values())
+    assert values["asked_precursor_tolerance"] == "10 ppm"
+    assert (values["precursor_tolerance (first pass)"], values["precursor_tolerance (second pass)"]) == ("11.9 ppm", "10 ppm")
+    assert values["second pass"] == SECOND.sentence()
+    # A value that equals the requested one is listed once.
+    assert values["missed_cleavages"] == "2" and "asked_fragment_tolerance" not in values
 
 
 @pytest.fixture(scope="module")
@@ -184,13 +184,13 @@ def small():
 
 
 def described(small, folder, *passes):
-    """Both files, as read by lxml, and whether pyteomics reads all PSMs of them."""
+    """Export both files, check that pyteomics reads all PSMs, and return their roots."""
     tables, roots = small.write(folder), []
     for name, reader in (("mzid", mzid), ("pepxml", pepxml)):
         (path,) = export(tables, name, folder / f"x.{name}", small.parameters, passes=passes, version="1.0")
-        with reader.read(str(path)) as found:
+        with reader.read(str(path)) as results:
             key = "SpectrumIdentificationItem" if name == "mzid" else "search_hit"
-            assert sum(len(one[key]) for one in found) == len(small.psms)
+            assert sum(len(result[key]) for result in results) == len(small.psms)
         roots.append(etree.parse(path).getroot())
     validate(folder / "x.mzid")
     return roots
@@ -198,19 +198,24 @@ def described(small, folder, *passes):
 
 def tolerance(root):
     return {
-        one.get("name").split()[2]: (one.get("value"), one.get("unitName")) for one in root.iterfind(".//m:ParentTolerance/*", NAMESPACE)
+        term.get("name").split()[2]: (term.get("value"), term.get("unitName"))
+        for term in root.iterfind(".//m:ParentTolerance/*", NAMESPACE)
     }
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_a_second_pass_and_a_measured_tolerance_are_exported(small, tmp_path):
+def test_second_pass_and_measured_tolerance_are_exported(small, tmp_path):
     identified, searched = described(small, tmp_path, FIRST, SECOND)
     assert tolerance(identified) == {"plus": ("11.9", "parts per million"), "minus": ("11.9", "parts per million")}
     (enzyme,) = identified.iterfind(".//m:Enzyme", NAMESPACE)
     assert enzyme.get("semiSpecific") == "true"
-    variable = [one for one in identified.iterfind(".//m:SearchModification", NAMESPACE) if one.get("fixedMod") == "false"]
-    assert {one.get("residues") for one in variable} == {"M", "N Q"}
-    assert [one.get("location") for one in identified.iterfind(".//m:SearchDatabase", NAMESPACE)] == [
+    variable = [
+        modification
+        for modification in identified.iterfind(".//m:SearchModification", NAMESPACE)
+        if modification.get("fixedMod") == "false"
+    ]
+    assert {modification.get("residues") for modification in variable} == {"M", "N Q"}
+    assert [element.get("location") for element in identified.iterfind(".//m:SearchDatabase", NAMESPACE)] == [
         "a.fasta",
         "contaminants.fasta",
     ]
@@ -218,9 +223,11 @@ def test_a_second_pass_and_a_measured_tolerance_are_exported(small, tmp_path):
     (constraint, *_) = searched.iterfind(".//{*}enzymatic_search_constraint")
     assert constraint.get("min_number_termini") == "1"
     assert searched.find(".//{*}sample_enzyme").get("fidelity") == "semispecific"
-    told = {one.get("name"): one.get("value") for one in searched.find(".//{*}search_summary").iterfind("{*}parameter")}
-    assert told["precursor_tolerance (first pass)"] == "11.9 ppm"
-    assert "precursor_tolerance" not in told
+    parameters = {
+        parameter.get("name"): parameter.get("value") for parameter in searched.find(".//{*}search_summary").iterfind("{*}parameter")
+    }
+    assert parameters["precursor_tolerance (first pass)"] == "11.9 ppm"
+    assert "precursor_tolerance" not in parameters
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
@@ -233,8 +240,8 @@ def test_mass_shifts_and_found_proteins_are_exported(small, tmp_path):
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_windows_about_an_error_are_exported_by_their_ends(small, tmp_path):
-    """Of the passes together: as light as the one may be, and as heavy as the other."""
+def test_calibrated_windows_are_exported_as_ranges(small, tmp_path):
+    """The exported range covers all passes: lower end of one and upper end of the other."""
     passes = [
         replace(SHIFTED, mass_shift=None, precursor_tolerance=Tolerance(half, "ppm"), precursor_medians=medians)
         for half, medians in ((10.0, (-2.0, 1.5)), (11.0, (3.0, 3.0)))
@@ -242,7 +249,7 @@ def test_windows_about_an_error_are_exported_by_their_ends(small, tmp_path):
     identified, _ = described(small, tmp_path, *passes)
     assert tolerance(identified) == {"plus": ("14", "parts per million"), "minus": ("12", "parts per million")}
     assert "within 10 ppm of an error of -2 to +1.5 ppm" in passes[0].sentence()
-    assert passes_of_record({"passes": [json.loads(json.dumps(one.record())) for one in passes]}) == tuple(passes)
+    assert passes_of_record({"passes": [json.loads(json.dumps(search_pass.record())) for search_pass in passes]}) == tuple(passes)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +265,7 @@ def test_windows_about_an_error_are_exported_by_their_ends(small, tmp_path):
         {"fixed_modifications": [[]]},
     ],
 )
-def test_what_cannot_be_understood_is_said(wrong):
+def test_requested_passes_reject_invalid_parameters(wrong):
     with pytest.raises(ParameterError):
         asked_passes({**PARAMETERS, **wrong})
 
@@ -272,7 +279,7 @@ def test_what_cannot_be_understood_is_said(wrong):
     ],
 )
 def test_database_files_names_each_file_once(recorded, expected):
-    """Records have names of files with as many folders as distinguish them; the project has the paths."""
+    """Records have file names with as many folders as distinguish them; the project has the full paths."""
     search = SearchDescription(databases=("/data/a/x.fasta", "/data/b/y.fasta"), done=(replace(FIRST, databases=recorded),))
     assert search.database_files == expected
 

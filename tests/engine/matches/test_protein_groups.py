@@ -1,4 +1,4 @@
-"""Protein groups against brute force over all choices of proteins; coverage against sets of residues."""
+"""Protein groups compared with brute force over all choices of proteins, and coverage with sets of residues."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CASES = st.lists(st.tuples(st.sets(st.integers(0, N_PROTEINS - 1), min_size=1), 
 
 
 def infer(peptides: list[set[int]], score: list[float] | None = None, **options: object) -> ProteinGroups:
-    """Groups of target peptides, each given as the set of its proteins."""
+    """Infer groups of target peptides, each given as the set of its proteins."""
     n_proteins = max((max(proteins) for proteins in peptides), default=0) + 1
     return infer_protein_groups(
         np.cumsum([0, *map(len, peptides)]),
@@ -37,7 +37,7 @@ def rows(offsets: np.ndarray, values: np.ndarray) -> list[list[int]]:
 
 @settings(deadline=None, max_examples=300)
 @given(CASES)
-def test_groups_are_a_small_cover_of_the_peptides_by_indistinguishable_proteins(case: list[tuple[set[int], int]]) -> None:
+def test_groups_are_a_small_cover_of_the_peptides(case: list[tuple[set[int], int]]) -> None:
     peptides, score = [c[0] for c in case], [float(c[1]) for c in case]
     groups = infer(peptides, score)
     peptides_of = {protein: {p for p, proteins in enumerate(peptides) if protein in proteins} for protein in range(N_PROTEINS)}
@@ -78,7 +78,7 @@ def test_groups_are_a_small_cover_of_the_peptides_by_indistinguishable_proteins(
 
 @settings(deadline=None)
 @given(CASES)
-def test_taking_groups_in_rounds_gives_what_taking_one_after_the_other_gives(case: list[tuple[set[int], int]]) -> None:
+def test_groups_match_greedy_selection(case: list[tuple[set[int], int]]) -> None:
     peptides = [c[0] for c in case]
     peptides_of = {protein: frozenset(p for p, proteins in enumerate(peptides) if protein in proteins) for protein in range(N_PROTEINS)}
     sets: dict[frozenset[int], int] = {}
@@ -94,7 +94,7 @@ def test_taking_groups_in_rounds_gives_what_taking_one_after_the_other_gives(cas
     assert {group[0] for group in rows(groups.member_offsets, groups.members)} == {sets[s] for s in chosen}
 
 
-def test_the_textbook_cases() -> None:
+def test_groups_match_textbook_cases() -> None:
     """Distinct, indistinguishable, subset, and subsumable proteins of Nesvizhskii & Aebersold 2005."""
     distinct = infer([{0}, {0}, {1}])
     assert rows(distinct.member_offsets, distinct.members) == [[0], [1]]
@@ -106,7 +106,7 @@ def test_the_textbook_cases() -> None:
     assert rows(subsumable.member_offsets, subsumable.members) == [[0], [2]]
 
 
-def test_targets_and_decoys_are_explained_apart_and_ranked_together() -> None:
+def test_targets_and_decoys_are_grouped_separately() -> None:
     groups = infer_protein_groups(
         np.array([0, 2, 3, 4, 5]),
         np.array([0, 2, 0, 2, 1]),
@@ -121,7 +121,7 @@ def test_targets_and_decoys_are_explained_apart_and_ranked_together() -> None:
     np.testing.assert_allclose(groups.q_value, [0, 0.5, 0.5])
 
 
-def test_picked_groups_compete_with_their_own_decoy() -> None:
+def test_picked_groups_compete_with_their_decoy() -> None:
     """Decoy 3 of protein 1 is worse than protein 1 itself and no longer counts; decoy 2 beats protein 0."""
     score = np.array([5.0, 9.0, 6.0, 7.0])
     arguments = (
@@ -139,7 +139,7 @@ def test_picked_groups_compete_with_their_own_decoy() -> None:
     np.testing.assert_allclose(infer_protein_groups(*arguments).q_value, [0, 1, 1, 1])
 
 
-def test_a_group_is_beaten_by_the_decoy_of_any_of_its_proteins() -> None:
+def test_group_is_beaten_by_decoy_of_any_protein() -> None:
     """Proteins 0 and 1 share their one peptide; the decoy of 1, in a group with another decoy, scores better."""
     groups = infer_protein_groups(
         np.array([0, 2, 4, 5]),
@@ -159,7 +159,7 @@ def test_a_group_is_beaten_by_the_decoy_of_any_of_its_proteins() -> None:
     np.testing.assert_allclose(groups.q_value, [1, 1, 1])
 
 
-def test_a_peptide_without_a_protein_of_its_kind_is_left_out() -> None:
+def test_peptide_without_protein_of_its_type_is_left_out() -> None:
     groups = infer_protein_groups(
         np.array([0, 0, 1]), np.array([0]), np.ones(2), np.zeros(2, bool), np.ones(2, np.int64), np.array([False])
     )
@@ -175,14 +175,14 @@ def test_no_peptides_give_no_groups() -> None:
     assert groups.member_offsets.tolist() == [0]
 
 
-def test_wrong_numbers_are_refused() -> None:
+def test_infer_protein_groups_rejects_invalid_arrays() -> None:
     with pytest.raises(ValueError, match="protein numbers"):
         infer_protein_groups(np.array([0, 1]), np.array([1]), np.ones(1), np.zeros(1, bool), np.ones(1, np.int64), np.zeros(1, bool))
     with pytest.raises(ValueError, match="differ in length"):
         infer_protein_groups(np.array([0, 1]), np.array([0]), np.ones(2), np.zeros(1, bool), np.ones(1, np.int64), np.zeros(1, bool))
 
 
-def test_the_effort_grows_with_the_peptides_and_not_with_their_square() -> None:
+def test_grouping_effort_is_linear_in_peptides() -> None:
     def inferred(n_peptides: int) -> None:
         rng = np.random.default_rng(1)
         n_proteins = n_peptides * 3 // 10
@@ -199,7 +199,7 @@ def test_the_effort_grows_with_the_peptides_and_not_with_their_square() -> None:
         assert groups.n_razor_peptides.sum() == n_peptides
 
     def cost(n_peptides: int) -> tuple[int, int]:
-        """Lines of Python, and bytes at the most."""
+        """Return the number of Python lines run and the maximum of allocated bytes."""
         tracemalloc.start()
         try:
             return lines_run(lambda: inferred(n_peptides)), tracemalloc.get_traced_memory()[1]
@@ -225,6 +225,6 @@ def test_coverage_is_the_share_of_residues_in_a_peptide(length: list[int], data:
     np.testing.assert_allclose(coverage(np.array(length), protein, start, end), expected)
 
 
-def test_a_stretch_beyond_its_protein_is_refused() -> None:
+def test_coverage_rejects_positions_beyond_the_protein() -> None:
     with pytest.raises(ValueError, match="leaves its protein"):
         coverage(np.array([5]), np.array([0]), np.array([3]), np.array([6]))

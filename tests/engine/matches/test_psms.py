@@ -1,4 +1,4 @@
-"""Matches with all that the indexes know of them, against a plain search through the proteins and sums by pyteomics."""
+"""Columns of PSMs, compared with string search in the proteins and masses of pyteomics."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from proteoscope.engine.peptides.peptide_index import PeptideIndex, build_peptid
 from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protein_index
 from proteoscope.kernels.cpu.matches import feature_names
 
-FIXED = tuple(parse_modification(one) for one in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)", "Amidated (C-term)"))
-VARIABLE = replacing_fixed([parse_modification(one) for one in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)")], FIXED)
+FIXED = tuple(parse_modification(name) for name in ("Carbamidomethyl (C)", "TMT6plex (N-term)", "TMT6plex (K)", "Amidated (C-term)"))
+VARIABLE = replacing_fixed([parse_modification(name) for name in ("Oxidation (M)", "Acetyl (Protein N-term)", "Phospho (STY)")], FIXED)
 MASS = {
     "Oxidation": 15.994915,
     "Acetyl": 42.010565,
@@ -47,10 +47,10 @@ TARGETS = ["MACMSTKCCMYRGGGSTMKLLVVC", "WWCMSTKCCMYRPPPPPK", "MACMSTKCCMYRAAAAAK
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory: pytest.TempPathFactory) -> tuple[ProteinIndex, PeptideIndex]:
     folder: Path = tmp_path_factory.mktemp("psms")
-    # The decoy of the last protein is the third of the targets once more: a target peptide that occurs in decoys.
+    # The decoy of the last protein equals the third target, so that a target peptide occurs in decoys.
     sequences = [*TARGETS, TARGETS[2][::-1]]
     path = folder / "x.fasta"
-    path.write_text("".join(f">P{i}\n{one}\n" for i, one in enumerate(sequences)), encoding="ascii")
+    path.write_text("".join(f">P{i}\n{sequence}\n" for i, sequence in enumerate(sequences)), encoding="ascii")
     proteins = build_protein_index(
         folder, read_proteins([path]), database="x", decoys="reverse", decoy_prefix="D_", cleaves=enzyme("Trypsin").cleavage_table()
     )
@@ -62,16 +62,16 @@ def sequence_of(proteins: ProteinIndex, position: int, length: int) -> str:
     return bytes(np.asarray(proteins.proteins.residues[position : position + length])).decode()
 
 
-def made_matches(indexes: tuple[ProteinIndex, PeptideIndex]) -> Matches:
-    """A match for each peptide, oxidised where there is M, with an acetyl on the N-terminus of every second."""
+def synthetic_matches(indexes: tuple[ProteinIndex, PeptideIndex]) -> Matches:
+    """Return a match for each peptide, with M oxidised and an acetylated N-terminus for each second peptide."""
     proteins, peptides = indexes
     n = len(peptides)
     site, modification = np.full((n, 3), 255, np.uint8), np.full((n, 3), 255, np.uint8)
     for i in range(n):
         sequence = sequence_of(proteins, int(peptides.position[i]), int(peptides.length[i]))
-        placed = [(place, 0) for place, letter in enumerate(sequence, 1) if letter == "M"][:2] + ([(0, 1)] if i % 2 else [])
-        for k, (place, number) in enumerate(placed):
-            site[i, k], modification[i, k] = place, number
+        placed = [(position, 0) for position, residue in enumerate(sequence, 1) if residue == "M"][:2] + ([(0, 1)] if i % 2 else [])
+        for k, (position, number) in enumerate(placed):
+            site[i, k], modification[i, k] = position, number
     random = np.random.default_rng(2)
     numbers = np.arange(n)
     return Matches(
@@ -95,55 +95,53 @@ def made_matches(indexes: tuple[ProteinIndex, PeptideIndex]) -> Matches:
 
 @pytest.fixture(scope="module")
 def psms(indexes: tuple[ProteinIndex, PeptideIndex]) -> Psms:
-    return collect_psms(made_matches(indexes), indexes[1], indexes[0], VARIABLE)
+    return collect_psms(synthetic_matches(indexes), indexes[1], indexes[0], VARIABLE)
 
 
 def placed(psms: Psms, row: int) -> list[tuple[int, str]]:
     inside = slice(psms.modification_offsets[row], psms.modification_offsets[row + 1])
     numbers = psms.modification[inside].tolist()
-    return [(site, psms.modifications[one].name) for site, one in zip(psms.modification_site[inside].tolist(), numbers, strict=True)]
+    return [(site, psms.modifications[number].name) for site, number in zip(psms.modification_site[inside].tolist(), numbers, strict=True)]
 
 
-def test_modifications_are_the_variable_ones_and_the_fixed_ones_of_each_residue_and_end(
-    indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms
-) -> None:
+def test_psms_have_variable_and_fixed_modifications(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
     assert len(psms) == len(indexes[1]) > 15
     for row in range(len(psms)):
         sequence = sequence_of(indexes[0], int(psms.position[row]), int(psms.length[row]))
-        expected = [(i, {"C": "Carbamidomethyl", "K": "TMT6plex"}[letter]) for i, letter in enumerate(sequence, 1) if letter in "CK"]
+        expected = [(i, {"C": "Carbamidomethyl", "K": "TMT6plex"}[residue]) for i, residue in enumerate(sequence, 1) if residue in "CK"]
         expected += [(len(sequence) + 1, "Amidated")] + ([] if row % 2 else [(0, "TMT6plex")])  # acetyl replaces the label
-        variable = [(i, "Oxidation") for i, letter in enumerate(sequence, 1) if letter == "M"][:2] + ([(0, "Acetyl")] if row % 2 else [])
+        variable = [(i, "Oxidation") for i, residue in enumerate(sequence, 1) if residue == "M"][:2] + ([(0, "Acetyl")] if row % 2 else [])
         assert sorted(placed(psms, row)) == sorted(expected + variable)
         assert [site for site, _ in placed(psms, row)] == sorted(site for site, _ in placed(psms, row))
         assert psms.n_variable[row] == len(variable)
         total = pyteomics_mass.fast_mass(sequence) + sum(MASS[name] for _, name in expected + variable)
         assert psms.calculated_mass[row] == pytest.approx(total, abs=1e-4)
-        assert psms.missed_cleavages[row] == sum(letter in "KR" and after != "P" for letter, after in pairwise(sequence))
+        assert psms.missed_cleavages[row] == sum(residue in "KR" and next_residue != "P" for residue, next_residue in pairwise(sequence))
 
 
-def test_occurrences_are_all_places_and_those_of_targets_only_for_a_target(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+def test_occurrences_of_targets_exclude_decoys(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
     proteins = indexes[0]
     names = [(proteins.proteins.accession(i), proteins.proteins.sequence(i)) for i in range(len(proteins))]
     both = 0
     for row in range(len(psms)):
         sequence = sequence_of(proteins, int(psms.position[row]), int(psms.length[row]))
-        holders = {name for name, text in names if sequence in peptides_of(text)}
+        holders = {name for name, text in names if sequence in digested_peptides(text)}
         targets = {name for name in holders if not name.startswith("D_")}
         both += bool(targets) and holders != targets
-        places = psms.occurrences[psms.occurrence_offsets[row] : psms.occurrence_offsets[row + 1]]
-        found = {proteins.proteins.accession(int(number)) for number in proteins.protein_of(places)}
-        assert found == (targets or holders)
+        positions = psms.occurrences[psms.occurrence_offsets[row] : psms.occurrence_offsets[row + 1]]
+        accessions = {proteins.proteins.accession(int(number)) for number in proteins.protein_of(positions)}
+        assert accessions == (targets or holders)
         assert bool(psms.is_decoy[row]) == (not targets)
-        assert all(sequence_of(proteins, int(place), len(sequence)) == sequence for place in places)
-        assert places[0] == psms.position[row]
+        assert all(sequence_of(proteins, int(position), len(sequence)) == sequence for position in positions)
+        assert positions[0] == psms.position[row]
     assert both > 0
 
 
-def peptides_of(text: str) -> set[str]:
+def digested_peptides(text: str) -> set[str]:
     return {text[start:stop] for start, stop, _ in digest(text, enzyme("Trypsin"), 2, clip_methionine=True)}
 
 
-def test_mass_errors_are_those_after_the_isotope_error(psms: Psms) -> None:
+def test_mass_errors_exclude_the_isotope_error(psms: Psms) -> None:
     expected = (psms.observed_mass - psms.isotope_error * 1.0033548378 - psms.calculated_mass) / psms.calculated_mass * 1e6
     assert psms.mass_error_ppm == pytest.approx(expected, rel=1e-9, abs=1e-6)
     plain = psms.n_variable == 0
@@ -155,11 +153,11 @@ def rows_of(psms: Psms) -> list[tuple]:
     rows = []
     for row in range(len(psms)):
         flat = [getattr(psms, field.name)[row] for field in fields(psms) if field.name not in NOT_BY_ROW]
-        places = psms.occurrences[psms.occurrence_offsets[row] : psms.occurrence_offsets[row + 1]]
+        positions = psms.occurrences[psms.occurrence_offsets[row] : psms.occurrence_offsets[row + 1]]
         assert psms.bonds is not None
         bonds = slice(psms.bonds.offsets[row], psms.bonds.offsets[row + 1])
         peaks = psms.bonds.residues[bonds].tobytes(), psms.bonds.weight[bonds].tobytes()
-        rows.append((*flat, *peaks, tuple(places), tuple(placed(psms, row)), tuple(column[row] for column in psms.features.values())))
+        rows.append((*flat, *peaks, tuple(positions), tuple(placed(psms, row)), tuple(column[row] for column in psms.features.values())))
     return rows
 
 
@@ -178,7 +176,7 @@ NOT_BY_ROW = (
 
 @settings(max_examples=30, deadline=None)
 @given(st.data())
-def test_taking_rows_keeps_all_that_belongs_to_them(psms: Psms, data: st.DataObject) -> None:
+def test_take_retains_all_columns_of_rows(psms: Psms, data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(psms) - 1), max_size=12))
     every = rows_of(psms)
     taken = psms.take(np.array(rows, np.int64))
@@ -186,8 +184,8 @@ def test_taking_rows_keeps_all_that_belongs_to_them(psms: Psms, data: st.DataObj
     assert rows_of(taken) == [every[row] for row in rows]
 
 
-def test_joined_rows_keep_all_that_belongs_to_them(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
-    matches = made_matches(indexes)
+def test_joined_psms_retain_all_columns_of_rows(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+    matches = synthetic_matches(indexes)
     other = collect_psms(matches, indexes[1], indexes[0], (VARIABLE[0], VARIABLE[2]))  # acetyl has become phospho
     first, second = psms.take(np.array([5, 2, 7])), other.take(np.array([1, 3]))
     assert rows_of(joined_psms(first, second)) == rows_of(first) + rows_of(second)
@@ -196,19 +194,19 @@ def test_joined_rows_keep_all_that_belongs_to_them(indexes: tuple[ProteinIndex, 
     assert len(joined_psms(nothing, nothing)) == 0
 
 
-def test_bonds_are_those_of_the_peptides_residues(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
+def test_bonds_match_residues_of_peptides(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
     bonds = psms.bonds
     assert bonds is not None
     for row in range(len(psms)):
-        own = bonds.residues[bonds.offsets[row] : bonds.offsets[row + 1]]
-        assert own.tobytes().decode() == sequence_of(indexes[0], int(psms.position[row]), int(psms.length[row]))
-    without = collect_psms(replace(made_matches(indexes), bond_weights=None), indexes[1], indexes[0], VARIABLE)
+        residues = bonds.residues[bonds.offsets[row] : bonds.offsets[row + 1]]
+        assert residues.tobytes().decode() == sequence_of(indexes[0], int(psms.position[row]), int(psms.length[row]))
+    without = collect_psms(replace(synthetic_matches(indexes), bond_weights=None), indexes[1], indexes[0], VARIABLE)
     assert without.bonds is None
     assert without.take(np.array([1])).bonds is joined_psms(without, without).bonds is None
 
 
 def test_no_matches_give_no_rows(indexes: tuple[ProteinIndex, PeptideIndex], psms: Psms) -> None:
-    matches = made_matches(indexes)
+    matches = synthetic_matches(indexes)
     values = {field.name: getattr(matches, field.name)[:0] for field in fields(matches) if field.name != "features"}
     none = collect_psms(
         Matches(**values, features={name: column[:0] for name, column in matches.features.items()}), indexes[1], indexes[0], ()
@@ -219,66 +217,66 @@ def test_no_matches_give_no_rows(indexes: tuple[ProteinIndex, PeptideIndex], psm
     assert all(column.shape == (0,) for column in rescoring_features(none, SystematicErrors.of(none, np.empty(0, bool))).values())
 
 
-def test_the_search_score_is_the_mean_of_two_expectations_of_which_the_fitted_one_counts_twice(psms: Psms) -> None:
+def test_search_score_is_weighted_mean_of_expectations(psms: Psms) -> None:
     for row, score in enumerate(search_score(psms)):
         by_chance = 10 ** psms.features["chance"][row] * (psms.n_candidates[row] + 1)
         assert 10 ** (-3 * score) == pytest.approx(by_chance * 10 ** (2 * psms.expectation[row]))
 
 
-def test_features_are_finite_columns_and_do_not_tell_targets_from_decoys(psms: Psms) -> None:
+def test_rescoring_features_are_finite_and_label_free(psms: Psms) -> None:
     systematic = SystematicErrors.of(psms, np.zeros(len(psms), bool))
     features = rescoring_features(psms, systematic)
     for name, column in features.items():
         assert column.shape == (len(psms),), name
         assert column.dtype == np.float64, name
         assert np.all(np.isfinite(column)), name
-    turned = Psms(**{**{field.name: getattr(psms, field.name) for field in fields(psms)}, "is_decoy": ~psms.is_decoy})
-    for name, column in rescoring_features(turned, systematic).items():
+    swapped = Psms(**{**{field.name: getattr(psms, field.name) for field in fields(psms)}, "is_decoy": ~psms.is_decoy})
+    for name, column in rescoring_features(swapped, systematic).items():
         assert np.array_equal(column, features[name]), name
 
 
-def test_mass_errors_count_from_the_median_of_the_confident_rows(psms: Psms) -> None:
+def test_mass_errors_are_relative_to_confident_median(psms: Psms) -> None:
     confident = np.arange(len(psms)) % 2 == 0
     assert confident.sum() >= 10
     systematic, error = SystematicErrors.of(psms, confident), psms.mass_error_ppm
     distance = rescoring_features(psms, systematic)["precursor_error"]
     ascending = sorted(error[confident].tolist())
     middle = (ascending[(len(ascending) - 1) // 2] + ascending[len(ascending) // 2]) / 2
-    assert distance == pytest.approx([abs(one - middle) for one in error], abs=1e-6)
+    assert distance == pytest.approx([abs(value - middle) for value in error], abs=1e-6)
 
 
 @pytest.mark.parametrize("agent", ["Trypsin", "Asp-N", "Lys-C", "unspecific cleavage"])
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
-def test_a_decoy_is_of_its_targets_family_and_of_no_others(agent: str, decoys: str, tmp_path: Path) -> None:
+def test_peptide_families_link_decoys_to_their_targets(agent: str, decoys: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    own = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)]
+    target_sequences = ["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)]
     path = tmp_path / "proteins.fasta"
-    path.write_text("".join(f">P{number}\n{sequence}\n" for number, sequence in enumerate(own)))
+    path.write_text("".join(f">P{number}\n{sequence}\n" for number, sequence in enumerate(target_sequences)))
     table = enzyme(agent).cleavage_table()
     index = build_protein_index(
         tmp_path, read_proteins([path]), database="", decoys=decoys, decoy_prefix="DECOY_", cleaves=table, contaminants=None
     )
-    made = [index.proteins.sequence(number) for number in range(20, 40)]
+    decoy_sequences = [index.proteins.sequence(number) for number in range(20, 40)]
     missed, specificity = (0, "non-specific") if agent.startswith("unspecific") else (2, "specific")
 
     def families(sequences: list[str]) -> np.ndarray:
-        found = [
+        peptides = [
             sequence[span.start : span.stop]
             for sequence in sequences
             for span in digest(sequence, enzyme(agent), missed, specificity, 7, 12)
         ]
-        letters = np.frombuffer("".join(found).encode(), np.uint8)
-        return peptide_families(letters, np.concatenate(([0], np.cumsum([len(one) for one in found]))), enzyme(agent))
+        residues = np.frombuffer("".join(peptides).encode(), np.uint8)
+        return peptide_families(residues, np.concatenate(([0], np.cumsum([len(peptide) for peptide in peptides]))), enzyme(agent))
 
-    of_targets, of_decoys = families(own), families(made)
+    of_targets, of_decoys = families(target_sequences), families(decoy_sequences)
     if agent.startswith("unspecific") and decoys != "reverse":
-        return  # where every bond is cut, every residue stays in its place
-    assert np.isin(of_decoys, of_targets).mean() > 0.85, "but for those at the ends of proteins"
+        return  # cleavage at each bond leaves each residue in its place
+    assert np.isin(of_decoys, of_targets).mean() > 0.85, "all but those at the ends of proteins"
     elsewhere = families(["".join(rng.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)])
     assert np.isin(elsewhere, of_targets).mean() < 0.05
 
 
 def test_leucine_and_isoleucine_are_one_family() -> None:
-    letters = np.frombuffer(b"PEPTIDEKPEPTLDERPEPTVDEK", np.uint8)
-    first, second, third = peptide_families(letters, np.array([0, 8, 16, 24]), enzyme("Trypsin"))
+    residues = np.frombuffer(b"PEPTIDEKPEPTLDERPEPTVDEK", np.uint8)
+    first, second, third = peptide_families(residues, np.array([0, 8, 16, 24]), enzyme("Trypsin"))
     assert first == second != third

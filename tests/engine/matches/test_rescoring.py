@@ -1,4 +1,4 @@
-"""Rescoring against a peer's solver, against mixtures whose truth is known, and against noise."""
+"""Rescoring of matches: comparison with scikit-learn, simulated mixtures with known truth, and noise."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ TWICE, FROM_FEW = RescoringSettings(divisions=2), RescoringSettings(minimum_pept
 def simulated_run(
     n: int, n_true: int, seed: int, n_features: int = 12
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Features, decoy labels, peptides, initial score and truth of n matches; the features add to what the initial score tells."""
+    """Simulate features, decoy labels, peptides, initial scores and truth of n matches.
+
+    The features add information to the initial score.
+    """
     rng = np.random.default_rng(seed)
     is_true = np.arange(n) < n_true
     is_decoy = ~is_true & (rng.random(n) < 0.5)
@@ -30,7 +33,7 @@ def simulated_run(
 
 
 def repeated(run: tuple[np.ndarray, ...], copies: int, noise: float) -> tuple[np.ndarray, ...]:
-    """Every match so many times, with noise in its features: the replicates of a sample."""
+    """Repeat each match with noise in its features, like replicates of a sample."""
     rng = np.random.default_rng(copies)
     features, is_decoy, peptide, initial, is_true = (np.concatenate([column] * copies) for column in run)
     return features + noise * rng.normal(size=features.shape), is_decoy, peptide, initial, is_true
@@ -41,7 +44,7 @@ def columns(features: np.ndarray) -> dict[str, np.ndarray]:
 
 
 def weights(result: Rescoring) -> np.ndarray:
-    """(models, features and the initial score): weights of standardised features in models whose scores have variance 1."""
+    """Return the weights (models, features and initial score) of standardised features; scores of each model have variance 1."""
     assert result.learnt is not None
     scaled = result.learnt.weights[..., :-1] / result.learnt.width[..., None]
     return scaled.reshape(-1, scaled.shape[-1])
@@ -51,7 +54,7 @@ def accepted(score: np.ndarray, is_decoy: np.ndarray) -> np.ndarray:
     return np.flatnonzero((q_values(score, is_decoy) <= 0.01) & ~is_decoy)
 
 
-def test_features_that_tell_more_than_the_search_score_give_more_targets_and_true_ones() -> None:
+def test_rescoring_with_informative_features_accepts_more() -> None:
     features, is_decoy, peptide, initial, is_true = simulated_run(2_000, 800, 1)
     result = rescore(columns(features), is_decoy, peptide, initial)
     rows = accepted(result.score, is_decoy)
@@ -63,8 +66,8 @@ def test_features_that_tell_more_than_the_search_score_give_more_targets_and_tru
 
 
 @pytest.mark.parametrize(("n", "n_true", "n_runs"), [(140, 80, 40), pytest.param(600, 90, 20, marks=pytest.mark.long), (2_000, 300, 6)])
-def test_rescoring_adds_no_false_targets_beyond_those_of_the_search_score(n: int, n_true: int, n_runs: int) -> None:
-    """Small sets exceed 1 % without the + 1; the rescored ones do so no more than the search score's, within the standard error."""
+def test_rescoring_adds_no_false_targets(n: int, n_true: int, n_runs: int) -> None:
+    """Without + 1 small sets exceed 1 %; rescored ones do so no more than those of the search score, within the standard error."""
     before, after, gain = [], [], []
     for seed in range(n_runs):
         features, is_decoy, peptide, initial, is_true = simulated_run(n, n_true, seed)
@@ -80,43 +83,43 @@ def test_rescoring_adds_no_false_targets_beyond_those_of_the_search_score(n: int
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.3])
-def test_replicates_of_a_sample_add_no_false_targets(noise: float) -> None:
-    """Five copies of each match. Folds by match would show every model the answers: then false ones are five times as many."""
+def test_rescoring_of_replicates_adds_no_false_targets(noise: float) -> None:
+    """Folds by match would show each model the answers for the five copies of a match, and admit many false targets."""
     shares = {"by peptide": [], "by match": []}
     for seed in range(3):
         features, is_decoy, peptide, initial, is_true = repeated(simulated_run(400, 200, seed, 40), 5, noise)
-        for how, numbers in (("by peptide", peptide), ("by match", np.arange(len(peptide)))):
+        for grouping, numbers in (("by peptide", peptide), ("by match", np.arange(len(peptide)))):
             rows = accepted(rescore(columns(features), is_decoy, numbers, initial, settings=TWICE).score, is_decoy)
-            shares[how].append(np.mean(~is_true[rows]) if len(rows) else 0.0)
+            shares[grouping].append(np.mean(~is_true[rows]) if len(rows) else 0.0)
     assert np.mean(shares["by peptide"]) < 0.02
-    assert np.mean(shares["by match"]) > 2 * np.mean(shares["by peptide"]), "else this test could not tell"
+    assert np.mean(shares["by match"]) > 2 * np.mean(shares["by peptide"]), "otherwise the test is not sensitive"
 
 
-def test_matches_that_do_not_compete_change_nothing_and_are_scored_alike() -> None:
+def test_noncompeting_matches_leave_scores_unchanged() -> None:
     run = simulated_run(600, 300, 4)
     features, is_decoy, peptide, initial, _ = run
-    alone = rescore(columns(features), is_decoy, peptide, initial)
+    separate = rescore(columns(features), is_decoy, peptide, initial)
     rng = np.random.default_rng(1)
     more = [np.concatenate((column, column[:200])) for column in run]
     more[0][700:] += rng.normal(size=12)
     competes = np.arange(800) < 600
     together = rescore(columns(more[0]), more[1], more[2], more[3], competes)
-    np.testing.assert_array_equal(alone.score, together.score[:600])
-    np.testing.assert_array_equal(together.score[600:700], alone.score[:100])
+    np.testing.assert_array_equal(separate.score, together.score[:600])
+    np.testing.assert_array_equal(together.score[600:700], separate.score[:100])
 
 
-def test_pure_noise_stays_noise() -> None:
-    """Without any truth the targets before the first decoy are about 1."""
-    found = []
+def test_rescoring_accepts_nothing_from_noise() -> None:
+    """Without true matches, about one target precedes the first decoy on average."""
+    n_accepted = []
     for seed in range(12):
         features, is_decoy, peptide, initial, _ = simulated_run(300, 0, seed, 20)
         result = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(minimum_peptides=0, divisions=2))
-        found.append(len(accepted(result.score, is_decoy)))
+        n_accepted.append(len(accepted(result.score, is_decoy)))
         assert rescore(columns(features), is_decoy, peptide, initial).learnt is None
-    assert np.mean(found) < 2
+    assert np.mean(n_accepted) < 2
 
 
-def test_labels_shuffled_over_spectra_leave_nothing_to_learn() -> None:
+def test_rescoring_accepts_nothing_with_shuffled_labels() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(1_000, 400, 5)
     shuffled = np.random.default_rng(5).permutation(is_decoy)
     result = rescore(columns(features), shuffled, peptide, initial, settings=FROM_FEW)
@@ -124,7 +127,7 @@ def test_labels_shuffled_over_spectra_leave_nothing_to_learn() -> None:
 
 
 def test_no_model_sees_the_peptides_that_it_scores() -> None:
-    """Swapping the labels of one peptide's matches changes the models of the folds that it is not in, and no other."""
+    """Swapping the labels of a peptide's matches changes the models of other folds only."""
     features, is_decoy, peptide, initial, _ = repeated(simulated_run(800, 400, 7), 3, 0.1)
     first = rescore(columns(features), is_decoy, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
     changed = is_decoy.copy()
@@ -132,10 +135,10 @@ def test_no_model_sees_the_peptides_that_it_scores() -> None:
     second = rescore(columns(features), changed, peptide, initial, settings=RescoringSettings(folds=3, divisions=4))
     direction = [w / np.linalg.norm(w, axis=1, keepdims=True) for w in (weights(first), weights(second))]
     same = np.isclose(direction[0], direction[1], rtol=1e-9, atol=1e-12).all(axis=1)
-    assert same.reshape(4, 3).sum(axis=1).tolist() == [1, 1, 1, 1], "its own fold's in each division"
+    assert same.reshape(4, 3).sum(axis=1).tolist() == [1, 1, 1, 1], "the peptide's fold in each division"
 
 
-def test_rows_in_another_order_and_a_second_run_give_the_same_scores() -> None:
+def test_scores_are_independent_of_row_order_and_repeat() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 3)
     order = np.random.default_rng(0).permutation(len(initial))
     first = rescore(columns(features), is_decoy, peptide, initial)
@@ -145,14 +148,14 @@ def test_rows_in_another_order_and_a_second_run_give_the_same_scores() -> None:
     np.testing.assert_allclose(first.score[order], other.score, rtol=1e-6, atol=1e-8)
 
 
-def test_models_learnt_side_by_side_are_those_learnt_one_after_the_other() -> None:
+def test_rescoring_is_identical_with_any_number_of_threads() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
-    one, several = (rescore(columns(features), is_decoy, peptide, score, resources=Resources(threads)) for threads in (1, 3))
-    assert np.array_equal(one.score, several.score)
-    assert np.array_equal(weights(one), weights(several))
+    single, parallel = (rescore(columns(features), is_decoy, peptide, score, resources=Resources(threads)) for threads in (1, 3))
+    assert np.array_equal(single.score, parallel.score)
+    assert np.array_equal(weights(single), weights(parallel))
 
 
-def test_more_matches_are_scored_as_if_they_had_stood_among_those_that_do_not_compete() -> None:
+def test_later_matches_are_scored_like_noncompeting_ones() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
     competes = np.arange(900) < 600
     together = rescore(columns(features), is_decoy, peptide, initial, competes)
@@ -163,7 +166,7 @@ def test_more_matches_are_scored_as_if_they_had_stood_among_those_that_do_not_co
     assert rescore(columns(features[:0]), is_decoy[:0], peptide[:0], initial[:0]).learnt is None
 
 
-def test_learning_can_be_cancelled() -> None:
+def test_rescore_can_be_cancelled() -> None:
     features, is_decoy, peptide, score, _ = simulated_run(500, 250, 3)
     progress = Progress()
     progress.cancel()
@@ -171,7 +174,7 @@ def test_learning_can_be_cancelled() -> None:
         rescore(columns(features), is_decoy, peptide, score, resources=Resources(progress=progress))
 
 
-def test_units_and_constant_columns_do_not_matter() -> None:
+def test_scores_are_independent_of_units_and_constants() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(500, 250, 5)
     scaled = np.column_stack([features * 10.0 ** np.arange(-6, 6), np.full(len(features), 7.0)])
     first = rescore(columns(features), is_decoy, peptide, initial)
@@ -180,7 +183,7 @@ def test_units_and_constant_columns_do_not_matter() -> None:
     np.testing.assert_allclose(first.score, second.score, rtol=1e-6, atol=1e-6)
 
 
-def test_where_too_few_targets_are_found_the_search_score_stays_and_the_message_says_so() -> None:
+def test_rescore_is_skipped_with_too_few_targets() -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(100, 5, 1)
     result = rescore(columns(features), is_decoy, peptide, initial)
     assert result.learnt is None
@@ -188,8 +191,8 @@ def test_where_too_few_targets_are_found_the_search_score_stays_and_the_message_
     np.testing.assert_array_equal(result.score, initial)
 
 
-def test_useless_features_cost_little_and_admit_nothing_false() -> None:
-    """It is not looked at which score accepts more: then the luckier one would be kept. So noise may cost some targets."""
+def test_noise_features_cost_little_and_add_no_false_targets() -> None:
+    """The better of both scores is not selected, which would favour chance. Noise may therefore cost some targets."""
     before, after, false = 0, 0, 0
     for seed in range(5):
         _, is_decoy, peptide, initial, is_true = simulated_run(2_000, 900, seed)
@@ -202,34 +205,34 @@ def test_useless_features_cost_little_and_admit_nothing_false() -> None:
     assert false < 0.015 * after
 
 
-def test_empty_and_decoyless_runs_are_skipped() -> None:
-    nothing = rescore(dict.fromkeys("abc", np.empty(0)), np.empty(0, bool), np.empty(0, np.int64), np.empty(0))
-    assert nothing.learnt is None
-    assert len(nothing.score) == 0
+def test_rescore_skips_runs_without_matches_or_decoys() -> None:
+    empty = rescore(dict.fromkeys("abc", np.empty(0)), np.empty(0, bool), np.empty(0, np.int64), np.empty(0))
+    assert empty.learnt is None
+    assert len(empty.score) == 0
     without = rescore({"a": np.ones(60)}, np.zeros(60, bool), np.arange(60), np.arange(60.0))
     assert without.learnt is None
     assert "0 peptides of decoys are too few" in without.message
 
 
-def test_a_feature_that_is_not_finite_is_named() -> None:
+def test_rescore_rejects_feature_that_is_not_finite() -> None:
     features = np.ones((3, 2))
     features[1, 1] = np.nan
     with pytest.raises(ValueError, match="not finite: second"):
         rescore(dict(zip(("first", "second"), features.T, strict=True)), np.array([True, False, False]), np.arange(3), np.arange(3.0))
 
 
-def test_the_solver_agrees_with_scikit_learn() -> None:
+def test_logistic_regression_matches_scikit_learn() -> None:
     from sklearn.linear_model import LogisticRegression
 
     features, is_decoy, _, _, _ = simulated_run(400, 200, 9)
     table = np.column_stack([features, np.ones(len(features))])
     peer = LogisticRegression(C=1 / 20.0, tol=1e-10, max_iter=1_000).fit(features, ~is_decoy)
-    found = rescoring._logistic_regression(table, ~is_decoy, 20.0)
-    np.testing.assert_allclose(found, np.append(peer.coef_[0], peer.intercept_), rtol=1e-3, atol=1e-4)
+    weights_found = rescoring._logistic_regression(table, ~is_decoy, 20.0)
+    np.testing.assert_allclose(weights_found, np.append(peer.coef_[0], peer.intercept_), rtol=1e-3, atol=1e-4)
 
 
-def test_a_large_run_is_divided_less_often_than_a_small_one() -> None:
-    """Learning is what rescoring costs: at most some 40,000 rows are learnt from, in each fold, and at least two divisions."""
+def test_large_runs_have_fewer_divisions() -> None:
+    """At most about 40,000 rows of each fold are used for training, in at least two divisions."""
     divisions = {}
     for n in (500, 10_000, 40_000):
         features, is_decoy, peptide, initial, _ = simulated_run(n, n // 3, 1, 5)
@@ -238,28 +241,28 @@ def test_a_large_run_is_divided_less_often_than_a_small_one() -> None:
     assert divisions == {500: 10, 10_000: 4, 40_000: 2}
 
 
-def test_of_a_large_run_whole_peptides_are_learnt_from_and_all_matches_are_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_runs_are_trained_on_part_of_the_peptides(monkeypatch: pytest.MonkeyPatch) -> None:
     features, is_decoy, peptide, initial, is_true = simulated_run(6000, 3000, 3)
     monkeypatch.setattr(rescoring, "_MAXIMUM_ROWS_LEARNT", 1500)
     learnt_from: list[set[int]] = []
     learn = rescoring._learn
 
-    def noted(table: np.ndarray, decoy: np.ndarray, settings: RescoringSettings) -> np.ndarray:
+    def recording(table: np.ndarray, decoy: np.ndarray, settings: RescoringSettings) -> np.ndarray:
         learnt_from.append({row.tobytes() for row in table})
         return learn(table, decoy, settings)
 
-    monkeypatch.setattr(rescoring, "_learn", noted)
+    monkeypatch.setattr(rescoring, "_learn", recording)
     result = rescore(columns(features), is_decoy, peptide, initial)
     assert result.learnt is not None and len(result.score) == 6000
     assert max(map(len, learnt_from)) < 0.4 * 6000
-    found = accepted(result.score, is_decoy)
+    rescored = accepted(result.score, is_decoy)
     monkeypatch.undo()
-    of_all = accepted(rescore(columns(features), is_decoy, peptide, initial).score, is_decoy)
-    assert is_true[found].sum() > 0.97 * is_true[of_all].sum()
+    reference = accepted(rescore(columns(features), is_decoy, peptide, initial).score, is_decoy)
+    assert is_true[rescored].sum() > 0.97 * is_true[reference].sum()
 
 
-def test_matches_scored_some_at_a_time_have_the_same_scores(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scores_are_independent_of_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     features, is_decoy, peptide, initial, _ = simulated_run(900, 400, 5)
-    at_once = rescore(columns(features), is_decoy, peptide, initial)
+    unbatched = rescore(columns(features), is_decoy, peptide, initial)
     monkeypatch.setattr(rescoring, "_ROWS_SCORED", 7)
-    assert np.array_equal(rescore(columns(features), is_decoy, peptide, initial).score, at_once.score)
+    assert np.array_equal(rescore(columns(features), is_decoy, peptide, initial).score, unbatched.score)

@@ -1,4 +1,4 @@
-"""Plan and search: settings, combinations, ranks and deltas, independence of threads, and known peptides among many others."""
+"""Scoring of spectra: settings, combinations, ranks, independence of threads, and spectra of known peptides."""
 
 from __future__ import annotations
 
@@ -57,24 +57,24 @@ def database(folder: Path, proteins: Proteins, missed: int = 2, decoys: str = "r
     return Database(index, build_peptide_index(folder, index, how, Resources(2), memory_bytes=1 << 29))
 
 
-def search(spectra: Spectra, held: Database, parameters: IdentificationParameters, threads: int = 2) -> Matches:
+def search(spectra: Spectra, searched: Database, parameters: IdentificationParameters, threads: int = 2) -> Matches:
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     index = build_spectrum_index(spectra, parameters, Resources(threads))
     run = plan_scoring(
-        index, held.peptides.arrays(held.proteins), modification_arrays(variable, parameters), parameters, Resources(threads)
+        index, searched.peptides.arrays(searched.proteins), modification_arrays(variable, parameters), parameters, Resources(threads)
     )
     return run.run()
 
 
 def fasta(folder: Path, sequences: Sequence[str]) -> Proteins:
     path = folder / "random.fasta"
-    path.write_text("".join(f">P{i}\n{one}\n" for i, one in enumerate(sequences)), encoding="ascii")
+    path.write_text("".join(f">P{i}\n{sequence}\n" for i, sequence in enumerate(sequences)), encoding="ascii")
     return read_proteins([path])
 
 
 def fragments(sequence: str, added: dict[int, float] | None = None) -> list[float]:
-    """Singly charged b and y ions; `added` masses by site."""
-    extra = {i: 57.02146372 for i, letter in enumerate(sequence, 1) if letter == "C"}
+    """Return m/z of singly charged b and y ions, with masses added by site."""
+    extra = {i: 57.02146372 for i, residue in enumerate(sequence, 1) if residue == "C"}
     for site, mass in (added or {}).items():
         extra[site] = extra.get(site, 0.0) + mass
     ions = []
@@ -84,8 +84,8 @@ def fragments(sequence: str, added: dict[int, float] | None = None) -> list[floa
     return ions
 
 
-def spectra_of(rows: list[tuple[list[float], list[float], float, int]]) -> Spectra:
-    """Each row: m/z, intensities, neutral mass, mask of charges (the lowest gives the m/z)."""
+def create_spectra(rows: list[tuple[list[float], list[float], float, int]]) -> Spectra:
+    """Create spectra from rows of m/z, intensities, neutral mass and charge mask; m/z is of the lowest charge."""
     n = len(rows)
     sorted_rows = [sorted(zip(mz, height, strict=True)) for mz, height, _, _ in rows]
     lowest = [(mask & -mask).bit_length() - 1 for _, _, _, mask in rows]
@@ -109,18 +109,18 @@ def spectra_of(rows: list[tuple[list[float], list[float], float, int]]) -> Spect
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Database:
     folder, random = tmp_path_factory.mktemp("small"), np.random.default_rng(5)
-    letters = list("AACDEEFGGHIKKLLMMNPQRRSSTTVVWY")
-    return database(folder, fasta(folder, ["M" + "".join(random.choice(letters, 300)) for _ in range(150)]))
+    residues = list("AACDEEFGGHIKKLLMMNPQRRSSTTVVWY")
+    return database(folder, fasta(folder, ["M" + "".join(random.choice(residues, 300)) for _ in range(150)]))
 
 
 @pytest.fixture(scope="module")
 def simulated(small: Database) -> tuple[Spectra, list[str]]:
-    """Spectra of half of the fragments of random peptides, with as many peaks of noise; the last ones are noise alone."""
+    """Simulate spectra with half of the fragments of random peptides and noise; the last third has only noise."""
     random, rows, truth = np.random.default_rng(6), [], []
     for number in range(150):
         peptide = int(random.integers(len(small.peptides)))
         sequence, mass = small.sequence(peptide), float(small.peptides.mass[peptide])
-        oxidised = [i for i, letter in enumerate(sequence, 1) if letter == "M"][: int(random.integers(3))]
+        oxidised = [i for i, residue in enumerate(sequence, 1) if residue == "M"][: int(random.integers(3))]
         ions = np.array(fragments(sequence, dict.fromkeys(oxidised, 15.99491462)))
         mass += 15.99491462 * len(oxidised)
         real = random.choice(ions, len(ions) // 2, replace=False) if number < 100 else np.empty(0)
@@ -130,7 +130,7 @@ def simulated(small: Database) -> tuple[Spectra, list[str]]:
         mask = 0b1100 if number % 10 == 0 else 1 << int(random.integers(2, 4))
         rows.append((mz.tolist(), heights.tolist(), mass * (1 + random.normal(0, 3e-6)), mask))
         truth.append(sequence)
-    return spectra_of(rows), truth
+    return create_spectra(rows), truth
 
 
 @pytest.mark.parametrize("score", SCORES)
@@ -142,7 +142,7 @@ def test_simulated_spectra_find_their_peptides(small: Database, simulated: tuple
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_the_number_of_threads_does_not_change_the_matches(small: Database, simulated: tuple[Spectra, list[str]], score: Any) -> None:
+def test_matches_are_independent_of_threads(small: Database, simulated: tuple[Spectra, list[str]], score: Any) -> None:
     parameters = IdentificationParameters(
         score=score, hits_per_spectrum=3, precursor_tolerance="0.5 Da", variable_modifications=("Oxidation (M)", "Phospho (STY)")
     )
@@ -167,9 +167,7 @@ def test_the_number_of_threads_does_not_change_the_matches(small: Database, simu
             assert np.array_equal(values, other.features[name], equal_nan=True), name
 
 
-def test_ranks_count_up_while_scores_go_down_and_deltas_reach_the_next_sequence(
-    small: Database, simulated: tuple[Spectra, list[str]]
-) -> None:
+def test_ranks_and_deltas_match_definition(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters = IdentificationParameters(
         hits_per_spectrum=20, minimum_matched_ions=1, variable_modifications=("Oxidation (M)", "Phospho (STY)")
     )
@@ -180,7 +178,7 @@ def test_ranks_count_up_while_scores_go_down_and_deltas_reach_the_next_sequence(
         score, peptide = matches.score[rows], matches.peptide[rows]
         assert np.all(np.diff(score) <= 0)
         for k in range(len(rows) - 4 if len(rows) == 20 else len(rows)):
-            # Four rows are looked at, as with one hit for a spectrum.
+            # Four further rows are considered, as with one hit per spectrum.
             following = range(k + 1, min(k + 5, len(rows)))
             rivals = [score[j] for j in following if peptide[j] != peptide[k]]
             same = [score[j] for j in following if peptide[j] == peptide[k]]
@@ -190,21 +188,21 @@ def test_ranks_count_up_while_scores_go_down_and_deltas_reach_the_next_sequence(
     assert checked > 100
 
 
-def test_more_hits_for_a_spectrum_change_nothing_in_its_first(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
+def test_first_hits_are_independent_of_hits_per_spectrum(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     parameters = IdentificationParameters(minimum_matched_ions=1, variable_modifications=("Oxidation (M)", "Phospho (STY)"))
-    one, many = (search(simulated[0], small, parameters.changed([f"hits_per_spectrum={hits}"])) for hits in (1, 20))
+    single, many = (search(simulated[0], small, parameters.changed([f"hits_per_spectrum={hits}"])) for hits in (1, 20))
     first = many.rank == 1
     assert first.sum() < len(first)
     for name in ("spectrum", "peptide", "score", "delta_score", "expectation", "n_candidates", "site", "modification"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(many, name)[first])
+        np.testing.assert_array_equal(getattr(single, name), getattr(many, name)[first])
 
 
-def test_the_charges_of_a_spectrum_compete(small: Database) -> None:
+def test_charges_of_a_spectrum_compete(small: Database) -> None:
     peptide = next(i for i in range(len(small.peptides)) if small.peptides.length[i] == 14)
     sequence, mass = small.sequence(peptide), float(small.peptides.mass[peptide])
     ions = fragments(sequence)
-    held = spectra_of([(ions, [10.0 + i for i in range(len(ions))], mass, 0b100)])
-    unknown = Spectra(**{**held.__dict__, "charge_mask": np.zeros(1, np.uint32)})
+    spectra = create_spectra([(ions, [10.0 + i for i in range(len(ions))], mass, 0b100)])
+    unknown = Spectra(**{**spectra.__dict__, "charge_mask": np.zeros(1, np.uint32)})
     matches = search(unknown, small, IdentificationParameters(minimum_charge=1, maximum_charge=5, hits_per_spectrum=5))
     assert small.sequence(int(matches.peptide[0])) == sequence
     assert matches.charge[0] == 2
@@ -213,14 +211,14 @@ def test_the_charges_of_a_spectrum_compete(small: Database) -> None:
 
 
 def test_spectra_without_a_match_have_no_row(small: Database) -> None:
-    held = spectra_of([([150.0 + 9 * i for i in range(12)], [1.0] * 12, 1000.9, 0b100), ([], [], 1500.0, 0b100)])
-    assert len(search(held, small, IdentificationParameters(precursor_tolerance="1 ppm"))) == 0
-    assert len(search(spectra_of([]), small, IdentificationParameters())) == 0
+    spectra = create_spectra([([150.0 + 9 * i for i in range(12)], [1.0] * 12, 1000.9, 0b100), ([], [], 1500.0, 0b100)])
+    assert len(search(spectra, small, IdentificationParameters(precursor_tolerance="1 ppm"))) == 0
+    assert len(search(create_spectra([]), small, IdentificationParameters())) == 0
 
 
 @pytest.mark.parametrize("score", SCORES)
 def test_expectations_are_finite_and_near_one_for_noise(small: Database, score: Any) -> None:
-    """As many as the best of wrong candidates are expected about once, ln 2 = 10^-0.16 times in the median spectrum."""
+    """By definition the best wrong candidate has a median expectation of ln 2 = 10^-0.16."""
     random = np.random.default_rng(8)
     rows = [
         (random.uniform(110, 1400, 60).tolist(), random.uniform(1, 100, 60).tolist(), float(random.uniform(900, 2200)), 0b100)
@@ -234,13 +232,13 @@ def test_expectations_are_finite_and_near_one_for_noise(small: Database, score: 
         minimum_matched_ions=1,
         score=score,
     )
-    matches = search(spectra_of(rows), small, parameters)
+    matches = search(create_spectra(rows), small, parameters)
     assert len(matches) > 180
     assert np.all(np.isfinite(matches.expectation))
     assert abs(float(np.median(matches.expectation)) + 0.16) < 0.7
 
 
-def test_a_better_score_is_never_expected_more_often(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
+def test_expectations_decrease_with_scores(small: Database, simulated: tuple[Spectra, list[str]]) -> None:
     matches = search(simulated[0], small, IdentificationParameters(hits_per_spectrum=5, precursor_tolerance="0.5 Da"))
     same = (matches.spectrum[1:] == matches.spectrum[:-1]) & (matches.charge[1:] == matches.charge[:-1])
     assert same.sum() > 100
@@ -259,10 +257,10 @@ def test_a_cancel_stops_the_search(small: Database, simulated: tuple[Spectra, li
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
-    """A spectrum whose search takes a quarter of a minute: 200,000 forms of each peptide."""
+def test_cancel_stops_within_a_query(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    """Cancel a search that would take about 15 seconds: 200,000 forms of each peptide."""
     progress = Progress()
-    held = database(tmp_path, fasta(tmp_path, ["S" * 40 + letter + "K" for letter in "ADEFGHILMNPQVWY"]), decoys="none")
+    searched_database = database(tmp_path, fasta(tmp_path, ["S" * 40 + residue + "K" for residue in "ADEFGHILMNPQVWY"]), decoys="none")
     parameters = IdentificationParameters(
         score="ksdp",
         precursor_tolerance="10000 Da",
@@ -270,11 +268,13 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
         maximum_modifications=5,
         maximum_forms=100_000,
     )
-    index = build_spectrum_index(spectra_of([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, Resources(1))
+    index = build_spectrum_index(
+        create_spectra([([150.0 + 9 * i for i in range(60)], [1.0] * 60, 4000.0, 0b100)]), parameters, Resources(1)
+    )
     variable = tuple(parse_modification(name) for name in parameters.variable_modifications)
     run = plan_scoring(
         index,
-        held.peptides.arrays(held.proteins),
+        searched_database.peptides.arrays(searched_database.proteins),
         modification_arrays(variable, parameters),
         parameters,
         Resources(threads, progress=progress),
@@ -282,12 +282,12 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
     searched: list[Any] = []
     kernel = candidates.search_queries
 
-    def begun(*arguments: Any) -> None:
+    def recording(*arguments: Any) -> None:
         searched.append(arguments[5])
         kernel(*arguments)
-        searched.append(None)  # it has ended
+        searched.append(None)  # end of the kernel
 
-    monkeypatch.setattr(candidates, "search_queries", begun)
+    monkeypatch.setattr(candidates, "search_queries", recording)
 
     def cancel() -> None:
         while not searched or searched[0].n_candidates[0] == 0:
@@ -299,19 +299,19 @@ def test_a_cancel_is_heard_inside_one_query(tmp_path: Path, monkeypatch: pytest.
     with pytest.raises(Cancelled):
         run.run()
     forms = sum(min(100_000, math.comb(40, k)) for k in range(6))
-    assert len(searched) == 2, "nothing runs on"
-    assert searched[0].n_candidates[0] < len(held.peptides) * forms / 2
+    assert len(searched) == 2, "no further kernel runs"
+    assert searched[0].n_candidates[0] < len(searched_database.peptides) * forms / 2
 
 
-def test_a_stray_peak_far_beyond_all_ions_changes_neither_answers_nor_sizes(
+def test_stray_peak_beyond_all_ions_changes_nothing(
     small: Database, simulated: tuple[Spectra, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spectra, parameters = simulated[0], IdentificationParameters(variable_modifications=("Oxidation (M)",), score="xcorr")
     sizes, answers = [], []
 
-    def noted(parameters: IdentificationParameters, letters: str, maximum_mz: float) -> ScoringSettings:
+    def recording(parameters: IdentificationParameters, series: str, maximum_mz: float) -> ScoringSettings:
         sizes.append(maximum_mz)
-        return scoring_settings(parameters, letters, maximum_mz)
+        return scoring_settings(parameters, series, maximum_mz)
 
     def with_peak(mz: float) -> Spectra:
         first = int(spectra.offsets[1])
@@ -324,7 +324,7 @@ def test_a_stray_peak_far_beyond_all_ions_changes_neither_answers_nor_sizes(
             }
         )
 
-    monkeypatch.setattr(scoring, "scoring_settings", noted)
+    monkeypatch.setattr(scoring, "scoring_settings", recording)
     assert len(search(with_peak(1e9), small, parameters)) >= 100
     for bound in (scoring.heaviest_ion, lambda *_: np.inf):
         monkeypatch.setattr(scoring, "heaviest_ion", bound)
@@ -338,30 +338,30 @@ def test_a_stray_peak_far_beyond_all_ions_changes_neither_answers_nor_sizes(
 
 
 @pytest.mark.parametrize(("residue", "c_term"), [(0.0, 0.0), (-120.0, 0.0), (0.0, -300.0)])
-def test_no_ion_is_heavier_than_the_heaviest_one_thought_of(residue: float, c_term: float) -> None:
-    """Also where something has a negative mass, so that a fragment is heavier than its peptide."""
+def test_heaviest_ion_is_an_upper_bound(residue: float, c_term: float) -> None:
+    """Check also negative masses, which make a fragment heavier than its peptide."""
     masses = np.full(26, np.nan)
     masses[[0, 6, 10]] = 71.03711 + residue, 57.02146, 128.09496
     names = ("-80.0 (K)", "+100.0 (G)")
     variable = modification_arrays(tuple(parse_modification(name) for name in names), IdentificationParameters(maximum_modifications=2))
     heaviest = 0.0
     sequences = ["GAKGA", "GGGGGGKKKAAAAAA", "A" * 30 + "G"]
-    of_residue = [masses[np.frombuffer(one.encode(), np.uint8) - 65] for one in sequences]
-    for one, base in zip(sequences, of_residue, strict=True):
-        letters = np.array(list(one))
+    of_residue = [masses[np.frombuffer(sequence.encode(), np.uint8) - 65] for sequence in sequences]
+    for sequence, base in zip(sequences, of_residue, strict=True):
+        symbols = np.array(list(sequence))
         for counts in variable.combination_count:
-            if all(count <= np.sum(letters == letter) for count, letter in zip(counts, "KG", strict=True)):
+            if all(count <= np.sum(symbols == residue) for count, residue in zip(counts, "KG", strict=True)):
                 added = base.copy()
-                added[np.flatnonzero(letters == "G")[: counts[1]]] += 100.0
-                added[np.flatnonzero(letters == "K")[::-1][: counts[0]]] -= 80.0
+                added[np.flatnonzero(symbols == "G")[: counts[1]]] += 100.0
+                added[np.flatnonzero(symbols == "K")[::-1][: counts[0]]] -= 80.0
                 heaviest = max(heaviest, np.cumsum(added)[:-1].max(), np.cumsum(added[::-1])[:-1].max() + c_term) + 44.0
     mass = np.array([base.sum() + 18.0106 + c_term for base in of_residue])
-    nothing = np.zeros(0, np.uint8)
-    peptides = PeptideArrays(mass, nothing, nothing, nothing, nothing, nothing, masses, 0.0, c_term)  # type: ignore[arg-type]
+    empty = np.zeros(0, np.uint8)
+    peptides = PeptideArrays(mass, empty, empty, empty, empty, empty, masses, 0.0, c_term)  # type: ignore[arg-type]
     assert scoring.heaviest_ion(peptides, variable) > heaviest
 
 
-def test_settings_speak_of_series_and_tolerances_in_the_terms_of_the_kernels() -> None:
+def test_scoring_settings_match_parameters() -> None:
     parameters = IdentificationParameters(
         precursor_tolerance="0.5 Da", fragment_tolerance="20 ppm", isotope_errors=(0, -1, 2), score="xcorr"
     )
@@ -372,14 +372,16 @@ def test_settings_speak_of_series_and_tolerances_in_the_terms_of_the_kernels() -
     assert SCORES[settings.score] == "xcorr"
     assert settings.maximum_mz > 1200
 
-    def offset(letter: str) -> float:
-        return float(pyteomics_mass.fast_mass("GAS", ion_type=letter, charge=1)) - sum(pyteomics_mass.std_aa_mass[one] for one in "GAS")
+    def offset(series: str) -> float:
+        return float(pyteomics_mass.fast_mass("GAS", ion_type=series, charge=1)) - sum(
+            pyteomics_mass.std_aa_mass[residue] for residue in "GAS"
+        )
 
     assert settings.n_term_series == pytest.approx([offset("a"), offset("b"), offset("c")], abs=1e-5)
     assert settings.c_term_series == pytest.approx([offset("x"), offset("y"), offset("z-dot")], abs=1e-5)
 
 
-def test_isotope_errors_begin_where_their_peak_reaches_a_fiftieth() -> None:
+def test_isotope_errors_start_at_two_per_cent_abundance() -> None:
     settings = scoring_settings(IdentificationParameters(isotope_errors=(-1, 0, 1, 2, 3)), "by", 1000.0)
     for error, mass in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         if error <= 0:
@@ -389,7 +391,7 @@ def test_isotope_errors_begin_where_their_peak_reaches_a_fiftieth() -> None:
             assert expected_isotopes**error / math.factorial(error) == pytest.approx(0.02)
 
 
-@pytest.mark.parametrize("most", [0, 1, 3])
+@pytest.mark.parametrize("maximum", [0, 1, 3])
 @pytest.mark.parametrize(
     "names",
     [
@@ -400,26 +402,29 @@ def test_isotope_errors_begin_where_their_peak_reaches_a_fiftieth() -> None:
         ("Gln->pyro-Glu (N-term Q)", "Acetyl (N-term)"),
     ],
 )
-def test_combinations_are_all_multisets_with_one_modification_on_an_end(names: tuple[str, ...], most: int) -> None:
-    chosen = tuple(parse_modification(name) for name in names)
-    arrays = modification_arrays(chosen, IdentificationParameters(variable_modifications=names, maximum_modifications=most))
+def test_combinations_are_all_valid_multisets(names: tuple[str, ...], maximum: int) -> None:
+    variable = tuple(parse_modification(name) for name in names)
+    arrays = modification_arrays(variable, IdentificationParameters(variable_modifications=names, maximum_modifications=maximum))
     expected = set()
-    for counts in product(range(most + 1), repeat=len(chosen)):
+    for counts in product(range(maximum + 1), repeat=len(variable)):
         ends = Counter(
-            one.position.split()[1] for one, count in zip(chosen, counts, strict=True) for _ in range(count) if one.position != "anywhere"
+            modification.position.split()[1]
+            for modification, count in zip(variable, counts, strict=True)
+            for _ in range(count)
+            if modification.position != "anywhere"
         )
-        if sum(counts) <= most and max(ends.values(), default=0) <= 1:
+        if sum(counts) <= maximum and max(ends.values(), default=0) <= 1:
             expected.add(counts)
     rows = [tuple(row) for row in arrays.combination_count.tolist()]
     assert len(set(rows)) == len(rows)
     assert set(rows) == expected
     assert sum(rows[0]) == 0, "the empty combination comes first"
     assert arrays.combination_mass == pytest.approx(
-        [sum(n * one.mass for n, one in zip(row, chosen, strict=True)) for row in rows], abs=1e-9
+        [sum(n * modification.mass for n, modification in zip(row, variable, strict=True)) for row in rows], abs=1e-9
     )
-    for mask, one in zip(arrays.residue_mask.tolist(), chosen, strict=True):
-        letters = {letter for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if mask >> ord(letter) - 65 & 1}
-        assert letters == set(one.residues or "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+    for mask, modification in zip(arrays.residue_mask.tolist(), variable, strict=True):
+        residues = {residue for residue in "ABCDEFGHIJKLMNOPQRSTUVWXYZ" if mask >> ord(residue) - 65 & 1}
+        assert residues == set(modification.residues or "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 # Spectra of known peptides, among all proteins of five species.
@@ -428,19 +433,19 @@ KNOWN = ("massivekb_selected_500", "proteometools_171_kuester_test")
 
 
 def known_peptides(folder: Path, name: str) -> dict[str, str]:
-    """Identifier and peptide of each spectrum whose modifications are carbamidomethyl on every C and oxidation of M."""
+    """Return identifier and peptide of spectra with carbamidomethyl on each C and no variable modification but oxidation of M."""
     if name == KNOWN[1]:
         lines = (folder / f"{name}.mgf").read_text(encoding="utf-8").splitlines()
         titles, sequences = ([line[len(key) :] for line in lines if line.startswith(key)] for key in ("TITLE=", "SEQ="))
         return dict(zip(titles, sequences, strict=True))
-    known = {}
+    peptides = {}
     for line in (folder / f"{name}.peprec").read_text(encoding="utf-8").splitlines()[1:]:
         identifier, modifications, sequence, _ = line.split()
         carried = Counter(modifications.split("|")[1::2])
         cysteines = carried.pop("Carbamidomethyl", 0)
         if set(carried) <= {"Oxidation"} and cysteines == sequence.count("C") and 7 <= len(sequence) <= 50:
-            known[identifier] = sequence
-    return known
+            peptides[identifier] = sequence
+    return peptides
 
 
 @pytest.fixture(scope="module")
@@ -449,46 +454,48 @@ def combo(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Databa
     sequences = sorted(
         {known_peptide for name in KNOWN for known_peptide in known_peptides(shared_data / "spectra" / "known_ids", name).values()}
     )
-    (folder / "known.fasta").write_text("".join(f">known{i}\n{one}\n" for i, one in enumerate(sequences)), encoding="ascii")
+    (folder / "known.fasta").write_text("".join(f">known{i}\n{sequence}\n" for i, sequence in enumerate(sequences)), encoding="ascii")
     return database(folder, read_proteins([shared_data / "proteomes" / "combo.fasta", folder / "known.fasta"]), missed=3)
 
 
-def share_found(folder: Path, name: str, held: Database, parameters: IdentificationParameters) -> tuple[float, int, NDArray[np.bool_]]:
-    """Share of the known peptides that rank first (I and L are one), how many there are, and whether each best hit is a decoy."""
+def identified_share(
+    folder: Path, name: str, searched_database: Database, parameters: IdentificationParameters
+) -> tuple[float, int, NDArray[np.bool_]]:
+    """Return the share of known peptides that rank first (I = L), their number, and whether each best hit is a decoy."""
     truth, spectra = known_peptides(folder, name), read_spectra([folder / f"{name}.mgf"])
-    matches = search(spectra, held, parameters)
+    matches = search(spectra, searched_database, parameters)
     psms = collect_psms(
         matches,
-        held.peptides,
-        held.proteins,
+        searched_database.peptides,
+        searched_database.proteins,
         tuple(parse_modification(variable_modification) for variable_modification in parameters.variable_modifications),
     )
-    found = {
-        spectra.identifier[int(spectrum)]: held.sequence(int(peptide)).replace("I", "L")
+    best = {
+        spectra.identifier[int(spectrum)]: searched_database.sequence(int(peptide)).replace("I", "L")
         for spectrum, peptide, rank in zip(matches.spectrum, matches.peptide, matches.rank, strict=True)
         if rank == 1
     }
-    right = sum(found.get(identifier) == sequence.replace("I", "L") for identifier, sequence in truth.items())
+    right = sum(best.get(identifier) == sequence.replace("I", "L") for identifier, sequence in truth.items())
     return right / len(truth), len(truth), psms.is_decoy[psms.rank == 1]
 
 
 # Measured: SDP 400, KSDP 400, hyperscore 401 and XCorr 399 of 408, among 6.5 million peptides.
 @pytest.mark.parametrize("score", SCORES)
 def test_known_peptides_of_massivekb_rank_first(shared_data: Path, combo: Database, score: Any) -> None:
-    share, n, _ = share_found(shared_data / "spectra" / "known_ids", KNOWN[0], combo, IdentificationParameters(score=score))
+    share, n, _ = identified_share(shared_data / "spectra" / "known_ids", KNOWN[0], combo, IdentificationParameters(score=score))
     assert n == 408
     assert share >= 0.965
 
 
-def test_known_peptides_of_massivekb_rank_first_with_wide_fragment_bins(shared_data: Path, combo: Database) -> None:
+def test_known_peptides_rank_first_with_wide_fragment_bins(shared_data: Path, combo: Database) -> None:
     parameters = IdentificationParameters(fragment_tolerance="0.5 Da", correlation_bin=1.0005, deisotope=False, score="hyperscore")
-    share, _, _ = share_found(shared_data / "spectra" / "known_ids", KNOWN[0], combo, parameters)
+    share, _, _ = identified_share(shared_data / "spectra" / "known_ids", KNOWN[0], combo, parameters)
     assert share >= 0.9
 
 
 # Measured: all 171.
 def test_synthetic_peptides_of_proteometools_rank_first(shared_data: Path, combo: Database) -> None:
-    share, n, is_decoy = share_found(shared_data / "spectra" / "known_ids", KNOWN[1], combo, IdentificationParameters())
+    share, n, is_decoy = identified_share(shared_data / "spectra" / "known_ids", KNOWN[1], combo, IdentificationParameters())
     assert n == 171
     assert share >= 0.98
     assert is_decoy.mean() <= 0.01

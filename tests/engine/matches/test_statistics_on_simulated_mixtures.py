@@ -1,4 +1,4 @@
-"""One per cent means one per cent: mixtures of true and false matches whose truth is known, over many repeats."""
+"""Calibration of error rates in simulated mixtures with known truth, over many repeats."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ REPEATS = 150
 
 
 def mixture(rng: np.random.Generator, n: int, share_true: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Scores, decoy labels, truth: false matches fall on targets and decoys alike; hyperscore-like skewed scores."""
+    """Simulate scores, decoy labels and truth; false matches are targets or decoys with equal probability."""
     is_true = rng.random(n) < share_true
     is_decoy = ~is_true & (rng.random(n) < 0.5)
     return np.where(is_true, rng.normal(6.0, 1.5, n), rng.gumbel(0.0, 1.0, n)), is_decoy, is_true
@@ -26,7 +26,7 @@ def false_and_accepted(score: np.ndarray, is_decoy: np.ndarray, is_true: np.ndar
 
 @pytest.mark.parametrize("share_true", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("level", [0.01, 0.05])
-def test_the_false_share_among_accepted_matches_is_the_level(share_true: float, level: float) -> None:
+def test_false_share_of_accepted_matches_equals_the_level(share_true: float, level: float) -> None:
     """Pooled over repeats, within 4 standard deviations of a binomial count, twice as wide since the decoys vary too."""
     rng = np.random.default_rng(17)
     counts = np.array([false_and_accepted(*mixture(rng, 4_000, share_true), level, False) for _ in range(REPEATS)])
@@ -36,7 +36,7 @@ def test_the_false_share_among_accepted_matches_is_the_level(share_true: float, 
     assert abs(false - level * accepted) < 4 * deviation + REPEATS
 
 
-def test_with_plus_one_the_expected_false_share_stays_below_the_level_in_small_sets() -> None:
+def test_plus_one_keeps_false_share_below_the_level() -> None:
     rng = np.random.default_rng(5)
     shares = []
     for _ in range(400):
@@ -45,14 +45,14 @@ def test_with_plus_one_the_expected_false_share_stays_below_the_level_in_small_s
     assert np.mean(shares) < 0.02 + 2 * np.std(shares) / np.sqrt(len(shares))
 
 
-def test_nothing_is_accepted_where_nothing_is_true() -> None:
+def test_almost_nothing_is_accepted_without_true_matches() -> None:
     rng = np.random.default_rng(9)
     accepted = [false_and_accepted(*mixture(rng, 2_000, 0.0), 0.01, False)[1] for _ in range(REPEATS)]
     assert np.mean(accepted) < 1.6, "a run of targets before the first decoy has a mean length of 1"
 
 
 def test_posterior_error_probabilities_are_calibrated() -> None:
-    """Among targets of probability about x, a share of about x is false."""
+    """The share of false targets matches their mean probability in each range."""
     rng = np.random.default_rng(23)
     probability, false = [], []
     for _ in range(20):
@@ -65,8 +65,8 @@ def test_posterior_error_probabilities_are_calibrated() -> None:
         assert false[inside].mean() == pytest.approx(probability[inside].mean(), abs=0.003 + 0.1 * high)
 
 
-def test_protein_groups_at_one_per_cent_are_false_in_one_per_cent() -> None:
-    """True peptides gather on 600 proteins, false ones fall anywhere among 6,000 targets or 6,000 decoys."""
+def test_protein_groups_have_nominal_false_share() -> None:
+    """True peptides are of 600 proteins, false ones of any of 6,000 targets or 6,000 decoys."""
     rng = np.random.default_rng(31)
     n_proteins, n_present, false, accepted = 6_000, 600, 0, 0
     for _ in range(40):
@@ -82,9 +82,9 @@ def test_protein_groups_at_one_per_cent_are_false_in_one_per_cent() -> None:
             np.ones(passed.sum(), np.int64),
             np.arange(2 * n_proteins) >= n_proteins,
         )
-        found = ~groups.is_decoy & (groups.q_value <= 0.01)
+        passing = ~groups.is_decoy & (groups.q_value <= 0.01)
         first = groups.members[groups.member_offsets[:-1]]
-        false += int((first[found] >= n_present).sum())
-        accepted += int(found.sum())
+        false += int((first[passing] >= n_present).sum())
+        accepted += int(passing.sum())
     assert accepted > 40 * 0.9 * n_present
     assert false / accepted < 0.013

@@ -1,4 +1,4 @@
-"""The tables of a real search, recomputed from what they say: masses by pyteomics, proteins from the FASTA, q-values by plain loops."""
+"""Tables of a real search, recomputed: masses by pyteomics, proteins from the FASTA file, and q-values by plain loops."""
 
 import csv
 import json
@@ -46,7 +46,7 @@ def proteins(files):
 
 @pytest.fixture(scope="module")
 def project(files, tmp_path_factory):
-    """A search with several variable modifications and three hits for a spectrum."""
+    """Return a project of a search with several variable modifications and three hits per spectrum."""
     folder = tmp_path_factory.mktemp("report") / "project"
     parameters = IdentificationParameters().changed(
         hits_per_spectrum=3, variable_modifications=("Oxidation (M)", "Acetyl (Protein N-term)", "Deamidated (NQ)")
@@ -75,31 +75,33 @@ def is_accepted(row):
 
 
 def looped_q_values(rows, score, decoys_of=None, decoy_score=None, at_once=1):
-    """Rows with their q-values by the definition: the least decoys / targets of all cuts that keep the row; equal scores stand together.
+    """Compute q-values by definition: the lowest decoys / targets of all thresholds that accept the row.
 
-    The decoys expected by the tail of the decoys of `rows`, or of `decoys_of`, at most one, each `at_once` rows, are added to those seen.
+    Rows with equal scores are accepted together. The decoys expected from the tail of `rows`, or of `decoys_of`, at most one (`at_once`
+    rows),
+    are added to the decoys found.
     """
     tail = sorted(float(row[decoy_score or score]) for row in decoys_of or rows if row["is_decoy"] == "true")
     assert len(tail) >= 10
     base = (tail[(len(tail) - 1) // 2] + tail[len(tail) // 2]) / 2
-    excess = [one - base for one in tail if one > base]
+    excess = [score_of_decoy - base for score_of_decoy in tail if score_of_decoy > base]
     ranked = sorted(rows, key=lambda row: -float(row[score]))
     scores = [float(row[score]) for row in ranked]
     ratios = []
-    for place in range(len(ranked)):
-        last = max(i for i in range(place, min(place + 50, len(ranked))) if scores[i] == scores[place])
-        kept = ranked[: last + 1]
-        decoys = sum(row["is_decoy"] == "true" for row in kept)
-        expected = len(excess) * math.exp(-max(0.0, scores[place] - base) / (sum(excess) / len(excess)))
-        ratios.append(min(1.0, (decoys + at_once * min(1.0, expected)) / max(1, len(kept) - decoys)))
-    lowest, least = [], 1.0
+    for position in range(len(ranked)):
+        last = max(i for i in range(position, min(position + 50, len(ranked))) if scores[i] == scores[position])
+        accepted = ranked[: last + 1]
+        decoys = sum(row["is_decoy"] == "true" for row in accepted)
+        expected = len(excess) * math.exp(-max(0.0, scores[position] - base) / (sum(excess) / len(excess)))
+        ratios.append(min(1.0, (decoys + at_once * min(1.0, expected)) / max(1, len(accepted) - decoys)))
+    lowest, minimum = [], 1.0
     for ratio in reversed(ratios):
-        least = min(least, ratio)
-        lowest.append(least)
+        minimum = min(minimum, ratio)
+        lowest.append(minimum)
     return list(zip(ranked, reversed(lowest), strict=True))
 
 
-def test_the_masses_are_those_of_the_formula(psms):
+def test_masses_match_formulas(psms):
     names = set()
     for row in psms:
         text = row["peptide"]
@@ -117,13 +119,13 @@ def test_the_masses_are_those_of_the_formula(psms):
     assert names == set(SHIFTS)
 
 
-def test_modifications_stand_where_they_may(psms, proteins):
+def test_modifications_are_at_allowed_residues(psms, proteins):
     for row in psms:
         text = row["peptide"]
-        assert all(letter in "C" for letter in re.findall(r"([A-Z])\[Carbamidomethyl\]", text))
+        assert all(residue in "C" for residue in re.findall(r"([A-Z])\[Carbamidomethyl\]", text))
         assert len(re.findall(r"C\[Carbamidomethyl\]", text)) == row["sequence"].count("C")
-        assert all(letter == "M" for letter in re.findall(r"([A-Z])\[Oxidation\]", text))
-        assert all(letter in "NQ" for letter in re.findall(r"([A-Z])\[Deamidated\]", text))
+        assert all(residue == "M" for residue in re.findall(r"([A-Z])\[Oxidation\]", text))
+        assert all(residue in "NQ" for residue in re.findall(r"([A-Z])\[Deamidated\]", text))
         assert sum(name in ("Oxidation", "Deamidated", "Acetyl") for name in row["modification_names"].split(";")) <= 3
         if "Acetyl" in text:
             assert text.startswith("[Acetyl]-")
@@ -131,7 +133,7 @@ def test_modifications_stand_where_they_may(psms, proteins):
             assert starts & {0, 1}
 
 
-def test_the_proteins_are_all_that_hold_the_peptide_between_cuts(psms, proteins):
+def test_proteins_are_all_with_the_peptide_between_cleavages(psms, proteins):
     targets = {name: sequence for name, sequence in proteins.items() if not name.startswith("DECOY_")}
     for row in psms:
         names, sequence = row["proteins"].split(";"), row["sequence"]
@@ -144,7 +146,7 @@ def test_the_proteins_are_all_that_hold_the_peptide_between_cuts(psms, proteins)
             assert protein[start - 1 : start - 1 + len(sequence)] == sequence
             assert left == ("-" if start == 1 else protein[start - 2])
             assert right == ("-" if start - 1 + len(sequence) == len(protein) else protein[start - 1 + len(sequence)])
-            # Trypsin cuts behind K and R, not before P; the first methionine may be lost.
+            # Trypsin cleaves after K and R, but not before P; the first methionine may be lost.
             assert left == "-" or (left in "KR" and sequence[0] != "P") or (start == 2 and left == "M")
             assert right == "-" or (sequence[-1] in "KR" and right != "P")
         assert int(row["missed_cleavages"]) == len(re.findall(r"[KR](?=[^P])", sequence)) <= 2
@@ -160,11 +162,11 @@ def test_the_proteins_are_all_that_hold_the_peptide_between_cuts(psms, proteins)
         assert set(row["proteins"].split(";")) == holding
 
 
-def test_the_q_values_of_matches_are_those_of_a_plain_loop(psms):
+def test_q_values_of_psms_match_plain_loop(psms):
     first = [row for row in psms if row["rank"] == "1"]
     assert len({row["spectrum_id"] for row in first}) == len(first)
     decoys = [row for row in first if row["is_decoy"] == "true"]
-    # Of one peptide are those of the same residues, but for those at which trypsin cuts.
+    # Peptides with the same residues, except for those at which trypsin cleaves, form a family.
     best = {}
     for row in sorted(decoys, key=lambda row: float(row["score"])):
         best["".join(sorted(row["sequence"].replace("I", "L").replace("K", "").replace("R", "")))] = row
@@ -173,7 +175,7 @@ def test_the_q_values_of_matches_are_those_of_a_plain_loop(psms):
     assert sum(is_accepted(row) for row in first) > 250
 
 
-def test_the_q_values_of_peptides_are_those_of_a_plain_loop(peptides, psms):
+def test_q_values_of_peptides_match_plain_loop(peptides, psms):
     best = {}
     for row in psms:
         if row["rank"] == "1":
@@ -196,8 +198,8 @@ def test_the_q_values_of_peptides_are_those_of_a_plain_loop(peptides, psms):
         assert int(row["n_psms"]) == len(matches)
 
 
-def test_only_the_first_of_a_spectrum_has_statistics(psms, peptides):
-    """The others did not compete: what their q-values would be nobody knows."""
+def test_only_first_ranks_have_q_values(psms, peptides):
+    """Lower-ranked matches did not compete, so that they have no q-values."""
     lower = [row for row in psms if row["rank"] != "1"]
     assert len(lower) > 500
     assert {(row["q_value"], row["posterior_error_probability"]) for row in lower} == {("", "")}
@@ -206,9 +208,9 @@ def test_only_the_first_of_a_spectrum_has_statistics(psms, peptides):
         assert (row["q_value"] != "") == ((row["peptide"], row["is_decoy"]) in first)
 
 
-def test_what_is_counted_is_what_the_tables_hold(project, psms, peptides, groups):
-    told = json.loads((Path(project) / "run.json").read_text())
-    counts, certainty = told["counts"], told["certainty"]
+def test_recorded_counts_match_tables(project, psms, peptides, groups):
+    record = json.loads((Path(project) / "run.json").read_text())
+    counts, certainty = record["counts"], record["certainty"]
     for name, rows in (("psms", psms), ("peptides", peptides), ("proteins", groups)):
         accepted = [row for row in rows if row["q_value"] != "" and float(row["q_value"]) <= 0.01]
         decoys = sum(row["is_decoy"] == "true" for row in accepted)
@@ -227,9 +229,9 @@ def test_error_probabilities_rise_as_scores_fall(psms):
     assert errors[-1] > 0.9
 
 
-def test_the_best_match_comes_first(psms):
-    places = [(int(row["rank"]), -float(row["score"])) for row in psms]
-    assert places == sorted(places)
+def test_psms_are_sorted_by_rank_and_score(psms):
+    order = [(int(row["rank"]), -float(row["score"])) for row in psms]
+    assert order == sorted(order)
 
 
 def test_ranks_follow_the_search_score(psms):
@@ -244,14 +246,14 @@ def test_ranks_follow_the_search_score(psms):
         assert all(float(row["delta_score"]) >= 0 for row in rows)
 
 
-def test_the_q_values_of_groups_are_those_of_a_plain_loop(groups, peptides, psms):
+def test_q_values_of_groups_match_plain_loop(groups, peptides, psms):
     ranked = {(row["peptide"], row["is_decoy"]) for row in psms if row["rank"] == "1"}
     competing = [row for row in peptides if (row["peptide"], row["is_decoy"]) in ranked]
     for row, q_value in looped_q_values(groups, "score", competing, "best_score"):
         assert float(row["q_value"]) == pytest.approx(q_value, abs=1e-9)
 
 
-def test_groups_explain_every_accepted_peptide_and_cover_what_they_say(groups, peptides, proteins):
+def test_groups_explain_all_accepted_peptides(groups, peptides, proteins):
     accepted = {row["sequence"]: set(row["proteins"].split(";")) for row in peptides if is_accepted(row)}
     members = [set(row["accessions"].split(";")) for row in groups]
     for sequence, names in accepted.items():
@@ -261,10 +263,10 @@ def test_groups_explain_every_accepted_peptide_and_cover_what_they_say(groups, p
         first = row["accessions"].split(";")[0]
         protein = proteins[first]
         assert row["sequence"] == protein
-        own = [sequence for sequence, names in accepted.items() if first in names]
-        assert int(row["n_peptides"]) == len(own)
+        sequences = [sequence for sequence, names in accepted.items() if first in names]
+        assert int(row["n_peptides"]) == len(sequences)
         covered = set()
-        for sequence in own:
+        for sequence in sequences:
             for match in re.finditer(f"(?={sequence})", protein):
                 covered.update(range(match.start(), match.start() + len(sequence)))
         assert float(row["coverage"]) == pytest.approx(len(covered) / len(protein), abs=1e-4)
@@ -273,7 +275,7 @@ def test_groups_explain_every_accepted_peptide_and_cover_what_they_say(groups, p
     assert [float(row["score"]) for row in groups] == sorted((float(row["score"]) for row in groups), reverse=True)
 
 
-def test_the_parquet_tables_hold_what_the_texts_say(project, psms):
+def test_parquet_tables_match_tsv_tables(project, psms):
     import pyarrow.parquet as pq
 
     (run,) = (project / "results").iterdir()

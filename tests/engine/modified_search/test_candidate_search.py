@@ -1,4 +1,4 @@
-"""Candidates are those with most matching masses, by the definition of the thesis, however the peptides are cut into parts."""
+"""Candidates have the most matching masses by the definition of the thesis, for any partition of the peptides."""
 
 import numpy as np
 import pytest
@@ -16,14 +16,14 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 from proteoscope.kernels.layouts import PeptideArrays, QueryArrays, SpectrumArrays
 from tests.shim.mass_inputs import plain_best
 
-KEPT = 7
+N_RETAINED = 7
 
 
 @pytest.fixture(scope="module")
 def made():
     random = np.random.default_rng(12)
     sequences = ["".join(random.choice(list("ACDEFGHIKLMNPQRSTVWY"), int(random.integers(6, 12)))) for _ in range(150)]
-    masses = np.array([sum(RESIDUE_MASS[ord(letter) - 65] for letter in sequence) + WATER_MASS for sequence in sequences])
+    masses = np.array([sum(RESIDUE_MASS[ord(residue) - 65] for residue in sequence) + WATER_MASS for sequence in sequences])
     sequences, masses = [sequences[i] for i in np.argsort(masses)], np.sort(masses)
     lengths = np.array([len(sequence) for sequence in sequences])
     text = np.frombuffer("".join(sequences).encode(), np.uint8)
@@ -40,7 +40,7 @@ def made():
     )
     peaks, queried = [], random.choice(len(sequences), 12)
     for row in queried:
-        prefix = np.cumsum([RESIDUE_MASS[ord(letter) - 65] for letter in sequences[row]])[:-1]
+        prefix = np.cumsum([RESIDUE_MASS[ord(residue) - 65] for residue in sequences[row]])[:-1]
         ions = np.concatenate((prefix, masses[row] - prefix)) + PROTON_MASS
         peaks.append(np.sort(np.concatenate((ions[random.random(len(ions)) < 0.6], random.uniform(100, 900, 15)))))
     offsets = run_offsets(np.array([len(peak) for peak in peaks]))
@@ -53,26 +53,26 @@ def made():
 
 @pytest.mark.parametrize("preset", ["published", "standard"])
 @pytest.mark.parametrize("memory_bytes", [1 << 29, 6000])
-def test_candidates_are_those_of_the_definition(made, preset, memory_bytes):
+def test_candidates_follow_the_definition(made, preset, memory_bytes):
     index, peptides = made
     parameters = ModifiedSearchParameters.checked(read_preset("modified", preset))
     settings, lists = ion_settings(parameters, "by", 1000.0, "hyperscore"), list_settings(parameters)
-    found = find_candidates(index, peptides, settings, lists, KEPT, memory_bytes, Resources(2))
+    result = find_candidates(index, peptides, settings, lists, N_RETAINED, memory_bytes, Resources(2))
     candidates = peptide_lists(peptides, lists.per_dalton, 0, len(peptides.mass), Resources(1))
     queries = query_lists(index.arrays, index.queries, settings, lists)
-    expected, counts = plain_best(queries, candidates, lists.window, KEPT)
-    assert found.peptide.tolist() == expected
-    assert found.matches.tolist() == counts
+    expected, counts = plain_best(queries, candidates, lists.window, N_RETAINED)
+    assert result.peptide.tolist() == expected
+    assert result.matches.tolist() == counts
 
 
-def test_published_takes_each_peak_for_the_one_unit_that_it_falls_in(made):
+def test_published_mode_bins_each_peak_once(made):
     index, _ = made
     parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
     lists = list_settings(parameters)
     assert lists.per_dalton == 100.0
     settings = ion_settings(parameters, "by", 1000.0, "hyperscore")
-    found = query_lists(index.arrays, index.queries, settings, lists)
+    result = query_lists(index.arrays, index.queries, settings, lists)
     for q, (spectrum, mass) in enumerate(zip(index.queries.spectrum, index.queries.mass, strict=True)):
         peaks = index.arrays.mz[index.arrays.offsets[spectrum] : index.arrays.offsets[spectrum + 1]] - PROTON_MASS
         units = {unit for bond in (*peaks, *(mass - peaks)) if 0 <= (unit := round(float(bond) * 100)) < round(mass * 100)}
-        assert found.masses[found.offsets[q] : found.offsets[q + 1]].tolist() == sorted(units)
+        assert result.masses[result.offsets[q] : result.offsets[q + 1]].tolist() == sorted(units)

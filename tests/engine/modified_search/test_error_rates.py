@@ -1,4 +1,4 @@
-"""The choice among the forms of a spectrum's candidates."""
+"""Ranking of the forms of a spectrum's candidates."""
 
 from types import SimpleNamespace
 
@@ -13,16 +13,16 @@ def test_ranks_are_by_score_with_each_peptide_once():
     spectrum = np.sort(random.integers(0, 60, n))
     position, score = random.integers(0, 5, n), random.integers(0, 6, n).astype(float)
     before = np.concatenate([random.permutation(count) + 1 for count in np.bincount(spectrum) if count])
-    found = _ranks(SimpleNamespace(spectrum=spectrum, position=position, rank=before), score)
-    for one in np.unique(spectrum):
-        rows = sorted(np.flatnonzero(spectrum == one).tolist(), key=lambda row: (-score[row], before[row]))
+    ranks = _ranks(SimpleNamespace(spectrum=spectrum, position=position, rank=before), score)
+    for number in np.unique(spectrum):
+        rows = sorted(np.flatnonzero(spectrum == number).tolist(), key=lambda row: (-score[row], before[row]))
         seen = []
         for row in rows:
             if position[row] in seen:
-                assert found[row] == 0
+                assert ranks[row] == 0
             else:
                 seen.append(position[row])
-                assert found[row] == len(seen)
+                assert ranks[row] == len(seen)
 
 
 def test_no_matches_have_no_ranks():

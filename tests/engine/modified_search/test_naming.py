@@ -1,4 +1,4 @@
-"""What a difference of mass is called."""
+"""Names of mass shifts."""
 
 import re
 
@@ -18,11 +18,11 @@ SHORTEST = 6
 
 
 def named(sequence, shift, *, best, allowed=(), tolerance=0.01, before=BEFORE, after=AFTER, fixed=CARBAMIDOMETHYL):
-    """Name and site of a shift whose best place is `best`, in a protein with residues before and behind."""
-    found = name_shifts(places_of(sequence, shift, best, allowed, tolerance, before, after), fixed, enzyme("Trypsin"))
-    number = int(found.modification[0])
-    one = found.modifications[number] if number >= 0 else None
-    return (None if one is None else one.name), int(found.site[0]), None if one is None else one
+    """Return the name and site of a shift with the best position `best`, in a protein with residues before and after."""
+    result = name_shifts(places_of(sequence, shift, best, allowed, tolerance, before, after), fixed, enzyme("Trypsin"))
+    number = int(result.modification[0])
+    modification = result.modifications[number] if number >= 0 else None
+    return (None if modification is None else modification.name), int(result.site[0]), None if modification is None else modification
 
 
 def places_of(sequence, shift, best, allowed=(), tolerance=0.01, before=BEFORE, after=AFTER):
@@ -45,15 +45,15 @@ def places_of(sequence, shift, best, allowed=(), tolerance=0.01, before=BEFORE, 
 
 
 def possible(sequence, shift, best, loss=NO_LOSS, tolerance=0.015):
-    """All names of a shift, those as likely as the first, and the others."""
+    """Return all names of a shift that are as likely as the first, and the other names."""
     places = places_of(sequence, shift, best, (), tolerance)
     (text,) = name_shifts(places, CARBAMIDOMETHYL, enzyme("Trypsin"), np.array([loss])).possible
     leading, *others = text.split("; ")
-    return [one.rsplit(" (", 1)[0] for one in leading.split(" or ")], [one.rsplit(" (", 1)[0] for one in others]
+    return [name.rsplit(" (", 1)[0] for name in leading.split(" or ")], [name.rsplit(" (", 1)[0] for name in others]
 
 
-def mass_of(letters):
-    return float(sum(RESIDUE_MASS[ord(letter) - 65] for letter in letters))
+def mass_of(residues):
+    return float(sum(RESIDUE_MASS[ord(residue) - 65] for residue in residues))
 
 
 @pytest.mark.parametrize(
@@ -68,107 +68,107 @@ def mass_of(letters):
         ("PEPTIDEK", "GG", 8, 8),
     ],
 )
-def test_unimod_names_a_mass_at_a_site_that_fits(sequence, name, best, site):
-    found, where, one = named(sequence, unimod().by_name(name).mass + 0.003, best=best)
-    assert (found, where) == (name, site)
-    assert one.unimod_id == unimod().by_name(name).id and one.mass == unimod().by_name(name).mass
+def test_shift_gets_unimod_name_with_matching_site(sequence, name, best, site):
+    result, where, modification = named(sequence, unimod().by_name(name).mass + 0.003, best=best)
+    assert (result, where) == (name, site)
+    assert modification.unimod_id == unimod().by_name(name).id and modification.mass == unimod().by_name(name).mass
 
 
-def test_a_mass_without_a_site_has_no_name():
+def test_shift_without_a_matching_site_has_no_name():
     assert named("PEPTIDEK", unimod().by_name("Gln->pyro-Glu").mass, best=5)[0] != "Gln->pyro-Glu"
     assert named("PEPTIDEK", 123.4567, best=4) == (None, 4, None)
 
 
-def test_a_name_draws_the_shift_to_a_place_that_scores_as_well():
+def test_named_site_is_preferred_among_equal_scores():
     assert named("PEPMTIDEK", unimod().by_name("Oxidation").mass, best=5, allowed=(4,))[:2] == ("Oxidation", 4)
 
 
-def test_residues_at_the_ends_are_no_modification():
-    # TK before it: K|D is a cut, so it is DE that stands between; the end behind S G K is a cut.
+def test_shift_of_whole_end_residues_is_not_a_modification():
+    # TK precedes the peptide and K|D is a cut, so the difference is DE; S G K is followed by a cut.
     assert named("PEPTIDEK", mass_of("E"), best=1)[0] == "semi-specific end +E (N-terminus)"
     assert named("PEPTIDEK", mass_of("DE"), best=1)[0] == "missed cleavage +DE (N-terminus)"
     assert named("PEPTIDEK", mass_of("SGK"), best=8)[0] == "missed cleavage +SGK (C-terminus)"
     assert named("PEPTIDEK", -mass_of("PE"), best=2)[0] == "semi-specific end -PE (N-terminus)"
     assert named("PEPTIDKIDEK", -mass_of("IDEK"), best=9)[0] == "further cleavage -IDEK (C-terminus)"
-    # In the middle of the peptide the same mass is something else.
+    # In the middle of the peptide, the same mass is another modification.
     assert named("PEPTIDEK", mass_of("DE"), best=5)[0] != "missed cleavage +DE (N-terminus)"
 
 
 @pytest.mark.parametrize("k", range(1, 8))
-def test_another_end_leaves_the_shortest_peptide_at_least(k):
+def test_shortened_peptide_has_the_minimum_length(k):
     sequence = "LVNELTEFAK"
     for lost, best, end in ((sequence[:k], 1, "N-terminus"), (sequence[-k:], len(sequence), "C-terminus")):
         name = f"-{lost} ({end})"
         leading, others = possible(sequence, -mass_of(lost), best)
-        is_end = any(one.endswith(name) for one in (*leading, *others))
+        is_end = any(text.endswith(name) for text in (*leading, *others))
         assert is_end == (len(sequence) - k >= SHORTEST)
         tier, _ = tiers_of_shifts(places_of(sequence, -mass_of(lost), best), CARBAMIDOMETHYL)
         assert (tier[0] == END_TIER) <= is_end
 
 
-@pytest.mark.parametrize(("letter", "exchange"), [("S", "Ser->Asp"), ("T", "Thr->Glu"), ("K", "Lys->Arg")])
-def test_chemistry_goes_before_an_exchange_of_amino_acids_and_both_are_told(letter, exchange):
-    sequence = f"PEV{letter}IDEK"
+@pytest.mark.parametrize(("residue", "exchange"), [("S", "Ser->Asp"), ("T", "Thr->Glu"), ("K", "Lys->Arg")])
+def test_modification_is_named_before_substitution(residue, exchange):
+    sequence = f"PEV{residue}IDEK"
     assert named(sequence, unimod().by_name("Formyl").mass, best=4, tolerance=0.015)[0] == "Formyl"
     leading, others = possible(sequence, unimod().by_name("Formyl").mass, 4)
     assert leading[0] == "Formyl" and exchange in others
 
 
-def test_chemistry_goes_before_another_end_of_the_peptide():
-    # Glycine of the protein behind serine, or a carbamidomethyl group at a lysine.
+def test_modification_is_named_before_another_peptide_end():
+    # Either glycine, which follows serine in the protein, or a carbamidomethyl group on lysine.
     leading, others = possible("PEPTIDEK", mass_of("G"), 8)
-    assert leading[0] == "Carbamidomethyl" and not any("end" in one for one in leading)
+    assert leading[0] == "Carbamidomethyl" and not any("end" in name for name in leading)
     leading, others = possible("EPTIDEK", mass_of("E"), 1)
     assert leading == ["Glu"] and "semi-specific end +E (N-terminus)" in others
 
 
-def test_phosphate_and_sulfate_are_told_apart_by_what_the_precursor_loses_alone():
+def test_neutral_loss_distinguishes_phosphate_and_sulfate():
     for name, other in (("Phospho", "Sulfo"), ("Sulfo", "Phospho")):
         mass = unimod().by_name(name).mass
         assert possible("PESTIDEK", mass, 4)[0] == [name, other]
-        for loss, one in ((LOSS_OF_PHOSPHATE, "Phospho"), (LOSS_OF_SULFATE, "Sulfo")):
+        for loss, expected in ((LOSS_OF_PHOSPHATE, "Phospho"), (LOSS_OF_SULFATE, "Sulfo")):
             leading, others = possible("PESTIDEK", mass, 4, loss)
-            assert leading == [one] and ("Sulfo" if one == "Phospho" else "Phospho") in others
+            assert leading == [expected] and ("Sulfo" if expected == "Phospho" else "Phospho") in others
         assert possible("PESTIDEK", mass, 4, tolerance=0.004)[0] == [name]
 
 
-def test_all_names_are_told_by_the_definition():
-    """Random shifts at one place of a peptide: every entry of Unimod, exchange and end whose mass and site fit, and no other."""
+def test_possible_names_follow_the_definition():
+    """Check random shifts at one position: every matching Unimod entry, substitution and end is named, and nothing else."""
     random = np.random.default_rng(8)
     sequence, tolerance = "GSTKMDENQHYWK", 0.02
-    masses = [one.mass for one in unimod() if abs(one.mass) < 300]
+    masses = [modification.mass for modification in unimod() if abs(modification.mass) < 300]
     for best in random.integers(2, len(sequence) - 1, 40).tolist():
-        shift, letter = float(random.choice(masses)) + float(random.normal(0, 0.005)), sequence[best - 1]
+        shift, residue = float(random.choice(masses)) + float(random.normal(0, 0.005)), sequence[best - 1]
         expected = {
-            one.title
-            for one in unimod()
-            for site in one.sites
+            modification.title
+            for modification in unimod()
+            for site in modification.sites
             if site.classification != "AA substitution"
-            and site.residue == letter
+            and site.residue == residue
             and site.position == "anywhere"
-            and one.mass
-            and abs(one.mass - shift) <= tolerance
+            and modification.mass
+            and abs(modification.mass - shift) <= tolerance
         }
         leading, others = possible(sequence, shift, best, tolerance=tolerance)
-        found = {one for one in (*leading, *others) if one and "->" not in one and " + " not in one and "terminus)" not in one}
-        assert found == {one for one in expected if "->" not in one}
-        letters = [after for after in "ACDEFGHIKLMNPQRSTVWY" if after != letter]
-        exchanges = [after for after in letters if abs(mass_of(after) - mass_of(letter) - shift) <= tolerance]
-        assert sum(bool(re.fullmatch("[A-Z][a-z]{2}->[A-Z][a-z]{2}", one)) for one in (*leading, *others)) >= len(exchanges)
+        names = {name for name in (*leading, *others) if name and "->" not in name and " + " not in name and "terminus)" not in name}
+        assert names == {name for name in expected if "->" not in name}
+        residues = [after for after in "ACDEFGHIKLMNPQRSTVWY" if after != residue]
+        exchanges = [after for after in residues if abs(mass_of(after) - mass_of(residue) - shift) <= tolerance]
+        assert sum(bool(re.fullmatch("[A-Z][a-z]{2}->[A-Z][a-z]{2}", name)) for name in (*leading, *others)) >= len(exchanges)
 
 
-def test_exchanges_of_amino_acids_are_named_after_both():
+def test_substitutions_are_named_after_both_amino_acids():
     assert named("PEVTIDEK", mass_of("W") - mass_of("V"), best=3)[:2] == ("Val->Trp", 3)
 
 
-def test_a_fixed_modification_may_be_missing_or_another():
+def test_fixed_modification_may_be_missing_or_replaced():
     fixed = unimod().by_name("Carbamidomethyl").mass
     assert named("PECTIDEK", -fixed, best=3)[0] == "without Carbamidomethyl"
     assert named("PECTIDEK", unimod().by_name("Propionamide").mass - fixed, best=3)[0] == "Propionamide instead of Carbamidomethyl"
     assert named("PECTIDEK", -fixed, best=3, fixed=())[0] != "without Carbamidomethyl"
 
 
-def test_two_usual_modifications_are_named_where_the_peptide_has_sites_for_both():
+def test_two_common_modifications_are_named_with_both_sites():
     both = unimod().by_name("Oxidation").mass + unimod().by_name("Phospho").mass
     assert named("PEMTISDK", both, best=4, tolerance=0.002)[0] == "Oxidation + Phospho"
     assert named("PEATIADK", both, best=4, tolerance=0.002)[0] != "Oxidation + Phospho"
@@ -178,35 +178,35 @@ def test_two_usual_modifications_are_named_where_the_peptide_has_sites_for_both(
     ("sequence", "shift", "best", "tier"),
     [
         ("PEMTIDEK", unimod().by_name("Oxidation").mass, 3, USUAL_TIER),
-        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 6, None),  # an aspartate may carry it, but hardly does
+        ("PEMTIDEK", unimod().by_name("Oxidation").mass, 6, None),  # Aspartate can carry it, but rarely does.
         ("PEPTIDEK", -mass_of("PE"), 1, END_TIER),
-        ("PEPTIDEK", -mass_of("PEP"), 1, None),  # five residues are left
+        ("PEPTIDEK", -mass_of("PEP"), 1, None),  # Five residues remain.
         ("PEPTIDEK", mass_of("S"), 8, END_TIER),
         ("PEPTIDEK", unimod().by_name("GG").mass, 8, None),
         ("PEPTIDEK", mass_of("S") - mass_of("A"), 4, None),
     ],
 )
-def test_usual_modifications_and_other_ends_are_tiers_of_their_own(sequence, shift, best, tier):
-    found, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
-    assert found[0] == tier if tier is not None else found[0] > END_TIER
-    if found[0] < TIERS - 1:
+def test_common_modifications_and_ends_have_separate_tiers(sequence, shift, best, tier):
+    tiers, distance = tiers_of_shifts(places_of(sequence, shift + 0.003, best), CARBAMIDOMETHYL)
+    assert tiers[0] == tier if tier is not None else tiers[0] > END_TIER
+    if tiers[0] < TIERS - 1:
         assert distance[0] == pytest.approx(0.003, abs=1e-4)
 
 
-def test_a_mass_that_nothing_has_is_of_the_last_tier():
+def test_unknown_mass_has_the_last_tier():
     tier, distance = tiers_of_shifts(places_of("PEPTIDEK", 123.4567, 4), CARBAMIDOMETHYL)
     assert tier[0] == TIERS - 1 and np.isinf(distance[0])
 
 
-def test_the_tier_is_that_of_the_name_in_pieces_too(monkeypatch):
-    """Random shifts: named alone, and in pieces of seven; a tier before the pairs' means a name, and the distance is a possible name's."""
+def test_tier_agrees_with_name_in_any_partition(monkeypatch):
+    """Check random shifts named together and in batches of seven: tiers before pairs have a name, with the distance of a possible name."""
     random = np.random.default_rng(3)
-    letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
+    residue_codes = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
     n, length = 300, 12
-    residues = random.choice(letters, n * length)
+    residues = random.choice(residue_codes, n * length)
     score = np.full((n, 64), -np.inf, np.float32)
     score[:, :length] = random.uniform(0, 20, (n, length))
-    masses = np.array([one.mass for one in unimod() if abs(one.mass) < 300])
+    masses = np.array([modification.mass for modification in unimod() if abs(modification.mass) < 300])
     position = np.arange(n) * length
     places = ShiftPlaces(
         random.choice(masses, n) + random.normal(0, 0.004, n),
@@ -220,11 +220,11 @@ def test_the_tier_is_that_of_the_name_in_pieces_too(monkeypatch):
         SHORTEST,
     )
     tier, distance = tiers_of_shifts(places, CARBAMIDOMETHYL)
-    found = name_shifts(places, CARBAMIDOMETHYL, enzyme("Trypsin"))
-    has_name = (found.modification >= 0) & ~found.is_pair
+    result = name_shifts(places, CARBAMIDOMETHYL, enzyme("Trypsin"))
+    has_name = (result.modification >= 0) & ~result.is_pair
     assert (has_name == (tier < TIERS - 1)).all() and 0.2 < has_name.mean() < 1
     for row in np.flatnonzero(has_name).tolist():
-        masses = [float(one.rsplit("(", 1)[1].rstrip(")")) for part in found.possible[row].split("; ") for one in part.split(" or ")]
+        masses = [float(name.rsplit("(", 1)[1].rstrip(")")) for part in result.possible[row].split("; ") for name in part.split(" or ")]
         assert min(abs(abs(places.shift[row] - mass) - distance[row]) for mass in masses) < 1e-4
     monkeypatch.setattr(naming, "_ROWS_AT_ONCE", 7)
     again, distances = tiers_of_shifts(places, CARBAMIDOMETHYL)

@@ -1,4 +1,4 @@
-"""What a precursor has lost, told from peaks at masses that the formulas give."""
+"""Neutral losses of precursors, detected from peaks at masses given by the formulas."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ PHOSPHATE, SULFATE = mass.calculate_mass(formula="H3PO4"), mass.calculate_mass(f
 
 
 def loss_of(peaks, charge=2, *, is_tyrosine=False):
-    """What is told of a spectrum with these peaks (m/z, intensity) and some others, between two of other precursors."""
+    """Return the losses detected in a spectrum with these peaks (m/z, intensity) and others, between two spectra of other precursors."""
     peaks = sorted([*peaks, (300.1, 100.0), (500.2, 40.0)])
     mz = np.array([peak[0] for peak in peaks])
     weight = np.sqrt([peak[1] for peak in peaks]).astype(np.float32)
@@ -33,22 +33,22 @@ def loss_of(peaks, charge=2, *, is_tyrosine=False):
 
 
 @pytest.mark.parametrize("charge", [2, 3])
-def test_the_higher_of_the_two_losses_decides(charge):
-    phosphate, sulfate = ((NEUTRAL - one) / charge + PROTON for one in (PHOSPHATE, SULFATE))
+def test_stronger_loss_peak_gives_the_neutral_loss(charge):
+    phosphate, sulfate = ((NEUTRAL - loss) / charge + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(phosphate, 60.0)], charge) == LOSS_OF_PHOSPHATE
     assert loss_of([(sulfate, 60.0)], charge) == LOSS_OF_SULFATE
     assert loss_of([(phosphate, 60.0), (sulfate, 20.0)], charge) == LOSS_OF_PHOSPHATE
     assert loss_of([(phosphate, 20.0), (sulfate, 60.0)], charge) == LOSS_OF_SULFATE
 
 
-def test_a_low_peak_or_none_decides_nothing():
+def test_weak_or_missing_peak_gives_no_neutral_loss():
     phosphate = (NEUTRAL - PHOSPHATE) / 2 + PROTON
     assert loss_of([]) == NO_LOSS
     assert loss_of([(phosphate, 5.0)]) == NO_LOSS
     assert loss_of([(phosphate + 0.1, 60.0)]) == NO_LOSS
 
 
-def test_of_a_tyrosine_the_smaller_loss_says_nothing():
-    phosphate, sulfate = ((NEUTRAL - one) / 2 + PROTON for one in (PHOSPHATE, SULFATE))
+def test_smaller_loss_of_tyrosine_is_not_informative():
+    phosphate, sulfate = ((NEUTRAL - loss) / 2 + PROTON for loss in (PHOSPHATE, SULFATE))
     assert loss_of([(sulfate, 60.0)], is_tyrosine=True) == NO_LOSS
     assert loss_of([(phosphate, 60.0)], is_tyrosine=True) == LOSS_OF_PHOSPHATE

@@ -1,6 +1,6 @@
-"""Searches for modified peptides end to end, on spectra whose peptides and modifications are known.
+"""Searches for modified peptides from files to tables, on spectra with known peptides and modifications.
 
-Simulated: unmodified peptides, peptides with a modification that is not named, and noise.
+The spectra are simulated: unmodified peptides, peptides with an unnamed modification, and noise.
 """
 
 import csv
@@ -38,12 +38,12 @@ RESIDUES = set("ADEFGHIKLMNPQRSTVWY")
 
 
 class Made:
-    """Spectra, proteins, and what is planted: sequence, name and site by the spectrum's title."""
+    """Spectra, proteins, and the planted sequence, name and site by title of the spectrum."""
 
     def __init__(self, folder):
         proteins = proteins_of(SAMPLE)
         self.database = folder / "proteins.fasta"
-        self.database.write_text("".join(f">{name} a protein\n{one}\n" for name, one in proteins.items()))
+        self.database.write_text("".join(f">{name} a protein\n{sequence}\n" for name, sequence in proteins.items()))
         every = {peptide for protein in proteins.values() for peptide in parser.cleave(protein, "trypsin")}
         peptides = sorted(peptide for peptide in every if 9 <= len(peptide) <= 20 and set(peptide) <= RESIDUES)
         random = np.random.default_rng(5)
@@ -53,8 +53,8 @@ class Made:
             made.add(sequence, int(random.integers(2, 4)))
         self.planted = {}
         for number, sequence in enumerate(chosen[N_PLAIN:]):
-            name, letters = SHIFTS[number % len(SHIFTS)]
-            sites = [k + 1 for k, letter in enumerate(sequence) if letter in letters]
+            name, residues = SHIFTS[number % len(SHIFTS)]
+            sites = [k + 1 for k, residue in enumerate(sequence) if residue in residues]
             if not sites or len(self.planted) == N_SHIFTED:
                 continue
             site = int(random.choice(sites))
@@ -63,7 +63,7 @@ class Made:
             self.planted[title] = sequence, name, site
         for _ in range(N_NOISE):
             made.add_noise(float(random.uniform(900, 2200)), 2)
-        self.plain = {title: one for title, one in made.known.items() if title not in self.planted}
+        self.plain = {title: peptide for title, peptide in made.known.items() if title not in self.planted}
         self.spectra = made.write(folder / "spectra.mgf")
 
 
@@ -88,43 +88,43 @@ def accepted(rows):
     return [row for row in rows if row["rank"] == "1" and row["is_decoy"] == "false" and float(row["q_value"]) <= 0.01]
 
 
-def test_modifications_put_back_are_found_named_and_placed(made, project):
-    found = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
-    right = {title: found[title] for title, (sequence, *_) in made.planted.items() if found.get(title, {}).get("sequence") == sequence}
+def test_planted_modifications_get_their_name_and_site(made, project):
+    rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
+    right = {title: rows[title] for title, (sequence, *_) in made.planted.items() if rows.get(title, {}).get("sequence") == sequence}
     assert len(right) >= 0.9 * len(made.planted)
     named = [title for title, row in right.items() if row["modification"] == made.planted[title][1]]
     sited = [title for title, row in right.items() if int(row["shift_position"]) == made.planted[title][2]]
     assert len(named) >= 0.85 * len(right) and len(sited) >= 0.85 * len(right)
     for title, row in right.items():
         assert float(row["mass_shift"]) == pytest.approx(unimod().by_name(made.planted[title][1]).mass, abs=0.02)
-    wrong = [row for row in found.values() if row["spectrum_id"].startswith("noise")]
-    assert len(wrong) <= 7  # in each group down to the first decoy, as it were
+    wrong = [row for row in rows.values() if row["spectrum_id"].startswith("noise")]
+    assert len(wrong) <= 7  # Each group is accepted down to about its first decoy.
 
 
-def test_unmodified_peptides_stay_unmodified(made, project):
-    found = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
-    plain = [title for title, sequence in made.plain.items() if found.get(title, {}).get("sequence") == sequence]
+def test_unmodified_peptides_get_no_shift(made, project):
+    rows = {row["spectrum_id"]: row for row in accepted(rows_of(project))}
+    plain = [title for title, sequence in made.plain.items() if rows.get(title, {}).get("sequence") == sequence]
     assert len(plain) >= 0.9 * len(made.plain)
-    kept = [title for title in plain if found[title]["shift_kind"] == "none" and not found[title]["modification"]]
-    assert len(kept) >= 0.95 * len(plain)
-    # Peptides are judged in the same groups, by the same tails.
+    retained = [title for title in plain if rows[title]["shift_kind"] == "none" and not rows[title]["modification"]]
+    assert len(retained) >= 0.95 * len(plain)
+    # Error rates of peptides are estimated in the same groups, from the same tails.
     peptides = {row["sequence"] for row in rows_of(project, "peptides") if float(row["q_value"] or 1) <= 0.01}
-    assert len({found[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
+    assert len({rows[title]["sequence"] for title in plain} & peptides) >= 0.9 * len(plain)
 
 
-def test_the_table_of_modifications_counts_the_psms(project):
-    found = accepted(rows_of(project))
+def test_modifications_table_counts_the_psms(project):
+    rows = accepted(rows_of(project))
     table = {row["name"]: row for row in rows_of(project, "modifications")}
     assert next(iter(table)) in dict(SHIFTS) and set(dict(SHIFTS)) <= set(table)
     for name in dict(SHIFTS):
-        of_name = [row for row in found if row["modification"] == name]
+        of_name = [row for row in rows if row["modification"] == name]
         assert int(table[name]["psms"]) == len(of_name)
         assert int(table[name]["peptides"]) == len({row["sequence"] for row in of_name})
     counts = json.loads((project / "run.json").read_text())["counts"]
-    assert counts["psms"] == len(found) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
+    assert counts["psms"] == len(rows) == sum(counts[kind] for kind in ("plain", "named", "ends", "unnamed"))
 
 
-def test_all_names_are_told_and_the_chosen_one_first(project):
+def test_all_possible_names_are_listed_selected_first(project):
     rows = [row for row in rows_of(project) if row["shift_kind"] != "none"]
     for row in rows:
         leading = row["possible_names"].split("; ")[0].split(" or ")[0]
@@ -147,21 +147,21 @@ def test_proforma_has_the_name_or_the_mass(project):
             assert f"[{write_mass(float(row['carried_mass']))}]" in row["peptide"]
 
 
-def test_the_same_tables_with_one_thread_and_with_two(made, project, tmp_path):
+def test_tables_are_equal_with_one_and_two_threads(made, project, tmp_path):
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=1)
     for name in ("psms", "peptides", "proteins", "modifications"):
-        one, two = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
-        assert one.read_bytes() == two.read_bytes()
+        first, second = (folder / "exports" / f"{name}.tsv" for folder in (project, tmp_path / "p"))
+        assert first.read_bytes() == second.read_bytes()
 
 
-def test_the_same_tables_when_the_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
+def test_tables_are_equal_when_index_is_searched_in_parts(made, project, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.modified_search.passes._MB", 20_000)
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(index_memory=64), device="cpu", threads=2)
     assert (tmp_path / "p" / "exports" / "psms.tsv").read_bytes() == (project / "exports" / "psms.tsv").read_bytes()
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
+def test_exported_shift_is_read_as_mass_difference(project, tmp_path):
     for name, target in (("pepxml", tmp_path / "x.pep.xml"), ("mzid", tmp_path / "x.mzid"), ("pin", tmp_path / "x.pin")):
         assert main(["export", str(project), "--format", name, "--out", str(target)]) == 0
     assert main(["export", str(project), "--format", "tsv", "--out", str(tmp_path / "tables")]) == 0
@@ -175,7 +175,7 @@ def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
             bare = float(row["calculated_mass"]) - float(row["carried_mass"])
             assert hit["calc_neutral_pep_mass"] == pytest.approx(bare, abs=1e-5)
             assert hit["massdiff"] == pytest.approx(float(row["observed_mass"]) - bare, abs=1e-5)
-            assert len(hit["modifications"]) == row["sequence"].count("C")  # the fixed ones
+            assert len(hit["modifications"]) == row["sequence"].count("C")  # These are the fixed modifications.
     carrying = 0
     with mzid.read(str(tmp_path / "x.mzid"), retrieve_refs=True) as reader:
         for result in reader:
@@ -184,7 +184,7 @@ def test_other_programs_read_a_shift_as_a_difference_of_mass(project, tmp_path):
     assert carrying == sum((row["modification"] != "") + row["sequence"].count("C") for row in rows.values())
 
 
-def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path):
+def test_unidentified_spectra_of_a_project_are_searched(made, tmp_path):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     out = tmp_path / "second"
@@ -194,7 +194,7 @@ def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path
     assert identified and not identified & {row["spectrum_id"] for row in rows}
     right = [row for row in accepted(rows) if made.planted.get(row["spectrum_id"], ("",))[0] == row["sequence"]]
     proteins = Path(Project.open(tmp_path / "first").folder) / "exports" / "proteins.tsv"
-    assert proteins.is_file() and len(right) >= 5  # of the peptides of proteins that were identified
+    assert proteins.is_file() and len(right) >= 5  # These are peptides of the identified proteins.
     record = json.loads((out / "run.json").read_text())
     assert record["source_run"] == Project.open(tmp_path / "first").runs()[0].id
     assert record["counts"]["spectra"] == N_PLAIN + len(made.planted) + N_NOISE
@@ -204,7 +204,7 @@ def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path
     assert done.n_spectra == record["counts"]["searched"] and done.n_proteins == record["counts"]["proteins_in_database"]
     assert main(["export", str(out), "--format", "mzid", "--out", str(tmp_path / "left.mzid")]) == 0
     root = etree.parse(tmp_path / "left.mzid").getroot()
-    locations = [one.get("location") for name in ("SearchDatabase", "SpectraData") for one in root.iterfind(f".//{{*}}{name}")]
+    locations = [element.get("location") for name in ("SearchDatabase", "SpectraData") for element in root.iterfind(f".//{{*}}{name}")]
     assert [PurePath(location).name for location in locations] == [made.database.name, made.spectra.name]
     assert root.find(".//{*}DatabaseFilters") is not None
     # With a database, all of it is searched.
@@ -215,20 +215,20 @@ def test_what_an_identification_left_is_searched_from_its_project(made, tmp_path
     assert len(wide) >= 0.8 * len(made.planted)
 
 
-def test_published_ranks_by_matching_masses_alone(made, tmp_path):
+def test_published_mode_ranks_by_matching_masses_only(made, tmp_path):
     parameters = ModifiedSearchParameters.checked(read_preset("modified", "published"))
     find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
     rows = [row for row in rows_of(tmp_path / "p") if row["rank"] == "1"]
     assert all(float(row["score"]) == int(float(row["score"])) for row in rows)
-    known = {**made.plain, **{title: one[0] for title, one in made.planted.items()}}
-    right = [row for row in rows if known.get(row["spectrum_id"]) == row["sequence"]]
-    assert len(right) >= 0.5 * len(known)
+    expected = {**made.plain, **{title: peptide[0] for title, peptide in made.planted.items()}}
+    right = [row for row in rows if expected.get(row["spectrum_id"]) == row["sequence"]]
+    assert len(right) >= 0.5 * len(expected)
     oxidised = [row for row in right if row["modification"] == "Oxidation"]
     assert oxidised and {row["shift_kind"] for row in oxidised} == {"named"}
 
 
 def test_rescoring_keeps_all_matches_of_a_peptide_together(made, tmp_path, monkeypatch):
-    """The numbers that part what is learnt from and what is scored: one for each sequence (I = L), and for its decoy partner too."""
+    """Check the numbers that split training and scoring: one for each sequence (I = L) together with its decoy."""
     numbers = {}
 
     def collected(matches, peptides, proteins, variable):
@@ -250,7 +250,7 @@ def test_rescoring_keeps_all_matches_of_a_peptide_together(made, tmp_path, monke
     find_modified([made.spectra], [made.database], tmp_path / "p", ModifiedSearchParameters(), device="cpu", threads=2)
     pairs = set(zip(numbers["sequence"], numbers["number"], strict=True))
     n_sequences = len(set(numbers["sequence"]))
-    assert n_sequences < len(numbers["number"])  # some have several matches
+    assert n_sequences < len(numbers["number"])  # Some have several matches.
     assert len(pairs) == n_sequences
 
 
@@ -259,7 +259,7 @@ def cancelled_search(made, folder, stage):
     find_modified([made.spectra], [made.database], folder, ModifiedSearchParameters(), device="cpu", progress=progress)
 
 
-def test_a_cancel_is_obeyed_and_leaves_nothing(made, tmp_path):
+def test_cancelled_search_leaves_nothing(made, tmp_path):
     for stage in ("Counting matches", "Placing mass shifts", "Writing results"):
         with pytest.raises(Cancelled):
             cancelled_search(made, tmp_path / "p", stage)
@@ -267,7 +267,7 @@ def test_a_cancel_is_obeyed_and_leaves_nothing(made, tmp_path):
     assert not (tmp_path / "p" / "exports").exists()
 
 
-def test_what_cannot_be_searched_is_told_in_a_sentence(made, tmp_path):
+def test_unsearchable_input_is_rejected_in_one_sentence(made, tmp_path):
     search = {"device": "cpu", "threads": 1}
     with pytest.raises(ParameterError, match="spectra"):
         find_modified([], [made.database], tmp_path / "p", ModifiedSearchParameters(), **search)
@@ -286,14 +286,14 @@ def test_what_cannot_be_searched_is_told_in_a_sentence(made, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "x", "5", "5..", "500..-150", "-1e9..5", "nan..5", "0..inf", "1...2..3"])
-def test_a_range_of_shifts_that_is_none_is_refused(text):
+def test_search_rejects_empty_range_of_shifts(text):
     with pytest.raises(ParameterError):
         shift_range(text)
     with pytest.raises(ParameterError):
         ModifiedSearchParameters().changed(mass_shift=text)
 
 
-def test_no_decoys_no_rates(made, tmp_path):
+def test_search_without_decoys_has_no_q_values(made, tmp_path):
     parameters = ModifiedSearchParameters(decoys="none")
     summary = find_modified([made.spectra], [made.database], tmp_path / "p", parameters, device="cpu", threads=2)
     rows = rows_of(tmp_path / "p")
@@ -301,7 +301,7 @@ def test_no_decoys_no_rates(made, tmp_path):
     assert len(rows_of(tmp_path / "p", "modifications")) > 0
 
 
-def test_gzipped_spectra_from_the_command_line(made, tmp_path):
+def test_command_line_reads_gzipped_spectra(made, tmp_path):
     packed = tmp_path / "spectra.mgf.gz"
     packed.write_bytes(gzip.compress(made.spectra.read_bytes()))
     out = tmp_path / "p"
@@ -324,10 +324,10 @@ def test_gzipped_spectra_from_the_command_line(made, tmp_path):
     assert shifts and min(shifts) > 9.9 and max(shifts) < 20.1
 
 
-def test_what_the_database_knows_of_the_proteins_found_is_kept(made, tmp_path):
+def test_annotations_of_found_proteins_are_stored(made, tmp_path):
     entries = list(proteins_of(SAMPLE).items())
     feature = 'FT   DOMAIN          2..30\nFT                   /note="First"\n'
-    text = "".join(swiss_prot_entry(f"A0A{i:07d}", f"P{i}_X", one, feature) for i, (_, one) in enumerate(entries))
+    text = "".join(swiss_prot_entry(f"A0A{i:07d}", f"P{i}_X", sequence, feature) for i, (_, sequence) in enumerate(entries))
     (tmp_path / "same.dat").write_text(text)
     parameters = ModifiedSearchParameters()
     summary = find_modified([made.spectra], [tmp_path / "same.dat"], tmp_path / "project", parameters, threads=2)
@@ -335,8 +335,8 @@ def test_what_the_database_knows_of_the_proteins_found_is_kept(made, tmp_path):
     assert features and {(row["kind"], row["first"], row["last"], row["description"]) for row in features} == {("domain", 2, 30, "First")}
 
 
-def test_a_database_of_nucleotides_is_translated(made, tmp_path):
-    genes = ["".join(CODONS[residue] for residue in one if residue in CODONS) for one in proteins_of(SAMPLE).values()]
+def test_nucleotide_database_is_translated(made, tmp_path):
+    genes = ["".join(CODONS[residue] for residue in protein if residue in CODONS) for protein in proteins_of(SAMPLE).values()]
     (tmp_path / "genome.fasta").write_text(">one\nAC" + "TAA".join(genes[:400]) + "TAA\n")
     parameters = ModifiedSearchParameters(translation="forward", minimum_frame=20)
     summary = find_modified([made.spectra], [tmp_path / "genome.fasta"], tmp_path / "project", parameters, threads=2)
@@ -347,7 +347,7 @@ def test_a_database_of_nucleotides_is_translated(made, tmp_path):
     assert lines and all(line[0] == "one" and line[5] == "+" for line in lines)
 
 
-def test_project_without_unidentified_spectra_is_refused(made, tmp_path, monkeypatch, capsys):
+def test_search_rejects_project_with_all_identified(made, tmp_path, monkeypatch, capsys):
     command = ["identify", str(made.spectra), "--database", str(made.database), "--out", str(tmp_path / "first"), "--quiet"]
     assert main([*command, "--device", "cpu", "--set", "variable_modifications="]) == 0
     monkeypatch.setattr("proteoscope.engine.modified_search.search.identified_spectra", lambda psms, n, fdr: range(n))

@@ -32,13 +32,13 @@ def natural(n: int, seed: int = 1, shortest: int = 60, longest: int = 300) -> Re
     return [(f"sp|P{10000 + i}|N{i}_HUMAN", sequence) for i, sequence in enumerate(sequences)]
 
 
-def found(records: Records, n_database: int | None = None, prefix: str = "") -> DatabaseDecoys | None:
+def detected(records: Records, n_database: int | None = None, prefix: str = "") -> DatabaseDecoys | None:
     sequences, names = Texts.from_strings(sequence for _, sequence in records), Texts.from_strings(name for name, _ in records)
-    return find_database_decoys(sequences.letters, sequences.offsets, names, n_database=n_database, prefix=prefix)
+    return find_database_decoys(sequences.characters, sequences.offsets, names, n_database=n_database, prefix=prefix)
 
 
 def shuffled(sequence: str) -> str:
-    """The counts of residues differ too, so that sequences cannot identify decoys."""
+    """Residue counts differ too, so that sequences cannot identify decoys."""
     return "".join(random.Random(sequence).choices(RESIDUES, k=len(sequence)))
 
 
@@ -72,7 +72,7 @@ MIRRORS: dict[str, Callable[[str], str]] = {
 
 
 def second_part(name: str) -> str:
-    """Database and accession, with a suffix."""
+    """Return the database and the accession, with a suffix."""
     return "|".join(name.split("|")[:2]) + "_REVERSED"
 
 
@@ -127,7 +127,7 @@ def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> 
     targets = natural(200)
     records = targets + [(named(name), decoy_of(sequence)) for name, sequence in targets]
     random.Random(3).shuffle(records)
-    answer = found(records)
+    answer = detected(records)
     assert answer is not None
     assert answer.is_decoy.tolist() == [record not in targets for record in records]
     assert (answer.n_by_name, answer.n_by_sequence, answer.tag) == (200, 0, tag)
@@ -138,7 +138,7 @@ def test_named_decoys_are_found(naming: str, decoy_of: Callable[[str], str]) -> 
 def test_imported_names_are_recognised() -> None:
     targets = natural(50)
     for prefix in ImportParameters().decoy_prefixes:
-        answer = found(targets + [(prefix + name, shuffled(sequence)) for name, sequence in targets])
+        answer = detected(targets + [(prefix + name, shuffled(sequence)) for name, sequence in targets])
         assert answer is not None and answer.tag == DecoyTag(prefix, is_suffix=False)
 
 
@@ -147,12 +147,12 @@ def test_imported_names_are_recognised() -> None:
 def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: str) -> None:
     targets = natural(200)
     decoys = [(f"tr|Q{number}|X", MIRRORS[mirror](sequence)) for number, (_, sequence) in enumerate(targets)]
-    records = targets + decoys if order == "after" else [one for pair in zip(targets, decoys, strict=True) for one in pair]
+    records = targets + decoys if order == "after" else [record for pair in zip(targets, decoys, strict=True) for record in pair]
     if order == "before":
         if mirror in ("first methionine stays", "tryptic stretches", "Lys-C stretches", "chymotryptic stretches"):
             pytest.skip("both of a pair begin with methionine: nothing shows which one is the decoy")
         records = decoys + targets
-    answer = found(records)
+    answer = detected(records)
     assert answer is not None
     assert (answer.n_by_name, answer.n_by_sequence, answer.tag) == (0, 200, None)
     assert answer.is_decoy.tolist() == [record in decoys for record in records]
@@ -165,9 +165,9 @@ def test_decoys_with_ordinary_names_are_found_by_sequence(mirror: str, order: st
         ("{}.mirror", DecoyTag(".mirror", is_suffix=True)),
     ],
 )
-def test_a_name_that_no_program_uses_is_learnt_from_the_pairs(named: str, tag: DecoyTag) -> None:
+def test_unusual_decoy_prefix_is_detected_from_pairs(named: str, tag: DecoyTag) -> None:
     targets = natural(60)
-    answer = found(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
+    answer = detected(targets + [(named.format(name), sequence[::-1]) for name, sequence in targets])
     assert answer is not None and answer.n_by_sequence == 60 and answer.tag == tag
 
 
@@ -175,7 +175,7 @@ def test_decoys_of_several_names_are_all_found() -> None:
     targets = natural(120)
     names = ["rev_{}", "{}_REVERSED", "unsaid{}"]
     decoys = [(names[i % 3].format(name if i % 3 < 2 else i), sequence[::-1]) for i, (name, sequence) in enumerate(targets)]
-    answer = found(targets + decoys)
+    answer = detected(targets + decoys)
     assert answer is not None and answer.is_decoy.tolist() == [False] * 120 + [True] * 120
     assert (answer.n_by_name, answer.n_by_sequence, answer.tag) == (80, 40, None)
 
@@ -187,14 +187,14 @@ def test_decoys_among_few_contaminants_are_found() -> None:
         [(f"rev_{i}", shuffled(sequence)) for i, (_, sequence) in enumerate(contaminants)],
         [(f"X{i}", sequence[::-1]) for i, (_, sequence) in enumerate(contaminants)],
     ):
-        answer = found(targets + renamed + decoys, n_database=3000)
+        answer = detected(targets + renamed + decoys, n_database=3000)
         assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == list(range(3030, 3060))
 
 
 def test_decoys_of_two_proteins_are_found() -> None:
     targets = natural(2)
     for decoys in ([(f"rev_{name}", shuffled(sequence)) for name, sequence in targets], [("A", targets[0][1][::-1])]):
-        answer = found(targets + decoys)
+        answer = detected(targets + decoys)
         assert answer is not None and answer.is_decoy.tolist() == [False, False] + [True] * len(decoys)
 
 
@@ -214,36 +214,36 @@ HIV_REV = [(f"sp|P{i:05}|REV_HV1{i % 10}{chr(65 + i % 26)}", sequence) for i, (_
     ],
     ids=["HIV Rev", "entry names", "bare entry names", "few words", "short mirrors", "palindromes", "exchanged residues"],
 )
-def test_natural_proteins_are_no_decoys(others: Records) -> None:
-    assert found(others) is None
-    assert found(natural(100) + others) is None
+def test_natural_proteins_are_not_decoys(others: Records) -> None:
+    assert detected(others) is None
+    assert detected(natural(100) + others) is None
 
 
-def test_few_accidental_mirrors_are_no_decoys() -> None:
+def test_few_accidental_mirrors_are_not_decoys() -> None:
     targets = natural(400)
-    assert found(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:9])]) is None
-    assert found(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:12])]) is not None
+    assert detected(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:9])]) is None
+    assert detected(targets + [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(targets[:12])]) is not None
 
 
-def test_shuffled_proteins_of_other_names_are_no_decoys() -> None:
-    """Entrapment needs them, and error rates stay correct."""
+def test_shuffled_proteins_of_other_names_are_not_decoys() -> None:
+    """Check shuffled proteins, which are needed for entrapment and do not bias error rates."""
     targets = natural(200, longest=3000)
     mixed = [(f"Q{i}", "".join(random.Random(sequence).sample(sequence, len(sequence)))) for i, (_, sequence) in enumerate(targets)]
-    assert found(targets + mixed) is None
+    assert detected(targets + mixed) is None
 
 
-def test_short_random_proteins_are_no_decoys() -> None:
+def test_short_random_proteins_are_not_decoys() -> None:
     chance = random.Random(5)
-    assert found([(f"P{i}", "".join(chance.choices("AKR", k=chance.randint(0, 9)))) for i in range(3000)]) is None
-    assert found([(f"P{i}", "".join(chance.choices(RESIDUES, k=chance.randint(5, 29)))) for i in range(3000)]) is None
+    assert detected([(f"P{i}", "".join(chance.choices("AKR", k=chance.randint(0, 9)))) for i in range(3000)]) is None
+    assert detected([(f"P{i}", "".join(chance.choices(RESIDUES, k=chance.randint(5, 29)))) for i in range(3000)]) is None
 
 
-def test_the_set_prefix_counts_even_once() -> None:
-    answer = found([*natural(100), ("mine_P1", "MAGICK")], prefix="mine_")
+def test_configured_prefix_marks_even_a_single_decoy() -> None:
+    answer = detected([*natural(100), ("mine_P1", "MAGICK")], prefix="mine_")
     assert answer is not None and np.flatnonzero(answer.is_decoy).tolist() == [100]
 
 
-def test_no_natural_database_is_refused(shared_data: Path) -> None:
+def test_natural_databases_have_no_detected_decoys(shared_data: Path) -> None:
     for path in sorted((shared_data / "proteomes").glob("*.fasta")):
         proteins = read_proteins([path])
         names = Texts(np.asarray(proteins.accession_bytes), np.asarray(proteins.accession_offsets))
@@ -266,7 +266,7 @@ REVERSED = [(f"rev_{name}", sequence[::-1]) for name, sequence in TARGETS]
 UNNAMED = [(f"Q{i}", sequence[::-1]) for i, (_, sequence) in enumerate(TARGETS)]
 
 
-def test_the_error_names_file_example_and_remedies(tmp_path: Path) -> None:
+def test_decoy_error_names_file_example_and_remedies(tmp_path: Path) -> None:
     targets, decoys = written(tmp_path / "targets.fasta", TARGETS), written(tmp_path / "decoys.fasta", REVERSED)
     with pytest.raises(InputError, match=r"40 proteins have names of decoys \(the first is rev_sp") as error:
         built(tmp_path / "index", [targets, decoys])
@@ -283,7 +283,7 @@ def test_the_error_names_file_example_and_remedies(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("decoys", [REVERSED, UNNAMED], ids=["named", "unnamed"])
 @pytest.mark.parametrize("where", ["same file", "second file", "contaminants", "before the targets"])
-def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoys: Records, where: str) -> None:
+def test_omitting_decoys_gives_the_index_of_the_targets(tmp_path: Path, decoys: Records, where: str) -> None:
     targets = written(tmp_path / "targets.fasta", TARGETS)
     first, second = (decoys, TARGETS) if where == "before the targets" else (TARGETS, decoys)
     files = [written(tmp_path / "both.fasta", first + second)]
@@ -295,9 +295,9 @@ def test_leaving_decoys_out_gives_the_index_of_the_targets(tmp_path: Path, decoy
     built(tmp_path / "plain", [targets], decoys_in_database="leave-out")
     indexes = built(tmp_path / "index", files, contaminants, decoys_in_database="leave-out")
     assert indexes.proteins.n_left_out == 40
-    one, other = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("plain", "index"))
-    assert one.keys() == other.keys()
-    assert [name for name in one if one[name] != other[name]] == ["proteins.json"]  # the number of sequences left out
+    plain, without = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("plain", "index"))
+    assert plain.keys() == without.keys()
+    assert [name for name in plain if plain[name] != without[name]] == ["proteins.json"]  # The number of omitted sequences differs.
 
 
 @pytest.mark.parametrize(
@@ -315,14 +315,14 @@ def test_existing_decoys_of_every_name_have_their_targets(tmp_path: Path, naming
     targets = [*TARGETS[:-1], ("sp|P04618|REV_HV1H2", TARGETS[-1][1])]
     named = NAMES[naming][0]
     decoys = [(named(name), sequence[::-1]) for name, sequence in targets]
-    path = written(tmp_path / "both.fasta", [one for pair in zip(decoys, targets, strict=True) for one in pair])
+    path = written(tmp_path / "both.fasta", [record for pair in zip(decoys, targets, strict=True) for record in pair])
     proteins = built(tmp_path / "index", [path], decoys="existing", **settings).proteins
     assert proteins.n_targets == 40
     assert proteins.partners().tolist() == [*range(40, 80), *range(40)]
     assert [proteins.proteins.accession(i) for i in range(39, 41)] == ["sp|P04618|REV_HV1H2", decoys[0][0]]
 
 
-def test_existing_decoys_are_refused_or_left_out(tmp_path: Path) -> None:
+def test_existing_decoys_are_rejected_or_omitted(tmp_path: Path) -> None:
     path = written(tmp_path / "both.fasta", TARGETS + REVERSED + UNNAMED)
     with pytest.raises(InputError, match="40 proteins have the residues of other proteins"):
         built(tmp_path / "index", [path], decoys="existing", decoy_prefix="rev_")
@@ -330,7 +330,7 @@ def test_existing_decoys_are_refused_or_left_out(tmp_path: Path) -> None:
     assert (proteins.n_targets, len(proteins), proteins.n_left_out) == (40, 80, 40)
 
 
-def test_a_refused_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rejected_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "cache"))
     path, messages = written(tmp_path / "both.fasta", TARGETS + REVERSED), list[str]()
     databases = Databases([path], [], {"database": ["x"]})
@@ -338,6 +338,6 @@ def test_a_refused_database_is_not_cached(tmp_path: Path, monkeypatch: pytest.Mo
     for _ in range(2):
         with pytest.raises(InputError, match="names of decoys"):
             open_indexes(databases, tmp_path / "spare", IdentificationParameters(), resources)
-    for _ in range(2):  # first built, then opened from the cache
+    for _ in range(2):  # First built, then opened from the cache.
         open_indexes(databases, tmp_path / "spare", IdentificationParameters(decoys_in_database="leave-out"), resources)
     assert sum("40 proteins were left out as decoys" in text for text in messages) == 2

@@ -33,7 +33,7 @@ LENGTHS = (5, 20)
 MISSED = 1
 RESIDUES = "ACDEFGHIKLMNPQRSTVWYKRSST"
 Sites = dict[int, list[str]]
-"""UniProt's names by residues, from 1."""
+"""UniProt's names by residue number, from 1."""
 Form = tuple[str, tuple[tuple[int, str], ...]]
 """A sequence and its modifications by position: 0 the N-terminus, the length plus 1 the C-terminus."""
 
@@ -97,12 +97,12 @@ def entry_sequence(indexes: Indexes, entry: int) -> str:
 
 def collect_forms(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float]]:
     """Return the forms of targets, and of decoys only, with their masses."""
-    known, site, modification = indexes.peptides.forms
+    modifications, site, modification = indexes.peptides.forms
     result: tuple[dict[Form, float], dict[Form, float]] = ({}, {})
     if indexes.proteins.known is None:
         return result
-    for entry in np.flatnonzero(known).tolist():
-        row = known[entry]
+    for entry in np.flatnonzero(modifications).tolist():
+        row = modifications[entry]
         names = [str(indexes.proteins.known.modifications[m]) for m in modification[row].tolist() if m != 255]
         assert [*modification[row].tolist()] == sorted(modification[row].tolist())
         placed = tuple(sorted(zip(site[row].tolist(), names, strict=False)))
@@ -114,7 +114,7 @@ def collect_forms(indexes: Indexes) -> tuple[dict[Form, float], dict[Form, float
 
 
 def digest(sequence: str, *, clip: bool = True) -> set[tuple[int, str]]:
-    """Return tryptic peptides (not before proline) and their beginnings, from 1, with and without a first methionine."""
+    """Return tryptic peptides (not before proline) and their starts, from 1, with and without the first methionine."""
     cuts = [0, *(i + 1 for i in range(len(sequence) - 1) if sequence[i] in "KR" and sequence[i + 1] != "P"), len(sequence)]
     results = set()
     for i, start in enumerate(cuts[:-1]):
@@ -125,8 +125,8 @@ def digest(sequence: str, *, clip: bool = True) -> set[tuple[int, str]]:
     return {(start, peptide) for start, peptide in results if LENGTHS[0] <= len(peptide) <= LENGTHS[1]}
 
 
-def terminus_name(one: SearchModification) -> str:
-    return "" if one.position == "anywhere" else one.position[-6]
+def terminus_name(modification: SearchModification) -> str:
+    return "" if modification.position == "anywhere" else modification.position[-6]
 
 
 def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModification, ...], whole: str) -> set[tuple[int, str, str]]:
@@ -136,22 +136,22 @@ def carried(start: int, peptide: str, sites: Sites, variable: tuple[SearchModifi
         for name in names:
             if not 0 <= at - start < len(peptide):
                 continue
-            one, place = annotated_names()[name, whole[at - 1]], at - start + 1
-            end = terminus_name(one)
+            modification, place = annotated_names()[name, whole[at - 1]], at - start + 1
+            end = terminus_name(modification)
             if end and place != (1 if end == "N" else len(peptide)):
                 continue
             is_first, is_last = start == 1 or (start == 2 and whole[0] == "M"), start + len(peptide) - 1 == len(whole)
             if any(
-                abs(other.mass - one.mass) < 1e-4
+                abs(other.mass - modification.mass) < 1e-4
                 and terminus_name(other) == end
                 and (not other.residues or whole[at - 1] in other.residues)
                 and (not other.position.startswith("protein") or (is_first if end == "N" else is_last))
                 for other in variable
             ):
                 continue
-            if end and not one.residues:
+            if end and not modification.residues:
                 place = 0 if end == "N" else len(peptide) + 1
-            results.add((place, str(one), end))
+            results.add((place, str(modification), end))
     return results
 
 
@@ -174,17 +174,17 @@ def expected_forms(sequences: dict[str, str], sites: dict[str, Sites], settings:
         (peptide, placed): sequence_mass(peptide)
         + sum(parse_modification(name).mass for _, name in placed)
         + fixed
-        * sum(letter == "C" and (i, True) not in {(place, "(C" in name) for place, name in placed} for i, letter in enumerate(peptide, 1))
+        * sum(residue == "C" and (i, True) not in {(place, "(C" in name) for place, name in placed} for i, residue in enumerate(peptide, 1))
         for peptide, result in pairs.items()
         for placed in subsets(result, settings.maximum_modifications)
     }
 
 
 @pytest.fixture(params=[5, 24])
-def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, Sites]]:
+def annotated(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, Sites]]:
     chance = random.Random(request.param)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=length)) for i, length in enumerate((40, 90, 200))}
-    # Proteins that share peptides and have annotations at different residues.
+    # Proteins share peptides and have annotations at different residues.
     sequences["Q00009"] = sequences["Q00002"][50:150]
     sites = {accession: random_sites(chance, sequence, len(sequence) // 3) for accession, sequence in sequences.items()}
     return written_database(tmp_path, sequences, sites), sequences, sites
@@ -193,8 +193,8 @@ def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[st
 @pytest.mark.parametrize(
     "variable", [("Oxidation (M)",), ("Phospho (ST)", "Acetyl (Protein N-term)", "Methyl (K)", "Gln->pyro-Glu (N-term Q)")]
 )
-def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tuple[str, ...]) -> None:
-    database, sequences, sites = known
+def test_known_forms_follow_the_definition(annotated, tmp_path: Path, variable: tuple[str, ...]) -> None:
+    database, sequences, sites = annotated
     settings = parameters(variable_modifications=variable)
     targets, decoys = collect_forms(built(tmp_path / "index", database, settings))
     expected = expected_forms(sequences, sites, settings)
@@ -205,8 +205,8 @@ def test_forms_are_those_of_the_definition(known, tmp_path: Path, variable: tupl
 
 
 @pytest.mark.parametrize("change", ["C", "", "GGK", "R"])
-def test_variants_have_the_known_modifications_around_them(known, tmp_path: Path, change: str) -> None:
-    _, sequences, sites = known
+def test_variants_have_the_known_modifications_around_them(annotated, tmp_path: Path, change: str) -> None:
+    _, sequences, sites = annotated
     of_all, sites_of_all, changes = dict(sequences), dict(sites), []
     at = 17
     for accession, sequence in sequences.items():
@@ -234,10 +234,10 @@ def test_variants_have_the_known_modifications_around_them(known, tmp_path: Path
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle"])
-def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
+def test_decoys_have_as_many_forms_as_targets(tmp_path: Path, decoys: str) -> None:
     chance = random.Random(decoys)
     sequences = {f"Q0000{i}": "M" + "".join(chance.choices(RESIDUES, k=800)) for i in range(4)}
-    database = written_database(tmp_path, sequences, {name: random_sites(chance, one, 300) for name, one in sequences.items()})
+    database = written_database(tmp_path, sequences, {name: random_sites(chance, sequence, 300) for name, sequence in sequences.items()})
     # Clipping of methionine and cuts before proline differ between targets and decoys in any case: they are excluded.
     settings = parameters(decoys=decoys, enzyme="Trypsin/P", clip_methionine=False)
     targets, of_decoys = collect_forms(built(tmp_path / "index", database, settings))
@@ -246,25 +246,25 @@ def test_decoys_have_as_many_forms(tmp_path: Path, decoys: str) -> None:
     assert at_ends[0] > 50 and abs(at_ends[0] - at_ends[1]) < 0.2 * at_ends[0]
 
 
-def test_residues_of_reversed_proteins_carry_what_they_carried(known, tmp_path: Path) -> None:
-    database, sequences, sites = known
+def test_reversed_proteins_retain_annotated_modifications(annotated, tmp_path: Path) -> None:
+    database, sequences, sites = annotated
     proteins = built(tmp_path / "index", database, parameters()).proteins
     assert proteins.known is not None
     position = proteins.known.position.astype(np.int64)
     protein = proteins.protein_of(position)
     residue = position - np.asarray(proteins.proteins.offsets)[protein] + 1
     results = defaultdict(set)
-    for one, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known.modification.tolist(), strict=True):
+    for number, at, kind in zip(protein.tolist(), residue.tolist(), proteins.known.modification.tolist(), strict=True):
         modification = proteins.known.modifications[kind]
         if modification.position == "anywhere":
-            results[one].add((at, str(modification)))
-            assert proteins.proteins.sequence(one)[at - 1] in modification.residues
+            results[number].add((at, str(modification)))
+            assert proteins.proteins.sequence(number)[at - 1] in modification.residues
     for i, (accession, sequence) in enumerate(sequences.items()):
         on_residues = {
-            (at, str(one))
+            (at, str(modification))
             for at, names in sites[accession].items()
-            for one in (annotated_names()[name, sequence[at - 1]] for name in names)
-            if one.position == "anywhere"
+            for modification in (annotated_names()[name, sequence[at - 1]] for name in names)
+            if modification.position == "anywhere"
         }
         assert results[i] == on_residues
         assert results[proteins.n_targets + i] == {(len(sequence) + 1 - at, name) for at, name in on_residues}
@@ -286,14 +286,14 @@ def test_known_modification_replaces_fixed_ones(tmp_path: Path) -> None:
     settings = parameters(fixed_modifications=("Carbamidomethyl (C)", "TMT6plex (K)", "TMT6plex (N-term)"))
     targets, _ = collect_forms(built(tmp_path / "index", path, settings))
     label, carbamidomethyl = 229.162932, 57.021464
-    one = targets["ACDEFGHK", ((2, "Palmitoyl (C)"), (8, "Acetyl (K)"))]
-    assert one == pytest.approx(sequence_mass("ACDEFGHK") + 238.229666 + 42.010565 + label, abs=1e-6)
+    form = targets["ACDEFGHK", ((2, "Palmitoyl (C)"), (8, "Acetyl (K)"))]
+    assert form == pytest.approx(sequence_mass("ACDEFGHK") + 238.229666 + 42.010565 + label, abs=1e-6)
     other = targets["CKACDEFGHK", ((0, "Acetyl (N-term)"), (4, "Palmitoyl (C)"))]
     assert other == pytest.approx(sequence_mass("CKACDEFGHK") + 42.010565 + 238.229666 + carbamidomethyl + 2 * label, abs=1e-6)
 
 
-def test_index_with_forms_is_the_same_in_mass_ranges(known, tmp_path: Path) -> None:
-    database, *_ = known
+def test_index_with_forms_is_the_same_in_mass_ranges(annotated, tmp_path: Path) -> None:
+    database, *_ = annotated
     settings = parameters()
     proteins, whole = built(tmp_path / "index", database, settings)
     digestion, resources = Digestion.of(settings, "specific"), Resources(2, [], True, Progress())
@@ -302,8 +302,8 @@ def test_index_with_forms_is_the_same_in_mass_ranges(known, tmp_path: Path) -> N
     parts = build_peptide_index(tmp_path / "parts", proteins, digestion, resources, memory_bytes=2000, forms=searched(settings))
     for name in ("mass", "position", "length", "flags", "letters", "pointer", "occurrence"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name), name)
-    for one, other in zip(parts.forms, whole.forms, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for part, other in zip(parts.forms, whole.forms, strict=True):
+        np.testing.assert_array_equal(part, other)
     # Proteins that share peptides have annotations at different residues.
     chosen = np.array([0, 3, 4, 7])
     some = build_peptide_index(
@@ -317,13 +317,13 @@ def test_index_with_forms_is_the_same_in_mass_ranges(known, tmp_path: Path) -> N
 
 def test_forms_are_limited_and_simplest_come_first(tmp_path: Path) -> None:
     sequence = "SSTTSSTTSSTTSSTTSSK"
-    sites = {at: ["Phosphoserine" if one == "S" else "Phosphothreonine"] for at, one in enumerate(sequence[:-1], 1)}
+    sites = {at: ["Phosphoserine" if residue == "S" else "Phosphothreonine"] for at, residue in enumerate(sequence[:-1], 1)}
     path = written_database(tmp_path, {"Q00001": sequence}, {"Q00001": sites})
     targets, _ = collect_forms(built(tmp_path / "index", path, parameters(maximum_forms=30, maximum_modifications=6)))
     assert Counter(len(placed) for _, placed in targets) == {1: 18, 2: 12}
 
 
-def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
+def test_annotations_without_mass_are_counted(tmp_path: Path) -> None:
     more = (
         'FT   MOD_RES         2\nFT                   /note="Some adduct"\n'
         'FT   MOD_RES         3\nFT                   /note="Phosphoserine"\n'  # the sequence has another residue at this position
@@ -331,19 +331,19 @@ def test_what_has_no_mass_is_counted(tmp_path: Path) -> None:
         'FT   MOD_RES         5..6\nFT                   /note="Phosphoserine"\n'
     )
     path = written_database(tmp_path, {"Q00001": "MAANSSSSSKAAAAAAAK"}, {"Q00001": {7: ["Phosphoserine"]}}, more)
-    known = built(tmp_path / "index", path, parameters()).proteins.known
-    assert known is not None and (known.n_sites, known.n_others, known.n_glycans) == (1, 4, 1)
-    assert known.message() == (
+    modifications = built(tmp_path / "index", path, parameters()).proteins.known
+    assert modifications is not None and (modifications.n_sites, modifications.n_others, modifications.n_glycans) == (1, 4, 1)
+    assert modifications.message() == (
         "1 known modifications are searched at their residues in addition; 4 others have no known mass (1 of them glycans)"
     )
 
 
-def test_a_database_that_knows_nothing_gives_the_index_without(tmp_path: Path) -> None:
+def test_database_without_annotations_gives_plain_index(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAANSSSSSKAAAAAAAK"}, {"Q00001": {}})
-    for name, is_asked in (("asked", True), ("without", False)):
-        built(tmp_path / name, path, parameters(known_modifications=is_asked))
-    one, other = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("asked", "without"))
-    assert one == other and not any("known" in name for name in one)
+    for name, is_requested in (("requested", True), ("without", False)):
+        built(tmp_path / name, path, parameters(known_modifications=is_requested))
+    first, second = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("requested", "without"))
+    assert first == second and not any("known" in name for name in first)
 
 
 def test_keys_depend_on_all_settings_of_forms(tmp_path: Path) -> None:
@@ -353,11 +353,11 @@ def test_keys_depend_on_all_settings_of_forms(tmp_path: Path) -> None:
     without = key_parts(plain, settings, digestion)
     assert without.keys() == {*DECOY_KEYS, "format", "inputs", "digestion"}
     others = (settings, *(settings.changed(**change) for change in ({"maximum_modifications": 1}, {"variable_modifications": ()})))
-    keys = [str(key_parts(plain._replace(forms=searched(one)), one, digestion)) for one in others]
+    keys = [str(key_parts(plain._replace(forms=searched(choice)), choice, digestion)) for choice in others]
     assert len({str(without), *keys}) == 4
 
 
-def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) -> None:
+def test_known_modifications_reject_existing_decoys(tmp_path: Path) -> None:
     path = written_database(tmp_path, {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}, {"Q00001": {2: ["N-acetylalanine"]}, "D00001": {}})
     with pytest.raises(ParameterError, match="known_modifications: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
@@ -377,8 +377,8 @@ def test_known_modifications_are_refused_with_existing_decoys(tmp_path: Path) ->
         ("known_modification", lambda values: values + np.uint8(100)),
     ],
 )
-def test_corrupt_index_is_refused(known, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]) -> None:
-    database, *_ = known
+def test_corrupt_index_is_rejected(annotated, tmp_path: Path, column: str, corrupt: Callable[[NDArray], NDArray]) -> None:
+    database, *_ = annotated
     settings = parameters()
     built(tmp_path / "index", database, settings)
     path = tmp_path / "index" / f"{column}.npy"

@@ -23,7 +23,7 @@ from proteoscope.engine.peptides.protein_index import ProteinIndex, build_protei
 
 SPECIFICITIES: tuple[Specificity, ...] = ("non-specific", "semi-specific", "specific")
 WITHOUT_MASS = set("BXZ")
-ALL_LETTERS = "ACDEFGHIKLMNPQRSTVWY" * 4 + "KKRRPPMM" + "UOBXZJ"
+ALL_RESIDUES = "ACDEFGHIKLMNPQRSTVWY" * 4 + "KKRRPPMM" + "UOBXZJ"
 Entry = tuple[str, int, tuple[int, ...]]
 
 
@@ -74,16 +74,16 @@ def listed(index: PeptideIndex, proteins: ProteinIndex) -> list[Entry]:
     return entries
 
 
-def letter_mass(letter: str, how: Digestion) -> int:
+def residue_mass(residue: str, how: Digestion) -> int:
     """Return the mass in 1e-9 dalton."""
-    added = sum(one.mass for one in how.fixed if one.position == "anywhere" and letter in one.residues)
-    return round((RESIDUE_MASS[ord(letter) - 65] + added) * 1e9)
+    added = sum(modification.mass for modification in how.fixed if modification.position == "anywhere" and residue in modification.residues)
+    return round((RESIDUE_MASS[ord(residue) - 65] + added) * 1e9)
 
 
 def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None = None) -> dict[str, Entry]:
     held = proteins.proteins
     result: dict[str, Entry] = {}
-    terminal = round((WATER_MASS + sum(one.mass for one in how.fixed if one.position != "anywhere")) * 1e9)
+    terminal = round((WATER_MASS + sum(modification.mass for modification in how.fixed if modification.position != "anywhere")) * 1e9)
     for number in range(len(held)) if chosen is None else chosen:
         sequence = held.sequence(number)
         spans = digest(
@@ -101,7 +101,7 @@ def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None =
                 continue
             if (
                 not round(how.minimum_mass * 1e9)
-                <= terminal + sum(letter_mass(one, how) for one in peptide)
+                <= terminal + sum(residue_mass(residue, how) for residue in peptide)
                 <= round(how.maximum_mass * 1e9)
             ):
                 continue
@@ -114,7 +114,7 @@ def reference(proteins: ProteinIndex, how: Digestion, chosen: list[int] | None =
     return result
 
 
-SEQUENCES = st.lists(st.text(ALL_LETTERS, max_size=60).map(lambda text: text + text[:12]), min_size=1, max_size=4)
+SEQUENCES = st.lists(st.text(ALL_RESIDUES, max_size=60).map(lambda text: text + text[:12]), min_size=1, max_size=4)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -138,14 +138,14 @@ def test_index_has_the_peptides_of_the_reference_digest(
     assert {entry[0]: entry for entry in peptides} == reference(proteins, how)
 
 
-def random_proteome(n: int = 40, seed: int = 3, letters: str = ALL_LETTERS) -> list[str]:
+def random_proteome(n: int = 40, seed: int = 3, residues: str = ALL_RESIDUES) -> list[str]:
     random = np.random.default_rng(seed)
-    sequences = ["M" + "".join(random.choice(list(letters), random.integers(1, 300))) for _ in range(n)]
+    sequences = ["M" + "".join(random.choice(list(residues), random.integers(1, 300))) for _ in range(n)]
     return [*sequences, sequences[0], sequences[1][:100] + sequences[2][50:], "", "M"]
 
 
-def test_masses_are_those_of_pyteomics(tmp_path: Path) -> None:
-    proteins = protein_index(tmp_path, random_proteome(letters="ACDEFGHIKLMNPQRSTVWYUO"))
+def test_peptide_masses_equal_pyteomics(tmp_path: Path) -> None:
+    proteins = protein_index(tmp_path, random_proteome(residues="ACDEFGHIKLMNPQRSTVWYUO"))
     index = build(tmp_path, proteins, digestion(fixed=(parse_modification("Carbamidomethyl (C)"), parse_modification("Amidated (C-term)"))))
     assert len(index) > 500
     masses = {**pyteomics_mass.std_aa_mass}
@@ -155,8 +155,8 @@ def test_masses_are_those_of_pyteomics(tmp_path: Path) -> None:
 
 
 def test_equal_compositions_have_masses_equal_to_the_last_bit(tmp_path: Path) -> None:
-    """Integer masses do not depend on the order of the sum."""
-    proteins = protein_index(tmp_path, random_proteome(letters="GASPVTK"))
+    """Check that integer masses do not depend on the order of the sum."""
+    proteins = protein_index(tmp_path, random_proteome(residues="GASPVTK"))
     index = build(tmp_path, proteins, digestion())
     by_composition: dict[str, set[float]] = {}
     for (sequence, _, _), result in zip(listed(index, proteins), index.mass, strict=True):
@@ -197,32 +197,32 @@ def test_index_of_mass_windows_has_peptides_near_them(tmp_path: Path, memory: in
     distant = np.array([[-5.0, -4.0], [9e6, 9e6 + 1]])
     near = build(tmp_path / "near", proteins, how, memory=memory, windows=np.concatenate((windows, distant)))
     result, every = listed(near, proteins), listed(whole, proteins)
-    assert [one for one in every if one in set(result)] == result and len(result) < len(every)
+    assert [entry for entry in every if entry in set(result)] == result and len(result) < len(every)
     distance = np.array([np.abs(masses - mass).min() for mass in whole.mass])
-    assert {one for one, away in zip(every, distance, strict=True) if away <= 0.02} <= set(result)
-    assert not {one for one, away in zip(every, distance, strict=True) if away > 0.25} & set(result)
+    assert {entry for entry, away in zip(every, distance, strict=True) if away <= 0.02} <= set(result)
+    assert not {entry for entry, away in zip(every, distance, strict=True) if away > 0.25} & set(result)
     assert len(build(tmp_path / "none", proteins, how, memory=memory, windows=distant)) == 0
 
 
-def test_all_selected_is_the_whole_index(tmp_path: Path) -> None:
+def test_selecting_all_proteins_gives_the_whole_index(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     whole = build(tmp_path / "a", proteins, digestion())
     same = build(tmp_path / "b", proteins, digestion(), selected=np.arange(len(proteins)))
     assert listed(whole, proteins) == listed(same, proteins)
 
 
-def test_a_peptide_of_a_target_and_a_decoy_is_a_target(tmp_path: Path) -> None:
+def test_peptide_of_target_and_decoy_is_a_target(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["GGAAAAAKLLLDR", "KAAAAAGGR"])
     index = build(tmp_path, proteins, digestion(missed=0))
-    entry = next(one for one in listed(index, proteins) if one[0] == "GGAAAAAK")
+    entry = next(listed_entry for listed_entry in listed(index, proteins) if listed_entry[0] == "GGAAAAAK")
     assert entry[2] == (0, 13 + 9 + 13 + 1)
     assert entry[2][0] < proteins.first_decoy_residue <= entry[2][1]
 
 
-def test_limits_are_inclusive(tmp_path: Path) -> None:
+def test_length_and_mass_limits_are_inclusive(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["GASPVTLNDK"], "none")
     mass = pyteomics_mass.fast_mass("GASPVTLNDK")
-    exact = sum(round(float(RESIDUE_MASS[ord(letter) - 65]) * 1e9) for letter in "GASPVTLNDK") + round(WATER_MASS * 1e9)
+    exact = sum(round(float(RESIDUE_MASS[ord(residue) - 65]) * 1e9) for residue in "GASPVTLNDK") + round(WATER_MASS * 1e9)
     assert exact * 1e-9 == pytest.approx(mass, abs=1e-5)
     for change in ({"minimum_mass": exact / 1e9}, {"maximum_mass": exact / 1e9}, {"minimum_length": 10}, {"maximum_length": 10}):
         assert len(build(tmp_path, proteins, digestion(**change))) == 1, change
@@ -240,7 +240,7 @@ def test_ambiguous_residues_break_peptides_but_not_u_and_o(tmp_path: Path) -> No
     assert results["GAOTAAAR"] - pyteomics_mass.fast_mass("GATAAAR") == pytest.approx(237.147727, abs=1e-4)  # pyrrolysine, C12H19N3O2
 
 
-def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
+def test_index_opens_again_by_memory_map(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome())
     built = build(tmp_path, proteins, digestion())
     opened = open_peptide_index(tmp_path, proteins, digestion())
@@ -249,35 +249,35 @@ def test_the_index_opens_again_by_memory_map(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.tmp"))
 
 
-def test_an_index_without_peptides_opens_too(tmp_path: Path) -> None:
+def test_index_without_peptides_opens(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, ["AAA", ""], "none")
     assert len(build(tmp_path, proteins, digestion())) == 0
     assert open_peptide_index(tmp_path, proteins, digestion()).pointer.tolist() == [0]
 
 
-def test_a_cancel_stops_the_digest(tmp_path: Path) -> None:
+def test_cancel_stops_the_digest(tmp_path: Path) -> None:
     proteins, progress = protein_index(tmp_path, random_proteome()), Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
         build_peptide_index(tmp_path, proteins, digestion(), Resources(2, progress=progress), memory_bytes=1 << 28)
 
 
-def test_what_the_kernels_take_are_the_columns(tmp_path: Path) -> None:
+def test_kernel_arrays_equal_the_columns(tmp_path: Path) -> None:
     proteins = protein_index(tmp_path, random_proteome(5))
-    how = digestion(fixed=tuple(parse_modification(one) for one in ("Carbamidomethyl (C)", "Acetyl (N-term)", "Amidated (C-term)")))
+    how = digestion(fixed=tuple(parse_modification(text) for text in ("Carbamidomethyl (C)", "Acetyl (N-term)", "Amidated (C-term)")))
     arrays = build(tmp_path, proteins, how).arrays(proteins)
     assert arrays.residue_mass[ord("C") - 65] == pytest.approx(160.030649, abs=1e-5)
     assert arrays.n_term_mass == pytest.approx(42.010565, abs=1e-5)
     assert arrays.c_term_mass == pytest.approx(-0.984016, abs=1e-5)
     for i in range(0, len(arrays.mass), 7):
         start = int(arrays.position[i])
-        letters = arrays.residues[start : start + int(arrays.length[i])]
-        total = arrays.residue_mass[letters - 65].sum() + arrays.n_term_mass + arrays.c_term_mass + WATER_MASS
+        residues = arrays.residues[start : start + int(arrays.length[i])]
+        total = arrays.residue_mass[residues - 65].sum() + arrays.n_term_mass + arrays.c_term_mass + WATER_MASS
         assert arrays.mass[i] == pytest.approx(total, abs=1e-6)
 
 
-def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -> None:
-    # Reversed, the second protein begins with a peptide that is in the middle of the first.
+def test_decoy_termini_do_not_mark_target_peptides(tmp_path: Path) -> None:
+    # The reversed second protein begins with a peptide from the middle of the first.
     proteins = protein_index(tmp_path / "proteins", ["GGGGKACDEFGHIKLLLLR", "RLLLKIHGFEDCA"])
     entries = listed(build(tmp_path / "peptides", proteins, digestion(missed=0)), proteins)
     (entry,) = (entry for entry in entries if entry[0] == "ACDEFGHIK")
@@ -288,7 +288,7 @@ def test_an_end_of_a_decoy_is_not_an_end_of_the_target_peptide(tmp_path: Path) -
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none", "existing"])
 @pytest.mark.parametrize("ends", [2, 1, 0])
 def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys: str, ends: int) -> None:
-    """A protein with stops has the peptides, target and decoy, of its parts as separate proteins."""
+    """Check that a protein with stops has the target and decoy peptides of its parts as separate proteins."""
     sequences = ["MAAAAKCCCCC*MDDDDDKEEEEER*K", "GGGGGKHHHHHK", "*MAAAAK**LLLLLL"]
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     names = ["P", "DECOY_x"] if decoys == "existing" else ["P", "Q", "R"]
@@ -296,12 +296,12 @@ def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys:
 
     def made(folder: Path, some: list[str], accessions: list[str]) -> dict[str, bool]:
         folder.mkdir()
-        letters, offsets = np.frombuffer("".join(some).encode(), np.uint8).copy(), np.cumsum([0, *map(len, some)]).astype(np.int64)
+        residues, offsets = np.frombuffer("".join(some).encode(), np.uint8).copy(), np.cumsum([0, *map(len, some)]).astype(np.int64)
         names = np.frombuffer("".join(accessions).encode(), np.uint8).copy(), np.cumsum([0, *map(len, accessions)]).astype(np.int64)
         empty = np.empty(0, np.uint8), np.zeros(len(some) + 1, np.int64)
         table = how.enzyme.cleavage_table()
         held = build_protein_index(
-            folder, Proteins(letters, offsets, *names, *empty), database="x", decoys=decoys, decoy_prefix="DECOY_", cleaves=table
+            folder, Proteins(residues, offsets, *names, *empty), database="x", decoys=decoys, decoy_prefix="DECOY_", cleaves=table
         )
         selected = np.arange(len(held))
         result = listed(build(folder / "all", held, how), held)
@@ -315,5 +315,5 @@ def test_stop_inside_protein_ends_peptides_on_both_sides(tmp_path: Path, decoys:
     result = made(whole, sequences, names)
     assert not any("X" in peptide or "*" in peptide for peptide in result)
     assert decoys == "shuffle" or set(result) == set(expected)
-    targets, others = ({peptide for peptide, is_decoy in one.items() if not is_decoy} for one in (result, expected))
+    targets, others = ({peptide for peptide, is_decoy in entries.items() if not is_decoy} for entries in (result, expected))
     assert targets == others and {"CCCCC", "MDDDDDK"} <= targets

@@ -21,7 +21,7 @@ Records = list[tuple[str, str, str]]
 
 def column(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     encoded = [text.encode() for text in texts]
-    offsets = np.concatenate(([0], np.cumsum([len(one) for one in encoded]))).astype(np.int64)
+    offsets = np.concatenate(([0], np.cumsum([len(text) for text in encoded]))).astype(np.int64)
     return np.frombuffer(b"".join(encoded), np.uint8).copy(), offsets
 
 
@@ -77,7 +77,7 @@ def test_contaminants_precede_decoys_and_have_decoys(tmp_path: Path) -> None:
     assert (index.n_targets, index.n_contaminants) == (5, 1)
 
 
-def test_no_decoys_when_none_are_wanted(tmp_path: Path) -> None:
+def test_index_has_no_decoys_when_disabled(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS, "none")
     assert rows(index) == CLEAN
     assert index.n_targets == len(index) == 4
@@ -101,24 +101,24 @@ def test_existing_decoys_are_gathered_from_among_the_targets(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("decoys", ["existing", "reverse", "shuffle", "none"])
-def test_a_database_of_decoys_only_is_refused(tmp_path: Path, decoys: str) -> None:
+def test_database_of_decoys_only_is_rejected(tmp_path: Path, decoys: str) -> None:
     with pytest.raises(InputError, match="every protein is a decoy") as error:
         build(tmp_path, [("DECOY_A", "", "MK"), ("DECOY_B", "", "MR")], decoys)
     assert error.value.path == "some.fasta"
 
 
-def test_a_prefix_that_matches_nothing_is_refused(tmp_path: Path) -> None:
+def test_protein_index_rejects_unused_decoy_prefix(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no accession begins with the decoy prefix 'XXX_'") as error:
         build(tmp_path, TARGETS, "existing", "XXX_")
     assert error.value.remedy
 
 
-def test_decoys_in_a_database_that_is_to_get_decoys_are_refused(tmp_path: Path) -> None:
+def test_protein_index_rejects_existing_decoys(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="1 accessions begin with 'DECOY_'"):
         build(tmp_path, [*TARGETS, ("DECOY_P1", "", "MM")], "reverse")
 
 
-def test_an_empty_database_is_refused(tmp_path: Path) -> None:
+def test_empty_database_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no protein"):
         build(tmp_path, [])
 
@@ -129,7 +129,7 @@ def test_contaminants_cannot_join_existing_decoys(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "pseudo-reverse", "shuffle", "none"])
-def test_the_index_opens_again_by_memory_map(tmp_path: Path, decoys: str) -> None:
+def test_index_opens_again_by_memory_map(tmp_path: Path, decoys: str) -> None:
     built = build(tmp_path, TARGETS, decoys)
     opened = open_protein_index(tmp_path)
     assert rows(opened) == rows(built)
@@ -137,7 +137,7 @@ def test_the_index_opens_again_by_memory_map(tmp_path: Path, decoys: str) -> Non
     assert isinstance(opened.proteins.residues, np.memmap)
 
 
-def test_each_residue_knows_its_protein(tmp_path: Path) -> None:
+def test_protein_of_each_residue_is_found(tmp_path: Path) -> None:
     index = build(tmp_path, TARGETS)
     expected = [number for number, record in enumerate(rows(index)) for _ in record[2]]
     assert index.protein_of(np.arange(len(expected))).tolist() == expected
@@ -145,7 +145,7 @@ def test_each_residue_knows_its_protein(tmp_path: Path) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.tuples(st.sampled_from(["A", "ä", "rev_", "rev_x", "re", ""]), st.text("AKR", max_size=6)), min_size=1, max_size=8))
-def test_any_interleaving_of_existing_decoys(tmp_path: Path, parts: list[tuple[str, str]]) -> None:
+def test_existing_decoys_may_be_interleaved(tmp_path: Path, parts: list[tuple[str, str]]) -> None:
     records = [(f"{name}{i}" if name != "rev_" else name, f"δ{i}", sequence) for i, (name, sequence) in enumerate(parts)]
     decoys = [record for record in records if record[0].startswith("rev_")]
     targets = [record for record in records if not record[0].startswith("rev_")]
@@ -166,10 +166,10 @@ def test_stop_at_the_end_does_not_remove_the_last_peptide(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("decoys", ["reverse", "existing", "none"])
 @pytest.mark.parametrize("prefix", ["rev_", "REV_", "Rev_", "DECOY_", "decoy_", "XXX_", "xxx_", "reverse_"])
-def test_database_of_decoys_only_is_refused_with_any_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
+def test_database_of_decoys_is_rejected_with_any_prefix(tmp_path: Path, prefix: str, decoys: str) -> None:
     records = [(f"{prefix}sp|P{i}|X", "", "PEPTIDEK") for i in range(3)]
     with pytest.raises(InputError, match=f"begins with '{prefix}'|every protein is a decoy"):
         build(tmp_path, records, decoys, "DECOY_")
-    # A single target suffices.
+    # One target is enough.
     if decoys != "existing" and prefix != "DECOY_":
         assert build(tmp_path, [*records, ("sp|Q1|Y", "", "ELVISK")], decoys, "DECOY_").n_targets == 4

@@ -33,7 +33,7 @@ def random_protein(chance: random.Random, length: int) -> str:
 
 
 def random_variants(chance: random.Random, sequence: str, n: int) -> list[tuple[int, str, str]]:
-    """Position from 1, original and new residues; none for missing ones."""
+    """Position from 1, original and new residues; none for missing residues."""
     results = [(1, sequence[:1], "K"), (len(sequence), sequence[-1:], "R")]
     for _ in range(n):
         first, length = chance.randrange(1, len(sequence) - 4), chance.choice((1, 1, 1, 2, 3))
@@ -102,15 +102,15 @@ def collect_peptides(indexes: Indexes) -> tuple[set[str], set[str]]:
 
 
 @pytest.fixture(params=[5, 24, 43])
-def known(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, list[tuple[int, str, str]]]]:
+def annotated(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[Path, dict[str, str], dict[str, list[tuple[int, str, str]]]]:
     chance = random.Random(request.param)
     sequences = {f"Q0000{i}": random_protein(chance, length) for i, length in enumerate((40, 90, 300, 301))}
     variants = {accession: random_variants(chance, sequence, 40) for accession, sequence in sequences.items()}
     return written_database(tmp_path, sequences, variants), sequences, variants
 
 
-def test_variant_peptides_are_those_of_changed_proteins(known, tmp_path: Path) -> None:
-    database, sequences, variants = known
+def test_variant_peptides_equal_those_of_changed_proteins(annotated, tmp_path: Path) -> None:
+    database, sequences, variants = annotated
     targets, decoys = collect_peptides(built(tmp_path / "index", database, parameters()))
     expected: set[str] = set()
     reverse: set[str] = set()
@@ -126,8 +126,8 @@ def test_variant_peptides_are_those_of_changed_proteins(known, tmp_path: Path) -
 
 
 @pytest.mark.parametrize("decoys", ["pseudo-reverse", "shuffle"])
-def test_other_decoys_are_as_many(known, tmp_path: Path, decoys: str) -> None:
-    database, *_ = known
+def test_other_decoys_are_as_many_as_targets(annotated, tmp_path: Path, decoys: str) -> None:
+    database, *_ = annotated
     # Clipping of methionine and cuts before proline differ between targets and decoys even without variants: they are excluded.
     made = {"decoys": decoys, "clip_methionine": False, "enzyme": "Trypsin/P"}
     targets, of_decoys = collect_peptides(built(tmp_path / "index", database, parameters(**made)))
@@ -136,8 +136,8 @@ def test_other_decoys_are_as_many(known, tmp_path: Path, decoys: str) -> None:
     assert added > 200 and abs(added - added_decoys) <= 0.02 * added
 
 
-def test_each_place_in_an_entry_is_one_that_its_variant_changes(known, tmp_path: Path) -> None:
-    database, sequences, _ = known
+def test_each_variant_entry_covers_a_changed_residue(annotated, tmp_path: Path) -> None:
+    database, sequences, _ = annotated
     indexes = built(tmp_path / "index", database, parameters())
     proteins, peptides = indexes.proteins, indexes.peptides
     assert proteins.peptide_bounds is not None
@@ -155,7 +155,7 @@ def test_each_place_in_an_entry_is_one_that_its_variant_changes(known, tmp_path:
             assert peptide not in digest(whole), (name, peptide)
 
 
-def test_what_cannot_be_applied_is_counted(tmp_path: Path) -> None:
+def test_inapplicable_variants_are_counted(tmp_path: Path) -> None:
     more = (
         'FT   VARIANT         5\nFT                   /note="W -> K"\n'  # the sequence has another residue at this position
         'FT   VARIANT         6\nFT                   /note="Requires a partner"\n'
@@ -167,8 +167,8 @@ def test_what_cannot_be_applied_is_counted(tmp_path: Path) -> None:
     assert [result.proteins.accession(i) for i in range(len(result.proteins))] == ["sp|Q00001|Q00001_BOVIN", "sp|Q00001|Q00001_BOVIN:L9V"]
 
 
-def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path: Path) -> None:
-    database, *_ = known
+def test_index_is_unchanged_without_the_parameter(annotated, tmp_path: Path) -> None:
+    database, *_ = annotated
     settings = parameters(known_variants=False)
     digestion = Digestion.of(settings, "specific")
     plain = Databases([database], [], {"database": ["x"]})
@@ -178,14 +178,14 @@ def test_without_the_parameter_keys_and_columns_are_as_they_were(known, tmp_path
     assert not list((tmp_path / "index").glob("protein_kept*"))
 
 
-def test_variants_are_refused_with_existing_decoys(tmp_path: Path) -> None:
+def test_variants_reject_existing_decoys(tmp_path: Path) -> None:
     sequences = {"Q00001": "MAAAAAALLK", "D00001": "KLLAAAAAAM"}
     path = written_database(tmp_path, sequences, {"Q00001": [(9, "L", "V")], "D00001": []})
     with pytest.raises(ParameterError, match="known_variants: a database with its own decoys"):
         built(tmp_path / "index", path, parameters(decoys="existing", decoy_prefix="sp|D"))
 
 
-def test_a_database_without_features_has_no_variants(tmp_path: Path) -> None:
+def test_database_without_features_has_no_variants(tmp_path: Path) -> None:
     path = tmp_path / "plain.fasta"
     path.write_text(">P\nMAAAAAALLK\n")
     proteins: Proteins = read_proteins([path])
@@ -193,8 +193,8 @@ def test_a_database_without_features_has_no_variants(tmp_path: Path) -> None:
     assert (result.n_variants, result.n_others, len(result.proteins)) == (0, 0, 1)
 
 
-def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None:
-    database, *_ = known
+def test_selected_proteins_have_the_same_variant_peptides(annotated, tmp_path: Path) -> None:
+    database, *_ = annotated
     settings = parameters()
     proteins, peptides = built(tmp_path / "index", database, settings)
     residues = np.asarray(proteins.proteins.residues).tobytes().decode()
@@ -217,20 +217,20 @@ def test_of_some_proteins_the_same_peptides_count(known, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("decoys", ["reverse", "shuffle"])
-def test_variant_entries_are_located_in_whole_proteins(known, tmp_path: Path, decoys: str) -> None:
-    database, sequences, variants = known
+def test_variant_entries_are_located_in_whole_proteins(annotated, tmp_path: Path, decoys: str) -> None:
+    database, sequences, variants = annotated
     proteins = built(tmp_path / "index", database, parameters(decoys=decoys)).proteins
     expected = {f"{name}:{old}{first}{new or 'del'}": (name, first, old, new) for name in sequences for first, old, new in variants[name]}
     begins, lengths, features = proteins.first_in_whole(), proteins.whole_lengths(), proteins.features
     assert features is not None and proteins.n_targets == len(sequences) + len(expected)
     for i in range(proteins.n_targets):
         accession, whole, begin = proteins.proteins.accession(i), proteins.whole_sequence(i), int(begins[i])
-        own, decoy = proteins.proteins.sequence(i), proteins.whole_sequence(proteins.n_targets + i)
-        assert whole[begin : begin + len(own)] == own and len(whole) == lengths[i] == lengths[proteins.n_targets + i] == len(decoy)
+        target, decoy = proteins.proteins.sequence(i), proteins.whole_sequence(proteins.n_targets + i)
+        assert whole[begin : begin + len(target)] == target and len(whole) == lengths[i] == lengths[proteins.n_targets + i] == len(decoy)
         if decoys == "reverse":
             assert decoy == whole[::-1]
         if ":" not in accession:
-            assert whole == own == sequences[accession.split("|")[1]]
+            assert whole == target == sequences[accession.split("|")[1]]
             continue
         key = accession.split("|")[1] + ":" + accession.rpartition(":")[2]
         name, first, old, new = expected[key]

@@ -1,4 +1,4 @@
-"""A checkpoint is read back as it was written; damage costs records and never gives other rows."""
+"""Checkpoints are read back unchanged; damage loses records and never changes rows."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ def write(path: Path, n: int = 3) -> Path:
 
 
 def readable(path: Path) -> list[tuple[str, int, int]]:
-    """Return the partitions that can be used again, after comparing each with what was written."""
+    """Return the reusable partitions, after comparing each with the written one."""
     file = CheckpointFile.open(path)
     if file is None:
         return []
-    found = []
+    records = []
     for partition in file.partitions:
         rows = file.rows(partition)
         if rows is not None:
@@ -54,15 +54,15 @@ def readable(path: Path) -> list[tuple[str, int, int]]:
             for name, column in rows.items():
                 assert column.dtype == ROWS[name].dtype and column.flags.writeable
                 np.testing.assert_array_equal(column, ROWS[name])
-            found.append(partition[1:])
+            records.append(partition[1:])
     file.close()
-    return found
+    return records
 
 
 def test_checkpoint_is_read_back_and_continued(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     assert read_header(path) == HEADER
-    assert [entry.name for entry in tmp_path.iterdir()] == ["a.sqlite"], "no journal stays"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.sqlite"], "no journal remains"
     file = CheckpointFile.open(path)
     assert file is not None and file.header == HEADER
     state = file.state(STATE)
@@ -75,13 +75,13 @@ def test_checkpoint_is_read_back_and_continued(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
-def test_checkpoint_is_readable_by_its_user_only(tmp_path: Path) -> None:
+def test_checkpoint_is_readable_only_by_its_user(tmp_path: Path) -> None:
     mask = os.umask(0)
     try:
         file = CheckpointFile.create(tmp_path / "a.sqlite", HEADER)
         file.append("round", 0, 4, ROWS)
         assert {stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir()} == {0o600}
-        assert len(list(tmp_path.iterdir())) == 2, "the journal is there now"
+        assert len(list(tmp_path.iterdir())) == 2, "the journal exists now"
         file.close()
     finally:
         os.umask(mask)
@@ -95,9 +95,9 @@ def test_changed_bytes_cost_records_and_give_no_other_rows(tmp_path: Path) -> No
         changed = bytearray(content)
         changed[place] ^= 0x41
         path.write_bytes(changed)
-        found = readable(path)
-        assert set(found) <= set(ALL)
-        n_lost += len(found) < len(ALL)
+        records = readable(path)
+        assert set(records) <= set(ALL)
+        n_lost += len(records) < len(ALL)
         header = read_header(path)
         assert header is None or header == HEADER
     assert n_lost > 5
@@ -125,7 +125,7 @@ def test_process_killed_while_writing_leaves_committed_records(tmp_path: Path) -
     program = (
         "import os, signal, sys; from pathlib import Path; from tests.engine.project.test_checkpoint_file import *\n"
         "file = CheckpointFile.open(write(Path(sys.argv[1])))\n"
-        "for n in range(200): file.append('more', 100 + n, 101 + n, {'a': np.zeros(20000)})\n"  # beyond SQLite's cache of pages
+        "for n in range(200): file.append('more', 100 + n, 101 + n, {'a': np.zeros(20000)})\n"  # This exceeds SQLite's page cache.
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     killed = subprocess.run([sys.executable, "-c", program, str(path)], env={**os.environ, "PYTHONPATH": str(REPOSITORY)}, check=False)
@@ -134,7 +134,7 @@ def test_process_killed_while_writing_leaves_committed_records(tmp_path: Path) -
     assert readable(path) == ALL
 
 
-def test_second_opening_is_refused_and_the_first_continues(tmp_path: Path) -> None:
+def test_second_opening_is_rejected_and_first_continues(tmp_path: Path) -> None:
     path = write(tmp_path / "a.sqlite")
     program = (
         "import sys; from pathlib import Path; from tests.engine.project.test_checkpoint_file import *\n"
@@ -172,14 +172,14 @@ def test_checkpoint_has_space_up_to_its_maximum(tmp_path: Path, monkeypatch: pyt
         file.append("round", n, n + 1, {"a": np.zeros(100_000, np.uint8)})
         n += 1
     for _ in range(50):
-        file.store_state(STATE, {"a": np.zeros(100_000, np.uint8)})  # in place of one another
+        file.store_state(STATE, {"a": np.zeros(100_000, np.uint8)})  # They replace one another.
     file.flush()
     file.close()
     assert 20 < n < 40 and (tmp_path / "a.sqlite").stat().st_size < 4 << 20
 
 
 @pytest.mark.parametrize("what", ["folder", "text", "empty", "other database"])
-def test_other_files_are_no_checkpoints(tmp_path: Path, what: str) -> None:
+def test_other_files_are_not_checkpoints(tmp_path: Path, what: str) -> None:
     path = tmp_path / "a.sqlite"
     if what == "folder":
         path.mkdir()

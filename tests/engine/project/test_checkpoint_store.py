@@ -1,4 +1,4 @@
-"""Checkpoints are found by project, folder and run, pruned, and never lent to a copy of their project."""
+"""Checkpoints are found by project, folder and run, are pruned, and are never used for a copy of their project."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def opened(path: Path) -> CheckpointFile:
 
 
 def place(project: Project, run: str = RUN) -> str:
-    found = project.checkpoint_key(run).find()
-    return "" if found is None else found.place
+    checkpoint = project.checkpoint_key(run).find()
+    return "" if checkpoint is None else checkpoint.place
 
 
 def test_checkpoint_is_found_by_project_and_run(project: Project, tmp_path: Path) -> None:
@@ -86,14 +86,14 @@ def test_copy_that_cannot_be_read_still_owns_its_checkpoint(project: Project, tm
     assert place(Project.open(tmp_path / "copy")) == "copied"
 
 
-def test_copies_that_both_run_have_checkpoints_of_their_own(project: Project, tmp_path: Path) -> None:
+def test_running_copies_have_separate_checkpoints(project: Project, tmp_path: Path) -> None:
     store(project)
     shutil.copytree(project.folder, tmp_path / "copy")
     copy = Project.open(tmp_path / "copy")
     store(copy)
     for each in (project, copy):
-        found = each.checkpoint(RUN)
-        assert found is not None and found.place == "here" and found.header.request == {"of": str(each.folder)}
+        checkpoint = each.checkpoint(RUN)
+        assert checkpoint is not None and checkpoint.place == "here" and checkpoint.header.request == {"of": str(each.folder)}
 
 
 def test_finished_runs_lose_checkpoints_only_in_their_folder(project: Project, tmp_path: Path) -> None:
@@ -134,7 +134,7 @@ def test_checkpoint_folder_is_private(project: Project) -> None:
 
 
 def store_of_ages(project: Project, *days: float) -> list[Path]:
-    """Store a checkpoint for each of these ages (negative: in the future), the paths in the same order."""
+    """Store a checkpoint for each of these ages (negative: in the future) and return the paths in the same order."""
     paths = [store(project, f"toy-000{number}") for number in range(1, len(days) + 1)]
     for age, path in zip(days, paths, strict=True):
         used = path.stat().st_mtime - age * 86400
@@ -143,7 +143,7 @@ def store_of_ages(project: Project, *days: float) -> list[Path]:
 
 
 @pytest.mark.parametrize("name", ["TOTAL_BYTES", "MAXIMUM_CHECKPOINTS"])
-def test_prune_removes_those_used_longest_ago(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_prune_removes_least_recently_used(project: Project, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     paths = store_of_ages(project, 2, -400, 0.1, 3)
     monkeypatch.setattr(checkpoint_store, name, 2 * paths[0].stat().st_size if name == "TOTAL_BYTES" else 2)
     prune_checkpoints()
@@ -162,13 +162,13 @@ def test_prune_keeps_checkpoints_in_use(project: Project, monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("days", [-40_000, -91, -1, 1, 91, 40_000])
 def test_prune_keeps_checkpoints_when_the_clock_jumps(project: Project, days: float) -> None:
-    (path,) = store_of_ages(project, days)  # as after a jump of the clock by these days
-    store(project, "toy-0002")  # which prunes, and is dated after the jump
+    (path,) = store_of_ages(project, days)  # The clock has jumped by these days.
+    store(project, "toy-0002")  # This one prunes, and is dated after the jump.
     prune_checkpoints()
     assert path.exists() and place(project, "toy-0002") == "here"
 
 
-def test_cleared_checkpoints_are_gone_but_those_in_use(project: Project) -> None:
+def test_clear_removes_all_checkpoints_not_in_use(project: Project) -> None:
     store(project)
     used = opened(store(project, "toy-0002"))
     assert [file.title for file in list_checkpoints() if file.title] == [f"{RUN} of {os.path.realpath(project.folder)}"]

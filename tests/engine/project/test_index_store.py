@@ -1,4 +1,4 @@
-"""An index is opened again only when it is exactly what was built; anything else counts as absent."""
+"""An index is opened again only if it is exactly as built; anything else counts as absent."""
 
 import json
 import multiprocessing
@@ -37,7 +37,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_what_was_built_is_opened_again(tmp_path):
+def test_built_index_is_opened_again(tmp_path):
     store = IndexStore(tmp_path / "indexes", "peptides")
     assert store.open(KEY) is None
     built = build(store)
@@ -49,7 +49,7 @@ def test_what_was_built_is_opened_again(tmp_path):
     assert json.loads((built / "manifest.json").read_text())["parts"] == PARTS
 
 
-def test_other_parts_are_another_index(tmp_path):
+def test_other_parts_give_another_index(tmp_path):
     store = IndexStore(tmp_path)
     build(store)
     for changed in ({**PARTS, "database": "00fe"}, {**PARTS, "format": 4}, {**PARTS, "parameters": {"enzyme": "Lys-C"}}):
@@ -71,7 +71,7 @@ def flip_a_bit(folder: Path) -> None:
         lambda folder: os.truncate(folder / "masses.npy", 500),
         lambda folder: (folder / "masses.npy").unlink(),
         lambda folder: (folder / "deep" / "empty.bin").unlink(),
-        lambda folder: (folder / "stranger.bin").touch(),
+        lambda folder: (folder / "other.bin").touch(),
         lambda folder: (folder / "manifest.json").unlink(),
         lambda folder: (folder / "manifest.json").write_text("{"),
         lambda folder: (folder / "manifest.json").write_text("[]"),
@@ -80,7 +80,7 @@ def flip_a_bit(folder: Path) -> None:
         lambda folder: (folder / "manifest.json").write_text((folder / "manifest.json").read_text().replace('"format": 1', '"format": 0')),
     ],
 )
-def test_a_damaged_index_is_absent_and_is_built_anew(tmp_path, damage):
+def test_damaged_index_is_absent_and_built_again(tmp_path, damage):
     store = IndexStore(tmp_path)
     damage(build(store))
     assert store.open(KEY) is None
@@ -89,8 +89,8 @@ def test_a_damaged_index_is_absent_and_is_built_anew(tmp_path, damage):
     assert len(names(tmp_path)) == 1
 
 
-def test_zeroed_pages_are_seen(tmp_path):
-    """What a crash leaves of a file whose pages had not reached the disk."""
+def test_zeroed_pages_are_detected(tmp_path):
+    """Truncate a file as after a crash, when its pages had not reached the disk."""
     store = IndexStore(tmp_path)
     folder = build(store, size=100_000)
     with (folder / "masses.npy").open("r+b") as file:
@@ -99,7 +99,7 @@ def test_zeroed_pages_are_seen(tmp_path):
     assert store.open(KEY) is None
 
 
-def test_a_build_that_fails_leaves_nothing(tmp_path):
+def test_failed_build_leaves_nothing(tmp_path):
     store = IndexStore(tmp_path)
     with pytest.raises(RuntimeError, match="broke"), store.build(KEY, PARTS) as folder:
         (folder / "half.bin").write_bytes(b"half")
@@ -108,7 +108,7 @@ def test_a_build_that_fails_leaves_nothing(tmp_path):
     assert store.open(KEY) is None
 
 
-def test_the_second_of_two_builders_gives_way(tmp_path):
+def test_first_finished_of_two_builders_is_retained(tmp_path):
     store = IndexStore(tmp_path)
     with store.build(KEY, PARTS) as slow:
         (slow / "who").write_text("slow")
@@ -119,7 +119,7 @@ def test_the_second_of_two_builders_gives_way(tmp_path):
     assert len(names(tmp_path)) == 1
 
 
-def test_what_a_killed_builder_left_is_swept_and_a_living_one_is_not_disturbed(tmp_path):
+def test_sweep_removes_only_folders_of_killed_builders(tmp_path):
     script = textwrap.dedent("""
         import sys
         from proteoscope.engine.project.index_store import IndexStore
@@ -147,26 +147,28 @@ def test_what_a_killed_builder_left_is_swept_and_a_living_one_is_not_disturbed(t
     builders[0].communicate()
     store = IndexStore(tmp_path)
     build(store)
-    assert sum(path.is_dir() for path in tmp_path.iterdir()) == 2, "the leftover is gone; the index and the living builder's folder stay"
+    assert sum(path.is_dir() for path in tmp_path.iterdir()) == 2, (
+        "the leftover is removed; the index and the folder of the running builder remain"
+    )
     builders[1].communicate("\n")
     assert builders[1].returncode == 0
     assert store.open(store.key({"of": "living"})) is not None
     assert len(names(tmp_path)) == 2
 
 
-def test_beyond_the_limit_those_unused_for_longest_go(tmp_path):
+def test_evict_removes_least_recently_used_above_limit(tmp_path):
     store = IndexStore(tmp_path, byte_limit=30_000, grace_seconds=0.0)
     folders = []
     for i in range(3):
         folders.append(build(store, {"i": i}))
         long_ago = (folders[-1] / "manifest.json").stat().st_mtime - 1000 + i
         os.utime(folders[-1] / "manifest.json", (long_ago, long_ago))
-    assert store.open(store.key({"i": 0})) is not None  # now it is the last used
+    assert store.open(store.key({"i": 0})) is not None  # Now it is the most recently used.
     folders.append(build(store, {"i": 3}))
     assert [folder.exists() for folder in folders] == [True, False, True, True]
 
 
-def test_one_in_use_stays_whatever_the_limit(tmp_path):
+def test_evict_retains_index_in_use(tmp_path):
     store = IndexStore(tmp_path, byte_limit=1)
     first, second = build(store, {"i": 0}), build(store, {"i": 1})
     assert first.exists()
@@ -180,7 +182,7 @@ def _build_many(folder: str, results: multiprocessing.Queue) -> None:
         results.put(store.open(store.key({"i": i})) is not None)
 
 
-def test_processes_that_build_the_same_at_once_all_find_it_whole(tmp_path):
+def test_concurrent_builders_find_complete_index(tmp_path):
     context = multiprocessing.get_context("spawn")
     results = context.Queue()
     processes = [context.Process(target=_build_many, args=(str(tmp_path), results)) for _ in range(2)]
@@ -193,13 +195,13 @@ def test_processes_that_build_the_same_at_once_all_find_it_whole(tmp_path):
     assert len(names(tmp_path)) == 10
 
 
-def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path):
+def test_store_rejects_folder_that_cannot_be_created(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(StorageError, match="file"), IndexStore(tmp_path / "file" / "indexes").build(KEY, PARTS):
         pass
 
 
-def test_each_byte_is_verified_once_and_chunks_of_a_file_side_by_side(tmp_path, monkeypatch):
+def test_each_byte_is_verified_once_in_parallel_chunks(tmp_path, monkeypatch):
     monkeypatch.setattr(index_store, "_CHUNK", 1 << 16)
     store = IndexStore(tmp_path)
     with store.build(KEY, PARTS) as folder:
@@ -220,7 +222,7 @@ def test_each_byte_is_verified_once_and_chunks_of_a_file_side_by_side(tmp_path, 
     assert all(thread != threading.get_ident() for _, thread in looked_at)
 
 
-def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
+def test_index_kinds_share_folder_limit_and_sweep(tmp_path):
     peptides, sequences = (IndexStore(tmp_path, kind, byte_limit=12_000, grace_seconds=0.0) for kind in ("peptides", "sequences"))
     first = build(peptides)
     os.utime(first / "manifest.json", (0, 0))
@@ -228,27 +230,27 @@ def test_kinds_share_a_folder_a_bound_and_a_sweep(tmp_path):
     leave_file(sequences.path(KEY)).unlink()
     (tmp_path / "notes.txt").write_text("somebody's own")
     second = build(sequences)
-    assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and what was left is swept"
-    assert [(one.kind, one.folder) for one in peptides.indexes()] == [("sequences", second)]
+    assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and the leftover is removed"
+    assert [(index.kind, index.folder) for index in peptides.indexes()] == [("sequences", second)]
 
 
-def test_what_is_kept_is_listed_and_cleared_by_kind(tmp_path):
+def test_indexes_are_listed_and_cleared_by_kind(tmp_path):
     peptides, sequences = IndexStore(tmp_path, "peptides"), IndexStore(tmp_path, "sequences")
     with peptides.build(KEY, PARTS, title="a.fasta, Trypsin") as folder:
         (folder / "a.npy").write_bytes(bytes(1000))
     build(sequences)
     os.utime(peptides.path(KEY) / "manifest.json", (10**9, 10**9))
     listed = peptides.indexes()
-    assert [(one.kind, one.title) for one in listed] == [("sequences", ""), ("peptides", "a.fasta, Trypsin")]
+    assert [(sequence.kind, sequence.title) for sequence in listed] == [("sequences", ""), ("peptides", "a.fasta, Trypsin")]
     assert listed[1].used.timestamp() == 10**9
     assert listed[1].bytes == 1000 + (peptides.path(KEY) / "manifest.json").stat().st_size
-    assert [one.kind for one in peptides.clear("sequences")] == ["sequences"]
-    assert [one.kind for one in peptides.clear()] == ["peptides"]
+    assert [index.kind for index in peptides.clear("sequences")] == ["sequences"]
+    assert [index.kind for index in peptides.clear()] == ["peptides"]
     assert names(tmp_path) == [] and peptides.indexes() == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights there")
-def test_a_link_is_no_index_and_is_not_followed_when_it_goes(tmp_path):
+def test_link_is_not_an_index_and_is_removed_unfollowed(tmp_path):
     store = IndexStore(tmp_path / "cache", "peptides")
     build(store).rename(tmp_path / "elsewhere")
     store.path(KEY).symlink_to(tmp_path / "elsewhere")
@@ -259,7 +261,7 @@ def test_a_link_is_no_index_and_is_not_followed_when_it_goes(tmp_path):
     assert names(tmp_path / "cache") == [store.path(KEY).name]
 
 
-def test_an_index_that_its_user_refuses_is_built_again(tmp_path):
+def test_rejected_index_is_built_again(tmp_path):
     store, built = IndexStore(tmp_path, "peptides"), []
 
     def make(folder):
@@ -270,21 +272,21 @@ def test_an_index_that_its_user_refuses_is_built_again(tmp_path):
         require((folder / "a.npy").read_bytes() == b"good", "is not good")
         return "loaded"
 
-    told = []
-    progress = Progress(lambda event: told.append(event.message))
+    received = []
+    progress = Progress(lambda event: received.append(event.message))
     assert store.get(PARTS, "", make, load, progress) == "loaded"
     assert store.get(PARTS, "", make, load, progress) == "loaded"
-    assert len(built) == 1 and told == []
+    assert len(built) == 1 and received == []
     (store.path(KEY) / "a.npy").write_bytes(b"evil")
     manifest = json.loads((store.path(KEY) / "manifest.json").read_text())
     manifest["files"][0]["crc32"] = [zlib.crc32(b"evil")]
     (store.path(KEY) / "manifest.json").write_text(json.dumps(manifest))
-    assert store.open(KEY) is not None, "by its checksums it is whole"
+    assert store.open(KEY) is not None, "its checksums are correct"
     assert store.get(PARTS, "", make, load, progress) == "loaded"
-    assert len(built) == 2 and "is not good" in told[0]
+    assert len(built) == 2 and "is not good" in received[0]
 
 
-def test_a_disk_that_cuts_numpy_short_is_told_as_full(tmp_path):
+def test_truncated_numpy_write_is_reported_as_full_disk(tmp_path):
     def cut(folder):
         raise OSError("1000000 requested and 4096 written")
 
@@ -293,8 +295,8 @@ def test_a_disk_that_cuts_numpy_short_is_told_as_full(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_a_column_of_nothing_is_as_read_only_as_others(tmp_path):
-    """Kernels are compiled for what can be written to and for what cannot: an index without peptides would have its own."""
+def test_empty_column_is_read_only(tmp_path):
+    """Check that the empty column is read-only too, since kernels are compiled separately for writable arrays."""
     for n in (0, 3):
         np.save(tmp_path / "column.npy", np.arange(n))
         assert not open_column(tmp_path / "column.npy", np.int64).flags.writeable
@@ -310,5 +312,5 @@ def test_evict_removes_indexes_dated_by_a_wrong_clock(tmp_path, used):
     except OSError:
         pytest.skip("the disk has no such times")
     assert all(index.used.astimezone() for index in store.indexes())
-    kept = build(store)
-    assert names(tmp_path) == [kept.name]
+    index = build(store)
+    assert names(tmp_path) == [index.name]

@@ -1,4 +1,4 @@
-"""Kept indexes are kept under what made them: rules, masses and codes themselves, never names whose meaning may change."""
+"""Indexes are cached under the rules, masses and codes that produced them, not under names whose meaning may change."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,7 +25,7 @@ def peptide_key(parameters: IdentificationParameters | None = None) -> str:
     return parts_digest(key_parts(DATABASES, parameters, Digestion.of(parameters, parameters.specificity)))
 
 
-def test_a_corrected_cleavage_rule_makes_another_key(monkeypatch):
+def test_key_changes_when_cleavage_rule_is_corrected(monkeypatch):
     before = peptide_key()
     corrected = replace(enzymes.ENZYMES["Trypsin"], not_before="")
     monkeypatch.setitem(enzymes._BY_ANY_NAME, "trypsin", corrected)
@@ -34,30 +34,30 @@ def test_a_corrected_cleavage_rule_makes_another_key(monkeypatch):
     assert peptide_key() == before
 
 
-def test_a_corrected_mass_of_a_modification_makes_another_key(monkeypatch):
+def test_key_changes_when_modification_mass_is_corrected(monkeypatch):
     before = peptide_key()
     parse = modifications.parse_modification
     monkeypatch.setattr(digestions, "parse_modification", lambda name: replace(parse(name), mass=parse(name).mass + 1e-6))
     assert peptide_key() != before
 
 
-@pytest.mark.parametrize("letter", ["A", "U", "Y"])
-def test_a_corrected_mass_of_a_residue_makes_another_key(letter, monkeypatch):
+@pytest.mark.parametrize("residue", ["A", "U", "Y"])
+def test_key_changes_when_residue_mass_is_corrected(residue, monkeypatch):
     before = peptide_key()
     corrected = masses.RESIDUE_MASS.copy()
-    corrected[ord(letter) - ord("A")] += 1e-9
+    corrected[ord(residue) - ord("A")] += 1e-9
     monkeypatch.setattr(digestions, "RESIDUE_MASS", corrected)
     assert peptide_key() != before
 
 
-def test_a_letter_that_gets_a_mass_makes_another_key(monkeypatch):
+def test_key_changes_when_residue_gets_a_mass(monkeypatch):
     before = peptide_key()
     assert np.isnan(masses.RESIDUE_MASS[ord("B") - ord("A")])
     monkeypatch.setattr(digestions, "RESIDUE_MASS", np.nan_to_num(masses.RESIDUE_MASS, nan=114.5))
     assert peptide_key() != before
 
 
-def test_other_ends_and_water_make_another_key(monkeypatch):
+def test_key_changes_with_terminal_masses(monkeypatch):
     before = peptide_key()
     monkeypatch.setattr(digestions, "WATER_MASS", masses.WATER_MASS + 1e-9)
     assert peptide_key() != before
@@ -83,12 +83,12 @@ def test_other_ends_and_water_make_another_key(monkeypatch):
         {"decoys_in_database": "leave-out"},
     ],
 )
-def test_every_parameter_of_the_peptides_makes_another_key(changes):
+def test_key_changes_with_every_peptide_parameter(changes):
     assert peptide_key(IdentificationParameters(**changes)) != peptide_key()
 
 
-def test_what_does_not_decide_the_peptides_makes_no_other_key():
-    """Another name of the same enzyme neither, nor fixed modifications in another order."""
+def test_key_ignores_settings_without_effect_on_peptides():
+    """Check another name of the same enzyme, and fixed modifications in another order."""
     settings = {"fdr": 0.05, "precursor_tolerance": "5 ppm", "variable_modifications": (), "index_memory": 64, "enzyme": "MS:1001251"}
     assert peptide_key(IdentificationParameters(**settings)) == peptide_key()
     both = "Carbamidomethyl (C)", "Label:13C(6) (K)"
@@ -97,11 +97,11 @@ def test_what_does_not_decide_the_peptides_makes_no_other_key():
     )
 
 
-def test_a_packed_database_is_kept_under_the_codes_of_its_letters(monkeypatch):
+def test_packed_database_key_depends_on_residue_codes(monkeypatch):
     before = parts_digest(sequences.key_parts(["00"]))
     assert parts_digest(sequences.key_parts(["01"])) != before
     encode = sequences.encode
-    monkeypatch.setattr(sequences, "encode", lambda letters: np.where(encode(letters) == 20, 2, encode(letters)))
+    monkeypatch.setattr(sequences, "encode", lambda residues: np.where(encode(residues) == 20, 2, encode(residues)))
     assert parts_digest(sequences.key_parts(["00"])) != before
 
 
@@ -113,14 +113,14 @@ def test_a_packed_database_is_kept_under_the_codes_of_its_letters(monkeypatch):
         (descriptor_index, "ALPHABETS", ("secondary", "residue")),
     ],
 )
-def test_descriptors_are_kept_under_the_rules_that_made_them(module, name, value, monkeypatch):
+def test_descriptor_key_depends_on_rules(module, name, value, monkeypatch):
     before = parts_digest(descriptor_index.key_parts("a"))
     assert parts_digest(descriptor_index.key_parts("b")) != before
     monkeypatch.setattr(module, name, value)
     assert parts_digest(descriptor_index.key_parts("a")) != before
 
 
-def test_descriptors_are_kept_under_the_alphabets_themselves(tmp_path, monkeypatch):
+def test_descriptor_key_depends_on_alphabets(tmp_path, monkeypatch):
     before = parts_digest(descriptor_index.key_parts("a"))
     content = descriptor_index.resources.path("structures", "descriptors.json").read_bytes()
     (tmp_path / "other.json").write_bytes(content.replace(b"0", b"1", 1))
@@ -128,10 +128,10 @@ def test_descriptors_are_kept_under_the_alphabets_themselves(tmp_path, monkeypat
     assert parts_digest(descriptor_index.key_parts("a")) != before
 
 
-def test_another_file_order_chain_or_rule_makes_another_key_of_kept_chains(monkeypatch):
-    one, two = ChainSource(Path("1.pdb")), ChainSource(Path("2.pdb"))
-    before = parts_digest(prepared_chains.key_parts([one, two], ["00", "01"]))
-    others = (([one, two], ["00", "02"]), ([two, one], ["01", "00"]), ([ChainSource(Path("1.pdb"), "B"), two], ["00", "01"]))
+def test_chain_key_depends_on_file_order_chain_and_rule(monkeypatch):
+    first, second = ChainSource(Path("1.pdb")), ChainSource(Path("2.pdb"))
+    before = parts_digest(prepared_chains.key_parts([first, second], ["00", "01"]))
+    others = (([first, second], ["00", "02"]), ([second, first], ["01", "00"]), ([ChainSource(Path("1.pdb"), "B"), second], ["00", "01"]))
     assert before not in {parts_digest(prepared_chains.key_parts(*other)) for other in others}
     monkeypatch.setattr(structure_descriptors, "RULES", (*structure_descriptors.RULES, 1))
-    assert parts_digest(prepared_chains.key_parts([one, two], ["00", "01"])) != before
+    assert parts_digest(prepared_chains.key_parts([first, second], ["00", "01"])) != before

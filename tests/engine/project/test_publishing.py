@@ -1,4 +1,4 @@
-"""What a project shows always belongs to one registered run, whatever moment a kill comes at."""
+"""The exports of a project always belong to one registered run, also after a kill at any moment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.project.publishing import has_unpublished
 
 
 class Killed(BaseException):
-    """The process ends here."""
+    """Raised where the process is killed."""
 
 
 def do_run(project: Project, text: str, names: tuple[str, ...] = ("psms.tsv", "peptides.tsv")) -> str:
@@ -26,12 +26,12 @@ def do_run(project: Project, text: str, names: tuple[str, ...] = ("psms.tsv", "p
 
 
 def shown(folder: Path) -> tuple[str, dict[str, str]]:
-    """The run of the record, and the files."""
+    """Return the run of the record, and the files."""
     record = json.loads((folder / "run.json").read_text())
     return record["run"], {path.name: path.read_text() for path in (folder / "exports").iterdir()}
 
 
-def test_the_last_run_is_shown_and_what_users_put_there_stays(tmp_path):
+def test_last_run_is_published_and_user_files_remain(tmp_path):
     project = Project.create_or_open(tmp_path / "p")
     do_run(project, "first", ("psms.tsv", "clusters.tsv"))
     (tmp_path / "p" / "exports" / "notes.txt").write_text("mine")
@@ -40,10 +40,10 @@ def test_the_last_run_is_shown_and_what_users_put_there_stays(tmp_path):
 
 
 @pytest.mark.parametrize("step", range(6))
-def test_a_kill_between_registration_and_the_end_of_the_move_is_mended_by_the_next_opening(tmp_path, monkeypatch, step):
+def test_opening_completes_publication_after_a_kill(tmp_path, monkeypatch, step):
     project = Project.create_or_open(tmp_path / "p")
     first = do_run(project, "first", ("psms.tsv", "clusters.tsv"))
-    steps = iter(range(step + 2))  # the record of the run is renamed, and its lock removed, before
+    steps = iter(range(step + 2))  # The record of the run is renamed, and its lock removed, before this.
 
     def count(work):
         def counted(*arguments, **options):
@@ -60,7 +60,7 @@ def test_a_kill_between_registration_and_the_end_of_the_move_is_mended_by_the_ne
         patch.setattr(module.shutil, "rmtree", count(module.shutil.rmtree))
         patch.setattr(module, "sync_folder", count(module.sync_folder))
         do_run(project, "second")
-        raise Killed  # where there are fewer steps
+        raise Killed  # Some cases have fewer steps.
     again = Project.open(tmp_path / "p")
     second = again.latest()
     assert second != first and not has_unpublished(tmp_path / "p", second)
@@ -68,7 +68,7 @@ def test_a_kill_between_registration_and_the_end_of_the_move_is_mended_by_the_ne
     assert again.verify() == []
 
 
-def test_a_run_without_exports_changes_nothing(tmp_path):
+def test_run_without_exports_changes_nothing(tmp_path):
     project = Project.create_or_open(tmp_path / "p")
     first = do_run(project, "first")
     with project.run("align", {}) as run:
@@ -77,7 +77,7 @@ def test_a_run_without_exports_changes_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("names", [["../../victim"], ["/etc/passwd"], [7], "victim", None])
-def test_a_record_of_a_stranger_removes_nothing_outside_the_exports(tmp_path, names):
+def test_untrusted_record_removes_nothing_outside_exports(tmp_path, names):
     victim = tmp_path / "victim"
     victim.write_text("mine")
     project = Project.create_or_open(tmp_path / "p")

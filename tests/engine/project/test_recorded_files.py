@@ -34,7 +34,7 @@ def test_check_accepts_recorded_bytes_and_reads_them_once(path: Path, monkeypatc
 def test_check_rejects_changed_missing_and_other_files(path: Path) -> None:
     files = recorded(path)
     files.check(path)
-    path.write_bytes(b"secrets")  # of the same length
+    path.write_bytes(b"secrets")  # It has the same length.
     os.utime(path, ns=(0, 0))
     with pytest.raises(InputError, match="has changed since the run read it"):
         files.check(path)

@@ -1,4 +1,4 @@
-"""What people write of runs, and runs that are deleted and brought back."""
+"""Notes and titles of runs, and runs that are deleted and restored."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proteoscope.engine.project import Project, RunNote
 
 
 def _run(project: Project, content: object = 1) -> str:
-    """A run with a record, and an export that the project shows."""
+    """Write a run with a record, and an export shown by the project."""
     with project.run("identify", {}) as run:
         exports = run.folder / "exports"
         exports.mkdir()
@@ -29,7 +29,7 @@ def _of_a_process_that_ended(folder: Path) -> None:
         connection.commit()
 
 
-def test_a_note_and_a_title_are_kept_in_the_project(tmp_path: Path) -> None:
+def test_note_and_title_are_stored_in_the_project(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     run = _run(project)
     assert project.note(run) == RunNote()
@@ -37,13 +37,13 @@ def test_a_note_and_a_title_are_kept_in_the_project(tmp_path: Path) -> None:
     assert Project.open(tmp_path / "p").note(run) == RunNote("the good one", "gradient too short")
 
 
-def test_a_title_longer_than_a_title_is_refused(tmp_path: Path) -> None:
+def test_run_title_is_bounded(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(ParameterError, match="at most 200 characters"):
         project.set_note(_run(project), RunNote("x" * 201))
 
 
-def test_a_deleted_run_is_not_listed_and_comes_back_whole(tmp_path: Path) -> None:
+def test_deleted_run_is_hidden_and_restored_completely(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     first, second = _run(project), _run(project)
     project.delete_run(second)
@@ -56,7 +56,7 @@ def test_a_deleted_run_is_not_listed_and_comes_back_whole(tmp_path: Path) -> Non
     assert project.verify() == [] and project.record(second)["run"] == second
 
 
-def test_what_a_process_that_ended_deleted_is_removed_with_its_files(tmp_path: Path) -> None:
+def test_files_of_deleted_run_are_removed_after_process_end(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     project = Project.create_or_open(folder)
     first, second = _run(project), _run(project, "of the second")
@@ -67,7 +67,7 @@ def test_what_a_process_that_ended_deleted_is_removed_with_its_files(tmp_path: P
     _of_a_process_that_ended(folder)
     reopened = Project.open(folder)
     assert sorted(path.name for path in (folder / "results").iterdir()) == [first]
-    # The project showed the exports of the deleted run, and shows nobody else's in their place.
+    # The project showed the exports of the deleted run, and shows no other exports instead.
     assert sorted(path.name for path in (folder / "exports").iterdir()) == ["mine.txt"]
     assert not (folder / "run.json").exists()
     with pytest.raises(InputError, match="no deleted run"):
@@ -75,18 +75,18 @@ def test_what_a_process_that_ended_deleted_is_removed_with_its_files(tmp_path: P
     assert reopened.note(second) == RunNote() and reopened.log(second) == []
 
 
-def test_runs_are_removed_at_once_where_asked(tmp_path: Path) -> None:
+def test_runs_are_removed_immediately_on_request(tmp_path: Path) -> None:
     folder = tmp_path / "p"
     project = Project.create_or_open(folder)
     first, second = _run(project), _run(project)
     project.delete_run(first)
-    # Only what is deleted is removed.
+    # Only deleted runs are removed.
     project.remove_deleted([first, second])
     assert sorted(path.name for path in (folder / "results").iterdir()) == [second]
     assert (folder / "exports" / "psms.tsv").is_file()
 
 
-def test_a_failed_run_can_be_deleted_and_one_that_runs_cannot(tmp_path: Path) -> None:
+def test_failed_run_can_be_deleted_but_running_cannot(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with pytest.raises(RuntimeError), project.run("identify", {}) as run:
         with pytest.raises(InputError, match="that has ended"):
@@ -96,7 +96,7 @@ def test_a_failed_run_can_be_deleted_and_one_that_runs_cannot(tmp_path: Path) ->
     assert project.runs() == []
 
 
-def test_a_long_log_of_a_stranger_is_read_in_part(tmp_path: Path) -> None:
+def test_long_untrusted_log_is_read_partly(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     run = _run(project)
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:

@@ -1,4 +1,4 @@
-"""Amounts of proteins from those of peptides, against the definitions written out."""
+"""Protein quantities from peptide quantities, checked against the written-out definitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from proteoscope.engine.quantification.amounts import (
     ratio_amounts,
 )
 from proteoscope.engine.quantification.spectral_counts import abundance_factors
-from tests.engine.quantification.made_runs import averaged_pattern, random_peptides
+from tests.engine.quantification.synthetic_runs import averaged_pattern, random_peptides
 
 
 def random_amounts(seed: int, n: int, s: int, missing: float) -> np.ndarray:
@@ -34,44 +34,44 @@ def random_amounts(seed: int, n: int, s: int, missing: float) -> np.ndarray:
 
 
 def minimised(value: np.ndarray) -> np.ndarray:
-    """MaxLFQ by a general minimiser of its own sum of squares, for samples that are all connected."""
+    """Return MaxLFQ quantities by minimising their sum of squares with a general solver, for samples that are all connected."""
     pairs = []
     for i, j in combinations(range(value.shape[1]), 2):
         ratios = [np.log(a / b) for a, b in zip(value[:, i], value[:, j], strict=True) if not np.isnan(a + b)]
         if ratios:
             pairs.append((i, j, float(np.median(ratios))))
-    found = least_squares(lambda x: [x[i] - x[j] - r for i, j, r in pairs] + [x.sum()], np.zeros(value.shape[1])).x
-    return np.exp(found) * np.nansum(value) / np.exp(found).sum()
+    logs = least_squares(lambda x: [x[i] - x[j] - r for i, j, r in pairs] + [x.sum()], np.zeros(value.shape[1])).x
+    return np.exp(logs) * np.nansum(value) / np.exp(logs).sum()
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_pairwise_amounts_are_those_that_a_minimiser_finds(missing):
+def test_pairwise_amounts_minimise_the_sum_of_squares(missing):
     values = [random_amounts(seed, n, 5, missing) for seed, n in ((1, 12), (2, 3 if not missing else 9), (3, 20))]
-    offsets = run_offsets(np.array([len(one) for one in values]))
-    found = pairwise_amounts(np.concatenate(values), offsets)
-    for one, amounts in zip(values, found, strict=True):
-        np.testing.assert_allclose(amounts, minimised(one), rtol=1e-5)
+    offsets = run_offsets(np.array([len(ions) for ions in values]))
+    quantities = pairwise_amounts(np.concatenate(values), offsets)
+    for ions, amounts in zip(values, quantities, strict=True):
+        np.testing.assert_allclose(amounts, minimised(ions), rtol=1e-5)
 
 
 def test_pairwise_amounts_have_no_ratio_when_no_ion_is_shared():
     value = np.array([[4.0, 2.0, 8.0, np.nan, np.nan, np.nan], [np.nan, np.nan, np.nan, 10.0, 30.0, np.nan]])
-    found = pairwise_amounts(value, np.array([0, 2, 2]))
-    np.testing.assert_allclose(found[0], [4.0, 2.0, 8.0, np.nan, np.nan, np.nan])  # the larger set of samples
-    assert np.isnan(found[1]).all()
+    quantities = pairwise_amounts(value, np.array([0, 2, 2]))
+    np.testing.assert_allclose(quantities[0], [4.0, 2.0, 8.0, np.nan, np.nan, np.nan])  # the larger set of connected samples
+    assert np.isnan(quantities[1]).all()
     equal = pairwise_amounts(np.where(np.isnan(value), np.nan, value)[:, [0, 1, 3, 4]], np.array([0, 2]))
-    np.testing.assert_allclose(equal[0], [np.nan, np.nan, 10.0, 30.0])  # of equal ones the more abundant
+    np.testing.assert_allclose(equal[0], [np.nan, np.nan, 10.0, 30.0])  # of equal sets the more abundant
 
 
 def test_pairwise_amounts_follow_chains_of_shared_ions():
     value = np.array([[4.0, 2.0, np.nan], [np.nan, 10.0, 30.0]])
-    found = pairwise_amounts(value, np.array([0, 2]))[0]
-    np.testing.assert_allclose([found[0] / found[1], found[2] / found[1]], [2.0, 3.0])
+    quantities = pairwise_amounts(value, np.array([0, 2]))[0]
+    np.testing.assert_allclose([quantities[0] / quantities[1], quantities[2] / quantities[1]], [2.0, 3.0])
 
 
 def by_definition(value: np.ndarray) -> np.ndarray:
-    """Log2 ratios to the first sample of one group of ions, by the minimiser; NaN where no ion is."""
-    found = np.where(np.isnan(value).all(axis=0), np.nan, minimised(value))
-    return np.log2(found / found[0])
+    """Return log2 ratios to the first sample of a group of ions from the solver; NaN for samples without an ion."""
+    quantities = np.where(np.isnan(value).all(axis=0), np.nan, minimised(value))
+    return np.log2(quantities / quantities[0])
 
 
 @pytest.mark.parametrize("by", ["maxlfq", "top-3", "sum", "median"])
@@ -82,8 +82,8 @@ def test_level_amounts_do_not_change_when_charges_are_missing(by):
     missing = rng.random(ions.shape) < 0.4
     missing[::3] = False  # one charge of each peptidoform is in all samples
     ions[missing] = np.nan
-    found = level_amounts(RawQuantities.of(ions), Grouping(form, sequence, protein, 1), by)
-    for level in found:
+    levels = level_amounts(RawQuantities.of(ions), Grouping(form, sequence, protein, 1), by)
+    for level in levels:
         np.testing.assert_allclose(level.value / level.value[:, :1], np.tile([1.0, 3.0, 0.5, 2.0], (len(level), 1)), rtol=1e-6)
 
 
@@ -91,39 +91,39 @@ def test_level_amounts_are_ratios_of_ions_by_definition():
     value = random_amounts(9, 18, 5, 0.3)
     value[:, 0] = np.where(np.isnan(value[:, 0]), 1e4, value[:, 0])
     form, sequence = np.repeat(np.arange(6), 3), np.repeat(np.arange(2), 3)
-    found = level_amounts(RawQuantities.of(value), Grouping(form, sequence, np.zeros(2, np.int64), 1), "maxlfq")
+    levels = level_amounts(RawQuantities.of(value), Grouping(form, sequence, np.zeros(2, np.int64), 1), "maxlfq")
     for row in range(6):
         np.testing.assert_allclose(
-            np.log2(found.forms.value[row] / found.forms.value[row, 0]), by_definition(value[form == row]), atol=1e-4
+            np.log2(levels.forms.value[row] / levels.forms.value[row, 0]), by_definition(value[form == row]), atol=1e-4
         )
-    np.testing.assert_allclose(np.log2(found.proteins.value[0] / found.proteins.value[0, 0]), by_definition(value), atol=1e-4)
+    np.testing.assert_allclose(np.log2(levels.proteins.value[0] / levels.proteins.value[0, 0]), by_definition(value), atol=1e-4)
 
 
-def test_level_amounts_of_plexes_are_those_of_each_alone():
+def test_level_amounts_of_plexes_equal_those_of_each_plex():
     value, form = random_amounts(10, 30, 6, 0.3), np.arange(30) // 3
     value[::3, 3:], value[1::3, :3], value[2::3] = np.nan, np.nan, np.nan  # no ion is in both plexes
     plexes, grouping = np.array([0, 1, 0, 1, 0, 1]), Grouping(form, np.arange(10), np.zeros(10, np.int64), 1)
     mixed = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
-    found = level_amounts(RawQuantities.of(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
+    quantities = level_amounts(RawQuantities.of(value[:, mixed]), grouping, "maxlfq", plexes).proteins.value[0]
     alone = [level_amounts(RawQuantities.of(value[:, rows]), grouping, "maxlfq").proteins.value[0] for rows in (slice(3), slice(3, 6))]
-    np.testing.assert_array_equal(found, np.concatenate(alone)[mixed])
+    np.testing.assert_array_equal(quantities, np.concatenate(alone)[mixed])
     assert np.isnan(level_amounts(RawQuantities.of(value), grouping, "maxlfq").proteins.value[0]).sum() == 3
 
 
 def test_ratio_amounts_name_samples_without_a_shared_ion():
     value = np.array([[4.0, 2.0, 3.0, np.nan], [np.nan, np.nan, np.nan, 9.0], [5.0, np.nan, np.nan, 7.0]])
-    found = ratio_amounts(RawQuantities.of(value), np.array([0, 0, 1]), 2)
-    assert found.state.tolist() == [[State.MEASURED] * 3 + [State.NO_SHARED_ION], [0, State.NOT_SEEN, State.NOT_SEEN, 0]]
-    np.testing.assert_array_equal(found.value[1], value[2])  # a single ion as it is
+    quantities = ratio_amounts(RawQuantities.of(value), np.array([0, 0, 1]), 2)
+    assert quantities.state.tolist() == [[State.MEASURED] * 3 + [State.NO_SHARED_ION], [0, State.NOT_SEEN, State.NOT_SEEN, 0]]
+    np.testing.assert_array_equal(quantities.value[1], value[2])  # a single ion is unchanged
 
 
-def test_one_wild_peptide_does_not_move_the_ratio():
+def test_pairwise_amounts_ignore_one_outlier_peptide():
     value = np.array([[1.0, 2.0], [10.0, 20.0], [5.0, 10.0], [100.0, 1.0], [3.0, 6.0]])
-    found = pairwise_amounts(value, np.array([0, 5]))[0]
-    assert found[1] / found[0] == pytest.approx(2.0)
+    quantities = pairwise_amounts(value, np.array([0, 5]))[0]
+    assert quantities[1] / quantities[0] == pytest.approx(2.0)
 
 
-def test_medians_of_groups_are_numpys():
+def test_group_medians_equal_numpy():
     rng = np.random.default_rng(4)
     value, group = rng.normal(size=500), rng.integers(0, 40, 500)
     value[rng.random(500) < 0.2] = np.nan
@@ -131,7 +131,7 @@ def test_medians_of_groups_are_numpys():
     np.testing.assert_array_equal(group_medians(value, group, 41), expected)
 
 
-def test_the_three_most_abundant_are_the_same_in_all_samples():
+def test_top_3_uses_the_same_peptides_in_all_samples():
     peptides = RawQuantities.of(np.array([[1.0, 50.0], [9.0, 8.0], [7.0, 6.0], [100.0, np.nan], [5.0, 5.0]]))
     grouping = Grouping(np.arange(5), np.arange(5), np.array([0, 0, 0, 0, -1]), 2)
     top = protein_amounts(peptides, peptides, grouping, "top-3")
@@ -140,17 +140,17 @@ def test_the_three_most_abundant_are_the_same_in_all_samples():
     np.testing.assert_allclose(protein_amounts(peptides, peptides, grouping, "median").value[0], [8.0, 8.0])
 
 
-def test_sums_keep_what_is_known_of_what_is_missing():
+def test_sums_retain_the_states_of_missing_values():
     value = np.array([[1.0, np.nan], [np.nan, np.nan], [2.0, np.nan]])
     state = np.array([[State.TRANSFERRED, State.TOO_LOW], [State.NOT_SEEN] * 2, [State.MEASURED, State.NOT_SEEN]], np.int8)
-    found = RawQuantities(value, state).summed(np.array([1, 0, 1]), 3)
-    np.testing.assert_array_equal(found.value, [[np.nan] * 2, [3.0, np.nan], [np.nan] * 2])
-    assert found.state.tolist() == [[State.NOT_SEEN] * 2, [State.MEASURED, State.TOO_LOW], [State.NOT_SEEN] * 2]
+    sums = RawQuantities(value, state).summed(np.array([1, 0, 1]), 3)
+    np.testing.assert_array_equal(sums.value, [[np.nan] * 2, [3.0, np.nan], [np.nan] * 2])
+    assert sums.state.tolist() == [[State.NOT_SEEN] * 2, [State.MEASURED, State.TOO_LOW], [State.NOT_SEEN] * 2]
     by_sample = RawQuantities(value, state).of_samples(np.array([0, 0]), 1)
     np.testing.assert_array_equal(by_sample.value.ravel(), [1.0, np.nan, 2.0])
 
 
-def test_normalisation_undoes_what_samples_were_diluted_by():
+def test_normalisation_removes_dilution_factors():
     value = random_amounts(7, 400, 1, 0.0) * np.array([[1.0, 4.0, 0.5]])
     value[:60, 1] *= 8  # a sixth that really changes
     factor = normalisation_factors(value)
@@ -162,18 +162,18 @@ def test_normalisation_undoes_what_samples_were_diluted_by():
 
 def test_abundance_factors_of_a_sample_sum_to_one():
     counts, length = np.array([[10, 0], [5, 0], [3, 0]]), np.array([100, 50, 0])
-    found = abundance_factors(counts, length)
-    np.testing.assert_allclose(found[:2, 0], [0.5, 0.5])
-    assert np.isnan(found[2]).all() and np.isnan(found[:, 1]).all()
+    factors = abundance_factors(counts, length)
+    np.testing.assert_allclose(factors[:2, 0], [0.5, 0.5])
+    assert np.isnan(factors[2]).all() and np.isnan(factors[:, 1]).all()
 
 
-def test_isotope_patterns_are_those_of_atoms_convolved_one_by_one():
+def test_isotope_patterns_equal_convolution_by_atom():
     peptides = [*random_peptides(20, 3), "MCMMSCPEPTIDEK", "G"]
-    found = isotope_patterns(sequence_elements(peptides), 5)
-    expected = np.array([averaged_pattern(one) for one in peptides])
-    np.testing.assert_allclose(found, expected, atol=2e-4)  # the abundances of two editions
+    patterns = isotope_patterns(sequence_elements(peptides), 5)
+    expected = np.array([averaged_pattern(peptide) for peptide in peptides])
+    np.testing.assert_allclose(patterns, expected, atol=2e-4)  # two editions of the abundances
 
 
-def test_formulas_and_unimods_compositions_are_counted_alike():
+def test_element_counts_of_formulas_equal_unimod():
     for title, formula in (("Carbamidomethyl", "C2H3NO"), ("Oxidation", "O"), ("Phospho", "HO3"), ("Gln->pyro-Glu", "H-3N-1")):
         np.testing.assert_array_equal(element_counts(unimod().by_name(title).composition), element_counts(formula), err_msg=title)

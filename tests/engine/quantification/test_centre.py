@@ -1,4 +1,4 @@
-"""The centre of log ratios against that of the proteins that do not change, which a simulation knows."""
+"""The centre of log ratios equals that of the unchanged proteins of a simulation."""
 
 from __future__ import annotations
 
@@ -9,50 +9,50 @@ from proteoscope.engine.quantification.normalised import unchanged_centre
 
 
 def mixture(seed: int, share: float, error: float, n: int = 1000) -> tuple[np.ndarray, np.ndarray]:
-    """Differences around 0.7, a share of them up by 1.5 to 4 times, and their errors."""
+    """Return differences around 0.7, a share of them increased by 1.5 to 4 times, and their errors."""
     rng = np.random.default_rng(seed)
-    own = error * np.sqrt(8 / rng.chisquare(8, n))
+    errors = error * np.sqrt(8 / rng.chisquare(8, n))
     fold = np.where(np.arange(n) < share * n, rng.uniform(np.log2(1.5), 2, n), 0.0)
-    return 0.7 + fold + rng.normal(0, own), own
+    return 0.7 + fold + rng.normal(0, errors), errors
 
 
 @pytest.mark.parametrize("error", [0.08, 0.25])
 @pytest.mark.parametrize("share", [0.0, 0.2, 0.4])
 def test_unchanged_centre_withstands_a_one_sided_change(error, share):
-    found = [unchanged_centre(*mixture(seed, share, error)) for seed in range(5)]
-    assert all(one.is_determined for one in found)
-    assert max(abs(one.shift - 0.7) for one in found) < 0.03
-    assert np.mean([one.share for one in found]) == pytest.approx(1 - share, abs=0.1)
+    centres = [unchanged_centre(*mixture(seed, share, error)) for seed in range(5)]
+    assert all(centre.is_determined for centre in centres)
+    assert max(abs(centre.shift - 0.7) for centre in centres) < 0.03
+    assert np.mean([centre.share for centre in centres]) == pytest.approx(1 - share, abs=0.1)
 
 
-def test_unchanged_centre_is_not_determined_when_half_changes_alike():
+def test_unchanged_centre_is_undetermined_when_half_changes():
     rng = np.random.default_rng(1)
     difference = np.concatenate([rng.normal(0, 0.1, 500), rng.normal(1, 0.1, 480)])
-    found = unchanged_centre(difference, np.full(980, 0.1))
-    assert not found.is_determined and found.other == pytest.approx(1, abs=0.1)
+    centre = unchanged_centre(difference, np.full(980, 0.1))
+    assert not centre.is_determined and centre.other == pytest.approx(1, abs=0.1)
     assert not unchanged_centre(*mixture(2, 0.65, 0.1)).is_determined
 
 
 @pytest.mark.parametrize(("up", "down", "is_determined"), [(0.4, 0.0, False), (0.0, 0.4, False), (0.2, 0.2, True), (0.0, 0.0, True)])
 def test_unchanged_centre_flags_small_one_sided_changes(up, down, is_determined):
-    found = []
+    centres = []
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        place, own = np.arange(2000) / 2000, 0.25 * np.sqrt(8 / rng.chisquare(8, 2000))
+        place, errors = np.arange(2000) / 2000, 0.25 * np.sqrt(8 / rng.chisquare(8, 2000))
         side = np.where(place < up, 1, np.where(place < up + down, -1, 0))
         fold = side * rng.uniform(np.log2(1.2), np.log2(1.5), 2000)
-        found.append(unchanged_centre(fold + rng.normal(0, own), own))
-    assert sum(one.is_determined == is_determined for one in found) >= 5
-    assert up == down or all(np.sign(one.excess) in (0, np.sign(up - down)) for one in found)
+        centres.append(unchanged_centre(fold + rng.normal(0, errors), errors))
+    assert sum(centre.is_determined == is_determined for centre in centres) >= 5
+    assert up == down or all(np.sign(centre.excess) in (0, np.sign(up - down)) for centre in centres)
 
 
 def test_unchanged_centre_is_zero_when_few_proteins_are_measured():
-    found = unchanged_centre(np.full(19, 0.5), np.full(19, 0.1))
-    assert found.shift == 0 and np.isnan(found.share) and not found.is_determined
+    centre = unchanged_centre(np.full(19, 0.5), np.full(19, 0.1))
+    assert centre.shift == 0 and np.isnan(centre.share) and not centre.is_determined
 
 
 def test_unchanged_centre_moves_with_its_input():
     difference, error = mixture(3, 0.3, 0.2)
     difference[::50] = np.nan
-    one, other = unchanged_centre(difference, error), unchanged_centre(-difference - 2, error)
-    assert other.shift == pytest.approx(-one.shift - 2, abs=1e-3)
+    centre, mirrored = unchanged_centre(difference, error), unchanged_centre(-difference - 2, error)
+    assert mirrored.shift == pytest.approx(-centre.shift - 2, abs=1e-3)

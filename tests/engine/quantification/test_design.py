@@ -1,4 +1,4 @@
-"""Designs of experiments: what is read of them, and what is said of those that cannot be."""
+"""Experiment designs: valid ones are read, invalid ones are rejected with a reason."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ HEADER = "file\tsample\tcondition\treplicate\n"
 GOOD = HEADER + "one.mzML\tA\tcontrol\t1\ntwo\tB\ttreated\t1\n/other/three.mzML\tC\ttreated\t2\n"
 
 
-def test_files_are_called_by_path_name_or_stem_and_columns_stand_in_any_order(tmp_path):
+def test_read_design_accepts_any_file_name_and_column_order(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(
         "Replicate\tnote\tFile\tCondition\tSample\n1\tx\tone.mzML\tcontrol\tA\n\n1\ty\ttwo\ttreated\tB\n2\tz\t/other/three.mzML\ttreated\tC\n"
     )
-    found = read_design(path, FILES)
-    assert found.samples == (Sample("A", "control", 1), Sample("B", "treated", 1), Sample("C", "treated", 2))
-    assert found.parts == (DesignRow(0, 0), DesignRow(1, 1), DesignRow(2, 2))
+    design = read_design(path, FILES)
+    assert design.samples == (Sample("A", "control", 1), Sample("B", "treated", 1), Sample("C", "treated", 2))
+    assert design.parts == (DesignRow(0, 0), DesignRow(1, 1), DesignRow(2, 2))
     path.write_text(GOOD)
-    assert found.unused == ("note",)
-    assert read_design(path, FILES) == replace(found, unused=())
+    assert design.unused == ("note",)
+    assert read_design(path, FILES) == replace(design, unused=())
 
 
-def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_path):
+def test_files_of_one_sample_are_fractions_others_are_left_out(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tcontrol\t1\ntwo\tA\tcontrol\t1\n")
-    found = read_design(path, FILES)
-    assert found.parts == (DesignRow(0, 0), DesignRow(1, 0))
-    assert found.left_out == ("three.mzML",)
+    design = read_design(path, FILES)
+    assert design.parts == (DesignRow(0, 0), DesignRow(1, 0))
+    assert design.left_out == ("three.mzML",)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "is empty"),
         ("file\tsample\tcondition\n", "line 1.*has no column replicate"),
@@ -63,27 +63,27 @@ def test_files_of_one_sample_are_its_fractions_and_files_without_are_told(tmp_pa
         ("channel\t" + HEADER + "126\tone\tA\tc\t1\n", "has channels of isobaric labels, which this method does not read"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(text, said, tmp_path):
+def test_read_design_rejects_invalid_rows(text, message, tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(text)
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=message):
         read_design(path, FILES)
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
-def test_a_design_is_the_same_however_a_spreadsheet_saves_it(tmp_path, encoding, end):
+def test_read_design_accepts_any_encoding_and_line_ending(tmp_path, encoding, end):
     path = tmp_path / "design.tsv"
     mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
     path.write_bytes(mark + GOOD.replace("\n", end).replace("control", '"contrôle / 0"').encode(encoding))
-    found = read_design(path, FILES)
-    assert found.conditions == ("contrôle / 0", "treated") and found.parts == (DesignRow(0, 0), DesignRow(1, 1), DesignRow(2, 2))
+    design = read_design(path, FILES)
+    assert design.conditions == ("contrôle / 0", "treated") and design.parts == (DesignRow(0, 0), DesignRow(1, 1), DesignRow(2, 2))
     path.write_bytes(GOOD.replace("control", "contrôle").encode("latin-1"))
     with pytest.raises(InputError, match="is no text in UTF-8"):
         read_design(path, FILES)
 
 
-def test_names_that_look_alike_are_told(tmp_path):
+def test_read_design_reports_look_alike_names(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tcafe\u0301 noir\t1\ntwo\tB\tCAFÉ  NOIR\t1\nthree\tb\tthé\t1\n", encoding="utf-8")
     assert read_design(path, FILES).look_alikes == (("cafe\u0301 noir", "CAFÉ  NOIR"), ("B", "b"))
@@ -91,7 +91,7 @@ def test_names_that_look_alike_are_told(tmp_path):
     assert read_design(path, FILES).look_alikes == ()
 
 
-def test_texts_that_are_none_are_refused(tmp_path):
+def test_read_design_rejects_binary_and_truncated_text(tmp_path):
     path = tmp_path / "design.tsv"
     for data in (
         b"\xff\xfe\x00f",
@@ -105,7 +105,7 @@ def test_texts_that_are_none_are_refused(tmp_path):
             read_design(path, FILES)
 
 
-def test_two_files_of_one_name_need_their_paths(tmp_path):
+def test_read_design_requires_paths_for_files_of_one_name(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tc\t1\n")
     with pytest.raises(InputError, match="is the name of several files"):
@@ -114,15 +114,15 @@ def test_two_files_of_one_name_need_their_paths(tmp_path):
     assert read_design(path, ["/a/one.mzML", "/b/one.mzML"]).parts == (DesignRow(1, 0),)
 
 
-def test_without_a_design_each_file_is_a_sample():
-    assert [one.name for one in design_of_files(["/a/run.mzML", "/b/run.mzML.gz"]).samples] == ["run", "run_2"]
+def test_design_of_files_makes_each_file_a_sample():
+    assert [sample.name for sample in design_of_files(["/a/run.mzML", "/b/run.mzML.gz"]).samples] == ["run", "run_2"]
 
 
-def test_conditions_that_can_be_compared(tmp_path):
+def test_groups_rejects_conditions_that_cannot_be_compared(tmp_path):
     path = tmp_path / "design.tsv"
     path.write_text(HEADER + "one\tA\tc\t1\ntwo\tB\tc\t2\nthree\tC\td\t1\n")
     design = read_design(path, FILES)
     assert design.groups(()) == ()
-    for asked, said in ((("d", "c"), "'d' has one replicate"), (("e",), "conditions c, d"), (("c",), "single condition")):
-        with pytest.raises(ParameterError, match=said):
-            design.groups(asked)
+    for conditions, message in ((("d", "c"), "'d' has one replicate"), (("e",), "conditions c, d"), (("c",), "single condition")):
+        with pytest.raises(ParameterError, match=message):
+            design.groups(conditions)

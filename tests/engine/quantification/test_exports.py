@@ -1,4 +1,4 @@
-"""Quantities for other programs: MSstats, MSstatsTMT, mzTab, read back by other means."""
+"""Quantities exported as MSstats, MSstatsTMT and mzTab, read back by other programs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.mztab import _placed, write_mztab
 from proteoscope.engine.quantification.tables import PROTEINS
 from proteoscope.engine.searches import run_search, search_of_kind
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
 
 MSSTATS = (
     "ProteinName PeptideSequence PrecursorCharge FragmentIon ProductCharge IsotopeLabelType Condition BioReplicate Run Fraction Intensity"
@@ -45,24 +45,24 @@ MANDATORY = (
     "protein_search_engine_score[1]",
     "peptide_search_engine_score[1]",
 )
-"""Of a summary of quantities, mzTab 1.0, section 5.5."""
+"""Metadata required for a summary of quantities: mzTab 1.0, section 5.5."""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """Four runs of two conditions with reporter ions in them; the folder of the project."""
+    """Write a project of four runs of two conditions with reporter ions and return its folder."""
     kit, rng = label("tmt-6"), np.random.default_rng(8)
     peptides = random_peptides(12, 77)
     proteins = {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(4)}
     runs = {}
     for number in range(4):
-        run = MadeRun(seconds=200, seed=number, noise_peaks=30)
-        for name, own in proteins.items():
-            for k, sequence in enumerate(own):
-                one = Planted(sequence, 2, 3e6 * (2 if number > 1 and name == "P0" else 1), 20.0 + 14 * (int(name[1]) * 3 + k))
-                run.planted.append(one)
-                run.identified.append(one)
-        run.fragments = {one: ([*kit.mz, 300.2], [*rng.uniform(1e4, 2e4, 6), 50.0]) for one in peptides}
+        run = SyntheticRun(seconds=200, seed=number, noise_peaks=30)
+        for name, sequences in proteins.items():
+            for k, sequence in enumerate(sequences):
+                peptide = Planted(sequence, 2, 3e6 * (2 if number > 1 and name == "P0" else 1), 20.0 + 14 * (int(name[1]) * 3 + k))
+                run.planted.append(peptide)
+                run.identified.append(peptide)
+        run.fragments = {peptide: ([*kit.mz, 300.2], [*rng.uniform(1e4, 2e4, 6), 50.0]) for peptide in peptides}
         runs[f"r{number}"] = run
     folder = tmp_path_factory.mktemp("made")
     (folder / "free.tsv").write_text(
@@ -92,8 +92,8 @@ def test_msstats_has_a_row_for_each_ion_and_run(made, tmp_path):
     assert len(rows) == len(traces) == 48
     assert len({(row["PeptideSequence"], row["PrecursorCharge"], row["Run"]) for row in rows}) == len(rows)
     for row in rows:
-        one = traces[row["PeptideSequence"], row["PrecursorCharge"], row["Run"]]
-        assert row["Intensity"] == "NA" if one["area"] is None else float(row["Intensity"]) == pytest.approx(one["area"], rel=1e-6)
+        trace = traces[row["PeptideSequence"], row["PrecursorCharge"], row["Run"]]
+        assert row["Intensity"] == "NA" if trace["area"] is None else float(row["Intensity"]) == pytest.approx(trace["area"], rel=1e-6)
         assert (row["IsotopeLabelType"], row["FragmentIon"], row["ProductCharge"]) == ("L", "NA", "NA")
         assert row["BioReplicate"] == f"s{row['Run'][1]}" and row["Condition"] == "ab"[int(row["Run"][1]) // 2]
 
@@ -108,7 +108,7 @@ def test_msstats_tmt_has_a_row_for_each_spectrum_and_channel(made, tmp_path):
     assert len({(row["PSM"], row["Run"], row["Channel"]) for row in rows}) == len(rows)
 
 
-def test_msstats_without_conditions_or_without_intensities_is_refused_in_a_sentence(made, tmp_path):
+def test_msstats_requires_conditions_and_intensities(made, tmp_path):
     with pytest.raises(ParameterError, match="the run has none: quantify with a design"):
         exported(made, "msstats", tmp_path / "m.tsv")
     with pytest.raises(ParameterError, match="the run has numbers of spectra alone"):
@@ -124,17 +124,17 @@ def test_msstats_without_conditions_or_without_intensities_is_refused_in_a_sente
         (None, {}, "MS:1001834"),
     ],
 )
-def test_mztab_is_read_by_pyteomics_and_has_what_the_standard_asks_for(made, tmp_path, design, parameters, method):
+def test_mztab_has_the_required_fields_and_pyteomics_reads_it(made, tmp_path, design, parameters, method):
     options = {} if design is None else {"design": made.parent / f"{design}.tsv"}
     path = exported(made, "mztab", tmp_path / "q.mzTab", options=options, **parameters)
     with path.open(encoding="utf-8") as file:
-        found = mztab.MzTab(file, table_format="dict")
+        parsed = mztab.MzTab(file, table_format="dict")
     lines = [line.split("\t") for line in path.read_text().splitlines() if line]
     metadata = {line[1]: line[2] for line in lines if line[0] == "MTD"}
     assert not [name for name in MANDATORY if name not in metadata]
     assert method in metadata["quantification_method"]
     assert all(metadata[f"assay[{i}]-ms_run_ref"] for i in range(1, 5))
-    # Each section is one table, each line of which has as many cells as its head; metadata come first.
+    # Each section is one table whose lines have as many cells as its header; metadata come first.
     order = [line[0] for line in lines]
     assert order == sorted(order, key=["MTD", "PRH", "PRT", "PEH", "PEP"].index)
     for head, kind in (("PRH", "PRT"), ("PEH", "PEP")):
@@ -142,20 +142,22 @@ def test_mztab_is_read_by_pyteomics_and_has_what_the_standard_asks_for(made, tmp
         assert len(set(names)) == len(names) and all(len(line) == len(names) and "" not in line for line in lines if line[0] == kind)
     variables = len([name for name in metadata if re.fullmatch(r"study_variable\[\d+\]-description", name)])
     assert variables == (4 if design is None else 2)
-    table = found.protein_table["rows"]
+    table = parsed.protein_table["rows"]
     assert sorted(row["accession"] for row in table) == ["P0", "P1", "P2", "P3"]
     quantities = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(made, "protein_quantities")}
     samples = [row["sample"] for row in table_of(made, "quantified_samples")]
     for row in table:
-        own = [quantities[row["accession"], one] for one in samples]
-        assert [float(row[f"protein_abundance_assay[{i}]"]) for i in range(1, len(own) + 1)] == pytest.approx(own, rel=1e-6)
+        expected = [quantities[row["accession"], sample] for sample in samples]
+        assert [float(row[f"protein_abundance_assay[{i}]"]) for i in range(1, len(expected) + 1)] == pytest.approx(expected, rel=1e-6)
         if design == "free":
-            assert float(row["protein_abundance_study_variable[2]"]) == pytest.approx(np.mean(own[2:]), rel=1e-6)
-            assert float(row["protein_abundance_stdev_study_variable[2]"]) == pytest.approx(np.std(own[2:], ddof=1), rel=1e-4, abs=1e-9)
-    assert len(found.peptide_table["rows"]) == 12
+            assert float(row["protein_abundance_study_variable[2]"]) == pytest.approx(np.mean(expected[2:]), rel=1e-6)
+            assert float(row["protein_abundance_stdev_study_variable[2]"]) == pytest.approx(
+                np.std(expected[2:], ddof=1), rel=1e-4, abs=1e-9
+            )
+    assert len(parsed.peptide_table["rows"]) == 12
 
 
-def test_modifications_are_placed_as_mztab_counts():
+def test_modifications_are_positioned_as_in_mztab():
     assert _placed("PEPTIDE") is None
     assert _placed("AC[Carbamidomethyl]DM[Oxidation]K") == "2-UNIMOD:4,4-UNIMOD:35"
     assert _placed("[Acetyl]-AC[Carbamidomethyl]K") == "0-UNIMOD:1,2-UNIMOD:4"
@@ -188,13 +190,13 @@ def test_mztab_names_the_fixed_modifications_of_the_search(made, tmp_path, fixed
     assert {name: value for name, value in metadata.items() if name.startswith("fixed_mod")} == terms
 
 
-def test_mztab_of_an_import_leaves_fixed_modifications_open(made, tmp_path):
+def test_mztab_of_an_import_reports_unknown_fixed_modifications(made, tmp_path):
     path = exported(made, "mztab", tmp_path / "q.mzTab", preset="counts")
     assert "Fixed modifications are not known" in path.read_text()
 
 
 @pytest.mark.parametrize(
-    ("rows", "is_sound"),
+    ("rows", "is_complete"),
     [
         ([0, 1, 2, 3], True),
         ([0, 1, 2], False),
@@ -205,9 +207,9 @@ def test_mztab_of_an_import_leaves_fixed_modifications_open(made, tmp_path):
         ([2, 3, 0, 1], True),
     ],
 )
-def test_rows_of_quantities_are_compared_with_the_samples(rows, is_sound):
+def test_rows_of_quantities_are_compared_with_the_samples(rows, is_complete):
     table = pa.table({"accession": ["P", "P", "Q", "Q"], "sample": ["a", "b", "a", "b"]}).take(pa.array(rows, pa.int64()))
-    assert _has_each_sample(table, pa.chunked_array([["a", "b"]])) is is_sound
+    assert _has_each_sample(table, pa.chunked_array([["a", "b"]])) is is_complete
     assert not _has_each_sample(table, pa.chunked_array([["a", "a"]]))
     assert not _has_each_sample(table, pa.chunked_array([pa.array([], pa.string())]))
 
@@ -226,7 +228,7 @@ def test_quantities_that_lack_a_row_are_rejected(name, made, monkeypatch):
         read_quantities(Project.open(made), summary.run_id)
 
 
-def test_mztab_holds_quotes_and_commas_of_accessions(made, tmp_path):
+def test_mztab_escapes_commas_and_retains_quotes(made, tmp_path):
     summary = run_search("quantify", {"project": [made]}, preset="counts", device="cpu", threads=2)
     tables = dict(read_quantities(Project.open(made), summary.run_id))
     proteins = tables[PROTEINS.name]

@@ -1,4 +1,4 @@
-"""What quantities cannot be made of is refused in a sentence; runs without MS1 and with profiles; spoilt tables of people."""
+"""Unusable inputs of quantification are rejected in a sentence; runs without MS1 and with profiles; damaged user tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,15 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 from proteoscope.engine.quantification.workload import estimate_workload
 from proteoscope.engine.searches import run_search, search_of_kind
 from proteoscope.engine.views.run_account import run_account
-from tests.engine.quantification.made_runs import MadeRun, Planted, averaged_pattern, mzml_text, random_peptides, table_of, write_project
+from tests.engine.quantification.synthetic_runs import (
+    Planted,
+    SyntheticRun,
+    averaged_pattern,
+    mzml_text,
+    random_peptides,
+    table_of,
+    write_project,
+)
 
 PEPTIDES = random_peptides(6, 5)
 DESIGN = "file\tchannel\tsample\tcondition\treplicate\n" + "".join(
@@ -28,35 +36,35 @@ IMPURITIES = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t5.1\n" for name in lab
 
 
 @dataclass
-class ProfileRun(MadeRun):
-    """A run whose survey spectra are profiles: each peak a Gaussian of nine points."""
+class ProfileRun(SyntheticRun):
+    """A run whose MS1 spectra are profiles: each peak is a Gaussian of nine points."""
 
-    def surveys(self):
-        times, centroids = super().surveys()
+    def ms1_spectra(self):
+        times, centroids = super().ms1_spectra()
         offset = np.arange(-4, 5) / 2
-        found = []
+        profiles = []
         for mz, intensity in centroids:
             apart = np.concatenate(([True], np.diff(mz) > 0.2)) & np.concatenate((np.diff(mz) > 0.2, [True]))
             mz, intensity = mz[apart], intensity[apart]
             points = (mz[:, None] + offset * 0.004).ravel()
             heights = (intensity[:, None] * np.exp(-0.5 * offset**2)).ravel()
-            found.append((points, heights))
-        return times, found
+            profiles.append((points, heights))
+        return times, profiles
 
     def write(self, path):
         scans, parts = super().write(path), path.read_text().split("<spectrum ")
-        profiles = [one.replace("MS:1000127", "MS:1000128") if 'name="ms level" value="1"' in one else one for one in parts]
+        profiles = [part.replace("MS:1000127", "MS:1000128") if 'name="ms level" value="1"' in part else part for part in parts]
         path.write_text("<spectrum ".join(profiles))
         return scans
 
 
-def project_of(folder, run_type=MadeRun, **options):
+def project_of(folder, run_type=SyntheticRun, **options):
     run = run_type(seconds=150, noise_peaks=20, **options)
     for k, sequence in enumerate(PEPTIDES):
-        one = Planted(sequence, 2, 5e6, 25.0 + 18 * k)
-        run.planted.append(one)
-        run.identified.append(one)
-    run.fragments = {one: ([*label("tmt-6").mz, 300.2], [1e4] * 6 + [50.0]) for one in PEPTIDES}
+        peptide = Planted(sequence, 2, 5e6, 25.0 + 18 * k)
+        run.planted.append(peptide)
+        run.identified.append(peptide)
+    run.fragments = {peptide: ([*label("tmt-6").mz, 300.2], [1e4] * 6 + [50.0]) for peptide in PEPTIDES}
     return write_project(folder, {"r0": run}, {"P": PEPTIDES})
 
 
@@ -64,59 +72,59 @@ def quantify(project, **parameters):
     return run_search("quantify", {"project": [project]}, device="cpu", threads=1, **parameters)
 
 
-class WithoutSurveys(MadeRun):
-    """A run of fragment spectra alone."""
+class WithoutMs1(SyntheticRun):
+    """A run of fragment spectra only."""
 
     def write(self, path):
         scans = super().write(path)
-        kept = [one for one in path.read_text().split("<spectrum ")[1:] if 'name="ms level" value="2"' in one]
-        path.write_text(mzml_text(["<spectrum " + one.partition("</spectrum>")[0] + "</spectrum>" for one in kept]))
+        fragment_spectra = [spectrum for spectrum in path.read_text().split("<spectrum ")[1:] if 'name="ms level" value="2"' in spectrum]
+        path.write_text(mzml_text(["<spectrum " + text.partition("</spectrum>")[0] + "</spectrum>" for text in fragment_spectra]))
         return scans
 
 
-def test_a_run_without_ms1_is_refused_by_traces_and_quantified_by_reporter_ions_which_is_told(tmp_path):
-    project = project_of(tmp_path / "p", WithoutSurveys)
+def test_run_without_ms1_is_quantified_only_by_reporter_ions(tmp_path):
+    project = project_of(tmp_path / "p", WithoutMs1)
     with pytest.raises(InputError, match=r"has no MS1 spectra") as caught:
         quantify(project)
     assert "\n" not in str(caught.value)
     summary = quantify(project, preset="tmt", label="tmt-6")
     assert summary.n_proteins == 1
-    assert any("the interference of their spectra is not known" in one for one in summary.messages)
+    assert any("the interference of their spectra is not known" in message for message in summary.messages)
     assert {row["interference"] for row in table_of(project, "reporter_ions")} == {None}
 
 
-def test_profiles_are_centroided_which_is_told(tmp_path):
+def test_profile_spectra_are_centroided_and_reported(tmp_path):
     centroids = quantify(project_of(tmp_path / "c"), normalisation="none")
     expected = {row["peptide"]: row["area"] for row in table_of(tmp_path / "c" / "project", "ion_traces")}
-    assert not any("profile" in one for one in centroids.messages)
+    assert not any("profile" in message for message in centroids.messages)
     project = project_of(tmp_path / "p", ProfileRun)
     summary = quantify(project, normalisation="none")
-    assert any("survey spectra in profile mode were centroided" in one for one in summary.messages)
-    found = {row["peptide"]: row["area"] for row in table_of(project, "ion_traces")}
-    assert summary.n_peptides == len(expected) == len(found)
-    ratios = np.array([found[one] / expected[one] for one in expected])
+    assert any("survey spectra in profile mode were centroided" in message for message in summary.messages)
+    areas = {row["peptide"]: row["area"] for row in table_of(project, "ion_traces")}
+    assert summary.n_peptides == len(expected) == len(areas)
+    ratios = np.array([areas[peptide] / expected[peptide] for peptide in expected])
     assert np.abs(np.log(ratios / np.median(ratios))).max() < 0.1
 
 
-def test_what_a_run_shows_the_top_of_alone_is_too_low_to_be_measured(tmp_path):
-    """The made run has no peak below an intensity of 50: heights of main peaks are planted about twice that."""
-    run, heights = MadeRun(seconds=150, noise_peaks=0), dict(zip(PEPTIDES, (70, 85, 150, 300, 3e3, 3e5), strict=True))
+def test_peptide_near_the_lowest_intensity_is_too_low(tmp_path):
+    """The synthetic run has no peak below an intensity of 50; heights of main peaks are planted at about twice that."""
+    run, heights = SyntheticRun(seconds=150, noise_peaks=0), dict(zip(PEPTIDES, (70, 85, 150, 300, 3e3, 3e5), strict=True))
     for k, (sequence, height) in enumerate(heights.items()):
         pattern = averaged_pattern(sequence)
-        one = Planted(sequence, 2, height / pattern.max() * 6 * np.sqrt(2 * np.pi), 25.0 + 18 * k)
-        run.planted.append(one)
-        run.identified.append(one)
+        peptide = Planted(sequence, 2, height / pattern.max() * 6 * np.sqrt(2 * np.pi), 25.0 + 18 * k)
+        run.planted.append(peptide)
+        run.identified.append(peptide)
     project = write_project(tmp_path, {"r0": run}, {"P": PEPTIDES})
     quantify(project)
     low = "summit near the lowest intensity of the run"
     expected = [low, low, None, None, None, None]
     refused = {row["peptide"]: row["refused"] for row in table_of(project, "ion_traces")}
-    assert [refused[one] for one in PEPTIDES] == expected
+    assert [refused[sequence] for sequence in PEPTIDES] == expected
     states = {row["sequence"]: row["state"] for row in table_of(project, "peptide_quantities")}
-    assert [states[one] for one in PEPTIDES] == ["too low" if reason else "measured" for reason in expected]
+    assert [states[sequence] for sequence in PEPTIDES] == ["too low" if reason else "measured" for reason in expected]
 
 
-def test_one_replicate_and_all_missing_are_said(tmp_path):
+def test_quantify_rejects_one_replicate_and_all_missing(tmp_path):
     project = project_of(tmp_path / "p")
     (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\nr0\tA\tx\t1\n")
     with pytest.raises(ParameterError, match="has one replicate, and no test can be made of it"):
@@ -127,19 +135,19 @@ def test_one_replicate_and_all_missing_are_said(tmp_path):
 
 @pytest.fixture(scope="module")
 def of_four_runs(tmp_path_factory):
-    """A project of four runs, the last two with four times as much of some peptides."""
+    """Write a project of four runs, the last two with four times as much of some peptides."""
     runs = {}
     for number in range(4):
-        run = runs[f"r{number}"] = MadeRun(seconds=150, noise_peaks=20, seed=number)
+        run = runs[f"r{number}"] = SyntheticRun(seconds=150, noise_peaks=20, seed=number)
         for k, sequence in enumerate(PEPTIDES):
             run.planted.append(Planted(sequence, 2, 5e6 * (4 if number > 1 and k < 3 else 1), 25.0 + 18 * k))
         run.identified = list(run.planted)
-    return write_project(tmp_path_factory.mktemp("four"), runs, {f"P{k}": [one] for k, one in enumerate(PEPTIDES)})
+    return write_project(tmp_path_factory.mktemp("four"), runs, {f"P{k}": [peptide] for k, peptide in enumerate(PEPTIDES)})
 
 
-def changes_between(project, folder, one, other, **parameters):
-    """The comparisons of a run by names of two conditions of two samples each, and its messages."""
-    rows = [f"r{i}\tS{i}\t{(one, other)[i // 2]}\t{i % 2 + 1}\n" for i in range(4)]
+def changes_between(project, folder, first, second, **parameters):
+    """Compare two conditions of two samples each and return the names of comparisons, their rows and the summary."""
+    rows = [f"r{i}\tS{i}\t{(first, second)[i // 2]}\t{i % 2 + 1}\n" for i in range(4)]
     (folder / "design.tsv").write_text("file\tsample\tcondition\treplicate\n" + "".join(rows), encoding="utf-8")
     summary = quantify(project, options={"design": folder / "design.tsv"}, normalisation="none", **parameters)
     changes = table_of(project, "protein_changes")
@@ -148,22 +156,22 @@ def changes_between(project, folder, one, other, **parameters):
 
 @pytest.fixture(scope="module")
 def plain(of_four_runs, tmp_path_factory):
-    """The comparisons of two conditions of plain names."""
+    """Return the comparison of two conditions with plain names."""
     return changes_between(of_four_runs, tmp_path_factory.mktemp("plain"), "a", "b")[1]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("a / b", "b"), ("b", "a / b"), ("a / b", "a"), ("../../a", "<b>&'\""), ("=1+1", "@b"), ("x" * 1000, "x" * 999)]
+    ("first", "second"), [("a / b", "b"), ("b", "a / b"), ("a / b", "a"), ("../../a", "<b>&'\""), ("=1+1", "@b"), ("x" * 1000, "x" * 999)]
 )
-def test_changes_are_the_same_whatever_conditions_are_called(of_four_runs, plain, tmp_path, one, other):
-    names, changes, summary = changes_between(of_four_runs, tmp_path, one, other)
-    assert names == {f"{other} / {one}"} and changes == plain and len(plain) == len(PEPTIDES)
+def test_changes_are_independent_of_condition_names(of_four_runs, plain, tmp_path, first, second):
+    names, changes, summary = changes_between(of_four_runs, tmp_path, first, second)
+    assert names == {f"{second} / {first}"} and changes == plain and len(plain) == len(PEPTIDES)
     assert sum(abs(row["log2_fold_change"] - 2) < 0.2 for row in changes) == 3
     assert not any("taken for two" in message for message in summary.messages)
     search_of_kind("quantify").write_pages(Project.open(of_four_runs), summary.run_id, tmp_path / "pages", Progress())
 
 
-def test_conditions_that_look_alike_are_two_which_is_told_and_one_named_twice_is_one(of_four_runs, tmp_path):
+def test_look_alike_conditions_are_reported_repeated_are_merged(of_four_runs, tmp_path):
     names, _, summary = changes_between(of_four_runs, tmp_path, "Ctrl", "ctrl")
     assert names == {"ctrl / Ctrl"}
     assert any("Ctrl and ctrl, which differ in case" in message for message in summary.messages)
@@ -172,19 +180,19 @@ def test_conditions_that_look_alike_are_two_which_is_told_and_one_named_twice_is
         changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "y"))
 
 
-def test_a_condition_with_a_comma_is_named_in_quotes_and_the_methods_tell_what_was_refused(of_four_runs, tmp_path):
+def test_condition_with_comma_is_quoted_and_refusals_counted(of_four_runs, tmp_path):
     names, _, _ = changes_between(of_four_runs, tmp_path, "2,4-D", "control", groups='control, "2,4-D"')
     assert names == {"2,4-D / control"}
     project = Project.open(of_four_runs)
     account = run_account(project, project.runs()[-1], search_of_kind("quantify"))
-    assert next(one.value for one in account.parameters if one.name == "groups") == 'control, "2,4-D"'
+    assert next(parameter.value for parameter in account.parameters if parameter.name == "groups") == 'control, "2,4-D"'
     n_refused = sum(row["refused"] is not None for row in table_of(of_four_runs, "ion_traces"))
     assert n_refused != 1 and f"than in most files ({n_refused} traces in all)" in account.methods
 
 
 @pytest.mark.parametrize("n_files", [1, 4])
 @pytest.mark.parametrize("method", ["label-free", "counts"])
-def test_one_sample_is_a_table_of_one_without_comparisons(of_four_runs, tmp_path, n_files, method):
+def test_one_sample_is_quantified_without_comparisons(of_four_runs, tmp_path, n_files, method):
     rows = [f"r{i}\tS\tx\t1\n" for i in range(n_files)]
     (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\n" + "".join(rows))
     summary = quantify(of_four_runs, options={"design": tmp_path / "design.tsv"}, method=method)
@@ -195,9 +203,9 @@ def test_one_sample_is_a_table_of_one_without_comparisons(of_four_runs, tmp_path
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_spoilt_tables_are_read_or_refused_in_a_line(tmp_path, seed):
+def test_damaged_tables_are_read_or_rejected_in_a_line(tmp_path, seed):
     rng = np.random.default_rng(seed)
-    path = tmp_path / "spoilt.tsv"
+    path = tmp_path / "damaged.tsv"
     n_refused = 0
     for _ in range(150):
         for text, read in (
@@ -224,11 +232,11 @@ def test_spoilt_tables_are_read_or_refused_in_a_line(tmp_path, seed):
     assert n_refused > 50
 
 
-def test_what_is_expected_is_told_by_the_matches_of_the_runs_that_are_meant(tmp_path):
+def test_workload_counts_the_matches_of_the_chosen_runs(tmp_path):
     project = Project.open(project_of(tmp_path))
-    (run,) = [one.id for one in project.runs()]
+    (run,) = [entry.id for entry in project.runs()]
     quantify(project.folder, run=(run,), method="counts")
-    # The newest run of the project is now a quantification, which has counts of its own.
+    # The newest run of the project is now a quantification, which has its own counts.
     for meant in ((), (run,)):
         request = SearchRequest({"project": [project.folder]}, QuantificationParameters(run=meant, method="counts"), device="cpu")
         assert estimate_workload(request).counts["spectra"] == project.record(run)["counts"]["psms"] == len(PEPTIDES)

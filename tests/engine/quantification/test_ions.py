@@ -1,4 +1,4 @@
-"""A summit is one ion's: that identified nearest to it, or with a lighter peak of its own. Against the definition, pair by pair."""
+"""A summit is assigned to the nearest identified ion or to one with its own lighter peak; checked against the definition by pairs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ PARAMETERS = QuantificationParameters()
 
 
 def plain(ions, sequence, values, apart):
-    """Which ions have the trace of another, by every pair of ions and of isotopes."""
+    """Return for each ion whether its trace belongs to another, by every pair of ions and of isotopes."""
     width, n = PARAMETERS.precursor_tolerance.width, len(ions)
-    found = []
+    shared = []
     for i in range(n):
         lost = False
         for k in range(n):
@@ -25,25 +25,25 @@ def plain(ions, sequence, values, apart):
             if i == k or sequence[i] == sequence[k] or not is_one or not (apart[i] > apart[k] or is_lighter):
                 continue
             height = 0.0
-            for own in range(3):
-                for other in range(5):
-                    a = ions.mz[i] + own * ISOTOPE_SPACING / ions.charge[i]
-                    b = ions.mz[k] + other * ISOTOPE_SPACING / ions.charge[k]
+            for isotope in range(3):
+                for other_isotope in range(5):
+                    a = ions.mz[i] + isotope * ISOTOPE_SPACING / ions.charge[i]
+                    b = ions.mz[k] + other_isotope * ISOTOPE_SPACING / ions.charge[k]
                     if abs(a - b) <= width(np.array([min(a, b)]))[0]:
-                        height += values[k, APEX] * ions.isotopes[k, other] / ions.isotopes[k, :3].sum()
+                        height += values[k, APEX] * ions.isotopes[k, other_isotope] / ions.isotopes[k, :3].sum()
             lost |= height >= 0.5 * values[i, APEX]
-        found.append(lost)
-    return found
+        shared.append(lost)
+    return shared
 
 
 def ions_at(charge: np.ndarray, mz: np.ndarray, isotopes: np.ndarray, n_isotopes: int = 3) -> Ions:
-    """Ions of different peptidoforms, without spectra."""
+    """Return ions of different peptidoforms, without spectra."""
     n = len(mz)
     return Ions(np.arange(n), charge, mz, isotopes, n_isotopes, np.ones(n, np.bool_), np.zeros(0, np.int64), np.full(n, np.nan))
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_it_is_what_the_definition_says(seed):
+def test_traces_of_others_equals_its_definition(seed):
     rng, n = np.random.default_rng(seed), 60
     base = rng.choice([500.0, 500.003, 500.5, 501.0033, 640.2], n) + rng.choice([0.0, 0.0, ISOTOPE_SPACING / 2, ISOTOPE_SPACING], n)
     isotopes = rng.uniform(0.05, 1.0, (n, 5))
@@ -51,12 +51,12 @@ def test_it_is_what_the_definition_says(seed):
     values = np.zeros((n, N_VALUES))
     values[:, TIME], values[:, WIDTH], values[:, APEX] = rng.uniform(100, 130, n), rng.uniform(5, 20, n), rng.lognormal(10, 1, n)
     apart, sequence = np.abs(rng.normal(0, 5, n)), rng.integers(0, 40, n)
-    found = traces_of_others(ions, sequence, values, apart, PARAMETERS)
+    shared = traces_of_others(ions, sequence, values, apart, PARAMETERS)
     expected = plain(ions, sequence, values, apart)
-    assert found.tolist() == expected and 0 < sum(expected) < n
+    assert shared.tolist() == expected and 0 < sum(expected) < n
 
 
-def test_of_two_that_are_one_summit_the_nearer_keeps_it_and_forms_of_one_sequence_share_it():
+def test_shared_summit_goes_to_the_nearer_ion():
     ions = ions_at(np.array([2, 2]), np.array([500.0, 500.002]), np.array([[0.7, 0.3], [0.7, 0.3]]), 2)
     values = np.zeros((2, N_VALUES))
     values[:, TIME], values[:, WIDTH], values[:, APEX] = 100.0, 10.0, 1e5
@@ -67,8 +67,8 @@ def test_of_two_that_are_one_summit_the_nearer_keeps_it_and_forms_of_one_sequenc
 
 
 @pytest.mark.parametrize(("height", "lost"), [(2e6, True), (1e5, False)])
-def test_what_is_half_the_isotopes_of_a_lighter_one_is_not_its_own_however_near_its_spectra_are(height, lost):
-    """The third isotope of the one, which is not followed, is the first of the other."""
+def test_ion_that_is_half_isotope_signal_loses_its_trace(height, lost):
+    """The third isotope of the first ion, which is not traced, coincides with the first isotope of the other."""
     isotopes = np.array([[0.5, 0.3, 0.15, 0.05], [0.5, 0.3, 0.15, 0.05]])
     ions = ions_at(np.array([2, 2]), np.array([500.0, 500 + ISOTOPE_SPACING]), isotopes, 2)
     values = np.zeros((2, N_VALUES))

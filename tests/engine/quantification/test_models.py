@@ -1,4 +1,4 @@
-"""Linear models with blocks, against ordinary least squares protein by protein, and against limma where there is R."""
+"""Linear models with blocks equal ordinary least squares by protein, and limma if R is installed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 
 
 def design(conditions: str, **blocks: str) -> Design:
-    """Return a design from a character for each sample, and one for each of each block."""
+    """Return a design from one character for each sample and for each block of it."""
     samples = [
         Sample(f"s{i}", name, conditions[: i + 1].count(name), **{block: text[i].strip() for block, text in blocks.items()})
         for i, name in enumerate(conditions)
@@ -27,7 +27,7 @@ def design(conditions: str, **blocks: str) -> Design:
 
 
 def by_lstsq(row: np.ndarray, matrix: np.ndarray, contrast: np.ndarray) -> tuple[float, float, float, int]:
-    """Estimate, its unscaled variance, residual sum of squares and degrees of freedom of one protein."""
+    """Return the estimate, its unscaled variance, the residual sum of squares and the degrees of freedom of a protein."""
     has = ~np.isnan(row)
     x, y = matrix[has], row[has]
     coefficient, _, rank, _ = np.linalg.lstsq(x, y, rcond=None)
@@ -38,39 +38,39 @@ def by_lstsq(row: np.ndarray, matrix: np.ndarray, contrast: np.ndarray) -> tuple
     return estimate, float(contrast @ inverse @ contrast), left, int(has.sum() - rank)
 
 
-def test_fit_is_least_squares_of_each_protein_when_values_are_missing():
+def test_fit_is_least_squares_by_protein_with_missing_values():
     model = comparison_model(design("aaabbbccc", subject="123123123", batch="112122211"), ("a", "b", "c"))
     assert model.blocks == ("batch", "subject")
     rng = np.random.default_rng(1)
     logs = rng.normal(20, 2, (300, 9))
     logs[rng.random(logs.shape) < 0.35] = np.nan
-    found = fit(logs, model.matrix, model.contrasts)
+    fitted = fit(logs, model.matrix, model.contrasts)
     n_lost = 0
     for i, row in enumerate(logs):
         for k, contrast in enumerate(model.contrasts):
             estimate, factor, left, degrees = by_lstsq(row, model.matrix, contrast)
-            assert found.degrees[i] == degrees
-            np.testing.assert_allclose(found.estimate[i, k], estimate, rtol=1e-6, atol=1e-8)
+            assert fitted.degrees[i] == degrees
+            np.testing.assert_allclose(fitted.estimate[i, k], estimate, rtol=1e-6, atol=1e-8)
             if not np.isnan(estimate):
-                np.testing.assert_allclose(found.factor[i, k], factor, rtol=1e-6)
+                np.testing.assert_allclose(fitted.factor[i, k], factor, rtol=1e-6)
             n_lost += np.isnan(estimate)
             if degrees:
-                np.testing.assert_allclose(found.variance[i], left / degrees, rtol=1e-6, atol=1e-10)
+                np.testing.assert_allclose(fitted.variance[i], left / degrees, rtol=1e-6, atol=1e-10)
     assert n_lost > 10
 
 
-def test_subjects_make_a_paired_t_test():
+def test_subject_blocks_give_a_paired_t_test():
     rng = np.random.default_rng(2)
     logs = rng.normal(20, 2, (100, 5)) + rng.normal(0, 2, (100, 1))
     logs = np.concatenate([logs, logs + rng.normal(0.3, 0.2, (100, 5))], axis=1)
     plan = design("aaaaabbbbb", subject="1234512345")
-    (found,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
+    (changes,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
     apart = logs[:, 5:] - logs[:, :5]
-    # Of pairs the residual variance of the model is half of that of the differences.
+    # For pairs, the residual variance of the model is half the variance of the differences.
     drawn, prior = moderated_variances(apart.var(axis=1, ddof=1) / 2, np.full(100, 4.0))
     t = apart.mean(axis=1) / np.sqrt(drawn * 2 / 5)
-    np.testing.assert_allclose(found.t, t, rtol=1e-6)
-    np.testing.assert_allclose(found.p_value, 2 * stats.t.sf(np.abs(t), 4 + prior.degrees), rtol=1e-6)
+    np.testing.assert_allclose(changes.t, t, rtol=1e-6)
+    np.testing.assert_allclose(changes.p_value, 2 * stats.t.sf(np.abs(t), 4 + prior.degrees), rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_subjects_make_a_paired_t_test():
         ({"batch": "112112", "subject": "123231", "plex": "112221"}, "leave nothing to estimate the error from"),
     ],
 )
-def test_comparison_model_refuses_when_blocks_leave_no_answer(blocks, words):
+def test_comparison_model_rejects_confounded_blocks(blocks, words):
     with pytest.raises(ParameterError, match=words):
         comparison_model(design("aaabbb", **blocks), ("a", "b"))
 
@@ -91,13 +91,13 @@ def test_comparison_model_refuses_when_blocks_leave_no_answer(blocks, words):
 def test_comparison_model_leaves_out_blocks_that_group_nothing():
     model = comparison_model(design("aaabbb", batch="111111", subject="123456"), ("a", "b"))
     assert model.blocks == () and model.matrix.shape == (6, 2)
-    assert any("subject" in one and "differs in each sample" in one for one in model.messages)
+    assert any("subject" in message and "differs in each sample" in message for message in model.messages)
     scaled = comparison_model(design("aaabbbrr", plex="11122212"), ("a", "b"), reference="r")
-    assert scaled.blocks == () and any("reference alone" in one for one in scaled.messages)
+    assert scaled.blocks == () and any("reference alone" in message for message in scaled.messages)
 
 
 @pytest.mark.skipif(not shutil.which("Rscript"), reason="R is not installed")
-def test_changes_with_blocks_are_those_of_limma(tmp_path):
+def test_changes_with_blocks_equal_limma(tmp_path):
     if subprocess.run(["Rscript", "-e", "library(limma)"], capture_output=True, check=False).returncode:
         pytest.skip("limma is not installed")
     rng = np.random.default_rng(3)
@@ -105,7 +105,7 @@ def test_changes_with_blocks_are_those_of_limma(tmp_path):
     logs[:, 4:] += rng.normal(0, 1, (400, 1))  # the second plex
     logs[rng.random(logs.shape) < 0.1] = np.nan
     plan = design("aabbaabb", plex="11112222")
-    (found,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
+    (changes,) = protein_changes(RawQuantities.of(2.0**logs), comparison_model(plan, ("a", "b")), QuantificationParameters())
     np.savetxt(tmp_path / "table.tsv", logs, delimiter="\t", fmt="%.15g")
     script = (
         f'library(limma); x <- as.matrix(read.table("{tmp_path}/table.tsv", sep="\\t", na.strings="nan"));'
@@ -114,7 +114,7 @@ def test_changes_with_blocks_are_those_of_limma(tmp_path):
     )
     subprocess.run(["Rscript", "-e", script], check=True, capture_output=True)
     t, p_value = np.loadtxt(tmp_path / "out.tsv").T
-    both = ~np.isnan(found.t)
+    both = ~np.isnan(changes.t)
     assert both.sum() > 350 and not np.isnan(t[both]).any()
-    np.testing.assert_allclose(found.t[both], t[both], rtol=1e-6)
-    np.testing.assert_allclose(found.p_value[both], p_value[both], rtol=1e-6)
+    np.testing.assert_allclose(changes.t[both], t[both], rtol=1e-6)
+    np.testing.assert_allclose(changes.p_value[both], p_value[both], rtol=1e-6)

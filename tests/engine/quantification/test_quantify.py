@@ -1,4 +1,4 @@
-"""Planted peptides in whole runs of mzML, quantified through their projects."""
+"""Planted peptides in synthetic mzML runs, quantified through their projects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 from proteoscope.engine.quantification.retention_times import aligned
 from proteoscope.engine.searches import run_search, search_of_kind
 from proteoscope.engine.views.run_account import run_account
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, voltage_run, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, voltage_run, write_project
 
 N_PROTEINS, PER_PROTEIN = 24, 5
 RATIOS = np.geomspace(1 / 50, 50, N_PROTEINS)
@@ -22,23 +22,25 @@ RATIOS = np.geomspace(1 / 50, 50, N_PROTEINS)
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory):
-    """A project of two runs: proteins in known ratios; of each protein one peptide is identified in the first run alone, and of four
-    proteins that peptide is not in the second at all."""
+    """Write a project of two runs with proteins in known ratios.
+
+    One peptide of each protein is identified only in the first run; for four proteins that peptide is absent from the second run.
+    """
     rng = np.random.default_rng(11)
     peptides = random_peptides(N_PROTEINS * PER_PROTEIN, 12)
-    runs = {"one": MadeRun(seed=1), "two": MadeRun(seed=2)}
+    runs = {"one": SyntheticRun(seed=1), "two": SyntheticRun(seed=2)}
     proteins = {f"P{i}": peptides[i * PER_PROTEIN : (i + 1) * PER_PROTEIN] for i in range(N_PROTEINS)}
     gone = {proteins[f"P{i}"][0] for i in range(4)}
-    for own, ratio in zip(proteins.values(), RATIOS, strict=True):
-        for k, sequence in enumerate(own):
+    for sequences, ratio in zip(proteins.values(), RATIOS, strict=True):
+        for k, sequence in enumerate(sequences):
             amount, apex = 4e6 * rng.lognormal(0, 0.5), rng.uniform(60, 540)
             for stem, factor in (("one", 1 / np.sqrt(ratio)), ("two", np.sqrt(ratio))):
                 later = 0.0 if stem == "one" else 12 + 6 * np.sin(apex / 150)
-                one = Planted(sequence, 2, amount * factor, apex + later)
+                peptide = Planted(sequence, 2, amount * factor, apex + later)
                 if not (stem == "two" and sequence in gone):
-                    runs[stem].planted.append(one)
+                    runs[stem].planted.append(peptide)
                 if stem == "one" or k > 0:
-                    runs[stem].identified.append(one)
+                    runs[stem].identified.append(peptide)
     folder = tmp_path_factory.mktemp("planted")
     return write_project(folder, runs, proteins), proteins, gone
 
@@ -48,40 +50,40 @@ def quantify(project, **parameters):
 
 
 def by_sample(rows, key):
-    found: dict[str, dict[str, float | None]] = {}
+    quantities: dict[str, dict[str, float | None]] = {}
     for row in rows:
-        found.setdefault(row[key], {})[row["sample"]] = row["quantity"]
-    return found
+        quantities.setdefault(row[key], {})[row["sample"]] = row["quantity"]
+    return quantities
 
 
-def test_planted_ratios_are_found(planted):
+def test_planted_ratios_are_recovered(planted):
     project, proteins, _ = planted
     summary = quantify(project, normalisation="none")
     assert summary.n_proteins == N_PROTEINS
-    found = by_sample(table_of(project, "protein_quantities"), "accession")
-    errors = [abs(np.log2(found[f"P{i}"]["two"] / found[f"P{i}"]["one"] / ratio)) for i, ratio in enumerate(RATIOS)]
+    quantities = by_sample(table_of(project, "protein_quantities"), "accession")
+    errors = [abs(np.log2(quantities[f"P{i}"]["two"] / quantities[f"P{i}"]["one"] / ratio)) for i, ratio in enumerate(RATIOS)]
     assert np.median(errors) < np.log2(1.05)
     peptides = by_sample(table_of(project, "peptide_quantities"), "sequence")
-    both = [one for own in proteins.values() for one in own[1:]]
-    assert sum(None not in peptides[one].values() for one in both) >= 0.9 * len(both)
+    both = [sequence for sequences in proteins.values() for sequence in sequences[1:]]
+    assert sum(None not in peptides[sequence].values() for sequence in both) >= 0.9 * len(both)
 
 
-def test_ions_that_one_run_identified_are_found_in_the_other_and_those_that_are_not_there_are_not(planted):
+def test_transfer_finds_planted_ions_and_not_absent_ones(planted):
     project, proteins, gone = planted
     summary = quantify(project, match_between_runs=True, transfer_fdr=0.05)
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
-    only_in_one = {own[0] for own in proteins.values()}
+    only_in_one = {sequences[0] for sequences in proteins.values()}
     assert moved <= only_in_one
     assert len(moved & gone) <= 1
     assert summary.n_transferred == len(moved) >= 0.7 * len(only_in_one - gone)
     state = {(row["sequence"], row["sample"]): row["state"] for row in table_of(project, "peptide_quantities")}
-    assert all(state[one, "two"] == ("transferred" if one in moved else "not seen") for one in only_in_one)
+    assert all(state[sequence, "two"] == ("transferred" if sequence in moved else "not seen") for sequence in only_in_one)
 
 
-def test_transfers_take_donors_by_peptide_q_value(tmp_path):
+def test_transfer_donors_are_limited_by_peptide_q_value(tmp_path):
     peptides = random_peptides(120, 41)
     doubtful = set(peptides[:36:3])
-    runs = {stem: MadeRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
+    runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)
     for k, sequence in enumerate(peptides):
         planted = Planted(sequence, 2, 4e6, float(rng.uniform(60, 540)))
@@ -93,9 +95,10 @@ def test_transfers_take_donors_by_peptide_q_value(tmp_path):
     summary = quantify(project, match_between_runs=True, psm_fdr=0.05, transfer_fdr=0.2)
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
     assert len(moved) > 8 and not moved & doubtful
-    assert any("q-value of at most 0.01 over all files together" in one for one in summary.messages)
+    assert any("q-value of at most 0.01 over all files together" in message for message in summary.messages)
     assert any(
-        "is that of ions that are not there; wrong identities are limited among the donors, to 0.01" in one for one in summary.messages
+        "is that of ions that are not there; wrong identities are limited among the donors, to 0.01" in message
+        for message in summary.messages
     )
     quantify(project, match_between_runs=True, psm_fdr=0.05, donor_fdr=0.05, transfer_fdr=0.2)
     assert {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"} & doubtful
@@ -104,24 +107,24 @@ def test_transfers_take_donors_by_peptide_q_value(tmp_path):
 @pytest.mark.parametrize("n_voltages", [1, 2, 4, 5])
 def test_traces_are_followed_within_one_faims_voltage(tmp_path, n_voltages):
     run, peptides = voltage_run(7, n_voltages)
-    project = write_project(tmp_path, {"one": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    project = write_project(tmp_path, {"one": run}, {f"P{i}": [peptide] for i, peptide in enumerate(peptides)})
     summary = quantify(project)
     rows = table_of(project, "ion_traces")
-    expected = {one.sequence: None if n_voltages == 1 else -35.0 - 10 * (i % n_voltages) for i, one in enumerate(run.planted)}
+    expected = {peptide.sequence: None if n_voltages == 1 else -35.0 - 10 * (i % n_voltages) for i, peptide in enumerate(run.planted)}
     assert {row["peptide"]: row["voltage"] for row in rows} == expected
     measured = {row["peptide"]: row["area"] for row in rows if row["area"] is not None}
     assert len(measured) >= 57
-    amount = {one.sequence: one.amount for one in run.planted}
+    amount = {peptide.sequence: peptide.amount for peptide in run.planted}
     error = [np.log2(area / amount[peptide]) for peptide, area in measured.items()]
     assert np.ptp(np.quantile(error, [0.1, 0.9])) < 0.2
-    assert any(one.startswith("FAIMS:") for one in summary.messages) == (n_voltages > 1)
+    assert any(message.startswith("FAIMS:") for message in summary.messages) == (n_voltages > 1)
 
 
 def test_quantify_names_files_that_are_copies(tmp_path):
     run, peptides = voltage_run(8, 1, 20)
-    folder = write_project(tmp_path, {"one": run, "two": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    folder = write_project(tmp_path, {"one": run, "two": run}, {f"P{i}": [peptide] for i, peptide in enumerate(peptides)})
     summary = quantify(folder, method="counts")
-    assert any("two.mzML is byte for byte the same as one.mzML: it is counted once" in one for one in summary.messages)
+    assert any("two.mzML is byte for byte the same as one.mzML: it is counted once" in message for message in summary.messages)
     design = tmp_path / "design.tsv"
     design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
     with pytest.raises(InputError, match=r"line 3.*'two' is byte for byte the same as one.mzML, and is counted once"):
@@ -130,15 +133,15 @@ def test_quantify_names_files_that_are_copies(tmp_path):
 
 def test_quantify_warns_of_a_design_of_one_condition(tmp_path):
     run, peptides = voltage_run(9, 1, 12)
-    folder = write_project(tmp_path, {"one": run}, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    folder = write_project(tmp_path, {"one": run}, {f"P{i}": [peptide] for i, peptide in enumerate(peptides)})
     design = tmp_path / "design.tsv"
     design.write_text("file\tsample\tcondition\treplicate\tage\none\tA\tx\t1\t50\n")
     summary = run_search("quantify", {"project": [folder]}, preset="counts", options={"design": design}, device="cpu", threads=2)
-    assert any("Nothing is compared: all samples have one condition, x" in one for one in summary.messages)
-    assert any("not used: age; blocks of the comparison are plex, batch, subject" in one for one in summary.messages)
+    assert any("Nothing is compared: all samples have one condition, x" in message for message in summary.messages)
+    assert any("not used: age; blocks of the comparison are plex, batch, subject" in message for message in summary.messages)
 
 
-def test_counts_a_design_and_the_report(planted, tmp_path):
+def test_quantify_counts_by_design_and_writes_the_report(planted, tmp_path):
     project, proteins, _ = planted
     design = tmp_path / "design.tsv"
     design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
@@ -146,19 +149,19 @@ def test_counts_a_design_and_the_report(planted, tmp_path):
     summary = run_search(
         "quantify", {"project": [project]}, preset="counts", options={"design": design, "report": report}, device="cpu", threads=2
     )
-    assert any("not compared" in one for one in summary.messages)
+    assert any("not compared" in message for message in summary.messages)
     with (report / "peptide_quantities_by_sample.tsv").open() as file:
         rows = {row["sequence"]: (row["quantity_A"], row["quantity_B"]) for row in csv.DictReader(file, delimiter="\t")}
-    assert rows == {one: ("1", "1" if k else "") for own in proteins.values() for k, one in enumerate(own)}
+    assert rows == {sequence: ("1", "1" if k else "") for sequences in proteins.values() for k, sequence in enumerate(sequences)}
     text = (report / "quantification.html").read_text()
     assert "<script" not in text and "NSAF" in text
     nsaf = [row["nsaf"] for row in table_of(project, "protein_quantities") if row["sample"] == "A"]
     assert sum(nsaf) == pytest.approx(1.0)
     recorded = Project.open(project).inputs(summary.run_id)
-    assert str(design) in {str(one.path) for one in recorded if one.kind == "design"}
+    assert str(design) in {str(record.path) for record in recorded if record.kind == "design"}
 
 
-def test_tables_without_corrections_are_those_of_the_search(planted, tmp_path):
+def test_tables_without_corrections_equal_the_search(planted, tmp_path):
     project, _, _ = planted
     design = tmp_path / "design.tsv"
     design.write_text("file\tsample\tcondition\treplicate\none\tA\tx\t1\ntwo\tB\ty\t1\n")
@@ -171,15 +174,15 @@ def test_tables_without_corrections_are_those_of_the_search(planted, tmp_path):
     again = corrected_tables(tables, {}, parameters)
     for name, table in tables.items():
         for column in table.column_names:
-            expected, found = (one[column].to_pylist() for one in (table, again[name]))
+            expected, actual = (rows[column].to_pylist() for rows in (table, again[name]))
             if column in ("quantity", "log2_quantity", "factor"):
-                assert [one is None for one in found] == [one is None for one in expected]
-                assert [one or 0 for one in found] == pytest.approx([one or 0 for one in expected], rel=1e-9), (name, column)
+                assert [value is None for value in actual] == [value is None for value in expected]
+                assert [value or 0 for value in actual] == pytest.approx([value or 0 for value in expected], rel=1e-9), (name, column)
             else:
-                assert found == expected, (name, column)
+                assert actual == expected, (name, column)
 
 
-def test_a_file_that_changed_since_is_refused(planted):
+def test_quantify_rejects_a_file_changed_since_identification(planted):
     project = planted[0]
     spectra = project.parent / "one.mzML"
     text = spectra.read_text()
@@ -191,25 +194,25 @@ def test_a_file_that_changed_since_is_refused(planted):
         spectra.write_text(text)
 
 
-def test_times_of_runs_are_aligned_whatever_a_tenth_of_them_say():
+def test_retention_times_align_despite_a_tenth_of_outliers():
     rng = np.random.default_rng(5)
     reference = np.sort(rng.uniform(0, 3600, 600))
-    own = reference * 0.97 + 30 + 20 * np.sin(reference / 500) + rng.normal(0, 1, 600)
+    run_times = reference * 0.97 + 30 + 20 * np.sin(reference / 500) + rng.normal(0, 1, 600)
     wrong = rng.random(600) < 0.1
-    times = np.column_stack([np.where(wrong, rng.uniform(0, 3600, 600), own), reference])
+    times = np.column_stack([np.where(wrong, rng.uniform(0, 3600, 600), run_times), reference])
     times[::2, 0] = np.nan
     alignment = aligned(np.column_stack([times[:, 1], times[:, 0]]))[1]
     inner = slice(30, -30)
-    assert np.median(np.abs(alignment.to_reference(own) - reference)[inner]) < 3
+    assert np.median(np.abs(alignment.to_reference(run_times) - reference)[inner]) < 3
     assert (np.diff(alignment.to_reference(np.linspace(0, 3600, 500))) >= 0).all()
-    back = alignment.from_reference(alignment.to_reference(own))
-    assert np.median(np.abs(back - own)) < 3
+    back = alignment.from_reference(alignment.to_reference(run_times))
+    assert np.median(np.abs(back - run_times)) < 3
     assert aligned(times[:9])[0] is None
 
 
-def test_transfers_take_donors_of_accepted_proteins(tmp_path):
+def test_transfer_donors_belong_to_accepted_proteins(tmp_path):
     peptides = random_peptides(60, 42)
-    runs = {stem: MadeRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
+    runs = {stem: SyntheticRun(seed=i) for i, stem in enumerate(("one", "two"), 5)}
     rng = np.random.default_rng(6)
     for k, sequence in enumerate(peptides):
         planted = Planted(sequence, 2, 4e6, float(rng.uniform(60, 540)))
@@ -217,7 +220,7 @@ def test_transfers_take_donors_of_accepted_proteins(tmp_path):
             run.planted.append(planted)
             if stem == "one" or k >= 24:
                 run.identified.append(planted)
-    # The q-value of a protein is the best of its peptides: that of the first eight proteins is too high, those of the peptides are not.
+    # The q-value of a protein is the best of its peptides: too high for the first eight proteins, but not for their peptides.
     project = write_project(tmp_path, runs, {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(20)}, dict.fromkeys(peptides[:12], 0.009))
     quantify(project, match_between_runs=True, protein_fdr=0.005, transfer_fdr=0.2)
     moved = {row["peptide"] for row in table_of(project, "ion_traces") if row["source"] == "transferred"}
@@ -226,7 +229,7 @@ def test_transfers_take_donors_of_accepted_proteins(tmp_path):
 
 def test_imputed_values_and_centres_are_counted_and_shown(tmp_path):
     peptides, rng = random_peptides(40, 43), np.random.default_rng(3)
-    runs = {f"r{i}": MadeRun(seed=i, noise_peaks=50) for i in range(4)}
+    runs = {f"r{i}": SyntheticRun(seed=i, noise_peaks=50) for i in range(4)}
     for k, sequence in enumerate(peptides):
         amount, apex = 4e6 * rng.lognormal(0, 0.3), rng.uniform(60, 540)
         for i, run in enumerate(runs.values()):
@@ -234,7 +237,7 @@ def test_imputed_values_and_centres_are_counted_and_shown(tmp_path):
                 fold = 4.0 if k >= 30 and i > 1 else 1.0  # a quarter of the proteins is up
                 run.planted.append(Planted(sequence, 2, amount * fold * rng.lognormal(0, 0.1), apex))
                 run.identified.append(run.planted[-1])
-    project = write_project(tmp_path, runs, {f"P{i}": [one] for i, one in enumerate(peptides)})
+    project = write_project(tmp_path, runs, {f"P{i}": [peptide] for i, peptide in enumerate(peptides)})
     design = tmp_path / "design.tsv"
     design.write_text(
         "file\tsample\tcondition\treplicate\tsubject\n" + "".join(f"r{i}\ts{i}\t{'ab'[i // 2]}\t{i % 2 + 1}\tp{i % 2}\n" for i in range(4))
@@ -244,11 +247,11 @@ def test_imputed_values_and_centres_are_counted_and_shown(tmp_path):
     assert "6 missing quantities were imputed; the table counts those of each protein" in summary.lines()
     rows = {row["accession"]: row for row in table_of(project, "protein_changes")}
     assert [rows[f"P{k}"]["n_imputed"] for k in range(4)] == [2, 2, 2, 0]
-    (shown,) = [one for one in summary.messages if one.startswith("b / a: centred on the ")]
+    (shown,) = [message for message in summary.messages if message.startswith("b / a: centred on the ")]
     unchanged = np.median([rows[f"P{k}"]["log2_fold_change"] for k in range(3, 30)])
     assert abs(unchanged) < 0.1 and "log2 from the median ion" in shown
     assert "Blocks of the comparison: subject" in summary.messages
-    found = Project.open(project)
-    text = run_account(found, found.runs()[-1], search_of_kind("quantify")).methods
+    opened = Project.open(project)
+    text = run_account(opened, opened.runs()[-1], search_of_kind("quantify")).methods
     assert "of the condition and of subject as blocks" in text and "(6 values), which did not enter the variance" in text
     assert "by a mixture model of their log2 ratios (b / a: " in text

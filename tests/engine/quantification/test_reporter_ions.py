@@ -1,4 +1,4 @@
-"""Reporter ions: channels, impurities, peaks, interference, and planted ratios in real spectra and through whole runs."""
+"""Reporter ions: channels, impurities, peaks, interference, and planted ratios in real spectra and whole runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ from proteoscope.engine.quantification.isobaric import interference, reporter_pe
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.statistics.nonnegative import nonnegative_least_squares
-from tests.engine.quantification.made_runs import MadeRun, Planted, mzml_text, random_peptides, spectrum_text, table_of, write_project
+from tests.engine.quantification.synthetic_runs import (
+    Planted,
+    SyntheticRun,
+    mzml_text,
+    random_peptides,
+    spectrum_text,
+    table_of,
+    write_project,
+)
 
 CARBON, NITROGEN, HYDROGEN, ELECTRON = (12.0, 13.0033548), (14.0030740, 15.0001089), 1.00782503, 0.00054858
 TMT10 = tuple(
@@ -30,11 +38,11 @@ TMT10 = tuple(
         strict=True,
     )
 )
-PERCENTS = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t{one}\n" for name, one in TMT10)
+PERCENTS = "channel\t-1\t+1\n" + "".join(f"{name}\t0.8\t{percent}\n" for name, percent in TMT10)
 
 
 @pytest.mark.parametrize("kit", ["tmt-6", "tmt-6-older", "tmt-10", "tmt-11", "tmt-16", "tmt-18"])
-def test_channels_of_tmt_weigh_what_their_heavy_atoms_make(kit):
+def test_tmt_channels_have_the_mass_of_their_heavy_atoms(kit):
     for channel, mz in zip(label(kit).channels, label(kit).mz, strict=True):
         apart = {}
         for kind, weight in zip("CN", NITROGEN, strict=True):
@@ -46,27 +54,27 @@ def test_channels_of_tmt_weigh_what_their_heavy_atoms_make(kit):
 
 
 @pytest.mark.parametrize("kit", ["itraq-4", "itraq-8"])
-def test_channels_of_itraq_are_a_dalton_apart(kit):
-    nominal = np.array([int(one) for one in label(kit).channels])
+def test_itraq_channels_are_one_dalton_apart(kit):
+    nominal = np.array([int(channel) for channel in label(kit).channels])
     assert np.abs(label(kit).mz - label(kit).mz[0] - (nominal - nominal[0])).max() < 0.03
 
 
 @pytest.mark.parametrize("k", [1, 4, 18])
-def test_least_squares_that_are_not_negative_are_those_of_scipy(k):
+def test_nonnegative_least_squares_equals_scipy(k):
     rng = np.random.default_rng(k)
     matrix = np.eye(k) + rng.uniform(0, 0.3, (k, k))
     right = rng.lognormal(0, 2, (300, k))
     right[rng.random(right.shape) < 0.4] = 0
-    expected = np.array([nnls(matrix, one)[0] for one in right])
+    expected = np.array([nnls(matrix, row)[0] for row in right])
     np.testing.assert_allclose(nonnegative_least_squares(matrix, right), expected, rtol=1e-9, atol=1e-9)
     tall, any_right = rng.normal(0, 1, (k + 3, k)), rng.normal(0, 1, (300, k + 3))
-    expected = np.array([nnls(tall, one)[0] for one in any_right])
+    expected = np.array([nnls(tall, row)[0] for row in any_right])
     np.testing.assert_allclose(nonnegative_least_squares(tall, any_right), expected, atol=1e-9)
     with pytest.raises(ValueError, match="rank"):
         nonnegative_least_squares(np.ones((3, 2)), np.ones((1, 3)))
 
 
-def test_impurities_go_to_the_channels_that_their_atoms_make(tmp_path):
+def test_impurities_go_to_the_channels_of_their_atoms(tmp_path):
     path = tmp_path / "kit.tsv"
     path.write_text(PERCENTS)
     kit = label("tmt-10")
@@ -105,7 +113,7 @@ def test_impurities_go_to_the_channels_that_their_atoms_make(tmp_path):
         ),
     ],
 )
-def test_a_table_of_impurities_that_is_none_is_refused_and_said_where(tmp_path, text, why):
+def test_read_impurities_rejects_and_locates_invalid_tables(tmp_path, text, why):
     (tmp_path / "kit.tsv").write_text(text)
     with pytest.raises(InputError) as caught:
         read_impurities(tmp_path / "kit.tsv", label("tmt-10"))
@@ -114,7 +122,7 @@ def test_a_table_of_impurities_that_is_none_is_refused_and_said_where(tmp_path, 
 
 @pytest.fixture(scope="module")
 def real(shared_data, tmp_path_factory):
-    """Real spectra with planted reporter ions of ten channels, from 1 to 50, spilt by the table; and what was planted."""
+    """Write real spectra with planted reporter ions of ten channels, mixed by the impurities, and return the planted amounts."""
     folder, kit = tmp_path_factory.mktemp("real"), label("tmt-10")
     (folder / "kit.tsv").write_text(PERCENTS)
     matrix = read_impurities(folder / "kit.tsv", kit)
@@ -126,10 +134,10 @@ def real(shared_data, tmp_path_factory):
             amounts = 1e4 * np.geomspace(1, 50, 10)[rng.permutation(10)]
             amounts[rng.permutation(10)[: i % 3]] = 0
             mz, intensity = spectra.peaks(i)
-            kept = (np.abs(mz[:, None] - kit.mz) > 0.003).all(axis=1)
+            retained = (np.abs(mz[:, None] - kit.mz) > 0.003).all(axis=1)
             shown = matrix @ amounts
-            mz = np.concatenate([mz[kept], (kit.mz + rng.uniform(-0.001, 0.001, 10))[shown > 0]])
-            intensity = np.concatenate([intensity[kept].astype(np.float64), shown[shown > 0]])
+            mz = np.concatenate([mz[retained], (kit.mz + rng.uniform(-0.001, 0.001, 10))[shown > 0]])
+            intensity = np.concatenate([intensity[retained].astype(np.float64), shown[shown > 0]])
             order = np.argsort(mz)
             texts.append(spectrum_text(len(texts), 2, 60.0 + i, mz[order], intensity[order], Planted("PEPTIDEK", 2, 1.0, 60.0)))
             planted.append(amounts)
@@ -138,17 +146,17 @@ def real(shared_data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("by", ["most-intense", "nearest"])
-def test_planted_ratios_come_out_of_real_spectra_without_their_impurities(real, by):
+def test_planted_ratios_are_recovered_from_real_spectra(real, by):
     folder, planted = real
     kit = label("tmt-10")
     regions = read_reporter_regions(folder / "real.mzML", kit.mz.min() - 0.1, kit.mz.max() + 0.1)
     peaks = reporter_peaks(regions, np.arange(len(regions)), kit.mz, Tolerance(0.003, "Da"), by)
-    found = np.nan_to_num(corrected(peaks.intensity, read_impurities(folder / "kit.tsv", kit)))
-    np.testing.assert_allclose(found / found.sum(axis=1)[:, None], planted / planted.sum(axis=1)[:, None], rtol=1e-6, atol=1e-6)
+    intensities = np.nan_to_num(corrected(peaks.intensity, read_impurities(folder / "kit.tsv", kit)))
+    np.testing.assert_allclose(intensities / intensities.sum(axis=1)[:, None], planted / planted.sum(axis=1)[:, None], rtol=1e-6, atol=1e-6)
 
 
-def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer_surveys_more():
-    surveys = Ms1Spectra(
+def test_interference_is_weighted_by_the_nearer_ms1_spectra():
+    spectra = Ms1Spectra(
         np.array([0.0, 10.0]),
         np.array([1, 2]),
         np.array([0, 3, 5]),
@@ -158,37 +166,39 @@ def test_interference_is_the_part_of_the_window_that_is_not_the_precursor_nearer
     arguments = (np.array([500.0]), np.array([2]), np.array([2.0]), Tolerance(10, "ppm"))
     # Isotopes of two charges are half a thomson apart.
     first, second = 15 / 45, 20 / 40
-    assert interference(surveys, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * first + 0.25 * second)
-    assert interference(surveys, np.array([11.0]), *arguments)[0] == pytest.approx(second)
-    assert np.isnan(interference(surveys, np.array([np.nan]), *arguments)[0])
-    assert np.isnan(interference(surveys, np.array([2.5]), np.array([700.0]), *arguments[1:])[0])
+    assert interference(spectra, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * first + 0.25 * second)
+    assert interference(spectra, np.array([11.0]), *arguments)[0] == pytest.approx(second)
+    assert np.isnan(interference(spectra, np.array([np.nan]), *arguments)[0])
+    assert np.isnan(interference(spectra, np.array([2.5]), np.array([700.0]), *arguments[1:])[0])
 
 
-def test_interference_compares_surveys_of_one_voltage():
+def test_interference_compares_ms1_spectra_of_one_voltage():
     times, counts = np.array([0.0, 4.0, 10.0]), np.array([0, 2, 4, 6])
     mz = np.array([500.0, 500.3, 500.0, 500.3, 500.0, 500.3])
-    surveys = Ms1Spectra(times, np.arange(3), counts, mz, np.array([3, 1, 1, 9, 1, 1], np.float32), voltage=np.array([-45.0, -60.0, -45.0]))
+    spectra = Ms1Spectra(times, np.arange(3), counts, mz, np.array([3, 1, 1, 9, 1, 1], np.float32), voltage=np.array([-45.0, -60.0, -45.0]))
     arguments = (np.array([500.0]), np.array([2]), np.array([2.0]), Tolerance(10, "ppm"))
-    assert interference(surveys, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * 0.25 + 0.25 * 0.5)
-    assert interference(surveys, np.array([5.0]), *arguments)[0] == pytest.approx(0.9)
+    assert interference(spectra, np.array([2.5]), *arguments)[0] == pytest.approx(0.75 * 0.25 + 0.25 * 0.5)
+    assert interference(spectra, np.array([5.0]), *arguments)[0] == pytest.approx(0.9)
 
 
 @pytest.fixture(scope="module")
 def plexes(tmp_path_factory):
-    """Two plexes of TMT10 as two runs of the same peptides, the second with twice of everything; 126 is a pool, and 127N to 131 are x, y, z
-    with 1, 2 and 4 times as much of the first half of the proteins."""
+    """Write two TMT10 plexes as two runs of the same peptides, the second with doubled quantities.
+
+    Channel 126 is a pool; 127N to 131 are x, y and z with 1, 2 and 4 times as much of the first half of the proteins.
+    """
     kit, rng = label("tmt-10"), np.random.default_rng(3)
     peptides = random_peptides(24, 31)
     proteins = {f"P{i}": peptides[3 * i : 3 * i + 3] for i in range(8)}
     runs = {}
     for number, stem in enumerate(("one", "two")):
-        run = MadeRun(seconds=200, seed=number, noise_peaks=40)
+        run = SyntheticRun(seconds=200, seed=number, noise_peaks=40)
         fragments = {}
-        for name, own in proteins.items():
-            for sequence in own:
-                one = Planted(sequence, 2, 4e6, rng.uniform(30, 170))
-                run.planted.append(one)
-                run.identified.append(one)
+        for name, sequences in proteins.items():
+            for sequence in sequences:
+                peptide = Planted(sequence, 2, 4e6, rng.uniform(30, 170))
+                run.planted.append(peptide)
+                run.identified.append(peptide)
                 fold = np.array([2, 1, 1, 1, 2, 2, 2, 4, 4, 4]) if int(name[1:]) < 4 else np.full(10, 2)
                 values = fold * (number + 1) * rng.uniform(5e3, 6e3) * rng.lognormal(0, 0.02, 10)
                 fragments[sequence] = ([*kit.mz, 175.1, 301.2], [*values, 100.0, 200.0])
@@ -208,7 +218,7 @@ def quantify(project, design=None, **parameters):
     return run_search("quantify", {"project": [project]}, preset="tmt", options=options, device="cpu", threads=2, **parameters)
 
 
-def test_plexes_are_scaled_by_their_pools_and_conditions_compared(plexes):
+def test_plexes_are_scaled_by_pools_and_conditions_compared(plexes):
     project, design, _ = plexes
     summary = quantify(project, design, reference="pool", groups=("x", "y", "z"))
     assert (summary.n_samples, summary.n_proteins) == (20, 8)
@@ -217,44 +227,46 @@ def test_plexes_are_scaled_by_their_pools_and_conditions_compared(plexes):
     for protein in range(8):
         for k, name in ((1, "y"), (2, "z")):
             row = changes[f"{name} / x", f"P{protein}"]
-            # Normalised to the median sample: half of the proteins change, so it is differences between proteins that are planted.
+            # Normalised to the median sample. Half of the proteins change, so differences between proteins are planted.
             other = changes[f"{name} / x", f"P{7 if protein < 4 else 0}"]
             planted = k if protein < 4 else -k
             assert row["log2_fold_change"] - other["log2_fold_change"] == pytest.approx(planted, abs=0.1)
     rows = table_of(project, "reporter_ions")
-    assert len(rows) == 2 * 24 * 10 and {row["sample"] for row in rows} == {f"{one}_{name}" for one in ("one", "two") for name, _ in TMT10}
+    assert len(rows) == 2 * 24 * 10 and {row["sample"] for row in rows} == {
+        f"{stem}_{name}" for stem in ("one", "two") for name, _ in TMT10
+    }
     assert all(row["interference"] is not None and row["interference"] < 0.5 for row in rows if row["refused"] is None)
     pools = [row["quantity"] for row in table_of(project, "protein_quantities") if row["condition"] == "pool" and row["accession"] == "P1"]
     assert pools[0] == pytest.approx(pools[1], rel=1e-9)
 
 
-def test_without_a_design_each_channel_is_a_sample_and_medians_are_near_sums(plexes):
+def test_each_channel_is_a_sample_without_a_design(plexes):
     project = plexes[0]
     summary = quantify(project, peptide_quantity="median", protein_quantity="median", normalisation="none")
     assert summary.n_samples == 20
     assert any(text.startswith("2 plexes and no reference") for text in summary.messages)
-    found = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(project, "protein_quantities")}
-    assert found["P0", "one_131"] / found["P0", "one_127N"] == pytest.approx(4, rel=0.15)
-    assert found["P0", "two_131"] / found["P0", "one_131"] == pytest.approx(2, rel=0.3)
+    quantities = {(row["accession"], row["sample"]): row["quantity"] for row in table_of(project, "protein_quantities")}
+    assert quantities["P0", "one_131"] / quantities["P0", "one_127N"] == pytest.approx(4, rel=0.15)
+    assert quantities["P0", "two_131"] / quantities["P0", "one_131"] == pytest.approx(2, rel=0.3)
 
 
 def older_kit_project(folder, shift):
-    """A project of a run whose six reporter ions are those of the older kit, moved by a shift."""
+    """Write a project of a run with the six reporter ions of the older kit, moved by a shift."""
     kit, peptides = label("tmt-6-older"), random_peptides(6, 9)
-    run = MadeRun(seconds=100, seed=4, noise_peaks=10)
-    run.identified = run.planted = [Planted(one, 2, 4e6, 10.0 + 12 * i) for i, one in enumerate(peptides)]
-    run.fragments = {one: ([*(kit.mz + shift), 301.2], [*np.linspace(1e3, 2e3, 6), 50.0]) for one in peptides}
+    run = SyntheticRun(seconds=100, seed=4, noise_peaks=10)
+    run.identified = run.planted = [Planted(peptide, 2, 4e6, 10.0 + 12 * i) for i, peptide in enumerate(peptides)]
+    run.fragments = {peptide: ([*(kit.mz + shift), 301.2], [*np.linspace(1e3, 2e3, 6), 50.0]) for peptide in peptides}
     return write_project(folder, {"one": run}, {"P": peptides})
 
 
-def test_quantify_offers_the_older_kit_when_channels_lie_elsewhere(tmp_path):
+def test_quantify_offers_the_older_kit_for_shifted_channels(tmp_path):
     project = older_kit_project(tmp_path, 0.0)
     messages = quantify(project, label="tmt-6").messages
-    (found,) = [one for one in messages if "outside the reporter tolerance" in one]
-    assert "127 (+6.3 mDa, 100 % of the spectra)" in found and "129" in found and "128 (" not in found
-    assert "quantify with --label tmt-6-older" in found
+    (warning,) = [message for message in messages if "outside the reporter tolerance" in message]
+    assert "127 (+6.3 mDa, 100 % of the spectra)" in warning and "129" in warning and "128 (" not in warning
+    assert "quantify with --label tmt-6-older" in warning
     messages = quantify(project, label="tmt-6-older").messages
-    assert not any("outside the reporter tolerance" in one for one in messages)
+    assert not any("outside the reporter tolerance" in message for message in messages)
     assert all(row["measured"] is not None for row in table_of(project, "reporter_ions"))
 
 
@@ -268,7 +280,7 @@ def test_plexes_are_blocks_when_there_is_no_reference(plexes, tmp_path):
     plain = [row for row in rows if "pool" not in row]
     (tmp_path / "design.tsv").write_text("\n".join(plain) + "\n")
     summary = quantify(project, tmp_path / "design.tsv", groups=("x", "y", "z"))
-    assert any(one == "Blocks of the comparison: plex" for one in summary.messages)
+    assert any(message == "Blocks of the comparison: plex" for message in summary.messages)
     table = {row["sample"]: row["plex"] for row in table_of(project, "quantified_samples")}
     assert {name.split("_")[0]: plex for name, plex in table.items()} == {"one": "1", "two": "2"}
     apart = [row.replace("\tx\t", "\tu\t") if row.startswith("two") else row for row in plain if "\tx\t" in row or row.startswith("file")]
@@ -276,7 +288,7 @@ def test_plexes_are_blocks_when_there_is_no_reference(plexes, tmp_path):
     with pytest.raises(ParameterError, match="u cannot be compared with x: conditions and plex change together"):
         quantify(project, tmp_path / "apart.tsv", groups=("x", "u"))
     refused = quantify(project, tmp_path / "apart.tsv")
-    assert refused.n_tested == 0 and any("change together" in one for one in refused.messages)
+    assert refused.n_tested == 0 and any("change together" in message for message in refused.messages)
     named = [plain[0] + "\tplex", *(f"{row}\tp" for row in plain[1:])]
     (tmp_path / "named.tsv").write_text("\n".join(named) + "\n")
     with pytest.raises(InputError, match="a column plex that differs from the files"):
@@ -291,14 +303,14 @@ def test_spectra_with_too_much_interference_are_refused(plexes):
     assert len(mixed) > 3
     assert all((row["refused"] == "too much interference") == (row["interference"] > 0) for row in rows)
     states = {(row["peptide"], row["sample"]): row for row in table_of(project, "peptidoform_quantities")}
-    assert all(states[one, "one_126"]["state"] == "refused" and states[one, "one_126"]["quantity"] is None for one in mixed)
+    assert all(states[peptide, "one_126"]["state"] == "refused" and states[peptide, "one_126"]["quantity"] is None for peptide in mixed)
 
 
-def test_spectra_whose_reporter_ions_are_near_the_noise_are_refused(tmp_path):
+def test_spectra_with_reporter_ions_near_the_noise_are_refused(tmp_path):
     kit, peptides = label("tmt-10"), random_peptides(6, 9)
-    run = MadeRun(seconds=100, seed=4, noise_peaks=10, noise={one: 100.0 * 4**i for i, one in enumerate(peptides[:5])})
-    run.identified = run.planted = [Planted(one, 2, 4e6, 10.0 + 12 * i) for i, one in enumerate(peptides)]
-    run.fragments = {one: ([*kit.mz, 301.2], [*np.linspace(1e3, 2e3, 10), 50.0]) for one in peptides}
+    run = SyntheticRun(seconds=100, seed=4, noise_peaks=10, noise={peptide: 100.0 * 4**i for i, peptide in enumerate(peptides[:5])})
+    run.identified = run.planted = [Planted(peptide, 2, 4e6, 10.0 + 12 * i) for i, peptide in enumerate(peptides)]
+    run.fragments = {peptide: ([*kit.mz, 301.2], [*np.linspace(1e3, 2e3, 10), 50.0]) for peptide in peptides}
     project = write_project(tmp_path, {"one": run}, {"P": peptides})
     quantify(project, minimum_signal_to_noise=1.0)
     rows = table_of(project, "reporter_ions")
@@ -315,11 +327,11 @@ def test_spectra_whose_reporter_ions_are_near_the_noise_are_refused(tmp_path):
     assert {states[peptides[1], name] for _, name in states if _ == peptides[1]} == {"measured"}
 
 
-def test_where_all_spectra_are_refused_the_remedy_names_what_decided(tmp_path):
+def test_remedy_names_the_deciding_setting_when_all_are_refused(tmp_path):
     kit, peptides = label("tmt-10"), random_peptides(2, 9)
-    run = MadeRun(seconds=60, seed=4, noise_peaks=10, noise=dict.fromkeys(peptides, 1e3))
-    run.identified = run.planted = [Planted(one, 2, 4e6, 10.0 + 12 * i) for i, one in enumerate(peptides)]
-    run.fragments = {one: (kit.mz.tolist(), [1e3] * 10) for one in peptides}
+    run = SyntheticRun(seconds=60, seed=4, noise_peaks=10, noise=dict.fromkeys(peptides, 1e3))
+    run.identified = run.planted = [Planted(peptide, 2, 4e6, 10.0 + 12 * i) for i, peptide in enumerate(peptides)]
+    run.fragments = {peptide: (kit.mz.tolist(), [1e3] * 10) for peptide in peptides}
     project = write_project(tmp_path, {"one": run}, {"P": peptides})
     with pytest.raises(InputError, match=r"no.* has a quantity in any sample\. Look at .*minimum_signal_to_noise"):
         quantify(project, minimum_signal_to_noise=100.0)
@@ -327,14 +339,14 @@ def test_where_all_spectra_are_refused_the_remedy_names_what_decided(tmp_path):
         quantify(project, reporter_level="ms3")
 
 
-def test_noise_that_no_file_tells_is_a_warning(plexes):
+def test_quantify_warns_when_no_file_reports_noise(plexes):
     project = plexes[0]
     summary = quantify(project, minimum_signal_to_noise=10.0)
     assert any("none could be refused by its signal-to-noise ratio" in text for text in summary.messages)
     assert {row["signal_to_noise"] for row in table_of(project, "reporter_ions")} == {None}
 
 
-def test_a_run_without_reporter_ions_is_told_so(plexes):
+def test_quantify_rejects_a_run_without_reporter_ions(plexes):
     with pytest.raises(InputError, match="no identified spectrum has a reporter ion of itraq-4"):
         quantify(plexes[0], label="itraq-4")
 
@@ -353,7 +365,7 @@ def test_a_run_without_reporter_ions_is_told_so(plexes):
         (lambda rows: ["\t".join(row.split("\t")[:1] + row.split("\t")[2:]) for row in rows], "has no column channel"),
     ],
 )
-def test_designs_that_cannot_be_are_refused_in_a_sentence(plexes, tmp_path, change, why):
+def test_quantify_rejects_invalid_channel_designs_in_a_sentence(plexes, tmp_path, change, why):
     project, _, rows = plexes
     (tmp_path / "design.tsv").write_text("\n".join(change(rows)) + "\n")
     with pytest.raises(InputError) as caught:
@@ -361,7 +373,7 @@ def test_designs_that_cannot_be_are_refused_in_a_sentence(plexes, tmp_path, chan
     assert why in str(caught.value) and "\n" not in str(caught.value)
 
 
-def test_a_reference_that_a_plex_lacks_is_refused(plexes, tmp_path):
+def test_quantify_rejects_a_reference_missing_from_a_plex(plexes, tmp_path):
     project, design, rows = plexes
     with pytest.raises(ParameterError, match="the design has the conditions pool, x, y, z"):
         quantify(project, design, reference="water")
@@ -373,9 +385,9 @@ def test_a_reference_that_a_plex_lacks_is_refused(plexes, tmp_path):
 @pytest.mark.parametrize(("method", "is_proposed"), [("counts", True), ("label-free", True), ("tmt", False)])
 def test_quantify_proposes_reporter_ions_of_labelled_peptides(method, is_proposed):
     peptides = ["[TMT6plex]-AK[TMT6plex]", "[TMT6plex]-AR", "AAR"]
-    known = SimpleNamespace(forms=Forms(peptides, np.arange(3), np.ones(3), np.ones((3, 7))), unrated=())
+    identified = SimpleNamespace(forms=Forms(peptides, np.arange(3), np.ones(3), np.ones((3, 7))), unrated=())
     progress = RecordingProgress(Progress())
-    warn_of_identified(known, method, progress)
-    found = [one for one in progress.messages if "2 of 3 peptidoforms carry TMT6plex" in one]
-    assert bool(found) == is_proposed
-    assert not found or "--method tmt and --label tmt-6 or tmt-10 or tmt-11" in found[0]
+    warn_of_identified(identified, method, progress)
+    proposals = [message for message in progress.messages if "2 of 3 peptidoforms carry TMT6plex" in message]
+    assert bool(proposals) == is_proposed
+    assert not proposals or "--method tmt and --label tmt-6 or tmt-10 or tmt-11" in proposals[0]

@@ -1,4 +1,4 @@
-"""Ions that one file shows at another time: planted among the times of runs, and a peptide that another outshines in one run."""
+"""Ions at another time in one file: planted retention time outliers, and a peptide masked by a more intense ion in one run."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ import pytest
 
 from proteoscope.engine.quantification.retention_times import at_another_time
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
 
 
 def times_of(n_files: int, seed: int, n: int = 300):
-    """Times of ions in runs that are shifted smoothly, and scatter by half of a second."""
+    """Return times of ions in smoothly shifted runs that scatter by half a second."""
     rng = np.random.default_rng(seed)
-    own = np.sort(rng.uniform(100, 3000, n))
-    times = np.stack([own + 20 * file + 8 * np.sin(own / 400 + file) + rng.normal(0, 0.5, n) for file in range(n_files)], axis=1)
+    reference = np.sort(rng.uniform(100, 3000, n))
+    times = np.stack(
+        [reference + 20 * file + 8 * np.sin(reference / 400 + file) + rng.normal(0, 0.5, n) for file in range(n_files)], axis=1
+    )
     times[rng.random(times.shape) < 0.1] = np.nan
     return rng, times
 
 
 @pytest.mark.parametrize("n_files", [2, 3, 5])
-def test_times_that_are_planted_elsewhere_are_found_and_no_others(n_files):
+def test_at_another_time_finds_exactly_the_planted_outliers(n_files):
     rng, times = times_of(n_files, n_files)
     near, widths = np.full(times.shape, 1.0), np.full(times.shape, 6.0)
     wrong = np.zeros(times.shape, np.bool_)
@@ -34,7 +36,7 @@ def test_times_that_are_planted_elsewhere_are_found_and_no_others(n_files):
     assert np.array_equal(at_another_time(times, wide, near), wrong), "however wide the wrong one is"
 
 
-def test_most_files_are_right_whatever_is_near_and_of_two_the_one_near_its_spectra():
+def test_outlier_is_the_minority_or_the_farther_of_two():
     _, times = times_of(3, 1)
     times[7] = times[7, 0] + np.array([0.0, 20.0, 40.0]) + 8 * (np.sin(times[7, 0] / 400 + np.arange(3)) - np.sin(times[7, 0] / 400))
     times[7, 2] += 30
@@ -45,27 +47,27 @@ def test_most_files_are_right_whatever_is_near_and_of_two_the_one_near_its_spect
     assert np.argwhere(at_another_time(times, widths, near)).tolist() == [[7, 0]]
 
 
-def test_where_nothing_can_be_laid_over_each_other_nothing_is_said():
+def test_at_another_time_is_false_without_enough_shared_times():
     few = np.stack([np.arange(49.0) * 20, np.arange(49.0) * 20], axis=1)
     few[20, 1] += 300
     for times in (np.zeros((0, 3)), np.full((4, 2), np.nan), np.array([[1.0, 900.0]]), np.arange(30.0)[:, None], few):
         assert not at_another_time(times, np.ones(times.shape), np.ones(times.shape)).any()
 
 
-def test_a_peptide_that_something_outshines_in_one_run_has_no_quantity_there(tmp_path):
+def test_peptide_masked_in_one_run_has_no_quantity_there(tmp_path):
     peptides = random_peptides(60, 3, (9, 12))
-    runs = {name: MadeRun(seconds=720, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
+    runs = {name: SyntheticRun(seconds=720, noise_peaks=20, seed=seed) for seed, name in enumerate(("one", "two"))}
     for name, run in runs.items():
         for k, sequence in enumerate(peptides):
-            one = Planted(sequence, 2, 4e6, 40.0 + 11 * k + 5 * (name == "two"))
-            run.planted.append(one)
-            run.identified.append(one)
-    stranger = Planted(peptides[11], 2, 8e7, runs["two"].identified[11].apex + 14.0)
-    runs["two"].planted.append(stranger)
+            peptide = Planted(sequence, 2, 4e6, 40.0 + 11 * k + 5 * (name == "two"))
+            run.planted.append(peptide)
+            run.identified.append(peptide)
+    interfering = Planted(peptides[11], 2, 8e7, runs["two"].identified[11].apex + 14.0)
+    runs["two"].planted.append(interfering)
     project = write_project(tmp_path / "p", runs, {"P": peptides})
     run_search("quantify", {"project": [project]}, device="cpu", threads=1, normalisation="none")
-    told = {(row["peptide"], row["file"]): row["refused"] for row in table_of(project, "ion_traces")}
-    assert told.pop((peptides[11], "two.mzML")) == "at another time than in other files"
-    assert set(told.values()) == {None}
+    refused = {(row["peptide"], row["file"]): row["refused"] for row in table_of(project, "ion_traces")}
+    assert refused.pop((peptides[11], "two.mzML")) == "at another time than in other files"
+    assert set(refused.values()) == {None}
     states = {row["sample"]: row["state"] for row in table_of(project, "peptide_quantities") if row["sequence"] == peptides[11]}
     assert states == {"one": "measured", "two": "refused"}

@@ -1,4 +1,4 @@
-"""What several tests of the read alignment share."""
+"""Fixtures shared by the tests of read alignment."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ import pytest
 def genome(shared_data) -> str:
     path = shared_data / "dna" / "dna_lambda.fasta"
     if not path.exists():
-        pytest.skip("the genome of lambda is not there")
+        pytest.skip("the lambda genome is absent")
     return "".join(path.read_text().splitlines()[1:])

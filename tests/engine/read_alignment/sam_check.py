@@ -1,4 +1,4 @@
-"""SAM read by the specification alone, each record held to the reference: an independent judge of what is written."""
+"""SAM reader that follows only the specification and checks each record against the reference: an independent check of the writer."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ class Record:
 
     name: str
     flag: int
-    text: str
+    reference: str
     position: int
     quality: int
     cigar: str
-    mate_text: str
+    mate_reference: str
     mate_position: int
     length: int
-    letters: str
+    sequence: str
     qualities: str
     tags: dict[str, str]
 
     @property
-    def is_placed(self) -> bool:
+    def is_mapped(self) -> bool:
         return not self.flag & 4
 
     @property
@@ -38,23 +38,25 @@ class Record:
 
 
 def read(path: Path) -> tuple[list[str], list[Record]]:
-    """Header lines and records."""
+    """Return the header lines and records of a SAM file."""
     header, records = [], []
     for line in path.read_text(encoding="ascii").splitlines():
         if line.startswith("@"):
             assert not records, "a header line among the records"
             header.append(line)
             continue
-        name, flag, text, position, quality, cigar, mate_text, mate_position, length, letters, qualities, *tags = line.split("\t")
+        name, flag, reference, position, quality, cigar, mate_reference, mate_position, length, sequence, qualities, *tags = line.split(
+            "\t"
+        )
         assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9]:([iZ]):.+", tag) for tag in tags), line
-        found = {tag[:2]: tag[5:] for tag in tags}
-        numbers = int(position), int(quality), cigar, mate_text, int(mate_position), int(length)
-        records.append(Record(name, int(flag), text, *numbers, letters, qualities, found))
+        fields_by_tag = {tag[:2]: tag[5:] for tag in tags}
+        numbers = int(position), int(quality), cigar, mate_reference, int(mate_position), int(length)
+        records.append(Record(name, int(flag), reference, *numbers, sequence, qualities, fields_by_tag))
     return header, records
 
 
-def check(header: list[str], records: list[Record], texts: dict[str, str], *, gap_open=5, gap_extend=2, match=2, mismatch=-3) -> None:
-    """Hold records to the specification and to the letters of the texts; scores are those of A, C, G and T alone."""
+def check(header: list[str], records: list[Record], references: dict[str, str], *, gap_open=5, gap_extend=2, match=2, mismatch=-3) -> None:
+    """Check records against the specification and the references; scores are checked only for A, C, G and T."""
     lengths = {}
     assert header[0].startswith("@HD\tVN:1.")
     for line in header[1:]:
@@ -64,40 +66,40 @@ def check(header: list[str], records: list[Record], texts: dict[str, str], *, ga
             lengths[fields["SN"]] = int(fields["LN"])
         else:
             assert line.startswith("@PG\tID:")
-    assert lengths == {name: len(text) for name, text in texts.items()}
+    assert lengths == {name: len(reference) for name, reference in references.items()}
     for record in records:
         assert QUERY_NAME.fullmatch(record.name), record
-        assert 0 <= record.quality <= 255 and record.text in {*texts, "*"}, record
-        assert record.qualities == "*" or len(record.qualities) == len(record.letters), record
-        assert record.mate_text == "=" or record.mate_text in {*texts, "*"}
-        if not record.is_placed:
+        assert 0 <= record.quality <= 255 and record.reference in {*references, "*"}, record
+        assert record.qualities == "*" or len(record.qualities) == len(record.sequence), record
+        assert record.mate_reference == "=" or record.mate_reference in {*references, "*"}
+        if not record.is_mapped:
             assert record.cigar == "*" and record.quality == 0 and not record.tags, record
             continue
-        _check_placed(record, texts[record.text], (gap_open, gap_extend, match, mismatch))
+        _check_mapped(record, references[record.reference], (gap_open, gap_extend, match, mismatch))
 
 
-def _check_placed(one: Record, text: str, costs: tuple[int, int, int, int]) -> None:
+def _check_mapped(record: Record, reference: str, costs: tuple[int, int, int, int]) -> None:
     gap_open, gap_extend, match, mismatch = costs
-    steps = [(int(count), kind) for count, kind in STEPS.findall(one.cigar)]
-    assert "".join(f"{count}{kind}" for count, kind in steps) == one.cigar, one
-    assert all(kind not in "S" for _, kind in steps[1:-1]), one
-    assert sum(count for count, kind in steps if kind in "=XIS") == len(one.letters), one
-    assert one.position >= 1 and one.end <= len(text), one
-    i, j, edits, score, md, same = one.position - 1, 0, 0, 0, "", 0
+    steps = [(int(count), kind) for count, kind in STEPS.findall(record.cigar)]
+    assert "".join(f"{count}{kind}" for count, kind in steps) == record.cigar, record
+    assert all(kind not in "S" for _, kind in steps[1:-1]), record
+    assert sum(count for count, kind in steps if kind in "=XIS") == len(record.sequence), record
+    assert record.position >= 1 and record.end <= len(reference), record
+    i, j, edits, score, md, same = record.position - 1, 0, 0, 0, "", 0
     for count, kind in steps:
         if kind in "=X":
             for k in range(count):
-                assert (text[i + k] == one.letters[j + k]) == (kind == "="), one
+                assert (reference[i + k] == record.sequence[j + k]) == (kind == "="), record
                 if kind == "X":
-                    md, same = f"{md}{same}{text[i + k]}", 0
+                    md, same = f"{md}{same}{reference[i + k]}", 0
                 else:
                     same += 1
             score += count * (match if kind == "=" else mismatch)
         if kind in "ID":
             score -= gap_open + count * gap_extend
         if kind == "D":
-            md, same = f"{md}{same}^{text[i : i + count]}", 0
+            md, same = f"{md}{same}^{reference[i : i + count]}", 0
         edits += count * (kind in "XID")
         i += count * (kind in "=XD")
         j += count * (kind in "=XIS")
-    assert (int(one.tags["NM"]), int(one.tags["AS"]), one.tags["MD"]) == (edits, score, f"{md}{same}"), one
+    assert (int(record.tags["NM"]), int(record.tags["AS"]), record.tags["MD"]) == (edits, score, f"{md}{same}"), record

@@ -1,4 +1,4 @@
-"""What an alignment with gaps is counted as grows as what it does: letters that no alignment reaches cost nothing, tracing costs more."""
+"""Operation counts of gapped alignment follow the work done: unreachable bases cost nothing, tracing costs more."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ def lengths(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-def scores(texts: np.ndarray, pattern: np.ndarray, asked: GapRules) -> np.ndarray:
-    """Of each row of texts with the pattern."""
+def scores(texts: np.ndarray, pattern: np.ndarray, gap_rules: GapRules) -> np.ndarray:
+    """Align each row of the texts with the pattern and return the scores."""
     n = len(texts)
     sides = (Sequences(side.ravel(), np.arange(len(side) + 1) * side.shape[1]) for side in (texts, pattern[None]))
-    out = Alignments.none(n, asked.maximum_gaps)
-    for _ in ReadSearch(Processor(1), *sides, asked).align(np.arange(n), np.zeros(n, np.int64), out, traces=False):
+    out = Alignments.none(n, gap_rules.maximum_gaps)
+    for _ in ReadSearch(Processor(1), *sides, gap_rules).align(np.arange(n), np.zeros(n, np.int64), out, traces=False):
         pass
     return out.score
 
 
-def test_letters_that_are_said_to_be_beyond_reach_change_no_score():
+def test_unreachable_bases_change_no_score():
     rng = np.random.default_rng(4)
     pattern, texts = (rng.choice(np.array([0, 2, 6, 19], np.int8), shape) for shape in (12, (40, 300)))
     (reach,) = reached(lengths(300), lengths(12), rules(PREFIX))
     assert 12 < reach < 100
     np.testing.assert_array_equal(scores(texts[:, :reach], pattern, rules(PREFIX)), scores(texts, pattern, rules(PREFIX)))
     assert reached(lengths(300), lengths(12), rules(WITHIN)) == 300
-    assert reached(lengths(300), lengths(12), rules(PREFIX, gap_extend=0)) == 300, "letters alone cost nothing there"
+    assert reached(lengths(300), lengths(12), rules(PREFIX, gap_extend=0)) == 300, "extending a gap costs nothing there"
 
 
 @pytest.mark.parametrize("mode", [PREFIX, WITHIN, LOCAL])
-def test_tracing_is_more_work_and_of_long_texts_not_much_more(mode):
+def test_tracing_costs_more_but_little_more_for_long_texts(mode):
     short, long = (cells(lengths(n), lengths(100), rules(mode), traces=True) for n in (150, 20_000))
     scored = [cells(lengths(n), lengths(100), rules(mode), traces=False) for n in (150, 20_000)]
     assert scored[0] == 151 * 101 * 3
     assert 1.3 < short / scored[0] < 3.0
-    assert 1.0 < long / scored[1] < 1.1, "it is traced about its end alone"
+    assert 1.0 < long / scored[1] < 1.1, "only the end is traced"
 
 
-def test_the_operations_of_a_work_are_those_of_its_pairs():
+def test_operations_are_the_sum_over_pairs():
     texts, patterns = Sequences(np.zeros(2100, np.int8), np.array([0, 2000, 2100])), Sequences(np.zeros(30, np.int8), np.array([0, 10, 30]))
     state = {"text": lengths(0, 1, 1), "pattern": lengths(1, 0, 1), "traces": False}
     work = build_workload(texts, patterns, rules(WITHIN))

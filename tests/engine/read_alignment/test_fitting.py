@@ -1,4 +1,4 @@
-"""Reads with qualities, or far shorter than the texts, are mapped unless somebody says otherwise, and identities of chance are told."""
+"""Reads with qualities or far shorter than the references are mapped by default, and identities expected by chance are reported."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
 from tests.searching import align_reads
 
-LETTERS = np.array(list("ACGT"))
+BASES = np.array(list("ACGT"))
 
 
-def letters(n: int, seed: int) -> str:
-    return "".join(np.random.default_rng(seed).choice(LETTERS, n))
+def random_bases(n: int, seed: int) -> str:
+    return "".join(np.random.default_rng(seed).choice(BASES, n))
 
 
-def test_reads_are_called_so_in_every_word_that_a_user_sees() -> None:
-    """Carroll's thesis calls them patterns, and so do names of tables and columns, which stay."""
+def test_user_texts_use_the_word_read() -> None:
+    """Carroll's thesis calls reads patterns, and so do the names of tables and columns, which remain."""
     common = {"run_id": None, "folder": None, "device": "cpu", "seconds": 1.0, "stages": {}, "messages": ()}
     counts = {"n_texts": 2, "n_patterns": 3, "n_pairs": 3, "n_aligned": 3, "cells": 9}
     summaries = [ReadAlignmentSummary(**common, has_places=has_places, **counts) for has_places in (True, False)]
-    told = [line for one in summaries for line in (*one.lines(), *(count.plural for count in one.counts()))]
-    told += [READ_ALIGNMENT.epilog, READ_ALIGNMENT.description, READ_ALIGNMENT.purpose]
-    told += [word for one in READ_ALIGNMENT.inputs for word in (one.title, one.metavar, one.help, one.wanted, one.hint)]
-    told += [f"{one.title} {one.description}" for one in ReadAlignmentParameters.model_fields.values()]
-    told += [path.read_text() for path in Path(str(resources.path("presets", "reads"))).glob("*.toml")]
-    assert [one for one in told if "pattern" in one.lower()] == []
-    assert "placed reads" in told and any("2 references" in one for one in told)
+    texts = [line for summary in summaries for line in (*summary.lines(), *(count.plural for count in summary.counts()))]
+    texts += [READ_ALIGNMENT.epilog, READ_ALIGNMENT.description, READ_ALIGNMENT.purpose]
+    texts += [word for item in READ_ALIGNMENT.inputs for word in (item.title, item.metavar, item.help, item.wanted, item.hint)]
+    texts += [f"{field.title} {field.description}" for field in ReadAlignmentParameters.model_fields.values()]
+    texts += [path.read_text() for path in Path(str(resources.path("presets", "reads"))).glob("*.toml")]
+    assert [text for text in texts if "pattern" in text.lower()] == []
+    assert "placed reads" in texts and any("2 references" in text for text in texts)
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[Path, Path]:
-    """A genome of 30,000 letters, and forty reads of a hundred letters from anywhere in it, some letters of which are wrong."""
-    genome, random = letters(30_000, 1), np.random.default_rng(2)
+    """A genome of 30,000 bases, and 40 reads of 100 bases from random positions, with some substitutions."""
+    genome, random = random_bases(30_000, 1), np.random.default_rng(2)
     reads = []
     for start in random.integers(0, len(genome) - 100, 40).tolist():
         read = np.array(list(genome[start : start + 100]))
@@ -53,8 +53,8 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     return texts, patterns
 
 
-def content(n: int, n_letters: int, *, are_nucleotides: bool = True, has_qualities: bool = False) -> InputContent:
-    return InputContent(SequenceCount(n, n_letters, 0, symbols=((ord("A" if are_nucleotides else "L"), n_letters),)), has_qualities)
+def content(n: int, n_residues: int, *, are_nucleotides: bool = True, has_qualities: bool = False) -> InputContent:
+    return InputContent(SequenceCount(n, n_residues, 0, symbols=((ord("A" if are_nucleotides else "L"), n_residues),)), has_qualities)
 
 
 @pytest.mark.parametrize(
@@ -68,21 +68,21 @@ def content(n: int, n_letters: int, *, are_nucleotides: bool = True, has_qualiti
         (content(1, 48_502, are_nucleotides=False), content(10, 1000, are_nucleotides=False), {}, (), "standard"),
     ],
 )
-def test_reads_are_mapped_where_they_have_qualities_or_are_far_shorter(texts, patterns, options, given, expected) -> None:
+def test_reads_with_qualities_or_far_shorter_are_mapped(texts, patterns, options, given, expected) -> None:
     assert READ_ALIGNMENT.suited_preset({"texts": texts, "patterns": patterns}, options, given) == expected
 
 
-def test_the_command_line_maps_reads_and_says_so(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reads_command_maps_reads_and_reports_it(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "found.tsv"
     main(["reads", *map(str, files), "--out", str(out), "--device", "cpu"])
-    said = capsys.readouterr()
-    assert "map-to-genome" in said.err
+    output = capsys.readouterr()
+    assert "map-to-genome" in output.err
     rows = [line.split("\t") for line in out.read_text(encoding="utf-8").splitlines()]
     identities = [float(row[rows[0].index("identity")]) for row in rows[1:]]
     assert len(identities) == 40 and min(identities) > 0.8
 
 
-def test_prefix_of_a_genome_is_refused_for_reads_from_anywhere(files: tuple[Path, Path], tmp_path: Path) -> None:
+def test_prefix_mode_rejects_reads_from_anywhere_in_a_genome(files: tuple[Path, Path], tmp_path: Path) -> None:
     out = tmp_path / "found.sam"
     plain = tmp_path / "plain.fasta"
     plain.write_text("".join(f">r{k}\n{read}\n" for k, read in enumerate(files[1].read_text().split("\n")[1::4])), encoding="utf-8")
@@ -94,10 +94,10 @@ def test_prefix_of_a_genome_is_refused_for_reads_from_anywhere(files: tuple[Path
     assert "unrelated" not in " ".join(messages)
 
 
-def test_identity_of_chance_is_a_warning_for_short_references(tmp_path: Path) -> None:
+def test_chance_identity_warns_for_short_references(tmp_path: Path) -> None:
     texts, patterns = tmp_path / "texts.fasta", tmp_path / "reads.fasta"
     for path, seed in ((texts, 1), (patterns, 100)):
-        path.write_text("".join(f">s{k}\n{letters(120, seed + k)}\n" for k in range(4)), encoding="utf-8")
+        path.write_text("".join(f">s{k}\n{random_bases(120, seed + k)}\n" for k in range(4)), encoding="utf-8")
     assert "as unrelated sequences are" in " ".join(align_reads(texts, patterns, None, ReadAlignmentParameters(), device="cpu").messages)
 
 
@@ -107,7 +107,7 @@ ODD_READS = {
     "many empty reads": lambda text: text + "".join(f"@empty{k}\n\n+\n\n" for k in range(60)),
     "short reads": lambda text: "".join(f"@r{k}\n{read[:25]}\n+\n{'I' * 25}\n" for k, read in enumerate(text.split("\n")[1::4])),
     "CRLF": lambda text: text.replace("\n", "\r\n"),
-    "small letters": lambda text: re.sub(r"(?m)^[ACGT]+$", lambda found: found[0].lower(), text),
+    "lower case": lambda text: re.sub(r"(?m)^[ACGT]+$", lambda line: line[0].lower(), text),
 }
 ODD_REFERENCES = {
     "an empty one": ">empty\n",
@@ -118,7 +118,7 @@ ODD_REFERENCES = {
 
 
 @pytest.mark.parametrize("change", ODD_READS)
-def test_the_preset_does_not_depend_on_odd_reads(files: tuple[Path, Path], change: str) -> None:
+def test_suited_preset_ignores_odd_reads(files: tuple[Path, Path], change: str) -> None:
     text = files[1].read_text()
     files[1].write_bytes(ODD_READS[change](text).encode())
     assert files[1].read_text() != text or change == "CRLF"
@@ -126,20 +126,20 @@ def test_the_preset_does_not_depend_on_odd_reads(files: tuple[Path, Path], chang
 
 
 @pytest.mark.parametrize("change", ODD_REFERENCES)
-def test_the_preset_does_not_depend_on_odd_references(files: tuple[Path, Path], change: str) -> None:
+def test_suited_preset_ignores_odd_references(files: tuple[Path, Path], change: str) -> None:
     files[0].write_text(files[0].read_text() + ODD_REFERENCES[change], encoding="utf-8")
     assert suited(files) == "map-to-genome"
 
 
-def test_mates_in_fasta_are_mapped(tmp_path: Path) -> None:
+def test_fasta_mates_are_mapped(tmp_path: Path) -> None:
     for name in ("texts", "reads"):
-        (tmp_path / name).write_text(f">s\n{letters(300, 1)}\n", encoding="utf-8")
+        (tmp_path / name).write_text(f">s\n{random_bases(300, 1)}\n", encoding="utf-8")
     files = tmp_path / "texts", tmp_path / "reads"
     assert suited(files) == "standard"
     assert suited(files, mates=files[1]) == "map-to-genome"
 
 
 def suited(files: tuple[Path, Path], **options: object) -> str:
-    contents = {name: found for name, path in zip(("texts", "patterns"), files, strict=True) if (found := inspect_sequences([path]))}
+    contents = {name: content for name, path in zip(("texts", "patterns"), files, strict=True) if (content := inspect_sequences([path]))}
     assert len(contents) == 2
     return READ_ALIGNMENT.suited_preset(contents, options)

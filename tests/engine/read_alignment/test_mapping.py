@@ -1,4 +1,4 @@
-"""Reads are placed where they come from, and told how sure that is; mates are placed together."""
+"""Reads are mapped to their origin with a mapping quality; mates are mapped together."""
 
 from __future__ import annotations
 
@@ -13,54 +13,54 @@ from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.sequences import gap_rules, read_sequences
 from proteoscope.kernels.gapsmis_layouts import Alignments
 from tests.engine.read_alignment import sam_check
-from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+from tests.engine.read_alignment.test_search import BASES, SEED, fasta, mutate, rows_of
 from tests.searching import align_reads
 from tests.shim.shim_card import ShimCard, missing_compiler
 
-OTHER = str.maketrans("ACGT", "TGCA")
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
 WITHIN = ReadAlignmentParameters().changed(mode="within")
 SEEDS = WITHIN.changed(places="seeds")
 
 
-def turned(read: str) -> str:
-    return read.translate(OTHER)[::-1]
+def reverse_complement(read: str) -> str:
+    return read.translate(COMPLEMENT)[::-1]
 
 
-def letters(random, n: int) -> str:
+def random_bases(random, n: int) -> str:
     return BASES[random.integers(0, 4, n)].tobytes().decode()
 
 
 def fastq(path, reads, names=None):
     names = names or [f"r{k}" for k in range(len(reads))]
-    path.write_text("".join(f"@{name}\n{one}\n+\n{'I' * len(one)}\n" for name, one in zip(names, reads, strict=True)))
+    path.write_text("".join(f"@{name}\n{read}\n+\n{'I' * len(read)}\n" for name, read in zip(names, reads, strict=True)))
     return path
 
 
 def simulated(text: str, n: int, random, length: int = 150) -> tuple[list[str], list[tuple[int, str]]]:
-    """Reads with errors and gaps of both strands, also from both ends, and where they come from."""
+    """Simulate reads of both strands with errors and gaps, also from both ends, and return them with their origins."""
     starts = np.concatenate([[0, len(text) - length - 20], random.integers(0, len(text) - length - 20, n - 2)])
-    reads = [damaged(text[start : start + length + 20], random)[:length] for start in starts.tolist()]
-    strands = ["-" if one else "+" for one in random.random(n) < 0.5]
-    return [turned(read) if sign == "-" else read for read, sign in zip(reads, strands, strict=True)], list(
+    reads = [mutate(text[start : start + length + 20], random)[:length] for start in starts.tolist()]
+    strands = ["-" if is_reverse else "+" for is_reverse in random.random(n) < 0.5]
+    return [reverse_complement(read) if sign == "-" else read for read, sign in zip(reads, strands, strict=True)], list(
         zip(starts.tolist(), strands, strict=True)
     )
 
 
 @pytest.mark.parametrize("mode", ["within", "local"])
-def test_planted_reads_come_back_with_the_alignment_that_the_whole_text_has(genome, tmp_path, mode):
+def test_mapped_reads_align_as_against_the_whole_reference(genome, tmp_path, mode):
     random = np.random.default_rng(SEED)
     reads, origins = simulated(genome, 120, random)
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)
-    asked = ReadAlignmentParameters().changed(mode=mode)
-    summary = align_reads(*files, tmp_path / "placed.tsv", asked, device="cpu")
-    align_reads(*files, tmp_path / "every.tsv", asked.changed(places="every"), device="cpu")
+    parameters = ReadAlignmentParameters().changed(mode=mode)
+    summary = align_reads(*files, tmp_path / "placed.tsv", parameters, device="cpu")
+    align_reads(*files, tmp_path / "every.tsv", parameters.changed(places="every"), device="cpu")
     assert any("by minimisers" in message for message in summary.messages)
     assert (tmp_path / "placed.tsv").read_text() == (tmp_path / "every.tsv").read_text()
     for row, (start, strand) in zip(rows_of(tmp_path / "placed.tsv"), origins, strict=True):
         assert row["strand"] == strand and abs(int(row["text_start"]) - 1 - start) <= 25
 
 
-def test_what_is_sure_without_layers_changes_nothing(genome, tmp_path, monkeypatch):
+def test_shortcut_alignments_equal_full_alignments(genome, tmp_path, monkeypatch):
     from proteoscope.kernels.cpu import banded, ungapped
 
     random = np.random.default_rng(SEED)
@@ -81,41 +81,41 @@ def test_what_is_sure_without_layers_changes_nothing(genome, tmp_path, monkeypat
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("mode", ["within", "local"])
-def test_a_card_places_reads_as_the_processor_does(genome, tmp_path, mode):
+def test_gpu_maps_reads_as_the_cpu_does(genome, tmp_path, mode):
     reads, _ = simulated(genome, 30, np.random.default_rng(SEED))
-    asked, progress = ReadAlignmentParameters().changed(mode=mode), Progress()
+    parameters, progress = ReadAlignmentParameters().changed(mode=mode), Progress()
     texts, patterns = (read_sequences(path, progress) for path in (fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)))
-    index, rules = mapping.index_texts(texts, asked, 1, progress), gap_rules(asked, of_nucleotides=True)
+    index, rules = mapping.index_texts(texts, parameters, 1, progress), gap_rules(parameters, of_nucleotides=True)
     here, there = (
         mapping.score_reads(
-            mapping.MappingPlan(texts, patterns, index, rules, asked), Resources(1, cards=cards, progress=progress), 0, 30
+            mapping.MappingPlan(texts, patterns, index, rules, parameters), Resources(1, cards=cards, progress=progress), 0, 30
         ).rows
         for cards in ([], [ShimCard()])
     )
-    for one, other in zip(here.found, there.found, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for column, other_column in zip(here.found, there.found, strict=True):
+        np.testing.assert_array_equal(column, other_column)
     np.testing.assert_array_equal(here.mapping_quality, there.mapping_quality)
 
 
-def test_repeats_are_told_where_the_first_is_with_mapping_quality_nought(tmp_path):
+def test_repeat_reports_first_copy_with_mapping_quality_zero(tmp_path):
     random = np.random.default_rng(SEED)
-    unit, single = letters(random, 400), letters(random, 400)
+    unit, single = random_bases(random, 400), random_bases(random, 400)
     near = single[:200] + ("A" if single[200] != "A" else "C") + single[201:]
-    first = letters(random, 9000) + turned(unit) + letters(random, 2000) + single + letters(random, 500)
-    second = letters(random, 3000) + unit + letters(random, 3000) + near + letters(random, 9000)
-    reads = [unit[100:250], turned(unit[100:250]), single[130:280], near[130:280], first[200:350]]
+    first = random_bases(random, 9000) + reverse_complement(unit) + random_bases(random, 2000) + single + random_bases(random, 500)
+    second = random_bases(random, 3000) + unit + random_bases(random, 3000) + near + random_bases(random, 9000)
+    reads = [unit[100:250], reverse_complement(unit[100:250]), single[130:280], near[130:280], first[200:350]]
     out = tmp_path / "o.sam"
     align_reads(fasta(tmp_path / "t.fa", [first, second], "t"), fastq(tmp_path / "p.fq", reads), out, SEEDS, format="sam", device="cpu")
     header, records = sam_check.read(out)
     sam_check.check(header, records, {"t0": first, "t1": second})
-    assert [(record.text, record.flag) for record in records] == [("t0", 16), ("t0", 0), ("t0", 0), ("t1", 0), ("t0", 0)]
+    assert [(record.reference, record.flag) for record in records] == [("t0", 16), ("t0", 0), ("t0", 0), ("t1", 0), ("t0", 0)]
     assert [record.quality for record in records] == [0, 0, 20, 20, 60]
     assert records[0].position == 9000 + 150 + 1
 
 
-def test_what_belongs_nowhere_has_a_row_without_a_place(genome, tmp_path):
+def test_unmappable_read_has_a_row_without_position(genome, tmp_path):
     random = np.random.default_rng(SEED)
-    reads = [letters(random, 150), genome[2000:2150], "ACGTACG", "", "N" * 150]
+    reads = [random_bases(random, 150), genome[2000:2150], "ACGTACG", "", "N" * 150]
     files = fasta(tmp_path / "t.fa", [genome], "t"), fastq(tmp_path / "p.fq", reads)
     summary = align_reads(*files, tmp_path / "o.tsv", SEEDS, device="cpu")
     rows = rows_of(tmp_path / "o.tsv")
@@ -127,12 +127,12 @@ def test_what_belongs_nowhere_has_a_row_without_a_place(genome, tmp_path):
     header, records = sam_check.read(tmp_path / "o.sam")
     sam_check.check(header, records, {"t0": genome})
     assert [record.flag for record in records] == [4, 0, 4, 4, 4]
-    assert [record.letters for record in records] == [read or "*" for read in reads]
+    assert [record.sequence for record in records] == [read or "*" for read in reads]
 
 
-def test_a_circle_is_not_closed_and_ends_may_be_clipped(tmp_path):
+def test_read_across_the_origin_of_a_circle_is_clipped(tmp_path):
     random = np.random.default_rng(SEED)
-    text = letters(random, 30_000)
+    text = random_bases(random, 30_000)
     files = fasta(tmp_path / "t.fa", [text], "t"), fastq(tmp_path / "p.fq", [text[-80:] + text[:70]])
     align_reads(*files, tmp_path / "o.sam", SEEDS.changed(mode="local"), format="sam", device="cpu")
     header, (record,) = sam_check.read(tmp_path / "o.sam")
@@ -140,7 +140,7 @@ def test_a_circle_is_not_closed_and_ends_may_be_clipped(tmp_path):
     assert (record.position, record.cigar) == (30_000 - 79, "80=70S")
 
 
-def test_threads_and_the_size_of_rounds_change_nothing(genome, tmp_path, monkeypatch):
+def test_pairs_are_independent_of_threads_and_round_size(genome, tmp_path, monkeypatch):
     reads, _ = simulated(genome, 60, np.random.default_rng(SEED))
     mates, _ = simulated(genome, 60, np.random.default_rng(SEED + 1))
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)
@@ -164,37 +164,37 @@ def test_threads_and_the_size_of_rounds_change_nothing(genome, tmp_path, monkeyp
         (500, 50, "within", "seeds", True),
     ],
 )
-def test_places_are_looked_for_in_texts_far_longer_than_reads(tmp_path, length, read, mode, places, has_places):
-    text = letters(np.random.default_rng(SEED), length)
-    asked = ReadAlignmentParameters().changed(mode=mode, places=places)
+def test_reads_are_mapped_to_far_longer_references_only(tmp_path, length, read, mode, places, has_places):
+    text = random_bases(np.random.default_rng(SEED), length)
+    parameters = ReadAlignmentParameters().changed(mode=mode, places=places)
     files = fasta(tmp_path / "t.fa", [text[:300], text[300:]], "t"), fasta(tmp_path / "p.fa", [text[300 : 300 + read]])
-    summary = align_reads(*files, tmp_path / "o.tsv", asked, device="cpu")
+    summary = align_reads(*files, tmp_path / "o.tsv", parameters, device="cpu")
     assert summary.has_places == has_places
     assert len(rows_of(tmp_path / "o.tsv")) == (1 if has_places else 2)
 
 
 def fragments(text, n, random, *, mean=300, spread=15, length=100):
-    """Both reads of fragments, and where these begin and end; every other one is of the other strand."""
+    """Simulate both reads of fragments and return them with the fragment bounds; every second fragment is of the other strand."""
     ones, others, places = [], [], []
     for k in range(n):
         size = round(random.normal(mean, spread))
         start = int(random.integers(0, len(text) - size))
         fragment = text[start : start + size]
-        fragment = turned(fragment) if k % 2 else fragment
-        ones.append(damaged(fragment[:length], random, 1))
-        others.append(damaged(turned(fragment)[:length], random, 1))
+        fragment = reverse_complement(fragment) if k % 2 else fragment
+        ones.append(mutate(fragment[:length], random, 1))
+        others.append(mutate(reverse_complement(fragment)[:length], random, 1))
         places.append((start, start + size))
     return ones, others, places
 
 
-def test_mates_lie_as_the_ends_of_their_fragments_and_say_so(genome, tmp_path):
+def test_mates_map_to_the_ends_of_their_fragment(genome, tmp_path):
     random = np.random.default_rng(SEED)
     ones, others, places = fragments(genome, 200, random)
-    ones[7], others[8], ones[9], others[9] = letters(random, 100), "", letters(random, 100), letters(random, 100)
+    ones[7], others[8], ones[9], others[9] = random_bases(random, 100), "", random_bases(random, 100), random_bases(random, 100)
     names = [f"f{k}" for k in range(200)]
-    one, other = (fastq(tmp_path / f"{k}.fq", reads, [f"{name}/{k}" for name in names]) for k, reads in ((1, ones), (2, others)))
+    one_file, other_file = (fastq(tmp_path / f"{k}.fq", reads, [f"{name}/{k}" for name in names]) for k, reads in ((1, ones), (2, others)))
     texts = fasta(tmp_path / "t.fa", [genome], "t")
-    summary = align_reads(texts, one, tmp_path / "o.sam", WITHIN, mates=other, format="sam", device="cpu")
+    summary = align_reads(texts, one_file, tmp_path / "o.sam", WITHIN, mates=other_file, format="sam", device="cpu")
     assert any(text.startswith("Mates belong together from ") for text in summary.messages)
     header, records = sam_check.read(tmp_path / "o.sam")
     sam_check.check(header, records, {"t0": genome})
@@ -202,13 +202,13 @@ def test_mates_lie_as_the_ends_of_their_fragments_and_say_so(genome, tmp_path):
     for k, (start, end) in enumerate(places):
         first, second = records[2 * k : 2 * k + 2]
         assert first.flag & 0b11000001 == 0b01000001 and second.flag & 0b11000001 == 0b10000001
-        for one, mate in ((first, second), (second, first)):
-            assert bool(one.flag & 8) == bool(mate.flag & 4)
-            assert bool(one.flag & 32) == bool(mate.flag & 16)
-            assert bool(one.flag & 2) == (not (first.flag | second.flag) & 4)
+        for record, mate in ((first, second), (second, first)):
+            assert bool(record.flag & 8) == bool(mate.flag & 4)
+            assert bool(record.flag & 32) == bool(mate.flag & 16)
+            assert bool(record.flag & 2) == (not (first.flag | second.flag) & 4)
             if not first.flag & second.flag & 4:
-                assert (one.mate_text, one.mate_position) == ("=", mate.position)
-                assert (one.text, one.position) == ("t0", one.position if one.is_placed else mate.position)
+                assert (record.mate_reference, record.mate_position) == ("=", mate.position)
+                assert (record.reference, record.position) == ("t0", record.position if record.is_mapped else mate.position)
         if k in (7, 8, 9):
             assert (first.length, second.length) == (0, 0)
             continue
@@ -216,66 +216,66 @@ def test_mates_lie_as_the_ends_of_their_fragments_and_say_so(genome, tmp_path):
         assert (first.length > 0) == (k % 2 == 0)
         assert abs(min(first.position, second.position) - 1 - start) <= 8
     assert [records[14].flag & 4, records[17].flag & 4, records[18].flag & 12, records[19].flag & 12] == [4, 4, 12, 12]
-    assert (records[18].text, records[18].mate_text) == ("*", "*")
+    assert (records[18].reference, records[18].mate_reference) == ("*", "*")
 
 
-def test_a_mate_says_which_copy_of_a_repeat_is_meant_and_finds_what_has_no_minimiser_left(tmp_path):
+def test_mate_resolves_repeat_and_maps_read_without_minimiser(tmp_path):
     random = np.random.default_rng(SEED)
-    unit = letters(random, 250)
-    parts = [letters(random, 3000) for _ in range(9)]
+    unit = random_bases(random, 250)
+    parts = [random_bases(random, 3000) for _ in range(9)]
     text = unit.join(parts)
     ones, others, _ = fragments(text, 60, random, spread=5)
-    # One read in the fifth copy, its mate before it; and one with an error in every twelfth letter.
+    # One read in the fifth copy, its mate before it; and one with an error in every twelfth base.
     copy = text.index(unit, sum(map(len, parts[:5])) + 4 * 250)
     ones.append(text[copy - 200 : copy - 100])
-    others.append(turned(text[copy : copy + 100]))
+    others.append(reverse_complement(text[copy : copy + 100]))
     start = 5000
-    spoilt = "".join(("A" if letter != "A" else "C") if k % 12 == 6 else letter for k, letter in enumerate(text[start : start + 100]))
-    ones.append(turned(text[start + 200 : start + 300]))
-    others.append(spoilt)
-    texts, one, other = fasta(tmp_path / "t.fa", [text]), fastq(tmp_path / "1.fq", ones), fastq(tmp_path / "2.fq", others)
-    align_reads(texts, one, tmp_path / "paired.sam", SEEDS, mates=other, format="sam", device="cpu")
-    align_reads(texts, other, tmp_path / "alone.sam", SEEDS, format="sam", device="cpu")
+    mutated = "".join(("A" if base != "A" else "C") if k % 12 == 6 else base for k, base in enumerate(text[start : start + 100]))
+    ones.append(reverse_complement(text[start + 200 : start + 300]))
+    others.append(mutated)
+    texts, one_file, other_file = fasta(tmp_path / "t.fa", [text]), fastq(tmp_path / "1.fq", ones), fastq(tmp_path / "2.fq", others)
+    align_reads(texts, one_file, tmp_path / "paired.sam", SEEDS, mates=other_file, format="sam", device="cpu")
+    align_reads(texts, other_file, tmp_path / "alone.sam", SEEDS, format="sam", device="cpu")
     header, records = sam_check.read(tmp_path / "paired.sam")
     sam_check.check(header, records, {"s0": text})
     alone = sam_check.read(tmp_path / "alone.sam")[1][-2:]
     paired = [records[-3], records[-1]]
     assert alone[0].quality == 0 and alone[1].flag == 4
-    assert [one.position for one in paired] == [copy + 1, start + 1]
-    assert all(one.flag & 2 and one.quality >= 20 for one in paired)
+    assert [record.position for record in paired] == [copy + 1, start + 1]
+    assert all(record.flag & 2 and record.quality >= 20 for record in paired)
 
 
-def test_fragments_may_be_given_and_are_assumed_of_few_pairs(genome, tmp_path):
+def test_insert_size_is_assumed_for_few_pairs_and_can_be_given(genome, tmp_path):
     random = np.random.default_rng(SEED)
     ones, others, _ = fragments(genome, 10, random, mean=400, spread=1)
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", ones)
     more = {"mates": fastq(tmp_path / "2.fq", others), "format": "sam", "device": "cpu"}
     summary = align_reads(*files, tmp_path / "o.sam", WITHIN, **more)
     assert "Mates belong together from 0 to 1,000 bases, assumed: fewer than 20 pairs are placed well" in summary.messages
-    assert all(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])
+    assert all(record.flag & 2 for record in sam_check.read(tmp_path / "o.sam")[1])
     align_reads(*files, tmp_path / "o.sam", WITHIN.changed(minimum_insert=100, maximum_insert=300), **more)
-    assert not any(one.flag & 2 for one in sam_check.read(tmp_path / "o.sam")[1])
+    assert not any(record.flag & 2 for record in sam_check.read(tmp_path / "o.sam")[1])
 
 
-def test_mates_that_do_not_go_together_are_told_by_record(genome, tmp_path):
-    texts, one = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", [genome[:100]] * 3, ["a/1", "b/1", "c/1"])
-    two = fastq(tmp_path / "2.fq", [genome[:100]] * 2, ["a/2", "b/2"])
+def test_unmatched_mates_are_reported_by_record(genome, tmp_path):
+    texts, first = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", [genome[:100]] * 3, ["a/1", "b/1", "c/1"])
+    second = fastq(tmp_path / "2.fq", [genome[:100]] * 2, ["a/2", "b/2"])
     with pytest.raises(InputError, match=r"1\.fq: holds 3 reads, and 2\.fq 2: c/1 \(record 3\) has no mate"):
-        align_reads(texts, one, None, WITHIN, mates=two, device="cpu")
+        align_reads(texts, first, None, WITHIN, mates=second, device="cpu")
     with pytest.raises(InputError, match=r"1\.fq: holds 3 reads"):
-        align_reads(texts, two, None, WITHIN, mates=one, device="cpu")
+        align_reads(texts, second, None, WITHIN, mates=first, device="cpu")
     with pytest.raises(InputError, match=r"3\.fa: has no qualities, and 1\.fq has"):
-        align_reads(texts, one, None, WITHIN, mates=fasta(tmp_path / "3.fa", [genome[:90]] * 3), device="cpu")
+        align_reads(texts, first, None, WITHIN, mates=fasta(tmp_path / "3.fa", [genome[:90]] * 3), device="cpu")
     with pytest.raises(InputError, match=r"4\.fq: holds proteins, and 1\.fq nucleotides"):
-        align_reads(texts, one, None, WITHIN, mates=fastq(tmp_path / "4.fq", ["MKVLAAGILWYQ"] * 3), device="cpu")
+        align_reads(texts, first, None, WITHIN, mates=fastq(tmp_path / "4.fq", ["MKVLAAGILWYQ"] * 3), device="cpu")
     named = fastq(tmp_path / "5.fq", [genome[:100]] * 3, ["a/2", "z/2", "c/2"])
-    summary = align_reads(texts, one, None, WITHIN, mates=named, device="cpu")
+    summary = align_reads(texts, first, None, WITHIN, mates=named, device="cpu")
     assert any("1 mate has another name than its read, the first in record 2: b/1 and z/2" in message for message in summary.messages)
     with pytest.raises(ParameterError, match="mates need mapped reads"):
-        align_reads(texts, one, None, ReadAlignmentParameters(), mates=named, device="cpu")
+        align_reads(texts, first, None, ReadAlignmentParameters(), mates=named, device="cpu")
 
 
-def test_what_has_no_places_is_refused_with_words(tmp_path):
+def test_mapping_rejects_proteins_pairs_and_prefix(tmp_path):
     proteins, text = fasta(tmp_path / "p.fa", ["MKVLAAGILWYQ" * 9]), fasta(tmp_path / "t.fa", ["ACGTTGCA" * 20])
     with pytest.raises(InputError, match="contains proteins, which are not mapped"):
         align_reads(proteins, proteins, None, SEEDS.changed(matrix="BLOSUM62"), device="cpu")
@@ -287,7 +287,7 @@ def test_what_has_no_places_is_refused_with_words(tmp_path):
         align_reads(text, proteins, None, SEEDS, device="cpu")
 
 
-def test_a_cancel_while_reads_are_placed_leaves_no_file(genome, tmp_path):
+def test_cancelled_mapping_leaves_no_file(genome, tmp_path):
     class Stopping(Progress):
         def stage(self, title, total=0):
             super().stage(title, total)

@@ -31,18 +31,18 @@ ENDINGS = {
     "words": ("_forward", "_reverse"),
     "exchanged": ("/2", "/1"),
 }
-OTHER = str.maketrans("ACGT", "TGCA")
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
 MAPPING = ReadAlignmentParameters(mode="within", strands="both", places="seeds")
 
 
 @pytest.fixture
 def fragments(tmp_path: Path) -> tuple[Path, list[str], list[str]]:
-    """A genome of 8,000 bases, and the reads of both ends of fragments of 300."""
+    """A genome of 8,000 bases, and the reads of both ends of fragments of 300 bases."""
     random = np.random.default_rng(3)
     text = "".join(random.choice(list("ACGT"), 8000))
     starts = random.integers(0, len(text) - 300, N_PAIRS).tolist()
     ones = [text[k : k + LENGTH] for k in starts]
-    others = [text[k + 300 - LENGTH : k + 300].translate(OTHER)[::-1] for k in starts]
+    others = [text[k + 300 - LENGTH : k + 300].translate(COMPLEMENT)[::-1] for k in starts]
     genome = tmp_path / "genome.fasta"
     genome.write_text(f">genome\n{text}\n", encoding="utf-8")
     return genome, ones, others
@@ -54,19 +54,19 @@ def fastq(path: Path, names: list[str], reads: list[str]) -> Path:
 
 
 def mapped(genome: Path, reads: Path, out: Path, parameters: ReadAlignmentParameters = MAPPING, mates: Path | None = None):
-    """Records, and messages."""
+    """Map reads and return the records and messages."""
     summary = align_reads(genome, reads, out, parameters, mates=mates, format="sam", device="cpu")
     return sam_check.read(out)[1], " ".join(summary.messages)
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-def test_mates_have_one_name_in_sam(fragments, tmp_path: Path, ending: str) -> None:
+def test_mates_share_one_name_in_sam(fragments, tmp_path: Path, ending: str) -> None:
     genome, ones, others = fragments
     names = [[f"SRR9.{k}{end}" for k in range(N_PAIRS)] for end in ENDINGS[ending]]
     files = fastq(tmp_path / "1.fq", names[0], ones), fastq(tmp_path / "2.fq", names[1], others)
     records, messages = mapped(genome, files[0], tmp_path / "two.sam", mates=files[1])
-    assert [one.name for one in records] == [f"SRR9.{k}" for k in range(N_PAIRS) for _ in range(2)]
-    assert "names" not in messages and all(one.flag & 2 for one in records)
+    assert [record.name for record in records] == [f"SRR9.{k}" for k in range(N_PAIRS) for _ in range(2)]
+    assert "names" not in messages and all(record.flag & 2 for record in records)
     rows = (
         list(itertools.chain.from_iterable(zip(*names, strict=True))),
         list(itertools.chain.from_iterable(zip(ones, others, strict=True))),
@@ -92,10 +92,10 @@ def test_htslib_finds_the_same_pairs(fragments, tmp_path: Path) -> None:
     pysam.sort("-n", "-o", str(tmp_path / "sorted.bam"), str(tmp_path / "o.sam"))
     pysam.fixmate(str(tmp_path / "sorted.bam"), str(tmp_path / "fixed.bam"))
     with pysam.AlignmentFile(str(tmp_path / "fixed.bam")) as file:
-        assert sorted((one.query_name, one.flag) for one in file) == sorted((one.name, one.flag) for one in records)
+        assert sorted((record.query_name, record.flag) for record in file) == sorted((record.name, record.flag) for record in records)
 
 
-def test_numbered_reads_in_another_order_are_all_counted(fragments, tmp_path: Path) -> None:
+def test_reordered_numbered_mates_are_all_counted(fragments, tmp_path: Path) -> None:
     genome, ones, others = fragments
     for form in ("r{}", "r_{}", "r.{}", "r{}/1"):
         names = [form.format(k) for k in range(1, N_PAIRS + 1)]
@@ -103,7 +103,7 @@ def test_numbered_reads_in_another_order_are_all_counted(fragments, tmp_path: Pa
         records, messages = mapped(genome, files[0], tmp_path / "o.sam", mates=files[1])
         first = f"{form.format(1)} and {form.format(2)}"
         assert f"2.fq: 30 mates have other names than their reads, the first in record 1: {first}" in messages
-        assert all(one.name == other.name for one, other in zip(records[::2], records[1::2], strict=True))
+        assert all(read.name == mate.name for read, mate in zip(records[::2], records[1::2], strict=True))
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_numbered_reads_in_another_order_are_all_counted(fragments, tmp_path: Pa
         (["a", "b"], ["b", "a", "b"], r"2\.fq: 1 read has a name that another has, the first in record 3: b"),
     ],
 )
-def test_pairing_by_name_refuses_reads_without_one_mate(fragments, tmp_path: Path, names, mates, reason) -> None:
+def test_pairing_by_name_rejects_read_without_unique_mate(fragments, tmp_path: Path, names, mates, reason) -> None:
     genome, ones, others = fragments
     files = fastq(tmp_path / "1.fq", names, ones[: len(names)]), fastq(tmp_path / "2.fq", mates, others[: len(mates)])
     with pytest.raises(InputError, match=reason):
@@ -128,11 +128,11 @@ def test_interleaved_mates_can_be_turned_off_and_on(fragments, tmp_path: Path) -
     reads = list(itertools.chain.from_iterable(zip(ones, others, strict=True)))
     path = fastq(tmp_path / "both.fq", [f"r{k // 2}" for k in range(2 * N_PAIRS)], reads)
     records, messages = mapped(genome, path, tmp_path / "o.sam", MAPPING.changed(interleaved="no"))
-    assert not any(one.flag & 1 for one in records) and "interleaved" not in messages
+    assert not any(record.flag & 1 for record in records) and "interleaved" not in messages
     other = fastq(tmp_path / "other.fq", [f"r{k}" for k in range(2 * N_PAIRS)], reads)
-    assert not any(one.flag & 1 for one in mapped(genome, other, tmp_path / "o.sam")[0])
+    assert not any(record.flag & 1 for record in mapped(genome, other, tmp_path / "o.sam")[0])
     records, messages = mapped(genome, other, tmp_path / "o.sam", MAPPING.changed(interleaved="yes"))
-    assert all(one.flag & 3 == 3 for one in records)
+    assert all(record.flag & 3 == 3 for record in records)
     assert "30 mates have other names than their reads, the first in record 1: r0 and r1" in messages
     odd = fastq(tmp_path / "odd.fq", [f"r{k}" for k in range(3)], reads[:3])
     with pytest.raises(InputError, match="holds 3 reads, an odd number: r2, the last, has no mate"):
@@ -141,7 +141,7 @@ def test_interleaved_mates_can_be_turned_off_and_on(fragments, tmp_path: Path) -
         align_reads(genome, path, None, MAPPING.changed(interleaved="yes"), mates=path, device="cpu")
 
 
-def test_an_interleaved_file_with_a_lost_mate_is_reported(fragments, tmp_path: Path) -> None:
+def test_interleaved_file_with_lost_mate_is_reported(fragments, tmp_path: Path) -> None:
     genome, ones, others = fragments
     reads = list(itertools.chain.from_iterable(zip(ones, others, strict=True)))
     names = [f"r{k // 2}" for k in range(2 * N_PAIRS)]
@@ -150,7 +150,7 @@ def test_an_interleaved_file_with_a_lost_mate_is_reported(fragments, tmp_path: P
     assert (
         "both.fq: is probably interleaved, but 1 read has no mate, the first in record 11: r5; all reads are aligned as single" in messages
     )
-    assert not any(one.flag & 1 for one in records)
+    assert not any(record.flag & 1 for record in records)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_other_files_are_not_interleaved(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
-def test_the_size_of_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_mate_names_are_independent_of_chunk_size(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(mate_names, "_NAMES_OF_BATCH", size)
     ones, others = (Texts.from_strings([f"{name}.{end}" for name in names]) for end, names in ((1, "abcdefg"), (2, "abxdegf")))
     assert other_names(ones, others).tolist() == [2, 5, 6]
@@ -171,7 +171,7 @@ def test_the_size_of_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch, siz
     assert template_names(both).strings() == [name for name in "abcdefg" for _ in range(2)]
 
 
-def test_empty_and_very_short_names_are_no_tags() -> None:
+def test_empty_and_very_short_names_are_not_tags() -> None:
     names = ["/1", "/2", "1", "2", "a", "a"]
     assert template_names(Texts.from_strings(names)).strings() == ["/1", "/1", "1", "1", "a", "a"]
     assert other_names(Texts.from_strings(["/1", "1"]), Texts.from_strings(["/2", "2"])).tolist() == [0, 1]

@@ -1,4 +1,4 @@
-"""Reads lie on the disk, not in memory, and everything that is written is the same wherever they lie."""
+"""Reads are spooled to disk instead of held in memory, and the output is the same either way."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LENGTH = 100
 
 @pytest.fixture(scope="module")
 def genome(tmp_path_factory):
-    letters = BASES[np.random.default_rng(SEED).integers(0, 4, 30_000)]
+    bases = BASES[np.random.default_rng(SEED).integers(0, 4, 30_000)]
     path = tmp_path_factory.mktemp("genome") / "genome.fa"
-    path.write_text(f">g\n{letters.tobytes().decode()}\n")
-    return path, letters
+    path.write_text(f">g\n{bases.tobytes().decode()}\n")
+    return path, bases
 
 
 def reads_of(genome, path: Path, n: int, seed: int = 7) -> Path:
@@ -39,7 +39,7 @@ def reads_of(genome, path: Path, n: int, seed: int = 7) -> Path:
 
 @pytest.fixture
 def small(monkeypatch):
-    """Little is held at a time, of reads as of lines."""
+    """Make the blocks of reads and of written lines small."""
     monkeypatch.setattr(fastq, "BLOCK_BYTES", 1 << 16)
     monkeypatch.setattr(spooling, "_MAXIMUM_BYTES", 1 << 12)
     monkeypatch.setattr(spooling, "_CHUNK_VALUES", 1 << 12)
@@ -51,20 +51,20 @@ def small(monkeypatch):
 
 
 def written(genome, reads: Path, mates: Path | None, folder: Path) -> dict[str, bytes]:
-    """What a search writes in every format, beside a project."""
+    """Search with a project and return the content of every output format and table."""
     folder.mkdir()
-    found = {}
+    contents = {}
     for format in ("sam", "sorted-sam", "paf", "tsv"):
         align_reads(genome[0], reads, folder / "out", WITHIN, format=format, mates=mates, device="cpu", project_folder=folder / format)
-        found[format] = (folder / "out").read_bytes()
+        contents[format] = (folder / "out").read_bytes()
     project = Project.open(folder / "sam")
-    tables = {one.name: one.path for one in project.results(project.runs()[-1].id)}
-    found |= {name: str(pq.read_table(tables[name]).to_pylist()).encode() for name in ("alignments", "patterns", "texts")}
-    return found
+    tables = {table.name: table.path for table in project.results(project.runs()[-1].id)}
+    contents |= {name: str(pq.read_table(tables[name]).to_pylist()).encode() for name in ("alignments", "patterns", "texts")}
+    return contents
 
 
 @pytest.mark.parametrize("has_mates", [False, True])
-def test_everything_is_the_same_wherever_reads_lie(genome, tmp_path, has_mates, request):
+def test_output_is_the_same_for_reads_in_memory_and_on_disk(genome, tmp_path, has_mates, request):
     n = 150 if has_mates else 1500
     reads = reads_of(genome, tmp_path / "1.fq", n)
     mates = reads_of(genome, tmp_path / "2.fq", n, seed=8) if has_mates else None
@@ -75,7 +75,7 @@ def test_everything_is_the_same_wherever_reads_lie(genome, tmp_path, has_mates, 
 
 @pytest.mark.usefixtures("small")
 def test_memory_hardly_grows_with_reads(genome, tmp_path):
-    """Places of letters and names, and what is known of each row, are some ten bytes of a read; its letters and qualities are not held."""
+    """Offsets of bases and names and the state of each row take about ten bytes per read; bases and qualities are not held."""
     few, many = (reads_of(genome, tmp_path / f"{n}.fq", n) for n in (2_000, 8_000))
     align_reads(genome[0], few, tmp_path / "first.sam", WITHIN, format="sam", device="cpu", threads=1)
     peaks = []
@@ -89,15 +89,15 @@ def test_memory_hardly_grows_with_reads(genome, tmp_path):
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("pairing", ["order", "name"])
-def test_columns_of_reads_are_mapped_where_there_is_a_folder(genome, tmp_path, pairing):
+def test_read_columns_are_memory_mapped_with_a_spool_folder(genome, tmp_path, pairing):
     path = reads_of(genome, tmp_path / "reads.fq", 200)
     mapped, held = (
         read_patterns(path, path, ReadAlignmentParameters(mate_pairing=pairing), Progress(), spool) for spool in (tmp_path, None)
     )
-    for one, other in (
+    for column, other_column in (
         (mapped.sequences.codes, held.sequences.codes),
         (mapped.qualities, held.qualities),
         (mapped.names.characters, held.names.characters),
     ):
-        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(column, other_column)
     assert mapped.names.strings() == held.names.strings() and mapped.sequences.codes.base is not None

@@ -1,4 +1,4 @@
-"""SAM and PAF as the specifications have them, by an independent reader, and by htslib where it is installed."""
+"""SAM and PAF follow their specifications, checked by an independent reader and, if installed, by htslib."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from proteoscope.engine.errors import ParameterError, StorageError
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from tests.engine.read_alignment import sam_check
-from tests.engine.read_alignment.test_search import BASES, SEED, damaged, fasta, rows_of
+from tests.engine.read_alignment.test_search import BASES, SEED, fasta, mutate, rows_of
 from tests.searching import align_reads
 
-OTHER = str.maketrans("ACGT", "TGCA")
+COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def simulated(tmp_path, *, n=60, last_start=600):
-    """Two texts, and reads of both strands with errors, gaps, qualities and odd names."""
+    """Write two references and reads of both strands with errors, gaps, qualities and odd names."""
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, length)].tobytes().decode() for length in (700, 900)]
     records = []
     for k in range(n):
         start = random.integers(0, last_start)
-        read = damaged(texts[k % 2][start : start + 90], random)
-        read = read.translate(OTHER)[::-1] if k % 3 == 0 else read
+        read = mutate(texts[k % 2][start : start + 90], random)
+        read = read.translate(COMPLEMENT)[::-1] if k % 3 == 0 else read
         qualities = bytes(random.integers(33, 74, len(read)).astype(np.uint8)).decode()
         records.append((f"read@{k}é\tmore\tof it", read, qualities))
     records.append(("empty", "", ""))
@@ -35,49 +35,50 @@ def simulated(tmp_path, *, n=60, last_start=600):
 
 @pytest.mark.parametrize("mode", ["within", "local", "prefix"])
 @pytest.mark.parametrize("is_sorted", [False, True])
-def test_sam_is_as_the_specification_has_it(tmp_path, mode, is_sorted):
-    texts, reads, letters, records = simulated(tmp_path, last_start=1 if mode == "prefix" else 600)
-    out, asked = tmp_path / "found.sam", ReadAlignmentParameters().changed(mode=mode)
-    align_reads(texts, reads, out, asked, format="sam", is_sorted=is_sorted, device="cpu")
-    header, found = sam_check.read(out)
-    sam_check.check(header, found, letters)
+def test_sam_follows_the_specification(tmp_path, mode, is_sorted):
+    texts, reads, references, records = simulated(tmp_path, last_start=1 if mode == "prefix" else 600)
+    out, parameters = tmp_path / "found.sam", ReadAlignmentParameters().changed(mode=mode)
+    align_reads(texts, reads, out, parameters, format="sam", is_sorted=is_sorted, device="cpu")
+    header, written = sam_check.read(out)
+    sam_check.check(header, written, references)
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
-    primary = [one for one in found if not one.flag & 256]
+    primary = [record for record in written if not record.flag & 256]
     assert len(primary) == len(records)
     if is_sorted:
         assert "SO:coordinate" in header[0]
-        places = [(one.text == "*", one.text, one.position) for one in found]
+        places = [(record.reference == "*", record.reference, record.position) for record in written]
         assert places == sorted(places)
     else:
-        for one, (name, read, qualities) in zip(primary, records, strict=True):
-            assert one.name == name.split("\t")[0].replace("@", "%40").replace("é", "%C3%A9")
-            given = (one.letters, one.qualities) if not one.flag & 16 else (one.letters.translate(OTHER)[::-1], one.qualities[::-1])
+        for record, (name, read, qualities) in zip(primary, records, strict=True):
+            assert record.name == name.split("\t")[0].replace("@", "%40").replace("é", "%C3%A9")
+            turned = record.flag & 16
+            given = (record.sequence.translate(COMPLEMENT)[::-1], record.qualities[::-1]) if turned else (record.sequence, record.qualities)
             assert given == (read or "*", qualities or "*")
-    assert any("S" in one.cigar for one in found) == (mode == "local")
-    assert any(one.flag & 16 for one in found) == (mode != "prefix")
+    assert any("S" in record.cigar for record in written) == (mode == "local")
+    assert any(record.flag & 16 for record in written) == (mode != "prefix")
 
 
-def test_the_primary_record_of_a_pattern_is_its_best_and_its_row_of_the_table(tmp_path):
+def test_primary_record_of_a_read_is_its_best_table_row(tmp_path):
     texts, reads, _, _ = simulated(tmp_path)
-    asked = ReadAlignmentParameters().changed(mode="within")
-    align_reads(texts, reads, tmp_path / "found.sam", asked, format="sam", device="cpu")
-    align_reads(texts, reads, tmp_path / "found.tsv", asked, device="cpu")
+    parameters = ReadAlignmentParameters().changed(mode="within")
+    align_reads(texts, reads, tmp_path / "found.sam", parameters, format="sam", device="cpu")
+    align_reads(texts, reads, tmp_path / "found.tsv", parameters, device="cpu")
     rows = rows_of(tmp_path / "found.tsv")
     best: dict[str, dict] = {}
     for row in rows:
         if row["cigar"] and int(row["score"]) > int(best.get(row["pattern"], {"score": -(10**9)})["score"]):
             best[row["pattern"]] = row
-    primary = [one for one in sam_check.read(tmp_path / "found.sam")[1] if one.is_placed and not one.flag & 256]
-    told = [(one.text, one.position, one.end, one.tags["AS"], "-" if one.flag & 16 else "+", one.cigar) for one in primary]
+    primary = [record for record in sam_check.read(tmp_path / "found.sam")[1] if record.is_mapped and not record.flag & 256]
+    records = [(r.reference, r.position, r.end, r.tags["AS"], "-" if r.flag & 16 else "+", r.cigar) for r in primary]
     columns = ("text", "text_start", "text_end", "score", "strand", "cigar")
-    assert told == [tuple(type(value)(row[name]) for name, value in zip(columns, told[0], strict=True)) for row in best.values()]
+    assert records == [tuple(type(value)(row[name]) for name, value in zip(columns, records[0], strict=True)) for row in best.values()]
 
 
-def test_paf_tells_what_the_table_tells(tmp_path):
+def test_paf_equals_the_table(tmp_path):
     texts, reads, _, _ = simulated(tmp_path)
-    asked = ReadAlignmentParameters().changed(mode="local")
-    align_reads(texts, reads, tmp_path / "found.paf", asked, format="paf", device="cpu")
-    align_reads(texts, reads, tmp_path / "found.tsv", asked, device="cpu")
+    parameters = ReadAlignmentParameters().changed(mode="local")
+    align_reads(texts, reads, tmp_path / "found.paf", parameters, format="paf", device="cpu")
+    align_reads(texts, reads, tmp_path / "found.tsv", parameters, device="cpu")
     lines = [line.split("\t") for line in (tmp_path / "found.paf").read_text(encoding="utf-8").splitlines()]
     rows = [row for row in rows_of(tmp_path / "found.tsv") if row["cigar"]]
     for line, row in zip(lines, rows, strict=True):
@@ -97,28 +98,28 @@ def test_paf_tells_what_the_table_tells(tmp_path):
         assert tags == {"NM": f"i:{int(line[10]) - int(line[9])}", "AS": f"i:{row['score']}", "cg": f"Z:{row['cigar']}"}
 
 
-def test_htslib_takes_it(tmp_path):
+def test_htslib_reads_sorted_sam(tmp_path):
     pysam = pytest.importorskip("pysam", reason="pysam is not installed")
-    texts, reads, letters, records = simulated(tmp_path)
-    asked = ReadAlignmentParameters().changed(mode="local")
-    align_reads(texts, reads, tmp_path / "found.sam", asked, format="sam", is_sorted=True, device="cpu")
+    texts, reads, references, records = simulated(tmp_path)
+    parameters = ReadAlignmentParameters().changed(mode="local")
+    align_reads(texts, reads, tmp_path / "found.sam", parameters, format="sam", is_sorted=True, device="cpu")
     with pysam.AlignmentFile(str(tmp_path / "found.sam"), check_sq=True) as file:
-        assert dict(zip(file.references, file.lengths, strict=True)) == {name: len(text) for name, text in letters.items()}
-        found = list(file)
-    for one in found:
-        if not one.is_unmapped:
-            start, end = one.reference_start, one.reference_end
-            assert one.get_reference_sequence().upper() == letters[one.reference_name][start:end]
-    assert len({one.query_name for one in found}) == len(records)
+        assert dict(zip(file.references, file.lengths, strict=True)) == {name: len(text) for name, text in references.items()}
+        mapped = list(file)
+    for record in mapped:
+        if not record.is_unmapped:
+            start, end = record.reference_start, record.reference_end
+            assert record.get_reference_sequence().upper() == references[record.reference_name][start:end]
+    assert len({record.query_name for record in mapped}) == len(records)
 
 
 def test_tags_count_unknown_bases_as_calmd_does(tmp_path):
-    """N against N differs, R against R does not; each read lies over some of both."""
+    """N against N is a mismatch, R against R is not; each read covers some of both."""
     pysam = pytest.importorskip("pysam", reason="pysam is not installed")
-    letters = np.random.default_rng(3).choice(list("ACGT"), 400)
-    letters[100:130], letters[200] = "N", "R"
-    letters[230:240] = "N"
-    text = "".join(letters)
+    bases = np.random.default_rng(3).choice(list("ACGT"), 400)
+    bases[100:130], bases[200] = "N", "R"
+    bases[230:240] = "N"
+    text = "".join(bases)
     reads = [text[at : at + 110] for at in (60, 95, 150, 190)]
     reads[1] = reads[1][:50] + reads[1][53:]
     (tmp_path / "t.fa").write_text(f">t\n{text}\n")
@@ -126,38 +127,38 @@ def test_tags_count_unknown_bases_as_calmd_does(tmp_path):
     parameters = ReadAlignmentParameters().changed(mode="within")
     align_reads(tmp_path / "t.fa", tmp_path / "r.fa", tmp_path / "found.bam", parameters, format="bam", is_sorted=True, device="cpu")
     with pysam.AlignmentFile(str(tmp_path / "found.bam"), "rb") as file:
-        found = {one.query_name: (one.get_tag("NM"), one.get_tag("MD")) for one in file}
+        tags_in_bam = {record.query_name: (record.get_tag("NM"), record.get_tag("MD")) for record in file}
     lines = pysam.calmd(str(tmp_path / "found.bam"), str(tmp_path / "t.fa")).splitlines()
     words = [line.split("\t") for line in lines if not line.startswith("@")]
     tags = {word[0]: dict(tag.split(":", 2)[::2] for tag in word[11:]) for word in words}
-    assert found == {name: (int(tag["NM"]), tag["MD"]) for name, tag in tags.items()}
-    assert found["r0"][0] == 30 and found["r3"][0] == 10
+    assert tags_in_bam == {name: (int(tag["NM"]), tag["MD"]) for name, tag in tags.items()}
+    assert tags_in_bam["r0"][0] == 30 and tags_in_bam["r3"][0] == 10
 
 
 @pytest.mark.parametrize("is_sorted", [False, True])
-def test_bam_holds_what_sam_does_and_a_sorted_one_is_found_in_by_its_index(tmp_path, is_sorted):
+def test_bam_equals_sam_and_sorted_bam_is_indexed(tmp_path, is_sorted):
     pysam = pytest.importorskip("pysam", reason="pysam is not installed")
-    texts, reads, letters, _ = simulated(tmp_path)
-    asked = ReadAlignmentParameters().changed(mode="local")
+    texts, reads, references, _ = simulated(tmp_path)
+    parameters = ReadAlignmentParameters().changed(mode="local")
     for format in ("sam", "bam"):
-        align_reads(texts, reads, tmp_path / f"found.{format}", asked, format=format, is_sorted=is_sorted, device="cpu")
+        align_reads(texts, reads, tmp_path / f"found.{format}", parameters, format=format, is_sorted=is_sorted, device="cpu")
     with pysam.AlignmentFile(str(tmp_path / "found.bam"), "rb") as packed, pysam.AlignmentFile(str(tmp_path / "found.sam")) as plain:
         assert str(packed.header) == str(plain.header)
-        records = [str(one) for one in plain]
-        assert [str(one) for one in packed] == records and records
+        records = [str(record) for record in plain]
+        assert [str(record) for record in packed] == records and records
     assert (tmp_path / "found.bam.bai").exists() == is_sorted
     assert not list(tmp_path.glob(".*"))
     if is_sorted:
         with pysam.AlignmentFile(str(tmp_path / "found.bam"), "rb") as packed:
-            for name, text in letters.items():
+            for name, text in references.items():
                 start, end = len(text) // 4, len(text) // 2
-                found = [one.query_name for one in packed.fetch(name, start, end)]
+                fetched = [record.query_name for record in packed.fetch(name, start, end)]
                 packed.reset()
-                all_of_them = [one for one in packed if one.reference_name == name]
-                assert found == [one.query_name for one in all_of_them if one.reference_start < end and one.reference_end > start]
+                records_of_text = [record for record in packed if record.reference_name == name]
+                assert fetched == [r.query_name for r in records_of_text if r.reference_start < end and r.reference_end > start]
 
 
-def test_an_index_of_a_former_bam_does_not_stay_beside_an_unsorted_one(tmp_path):
+def test_unsorted_bam_removes_the_index_of_a_former_bam(tmp_path):
     pytest.importorskip("pysam", reason="pysam is not installed")
     texts, reads, _, _ = simulated(tmp_path)
     out = tmp_path / "found.bam"
@@ -166,32 +167,32 @@ def test_an_index_of_a_former_bam_does_not_stay_beside_an_unsorted_one(tmp_path)
         assert (tmp_path / "found.bam.bai").exists() == is_sorted
 
 
-def test_a_disk_that_refuses_the_records_of_a_bam_is_told_by_the_name_of_the_bam(tmp_path):
+def test_full_disk_error_names_the_bam(tmp_path):
     pytest.importorskip("pysam", reason="pysam is not installed")
     resource = pytest.importorskip("resource", reason="this system has no limits of files")
     texts, reads, _, _ = simulated(tmp_path)
-    asked, out = ReadAlignmentParameters().changed(mode="local"), tmp_path / "found.bam"
-    align_reads(texts, reads, tmp_path / "before.sam", asked, format="sam", device="cpu")
+    parameters, out = ReadAlignmentParameters().changed(mode="local"), tmp_path / "found.bam"
+    align_reads(texts, reads, tmp_path / "before.sam", parameters, format="sam", device="cpu")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
         with pytest.raises(StorageError) as raised:
-            align_reads(texts, reads, out, asked, format="bam", device="cpu")
+            align_reads(texts, reads, out, parameters, format="bam", device="cpu")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert str(raised.value).startswith(f"{out}: ")
     assert not list(tmp_path.glob("*.bam")) and not list(tmp_path.glob(".*"))
 
 
-def test_without_pysam_bam_is_refused_before_anything_is_read(tmp_path, monkeypatch, capsys):
+def test_bam_without_pysam_is_rejected_before_reading(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("proteoscope.engine.read_alignment.bam.find_spec", lambda name: None)
     assert main(["reads", str(tmp_path / "no.fasta"), str(tmp_path / "no.fastq"), "--out", str(tmp_path / "found.bam"), "--quiet"]) == 2
-    told = capsys.readouterr().err
-    assert "pip install pysam" in told and told.count("\n") == 1
+    error = capsys.readouterr().err
+    assert "pip install pysam" in error and error.count("\n") == 1
 
 
 @pytest.mark.parametrize("format", ["tsv", "sam", "sorted-sam", "bam", "sorted-bam", "paf"])
-def test_a_run_of_a_project_exports_what_the_search_writes(tmp_path, format):
+def test_export_of_a_run_equals_the_output_of_the_search(tmp_path, format):
     if "bam" in format:
         pytest.importorskip("pysam", reason="pysam is not installed")
     texts, reads, _, _ = simulated(tmp_path)
@@ -206,7 +207,7 @@ def test_a_run_of_a_project_exports_what_the_search_writes(tmp_path, format):
         assert flagged.read_bytes() == out.read_bytes()
 
 
-def test_names_that_sam_does_not_allow_or_that_are_given_twice_are_changed(tmp_path):
+def test_disallowed_and_repeated_sam_names_are_changed(tmp_path):
     text = "ACGTTGACCAGTACGT"
     (tmp_path / "t.fa").write_text(f">a,b\n{text}\n>a,b\n{text[::-1]}\n>*\n{text}\n", encoding="utf-8")
     (tmp_path / "p.fa").write_text(f">{'n' * 300} x\n{text}\n")
@@ -218,7 +219,7 @@ def test_names_that_sam_does_not_allow_or_that_are_given_twice_are_changed(tmp_p
 
 
 @pytest.mark.parametrize("format", ["sam", "bam"])
-def test_long_names_stay_distinct_and_are_reported(tmp_path, format):
+def test_long_sam_names_stay_distinct_and_are_reported(tmp_path, format):
     if format == "bam":
         pytest.importorskip("pysam")
     text = BASES[np.random.default_rng(SEED).integers(0, 4, 500)].tobytes().decode()
@@ -230,8 +231,8 @@ def test_long_names_stay_distinct_and_are_reported(tmp_path, format):
         "3 reads have names of more than 254 characters. SAM allows no more: they end there with the number of the read in its file"
     ]
     if format == "sam":
-        found = [record.name for record in sam_check.read(out)[1]]
-        assert found == [names[0], *(f"{'n' * 252}_{k}" for k in (2, 3, 4)), "short"]
+        names_in_sam = [record.name for record in sam_check.read(out)[1]]
+        assert names_in_sam == [names[0], *(f"{'n' * 252}_{k}" for k in (2, 3, 4)), "short"]
     else:
         import pysam
 
@@ -239,15 +240,15 @@ def test_long_names_stay_distinct_and_are_reported(tmp_path, format):
             assert len({record.query_name for record in file}) == len(names)
 
 
-def test_proteins_become_sam_too(tmp_path):
+def test_proteins_are_written_as_sam(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["MKVLAAGILW"]), fasta(tmp_path / "p.fa", ["MKV*AAGILW"])
-    asked = ReadAlignmentParameters().changed(matrix="BLOSUM62")
-    align_reads(texts, patterns, tmp_path / "o.sam", asked, format="sam", device="cpu")
+    parameters = ReadAlignmentParameters().changed(matrix="BLOSUM62")
+    align_reads(texts, patterns, tmp_path / "o.sam", parameters, format="sam", device="cpu")
     (record,) = sam_check.read(tmp_path / "o.sam")[1]
-    assert (record.letters, record.cigar, record.tags["MD"]) == ("MKVXAAGILW", "3=1X6=", "3L6")
+    assert (record.sequence, record.cigar, record.tags["MD"]) == ("MKVXAAGILW", "3=1X6=", "3L6")
 
 
-def test_what_cannot_be_written_is_refused(tmp_path):
+def test_unknown_format_and_sorted_paf_are_rejected(tmp_path):
     texts, reads, _, _ = simulated(tmp_path, n=3)
     with pytest.raises(ParameterError, match="there is no format 'cram'"):
         align_reads(texts, reads, tmp_path / "o.bam", ReadAlignmentParameters(), format="cram", device="cpu")
@@ -255,7 +256,7 @@ def test_what_cannot_be_written_is_refused(tmp_path):
         align_reads(texts, reads, tmp_path / "o.paf", ReadAlignmentParameters(), format="paf", is_sorted=True, device="cpu")
 
 
-def test_a_cancel_leaves_neither_a_file_nor_what_was_to_be_sorted(tmp_path):
+def test_cancelled_sorting_leaves_no_file(tmp_path):
     texts, reads, _, _ = simulated(tmp_path, n=3)
 
     class Stopping(Progress):
@@ -275,15 +276,15 @@ def test_a_cancel_leaves_neither_a_file_nor_what_was_to_be_sorted(tmp_path):
 
 def test_sam_names_of_different_reads_differ(tmp_path):
     names = ["@SQ", "_SQ", "*", "a\x1bb", "a\x02b", "a_b", "a@b", "a%40b", "é", "è"]
-    letters = "ACGTTGCATGACCGTA"
-    (tmp_path / "reference.fasta").write_text(f">(x)\n{letters * 3}\n>)x(\n{letters[::-1] * 3}\n")
-    (tmp_path / "reads.fastq").write_text("".join(f"@{name}\n{letters}\n+\n{'I' * 16}\n" for name in names))
-    progress, asked = RecordingProgress(Progress()), ReadAlignmentParameters().changed(mode="within", places="every")
+    bases = "ACGTTGCATGACCGTA"
+    (tmp_path / "reference.fasta").write_text(f">(x)\n{bases * 3}\n>)x(\n{bases[::-1] * 3}\n")
+    (tmp_path / "reads.fastq").write_text("".join(f"@{name}\n{bases}\n+\n{'I' * 16}\n" for name in names))
+    progress, parameters = RecordingProgress(Progress()), ReadAlignmentParameters().changed(mode="within", places="every")
     files = tmp_path / "reference.fasta", tmp_path / "reads.fastq"
-    align_reads(*files, tmp_path / "found.sam", asked, format="sam", device="cpu", progress=progress)
-    header, found = sam_check.read(tmp_path / "found.sam")
+    align_reads(*files, tmp_path / "found.sam", parameters, format="sam", device="cpu", progress=progress)
+    header, records = sam_check.read(tmp_path / "found.sam")
     assert [line.split("\t")[1] for line in header if line.startswith("@SQ")] == ["SN:%28x%29", "SN:%29x%28"]
-    written = list(dict.fromkeys(one.name for one in found))
+    written = list(dict.fromkeys(record.name for record in records))
     assert written == ["%40SQ", "_SQ", "%2A", "a%1Bb", "a%02b", "a_b", "a%40b", "a%2540b", "%C3%A9", "%C3%A8"]
     warnings = "\n".join(progress.messages)
     assert "reads.fastq: 2 names hold characters that cannot be printed" in warnings

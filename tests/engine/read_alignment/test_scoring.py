@@ -1,4 +1,4 @@
-"""Pairs are aligned as a kind of work, in rounds that differ, wherever there are kernels for them."""
+"""Pairs are aligned as a workload, in rounds of different pairs, on each device that has kernels for them."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ def sequences(n, length, seed):
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("n_threads", [0, 1])
-def test_a_card_alone_and_with_the_processor_gives_the_same_rows(n_threads):
+def test_gpu_with_or_without_cpu_gives_the_same_rows(n_threads):
     work = build_workload(sequences(40, 30, 1), sequences(40, 24, 2), RULES)
     assert work.kind == KIND
     every, progress = np.arange(40), Progress()
-    found = []
+    alignments = []
     for resources in (Resources(1, progress=progress), Resources(max(1, n_threads), [ShimCard()], n_threads > 0, progress)):
         with Executor(resources).session(work) as session:
-            found.append(align_pairs(session, every, every))
-    for one, other in zip(*found, strict=True):
-        np.testing.assert_array_equal(one, other)
+            alignments.append(align_pairs(session, every, every))
+    for column, other_column in zip(*alignments, strict=True):
+        np.testing.assert_array_equal(column, other_column)
 
 
-def test_a_card_whose_numbers_do_not_hold_the_scores_leaves_them_to_the_processor():
+def test_scores_too_large_for_gpu_are_computed_on_cpu():
     wide = RULES._replace(matrix=5_000_000 * RULES.matrix)
     work, every, progress = build_workload(sequences(4, 30, 1), sequences(4, 24, 2), wide), np.arange(4), Progress()
     with pytest.raises(UnsupportedSearchError), workload_type(work).open(work, ShimCard(), is_shared=False):
         pass
     with Executor(Resources(1, [ShimCard()], False, progress)).session(work) as session:
-        found = align_pairs(session, every, every)
+        aligned = align_pairs(session, every, every)
     with Executor(Resources(1, progress=progress)).session(work) as session:
-        np.testing.assert_array_equal(found.score, align_pairs(session, every, every).score)
+        np.testing.assert_array_equal(aligned.score, align_pairs(session, every, every).score)
 
 
-def test_rounds_of_different_pairs_do_not_disturb_each_other():
+def test_rounds_of_different_pairs_are_independent():
     texts, patterns = sequences(9, 40, 3), sequences(9, 30, 4)
     every = np.arange(9)
     with Executor(Resources(2, progress=Progress())).session(build_workload(texts, patterns, RULES)) as session:
         whole = align_pairs(session, every, every)
         for chosen in (every[:2], every, every[::-1].copy(), every[4:5], np.repeat(every, 3), every[:0]):
-            found = align_pairs(session, chosen, chosen)
-            for one, other in zip(found, whole, strict=True):
-                np.testing.assert_array_equal(one, other[chosen])
+            aligned = align_pairs(session, chosen, chosen)
+            for column, whole_column in zip(aligned, whole, strict=True):
+                np.testing.assert_array_equal(column, whole_column[chosen])
         scores = align_pairs(session, every, every, traces=False)
     np.testing.assert_array_equal(scores.score, whole.score)
     np.testing.assert_array_equal(scores.text_end, whole.text_end)

@@ -1,4 +1,4 @@
-"""A read alignment from files to its table."""
+"""Read alignment from input files to the table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEED = 20
 
 
 def fasta(path, sequences, prefix="s"):
-    path.write_text("".join(f">{prefix}{k} of a test\n{one}\n" for k, one in enumerate(sequences)))
+    path.write_text("".join(f">{prefix}{k} of a test\n{sequence}\n" for k, sequence in enumerate(sequences)))
     return path
 
 
@@ -35,53 +35,53 @@ def rows_of(path):
         return list(csv.DictReader(file, delimiter="\t"))
 
 
-def damaged(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
-    """A read with errors and up to so many gaps."""
-    letters = np.frombuffer(read.encode(), np.uint8).copy()
-    wrong = random.random(len(letters)) < 0.03
-    letters[wrong] = BASES[random.integers(0, 4, wrong.sum())]
+def mutate(read: str, random: np.random.Generator, n_gaps: int = 2) -> str:
+    """Return a read with errors and up to `n_gaps` gaps."""
+    bases = np.frombuffer(read.encode(), np.uint8).copy()
+    wrong = random.random(len(bases)) < 0.03
+    bases[wrong] = BASES[random.integers(0, 4, wrong.sum())]
     for _ in range(random.integers(0, n_gaps + 1)):
-        place, length = random.integers(10, len(letters) - 10), random.integers(1, 6)
+        place, length = random.integers(10, len(bases) - 10), random.integers(1, 6)
         more = BASES[random.integers(0, 4, length)]
-        letters = np.insert(letters, place, more) if random.random() < 0.5 else np.delete(letters, slice(place, place + length))
-    return letters.tobytes().decode()
+        bases = np.insert(bases, place, more) if random.random() < 0.5 else np.delete(bases, slice(place, place + length))
+    return bases.tobytes().decode()
 
 
 @pytest.mark.parametrize("mode", ["prefix", "within", "local"])
-def test_with_gaps_enough_reads_score_as_biopython_aligns_them(genome, tmp_path, mode):
+def test_scores_equal_biopython_with_enough_gaps(genome, tmp_path, mode):
     from Bio.Align import PairwiseAligner
 
     random = np.random.default_rng(SEED)
     starts = random.integers(0, len(genome) - 400, 60)
     texts = [genome[k : k + 250] for k in starts]
     skipped = 0 if mode == "prefix" else 20
-    patterns = [damaged(text[skipped : skipped + 150], random, 3) for text in texts]
+    patterns = [mutate(text[skipped : skipped + 150], random, 3) for text in texts]
     aligner = PairwiseAligner(match_score=2, mismatch_score=-3, open_gap_score=-7, extend_gap_score=-2)
     aligner.mode = "local" if mode == "local" else "global"
     if mode != "local":
         aligner.open_right_deletion_score = aligner.extend_right_deletion_score = 0
     if mode == "within":
         aligner.open_left_deletion_score = aligner.extend_left_deletion_score = 0
-    asked = ReadAlignmentParameters().changed(mode=mode, maximum_gaps=12, strands="forward")
+    parameters = ReadAlignmentParameters().changed(mode=mode, maximum_gaps=12, strands="forward")
     out = tmp_path / "found.tsv"
     files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", patterns)
-    assert align_reads(*files, out, asked, pairs=True, device="cpu").device == "cpu"
+    assert align_reads(*files, out, parameters, pairs=True, device="cpu").device == "cpu"
     rows = rows_of(out)
     assert max(int(row["gaps"]) for row in rows) < 12, "the number of gaps must not bind"
-    assert [int(row["score"]) for row in rows] == [aligner.score(text, one) for text, one in zip(texts, patterns, strict=True)]
+    assert [int(row["score"]) for row in rows] == [aligner.score(text, pattern) for text, pattern in zip(texts, patterns, strict=True)]
 
 
-def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
+def test_every_pair_has_the_row_of_the_definition(tmp_path):
     random = np.random.default_rng(SEED)
     texts, patterns = (["".join("ACGT"[k] for k in random.integers(0, 4, n)) for n in lengths] for lengths in ((4, 6, 5), (3, 5, 6, 4)))
-    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=1)
-    summary = align_reads(fasta(tmp_path / "t.fa", texts, "t"), fasta(tmp_path / "p.fa", patterns, "p"), out, asked, device="cpu")
+    out, parameters = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=1)
+    summary = align_reads(fasta(tmp_path / "t.fa", texts, "t"), fasta(tmp_path / "p.fa", patterns, "p"), out, parameters, device="cpu")
     rows = rows_of(out)
     assert tuple(rows[0]) == ALIGNMENTS.saved
     assert [(row["pattern"], row["text"]) for row in rows] == [(f"p{k}", f"t{i}") for k in range(4) for i in range(3)]
     from proteoscope.engine.read_alignment.sequences import gap_rules
 
-    rules = gap_rules(asked, of_nucleotides=True)
+    rules = gap_rules(parameters, of_nucleotides=True)
     for row in rows:
         text, pattern = (
             encode(np.frombuffer(some[int(row[name][1:])].encode(), np.uint8)) for some, name in ((texts, "text"), (patterns, "pattern"))
@@ -92,10 +92,10 @@ def test_every_pair_has_a_row_that_the_definition_gives(tmp_path):
     assert (summary.n_pairs, summary.n_aligned) == (12, 12)
 
 
-def test_a_pair_without_an_alignment_has_the_score_minus_infinity_and_no_places(tmp_path):
+def test_pair_without_alignment_scores_minus_infinity(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACG", "ACGTACGT"]), fasta(tmp_path / "p.fa", ["ACGTACGT"])
-    out, asked = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=0)
-    summary = align_reads(texts, patterns, out, asked, project_folder=tmp_path / "project", device="cpu")
+    out, parameters = tmp_path / "found.tsv", ReadAlignmentParameters().changed(maximum_gaps=0)
+    summary = align_reads(texts, patterns, out, parameters, project_folder=tmp_path / "project", device="cpu")
     none, whole = rows_of(out)
     assert none["score"] == "-inf"
     assert {name for name, value in none.items() if value == ""} == {
@@ -112,7 +112,7 @@ def test_a_pair_without_an_alignment_has_the_score_minus_infinity_and_no_places(
     assert (summary.n_pairs, summary.n_aligned) == (2, 1)
 
 
-def test_reads_of_both_strands_come_back_to_their_place_with_places_on_the_read_as_it_was_given(tmp_path):
+def test_reads_of_both_strands_are_located_on_the_given_read(tmp_path):
     random = np.random.default_rng(SEED)
     text = BASES[random.integers(0, 4, 3000)].tobytes().decode()
     other = str.maketrans("ACGT", "TGCA")
@@ -127,10 +127,10 @@ def test_reads_of_both_strands_come_back_to_their_place_with_places_on_the_read_
     assert (int(third["pattern_start"]), int(third["pattern_end"])) == (6 + 2001 - int(third["text_start"]), 45)
 
 
-def test_reads_with_qualities_are_aligned_as_without(tmp_path):
+def test_reads_with_qualities_align_as_without(tmp_path):
     reads = ["ACGTTGCCAGT", "", "ACGNTGACC"]
     texts, plain = fasta(tmp_path / "t.fa", ["ACGTTGACCAGT"]), fasta(tmp_path / "p.fa", reads)
-    qualities = "".join(f"@s{k} of a test\n{one}\n+\n{'h' * len(one)}\n" for k, one in enumerate(reads))
+    qualities = "".join(f"@s{k} of a test\n{read}\n+\n{'h' * len(read)}\n" for k, read in enumerate(reads))
     (tmp_path / "p.fq.gz").write_bytes(gzip.compress(qualities.encode()))
     summary = align_reads(texts, tmp_path / "p.fq.gz", tmp_path / "one.tsv", ReadAlignmentParameters(), device="cpu")
     align_reads(texts, plain, tmp_path / "two.tsv", ReadAlignmentParameters(), device="cpu")
@@ -139,7 +139,7 @@ def test_reads_with_qualities_are_aligned_as_without(tmp_path):
     assert any("1 read is empty" in message for message in summary.messages)
 
 
-def test_the_published_recurrence_is_a_preset(tmp_path):
+def test_published_option_applies_the_published_recurrence(tmp_path):
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, 40)].tobytes().decode() for _ in range(20)]
     patterns = [text[:12] + text[14:24] + "AC" + text[24:32] for text in texts]
@@ -151,25 +151,25 @@ def test_the_published_recurrence_is_a_preset(tmp_path):
     from proteoscope.engine.read_alignment.sequences import gap_rules
 
     rules = gap_rules(ReadAlignmentParameters().changed(recurrence="published"), of_nucleotides=True)
-    coded = [[encode(np.frombuffer(one.encode(), np.uint8)) for one in some] for some in (texts, patterns)]
+    coded = [[encode(np.frombuffer(sequence.encode(), np.uint8)) for sequence in some] for some in (texts, patterns)]
     assert scores[1] == [printed_recurrence(text, pattern, rules) for text, pattern in zip(*coded, strict=True)]
     assert sum(scores[1]) < sum(scores[0])
 
 
-def test_threads_and_the_size_of_rounds_change_nothing(tmp_path, monkeypatch):
+def test_pairs_are_independent_of_threads_and_round_size(tmp_path, monkeypatch):
     from proteoscope.engine.read_alignment import pairwise
 
     random = np.random.default_rng(SEED)
     texts = [BASES[random.integers(0, 4, n)].tobytes().decode() for n in random.integers(30, 90, 12)]
-    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [damaged(text[:25] + text[:20], random) for text in texts])
-    asked = ReadAlignmentParameters().changed(mode="within")
-    align_reads(*files, tmp_path / "one.tsv", asked, threads=1, device="cpu")
+    files = fasta(tmp_path / "t.fa", texts), fasta(tmp_path / "p.fa", [mutate(text[:25] + text[:20], random) for text in texts])
+    parameters = ReadAlignmentParameters().changed(mode="within")
+    align_reads(*files, tmp_path / "one.tsv", parameters, threads=1, device="cpu")
     monkeypatch.setattr(pairwise, "_PAIRS_OF_ROUND", 7)
-    align_reads(*files, tmp_path / "two.tsv", asked, threads=2, device="cpu")
+    align_reads(*files, tmp_path / "two.tsv", parameters, threads=2, device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
 
 
-def test_a_run_of_a_project_exports_the_file_that_the_search_writes(tmp_path, capsys):
+def test_export_equals_the_table_of_the_search(tmp_path, capsys):
     text = "".join(f">name{k}\nACGTTGACCAGT{'ACGT'[k]}\n" for k in range(4)).encode()
     (tmp_path / "t.fa.gz").write_bytes(gzip.compress(text))
     patterns = fasta(tmp_path / "p.fa", ["ACGTTGCCAGT", "GGGGGGG"])
@@ -185,33 +185,33 @@ def test_a_run_of_a_project_exports_the_file_that_the_search_writes(tmp_path, ca
 
 
 def text_from(cigar: str, md: str, read: str) -> str:
-    """The aligned letters of the text, by a read in the text's direction, its CIGAR and its MD text alone."""
+    """Reconstruct the aligned reference from a read in its direction, its CIGAR and its MD tag."""
     paired = []
     place = 0
     for count, kind in re.findall(r"(\d+)([=XID])", cigar):
         if kind in "=X":
             paired.append(read[place : place + int(count)])
         place += int(count) * (kind != "D")
-    letters, of_text = iter("".join(paired)), []
+    bases, of_text = iter("".join(paired)), []
     for same, deleted, other in re.findall(r"(\d+)|\^([A-Z]+)|([A-Z])", md):
-        of_text.append("".join(islice(letters, int(same or 0))) + deleted + other)
+        of_text.append("".join(islice(bases, int(same or 0))) + deleted + other)
         if other:
-            next(letters)
-    assert next(letters, None) is None
+            next(bases)
+    assert next(bases, None) is None
     return "".join(of_text)
 
 
-def test_a_project_holds_what_an_alignment_is_drawn_from(tmp_path):
+def test_project_holds_the_data_to_draw_alignments(tmp_path):
     import pyarrow.parquet as pq
 
     random = np.random.default_rng(SEED)
     text = BASES[random.integers(0, 4, 900)].tobytes().decode()
-    reads = [damaged(text[k : k + 80], random) for k in range(0, 800, 40)]
-    reads[1::2] = [one.translate(str.maketrans("ACGT", "TGCA"))[::-1] for one in reads[1::2]]
-    (tmp_path / "p.fq").write_text("".join(f"@s{k}\n{one}\n+\n{'ABC' * 80:.{len(one)}}\n" for k, one in enumerate(reads)))
-    asked = ReadAlignmentParameters().changed(mode="within")
+    reads = [mutate(text[k : k + 80], random) for k in range(0, 800, 40)]
+    reads[1::2] = [read.translate(str.maketrans("ACGT", "TGCA"))[::-1] for read in reads[1::2]]
+    (tmp_path / "p.fq").write_text("".join(f"@s{k}\n{read}\n+\n{'ABC' * 80:.{len(read)}}\n" for k, read in enumerate(reads)))
+    parameters = ReadAlignmentParameters().changed(mode="within")
     folder = tmp_path / "project"
-    align_reads(fasta(tmp_path / "t.fa", ["ACGT", text], "t"), tmp_path / "p.fq", None, asked, project_folder=folder, device="cpu")
+    align_reads(fasta(tmp_path / "t.fa", ["ACGT", text], "t"), tmp_path / "p.fq", None, parameters, project_folder=folder, device="cpu")
     project = Project.open(folder)
     run = project.runs()[-1].id
     rows, patterns, texts = (pq.read_table(project.table(name, run)).to_pylist() for name in ("alignments", "patterns", "texts"))
@@ -226,7 +226,7 @@ def test_a_project_holds_what_an_alignment_is_drawn_from(tmp_path):
         assert row["mapping_quality"] is None and row["mate"] is None
 
 
-def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
+def test_unequal_pairs_and_large_scores_are_rejected(tmp_path):
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGTA"]), fasta(tmp_path / "p.fa", ["ACG" * 500])
     with pytest.raises(ParameterError, match=r"--pairs: t\.fa has 2 sequences and p\.fa 1"):
         align_reads(texts, patterns, None, ReadAlignmentParameters(), pairs=True, device="cpu")
@@ -236,7 +236,7 @@ def test_what_cannot_be_computed_is_refused_with_words(tmp_path):
         ReadAlignmentParameters().changed(recurrence="published", mode="local")
 
 
-def test_reads_too_long_for_lanes_are_aligned_like_others(tmp_path, monkeypatch):
+def test_reads_too_long_for_lanes_align_like_others(tmp_path, monkeypatch):
     from proteoscope.kernels.cpu import gapsmis  # here: only this test changes the limit
 
     texts, patterns = fasta(tmp_path / "t.fa", ["ACGT", "ACGT" * 10]), fasta(tmp_path / "p.fa", ["ACG" * 9, "ACGTACTACGT", "TTT"])
@@ -246,7 +246,7 @@ def test_reads_too_long_for_lanes_are_aligned_like_others(tmp_path, monkeypatch)
     assert (tmp_path / "alone.tsv").read_bytes() == (tmp_path / "usual.tsv").read_bytes()
 
 
-def test_a_cancel_leaves_no_file(tmp_path):
+def test_cancelled_alignment_leaves_no_file(tmp_path):
     progress = Progress()
     progress.cancel()
     files = fasta(tmp_path / "t.fa", ["ACGT"]), fasta(tmp_path / "p.fa", ["ACG"])
@@ -257,7 +257,7 @@ def test_a_cancel_leaves_no_file(tmp_path):
 
 @pytest.mark.parametrize("has_qualities", [True, False])
 @pytest.mark.parametrize("preset", ["map-to-genome", ""])
-def test_reads_in_the_place_of_their_reference_are_refused(tmp_path, capsys, has_qualities, preset):
+def test_exchanged_reads_and_reference_are_rejected(tmp_path, capsys, has_qualities, preset):
     random = np.random.default_rng(3)
     genome = "".join(random.choice(list("ACGT"), 30_000))
     reads = [genome[at : at + 100] for at in random.integers(0, 29_900, 50).tolist()]

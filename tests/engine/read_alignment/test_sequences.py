@@ -1,4 +1,4 @@
-"""Texts and patterns are judged by their letters, which score what they may stand for."""
+"""Sequence types are inferred from the symbols, and ambiguous bases score the mean over the bases they represent."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ def read(tmp_path, text, name="some.fasta"):
     return read_sequences(path, Progress())
 
 
-def letters_of(sequences):
+def sequence_text(sequences):
     return "".join(SYMBOLS[code] for code in sequences.codes)
 
 
-def test_a_u_is_a_t_and_case_does_not_count(tmp_path):
-    found = read(tmp_path, ">a\nacgU\n>b\nnTT\n")
-    assert found.are_nucleotides
-    assert letters_of(found.sequences) == "ACGTNTT"
-    assert found.names.strings() == ["a", "b"]
-    assert found.lengths.tolist() == [4, 3]
+def test_read_sequences_reads_u_as_t_in_either_case(tmp_path):
+    read_back = read(tmp_path, ">a\nacgU\n>b\nnTT\n")
+    assert read_back.are_nucleotides
+    assert sequence_text(read_back.sequences) == "ACGTNTT"
+    assert read_back.names.strings() == ["a", "b"]
+    assert read_back.lengths.tolist() == [4, 3]
 
 
-def test_letters_of_several_bases_are_of_nucleotides_where_no_other_is_there(tmp_path):
+def test_ambiguous_bases_are_nucleotides_without_other_residues(tmp_path):
     assert read(tmp_path, ">a\nACGTACGTNNRYACGT\n").are_nucleotides
     assert not read(tmp_path, ">a\nACGTACGTNNRYACGE\n").are_nucleotides
     assert not read(tmp_path, ">silk\nGAGSGAGSGASSYGRSDV\n").are_nucleotides
 
 
-def test_letters_that_are_no_nucleotides_are_told_by_place(tmp_path):
+def test_residue_that_is_not_a_nucleotide_is_located(tmp_path):
     with pytest.raises(InputError, match=r"'E' at position 3 of second is not a nucleotide"):
         read(tmp_path, f">first\n{'ACGT' * 10}\n>second\nACEGT\n")
 
 
-def test_proteins_against_nucleotides_are_refused(tmp_path):
+def test_proteins_against_nucleotides_are_rejected(tmp_path):
     proteins, bases = read(tmp_path, ">p\nMKVLAWWYRND\n"), read(tmp_path, ">b\nACGTTGCA\n", "bases.fasta")
     assert not proteins.are_nucleotides
     for pair in ((proteins, bases), (bases, proteins)):
@@ -54,27 +54,27 @@ def test_proteins_against_nucleotides_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("match", "mismatch"), [(2, -3), (5, -4), (1, -1)])
-def test_letters_of_several_bases_score_what_these_score_on_average_rounded_down(match, mismatch):
+def test_ambiguous_bases_score_the_mean_rounded_down(match, mismatch):
     scores = nucleotide_matrix(match, mismatch).scores
-    for one, bases in BASES.items():
-        for other, others in BASES.items():
+    for symbol, bases in BASES.items():
+        for other_symbol, others in BASES.items():
             mean = np.mean([match if a == b else mismatch for a in bases for b in others])
-            assert scores[SYMBOLS.index(one), SYMBOLS.index(other)] == np.floor(mean), one + other
+            assert scores[SYMBOLS.index(symbol), SYMBOLS.index(other_symbol)] == np.floor(mean), symbol + other_symbol
 
 
-def test_the_other_strand_of_the_other_strand_is_the_sequence(tmp_path):
-    found = read(tmp_path, ">a\nACGTTNRYKM\n>b\n\n>c\nGATTACA\n").sequences
-    n = len(found.codes)
-    both = with_other_strands(found)
-    np.testing.assert_array_equal(both.codes[:n], found.codes)
+def test_reverse_complement_twice_is_the_sequence(tmp_path):
+    sequences = read(tmp_path, ">a\nACGTTNRYKM\n>b\n\n>c\nGATTACA\n").sequences
+    n = len(sequences.codes)
+    both = with_other_strands(sequences)
+    np.testing.assert_array_equal(both.codes[:n], sequences.codes)
     other = Sequences(both.codes[n:], both.offsets[3:] - n)
-    assert letters_of(other) == "KMRYNAACGT" + "TGTAATC"
-    np.testing.assert_array_equal(with_other_strands(other).codes[n:], found.codes)
-    part = with_other_strands(Sequences(found.codes, found.offsets[1:]))
-    assert letters_of(part) == "GATTACA" + "TGTAATC"
+    assert sequence_text(other) == "KMRYNAACGT" + "TGTAATC"
+    np.testing.assert_array_equal(with_other_strands(other).codes[n:], sequences.codes)
+    part = with_other_strands(Sequences(sequences.codes, sequences.offsets[1:]))
+    assert sequence_text(part) == "GATTACA" + "TGTAATC"
 
 
-def test_a_matrix_takes_the_place_of_match_and_mismatch():
+def test_matrix_replaces_match_and_mismatch():
     rules = gap_rules(ReadAlignmentParameters().changed(matrix="blosum62"), of_nucleotides=False)
     np.testing.assert_array_equal(rules.matrix, read_matrix("BLOSUM62").scores)
     assert (rules.gap_open, rules.gap_extend) == (11, 1)

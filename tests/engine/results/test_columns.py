@@ -1,4 +1,4 @@
-"""Every column is one entry, and whoever writes a table writes all of them."""
+"""Every column is described once, and every writer of a table writes all of its columns."""
 
 from __future__ import annotations
 
@@ -25,38 +25,38 @@ OF_LISTS = {
     "structures": {"hits", "queries"},
     "reads": {"alignments", "patterns", "texts"},
 }
-"""Searches that run here for real; the tables of the others are checked where those searches are."""
+"""Searches run by these tests; tables of other searches are checked in their own tests."""
 OF_KNOWING_DATABASES = {"features"}
-"""Tables of runs whose databases know more than sequences."""
+"""Tables of runs whose databases have more than sequences."""
 
 
 @each
-def test_every_table_names_known_columns_once_and_those_that_are_shown_say_what_they_are(search):
+def test_tables_have_distinct_described_columns(search):
     for table in search.all_tables:
-        names = [one.name for one in table.stored]
+        names = [column.name for column in table.stored]
         assert len(set(names)) == len(names)
         assert {*table.links, *table.saved, *(column.name for column in table.columns)} <= set(names)
-        assert all(column is table.by_name[column.name] for column in table.columns), "one entry for each"
-        assert all(one.meaning for one in table.stored), table.name
-        assert {one.as_long_as for one in table.stored} - {""} <= set(names)
+        assert all(column is table.by_name[column.name] for column in table.columns), "each column is described once"
+        assert all(column.meaning for column in table.stored), table.name
+        assert {column.as_long_as for column in table.stored} - {""} <= set(names)
         assert {name for rule in table.rules for name in rule.columns} <= set(names)
-        assert {one.rows_of for one in table.stored} - {""} <= {all_table.name for all_table in search.all_tables}
+        assert {column.rows_of for column in table.stored} - {""} <= {all_table.name for all_table in search.all_tables}
         assert table.schema().names == names
 
 
 @pytest.mark.parametrize("table", [PSMS, PEPTIDES, PROTEINS, MODIFICATIONS, HITS], ids=lambda table: table.name)
-def test_a_column_that_a_writer_forgets_or_that_nobody_described_is_an_error(table: Table):
-    whole = {name: pa.array([], arrow_type(one.type_name)) for name, one in table.by_name.items()}
+def test_writer_rejects_missing_and_undescribed_columns(table: Table):
+    whole = {name: pa.array([], arrow_type(column.type_name)) for name, column in table.by_name.items()}
     assert table.arrow(whole).schema == table.schema()
     for name in whole:
         with pytest.raises(KeyError, match=name):
             table.arrow({other: column for other, column in whole.items() if other != name})
-    with pytest.raises(KeyError, match="stranger"):
-        table.arrow({**whole, "stranger": pa.array([])})
+    with pytest.raises(KeyError, match="unexpected"):
+        table.arrow({**whole, "unexpected": pa.array([])})
 
 
 @pytest.mark.parametrize("kind", OF_LISTS)
-def test_a_run_writes_exactly_the_described_columns_of_the_described_types(kind: str, tmp_path: Path):
+def test_run_writes_described_columns_and_types(kind: str, tmp_path: Path):
     assert kind in KINDS
     project = make(kind, tmp_path / "project")
     described = {all_table.name: all_table for all_table in search_of_kind(kind).all_tables}
@@ -67,21 +67,21 @@ def test_a_run_writes_exactly_the_described_columns_of_the_described_types(kind:
         assert pq.read_schema(project.table(name, run)).remove_metadata() == described[name].schema()
 
 
-def test_hits_of_sequences_have_the_columns_that_are_described_and_psms_of_both_searches_the_same():
+def test_hits_and_psms_have_the_described_columns():
     assert list(Hits.__dataclass_fields__) == hits_schema().names
     assert HITS.saved == ROW_COLUMNS
     assert EXPORTED_PSMS.saved == SHIFTED_PSMS.saved == PSMS.saved
-    always = [one.name for one in PSMS.stored if one != KNOWN_PLACES]
-    assert [one.name for one in SHIFTED_PSMS.stored][: len(always)] == always
+    always = [column.name for column in PSMS.stored if column != KNOWN_PLACES]
+    assert [column.name for column in SHIFTED_PSMS.stored][: len(always)] == always
 
 
-def test_a_number_of_a_fixed_length_list_is_made_of_rows_of_an_array():
+def test_fixed_length_lists_are_built_from_array_rows():
     table = Table.of("t", "T", (Column("turn", type="double[9]", kind="numbers"),))
     made = table.arrow({"turn": np.arange(18.0).reshape(2, 9)})
     assert made["turn"].to_pylist() == [list(np.arange(9.0)), list(np.arange(9.0, 18.0))]
 
 
-def test_scores_of_psms_keep_their_places_in_files_and_window():
+def test_psm_score_columns_retain_their_order():
     stored, shown = " ".join(PSMS.by_name), " ".join(column.name for column in PSMS.columns)
     assert "total_ions spectral_dot_product hyperscore score" in stored
     assert "search_score xcorr ksdp expectation" in stored

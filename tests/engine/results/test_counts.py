@@ -1,4 +1,4 @@
-"""Counts and their certainty as terminals and reports show them."""
+"""Counts and their uncertainty in terminals and reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_line_shows_both_rates_when_none_is_accepted() -> None:
         ({"targets": 100, "false_share_high": 0.1}, "  100 PSMs, with 0 decoys: 0.0 to 10.0 % false (95 % interval)"),
     ],
 )
-def test_line_shows_interval_when_some_or_none_at_all_are_accepted(changed: dict[str, float], line: str) -> None:
-    known = NOTHING | changed
-    assert Count.judged(int(known["targets"]), "PSM", "PSMs", known, 0.01).line() == line
-    assert warning_of_nothing(known, 0.01) == ""
+def test_line_shows_interval_when_some_or_none_are_accepted(changed: dict[str, float], line: str) -> None:
+    interval = NOTHING | changed
+    assert Count.judged(int(interval["targets"]), "PSM", "PSMs", interval, 0.01).line() == line
+    assert warning_of_nothing(interval, 0.01) == ""

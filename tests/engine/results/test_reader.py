@@ -1,4 +1,4 @@
-"""A table that somebody else may have written is read as what it says, or refused with its file, the column and what to do."""
+"""Untrusted tables are read as described, or rejected with file, column and remedy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from proteoscope.engine.results.queries import create_view, shut_off
 from proteoscope.engine.results.reader import TableFile, row_count
 from tests.effort import lines_run
 
-TURN = [float(one) for one in range(9)]
+TURN = [float(number) for number in range(9)]
 TABLE = Table.of(
     "things",
     "Things",
@@ -56,12 +56,12 @@ def read(path: Path, **options: Any) -> pa.Table:
         return source.read()
 
 
-def test_a_sound_table_comes_back_in_pieces_or_whole(tmp_path: Path):
+def test_valid_table_is_read_whole_and_in_batches(tmp_path: Path):
     path = written(tmp_path / "t.parquet", GOOD, row_group_size=2)
-    found = read(path)
-    assert found.schema == TABLE.schema(GOOD) and found.num_rows == 3 and found["turn"].to_pylist() == [TURN] * 3
+    table = read(path)
+    assert table.schema == TABLE.schema(GOOD) and table.num_rows == 3 and table["turn"].to_pylist() == [TURN] * 3
     with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:
-        assert [len(piece) for piece in source.batches(["name"], rows=1)] == [1, 1, 1]
+        assert [len(batch) for batch in source.batches(["name"], rows=1)] == [1, 1, 1]
         assert source.read_group(1, ["count", "name"]).to_pylist() == [{"count": 3, "name": ""}] and source.group_rows == [2, 1]
     assert row_count(path) == 3
     assert row_count(tmp_path / "none") is None
@@ -80,11 +80,11 @@ def test_a_sound_table_comes_back_in_pieces_or_whole(tmp_path: Path):
         ("places", pa.array([[1], [], [2, 3]], pa.large_list(pa.int64()))),
     ],
 )
-def test_other_types_that_mean_the_same_become_the_described_one(name: str, values: Any, tmp_path: Path):
-    found = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
-    assert found.schema == TABLE.schema(GOOD)
+def test_equivalent_types_become_the_described_type(name: str, values: Any, tmp_path: Path):
+    table = read(written(tmp_path / "t.parquet", {**GOOD, name: values}))
+    assert table.schema == TABLE.schema(GOOD)
     if name != "share":
-        assert found[name].to_pylist() == pa.table(GOOD)[name].to_pylist()
+        assert table[name].to_pylist() == pa.table(GOOD)[name].to_pylist()
 
 
 def not_utf_8() -> pa.Array:
@@ -121,29 +121,29 @@ def not_utf_8() -> pa.Array:
         ("count", pa.array([1, 2, 1], pa.int32()), "counts more than rows"),
     ],
 )
-def test_values_that_the_program_does_not_write_are_refused_with_their_column(name: str, values: Any, said: str, tmp_path: Path):
+def test_reader_rejects_invalid_values_and_names_column(name: str, values: Any, said: str, tmp_path: Path):
     path = written(tmp_path / "t.parquet", {**GOOD, name: values})
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as error:
         read(path)
-    assert str(path) in str(told.value) and said in str(told.value) and "Do the search again" in str(told.value)
-    assert f"column {name}" in str(told.value) or name == "places"
+    assert str(path) in str(error.value) and said in str(error.value) and "Do the search again" in str(error.value)
+    assert f"column {name}" in str(error.value) or name == "places"
 
 
-def test_columns_that_are_missing_or_doubled_are_refused_and_others_left_alone(tmp_path: Path):
+def test_reader_rejects_missing_and_duplicate_columns(tmp_path: Path):
     good = pa.table(GOOD)
     with pytest.raises(InputError, match="has no column count"):
         read(written(tmp_path / "t.parquet", good.drop_columns(["count"])))
     read(written(tmp_path / "t.parquet", good.drop_columns(["count"])), needed=("name",))
-    for again in ("count", "COUNT", "stranger"):
-        table = good.append_column("stranger", pa.array([1] * 3)).append_column(again, good["count"])
+    for again in ("count", "COUNT", "unexpected"):
+        table = good.append_column("unexpected", pa.array([1] * 3)).append_column(again, good["count"])
         with pytest.raises(InputError, match="twice"):
             read(written(tmp_path / "t.parquet", table))
-    found = read(written(tmp_path / "t.parquet", good.append_column("stranger", pa.array([b"\xff"] * 3))))
-    assert found.column_names == good.column_names
+    result = read(written(tmp_path / "t.parquet", good.append_column("unexpected", pa.array([b"\xff"] * 3))))
+    assert result.column_names == good.column_names
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"PAR1" + b"x" * 100 + b"PAR1", b"text\n" * 1000])
-def test_what_is_no_table_is_refused(content: bytes, tmp_path: Path):
+def test_reader_rejects_invalid_parquet_files(content: bytes, tmp_path: Path):
     (tmp_path / "t.parquet").write_bytes(content)
     with pytest.raises(InputError, match="cannot be read as a table"):
         read(tmp_path / "t.parquet")
@@ -151,10 +151,10 @@ def test_what_is_no_table_is_refused(content: bytes, tmp_path: Path):
         read(tmp_path / "none.parquet")
 
 
-def test_a_view_of_a_table_has_the_described_columns_and_types_and_reaches_nothing_else(tmp_path: Path):
+def test_table_view_has_only_described_columns_and_types(tmp_path: Path):
     secret = tmp_path / "secret.txt"
     secret.write_text("years of work")
-    changed = {**GOOD, "turn": pa.array([TURN] * 3), "count": pa.array([1, 2, 3]), "stranger": pa.array([1] * 3)}
+    changed = {**GOOD, "turn": pa.array([TURN] * 3), "count": pa.array([1, 2, 3]), "unexpected": pa.array([1] * 3)}
     path = written(tmp_path / "t[1]*.parquet", changed)
     connection = duckdb.connect()
     with TableFile(path, TABLE, n_rows_of={"others": 3}) as source:
@@ -181,36 +181,36 @@ def test_a_view_of_a_table_has_the_described_columns_and_types_and_reaches_nothi
 
 
 def looked_at(path: Path, n_others: int = 3) -> int:
-    """Lines of Python that looking at all rows takes."""
+    """Return the number of Python lines executed for checking all rows."""
     with TableFile(path, TABLE, n_rows_of={"others": n_others}) as source:
         return lines_run(source.check)
 
 
-def test_a_table_that_was_found_sound_is_not_looked_at_again_until_it_is_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_valid_table_is_checked_again_only_after_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reader, "_SETTLED_NS", -(10**18))
     path = written(tmp_path / "t.parquet", GOOD)
     first = looked_at(path)
     assert looked_at(path) < 30 < first
-    assert looked_at(path, n_others=4) > 30, "of other tables beside it nothing was known"
+    assert looked_at(path, n_others=4) > 30, "nothing was known about the other tables"
     assert looked_at(path) < 30
-    spoilt = written(tmp_path / "spoilt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
+    corrupt = written(tmp_path / "corrupt.parquet", {**GOOD, "count": pa.array([1, 2, 101], pa.int32())})
     before = path.stat()
-    path.write_bytes(spoilt.read_bytes())
+    path.write_bytes(corrupt.read_bytes())
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     for _ in range(2):
         with pytest.raises(InputError, match="holds numbers outside 0 to 100"):
             looked_at(path)
 
 
-def test_a_file_that_was_written_just_now_is_looked_at_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_recently_written_table_is_checked_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(reader, "_SETTLED_NS", 10**18)
     path = written(tmp_path / "t.parquet", GOOD)
     first = looked_at(path)
     assert looked_at(path) > first / 2
 
 
-def test_a_small_file_that_unpacks_to_thousands_of_times_its_size_is_refused(tmp_path: Path) -> None:
-    """A text of a megabyte that thousands of rows share is stored once, and must not be written out for each."""
+def test_reader_rejects_files_that_unpack_excessively(tmp_path: Path) -> None:
+    """Check a text of 1 MB shared by thousands of rows, which is stored once and must not be copied for each row."""
     table = Table("t", "T", (Column("name", "Name"), Column("names", "Names", kind="texts")))
     path, text = tmp_path / "t.parquet", "A" * 1_000_000
     dictionary = pa.DictionaryArray.from_arrays(pa.array(np.zeros(4000, np.int32)), pa.array([text]))
@@ -218,5 +218,5 @@ def test_a_small_file_that_unpacks_to_thousands_of_times_its_size_is_refused(tmp
     for names, name in ((pa.array([["a"]] * 4000), dictionary), (lists, pa.array(["a"] * 4000))):
         pq.write_table(pa.table({"name": name, "names": names}), path, compression="zstd")
         assert path.stat().st_size < 100_000
-        with TableFile(path, table) as found, pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
-            found.check()
+        with TableFile(path, table) as file, pytest.raises(InputError, match=r"unfolds to more than [\d,]+ bytes"):
+            file.check()

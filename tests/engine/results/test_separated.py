@@ -34,7 +34,7 @@ TABLE = pa.table(
 NAME, NUMBER, COUNT, IS = Column("name"), Column("number", saved=".4f"), Column("count"), Column("is")
 
 
-def test_what_is_written_is_read(tmp_path: Path):
+def test_separated_text_round_trip(tmp_path: Path):
     write_separated(tmp_path / "t.tsv", TABLE, (NAME, NUMBER, COUNT, IS), Progress(), ROUNDED)
     rows = list(csv.reader((tmp_path / "t.tsv").read_text(encoding="utf-8").splitlines(), delimiter="\t"))
     assert rows[0] == ["name", "number", "count", "is"]
@@ -44,7 +44,7 @@ def test_what_is_written_is_read(tmp_path: Path):
     assert [row[3] for row in rows[1:]] == ["true", "false", "", "true", "false", "true", "false"]
 
 
-def test_formulas_get_an_apostrophe_where_that_is_wanted(tmp_path: Path):
+def test_spreadsheet_safe_formulas_get_an_apostrophe(tmp_path: Path):
     write_separated(tmp_path / "t.tsv", TABLE, (NAME,), Progress(), ROUNDED, spreadsheet_safe=True)
     assert "\n'=1+1\n" in (tmp_path / "t.tsv").read_text(encoding="utf-8")
 
@@ -63,7 +63,7 @@ def test_control_characters_of_names_become_spaces(dialect: Dialect) -> None:
     assert line.endswith("b\n") and set(line[1:-2]) == {" "}
 
 
-def test_parts_follow_each_other_and_no_rows_are_a_header(tmp_path: Path):
+def test_batches_are_concatenated_under_one_header(tmp_path: Path):
     parts = [TABLE.slice(0, 2), TABLE.slice(0, 0), pa.concat_tables([TABLE.slice(2, 1), TABLE.slice(3)])]
     write_separated(tmp_path / "a.tsv", parts, (NAME, COUNT), Progress(), ROUNDED)
     write_separated(tmp_path / "b.tsv", TABLE, (NAME, COUNT), Progress(), ROUNDED)
@@ -72,7 +72,7 @@ def test_parts_follow_each_other_and_no_rows_are_a_header(tmp_path: Path):
     assert (tmp_path / "c.tsv").read_text() == "name\tcount\n"
 
 
-def test_many_rows_are_written_piece_by_piece_and_a_cancel_leaves_nothing(tmp_path: Path):
+def test_rows_are_written_in_batches_and_cancel_leaves_nothing(tmp_path: Path):
     many = pa.table({"i": pa.array(range(200_000))})
     write_separated(tmp_path / "m.tsv", many, (Column("i"),), Progress(), ROUNDED)
     assert (tmp_path / "m.tsv").read_text().split("\n")[1:-1] == [str(i) for i in range(200_000)]
@@ -85,7 +85,7 @@ def test_many_rows_are_written_piece_by_piece_and_a_cancel_leaves_nothing(tmp_pa
     assert not (tmp_path / "n.tsv").exists()
 
 
-def test_a_disk_that_refuses_is_told(tmp_path: Path):
+def test_writer_reports_disk_error(tmp_path: Path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(StorageError):
         write_separated(tmp_path / "file" / "t.tsv", TABLE, (NAME,), Progress(), ROUNDED)

@@ -1,4 +1,4 @@
-"""Packed databases of tests stay apart: each begins with an empty cache."""
+"""Begin each test with an empty cache of packed databases."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""One search on cards and the processor: the same scores whoever computes, planned and corrected shares, lost cards, cancels, memory.
+"""One search on GPUs and the CPU: equal scores on all devices, planned and corrected shares, lost GPUs, cancels, memory.
 
-The cards run the CUDA sources on the processor (tests/shim); where time matters, a stand-in takes the time that a test wants.
+The GPUs are simulated: the CUDA sources run on the CPU (tests/shim). Where time matters, a replacement takes the requested time.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 
 
 def shims(n, failing_launch=-1):
-    """Cards of which the first may fail."""
-    found = [ShimCard(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
-    for number, card in enumerate(found):
+    """Return simulated GPUs; the first may fail."""
+    devices = [ShimCard(failing_launch=failing_launch if number == 0 else -1) for number in range(n)]
+    for number, card in enumerate(devices):
         card.name = f"shim:{number}"
-    return found
+    return devices
 
 
 def sequences(seed, n=300, longest=160):
-    """A database by length, with empty sequences, as residues and offsets."""
+    """Return a database with sequences of these lengths, some empty, as residues and offsets."""
     generator = np.random.default_rng(seed)
     offsets = np.concatenate(([0], np.cumsum(np.sort(generator.integers(0, longest, n))))).astype(np.int64)
     return generator.integers(0, 20, offsets[-1]).astype(np.int8), offsets
@@ -58,7 +58,7 @@ def queries(seed, lengths=(50, 0, 33, 1)):
 
 @contextmanager
 def opened(database, cards, *, with_processor=False, progress=None):
-    """A session for the database, on cards that tests/shim stands in for."""
+    """Return a session for the database, on GPUs simulated by tests/shim."""
     resources = Resources(2, cards, with_processor, progress or Progress())
     with Executor(resources).session(build_workload(*database, SCHEME)) as session:
         yield session
@@ -67,7 +67,7 @@ def opened(database, cards, *, with_processor=False, progress=None):
 @needs_compiler
 @pytest.mark.parametrize(("n_cards", "with_processor"), [(0, False), (1, False), (1, True), (2, False), (2, True)])
 @pytest.mark.parametrize("first_cells", [1e11, 2e5])
-def test_scores_are_the_same_whoever_computes_in_whatever_pieces(n_cards, with_processor, first_cells, monkeypatch):
+def test_scores_are_equal_for_any_devices_and_chunks(n_cards, with_processor, first_cells, monkeypatch):
     monkeypatch.setattr(scoring, "_FIRST_CELLS", dict.fromkeys((True, False), first_cells))
     database, several, events = sequences(1), queries(2), []
     progress = Progress(events.append, interval=0)
@@ -84,34 +84,34 @@ def test_scores_are_the_same_whoever_computes_in_whatever_pieces(n_cards, with_p
 @needs_compiler
 @pytest.mark.parametrize(("n_cards", "with_processor"), [(1, False), (1, True), (2, False)])
 @pytest.mark.parametrize("failing_launch", [0, 1])
-def test_what_a_lost_card_leaves_is_done_elsewhere_and_told(n_cards, with_processor, failing_launch):
+def test_work_of_lost_gpu_is_redone_and_reported(n_cards, with_processor, failing_launch):
     database, several, recording = sequences(3), queries(4), RecordingProgress(Progress())
     cards = shims(n_cards, failing_launch)
     lost = cards[0]
     expected = score_all(several, *database, SCHEME, 2, Progress())
     with opened(database, cards, with_processor=with_processor, progress=recording) as session:
         assert np.array_equal(score_queries(session, several), expected)
-        assert sum("is lost; what it had not finished is repeated elsewhere" in text for text in recording.messages) == 1
-        assert ("The processor does what is left" in recording.messages) == (n_cards == 1 and not with_processor)
+        assert sum("is lost; its unfinished items are repeated elsewhere" in text for text in recording.messages) == 1
+        assert ("The CPU computes the remaining items" in recording.messages) == (n_cards == 1 and not with_processor)
         launched = lost.n_launches
         assert np.array_equal(score_queries(session, several), expected)
-        assert lost.n_launches == launched  # a lost card is not asked again
+        assert lost.n_launches == launched  # A lost GPU is not used again.
 
 
 @needs_compiler
 @pytest.mark.parametrize("lengths", [[], [0, 0], [0, 1], [5], [3, 3, 3], [1, 10_000]])
 @pytest.mark.parametrize("n_cards", [0, 1])
-def test_databases_of_any_few_sequences_can_be_divided(lengths, n_cards):
+def test_very_small_databases_can_be_partitioned(lengths, n_cards):
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     residues = (np.arange(offsets[-1]) % 20).astype(np.int8)
     several = queries(5, (7, 0))
     with opened((residues, offsets), shims(n_cards), with_processor=True) as session:
-        found = score_queries(session, several)
-    assert np.array_equal(found, score_all(several, residues, offsets, SCHEME, 1, Progress()))
+        scores = score_queries(session, several)
+    assert np.array_equal(scores, score_all(several, residues, offsets, SCHEME, 1, Progress()))
 
 
 class EndlessSearch:
-    """Stands in for `AlignmentSearch`: goes on and on, and knows whether it was closed."""
+    """Replaces `AlignmentSearch`: runs without end, and records that it was closed."""
 
     begun = closed = cells_done = 0
 
@@ -128,9 +128,9 @@ class EndlessSearch:
 
 
 @pytest.mark.parametrize("with_processor", [False, True])
-def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
-    for twin in ("cpu", "cuda"):
-        monkeypatch.setattr(f"proteoscope.kernels.{twin}.alignment.AlignmentSearch", EndlessSearch)
+def test_cancel_closes_the_search_on_each_device(with_processor, monkeypatch):
+    for backend in ("cpu", "cuda"):
+        monkeypatch.setattr(f"proteoscope.kernels.{backend}.alignment.AlignmentSearch", EndlessSearch)
     monkeypatch.setattr(EndlessSearch, "begun", 0)
     monkeypatch.setattr(EndlessSearch, "closed", 0)
     progress = Progress()
@@ -143,28 +143,28 @@ def test_a_cancel_closes_the_work_on_each_device(with_processor, monkeypatch):
 
 
 class TestFromFilesToFiles:
-    """`align` with cards that run on the processor."""
+    """Run `align` with GPUs simulated on the CPU."""
 
     @pytest.fixture
     def files(self, fasta, random_protein):
-        one, two = random_protein(1, 70), random_protein(2, 90)
-        records = [(f"s{k} stranger", random_protein(100 + k, 20 + k)) for k in range(60)]
-        records[7:7] = [("copy of one", one), ("near two", two[:40] + two[44:]), ("none", "")]
-        return fasta("q.fasta", [("one", one), ("two", two)]), fasta("d.fasta", records)
+        first, second = random_protein(1, 70), random_protein(2, 90)
+        records = [(f"s{k} unrelated", random_protein(100 + k, 20 + k)) for k in range(60)]
+        records[7:7] = [("copy of one", first), ("near two", second[:40] + second[44:]), ("none", "")]
+        return fasta("q.fasta", [("one", first), ("two", second)]), fasta("d.fasta", records)
 
     @pytest.fixture
     def machine(self, monkeypatch):
-        """A machine with two cards, the first of which may fail."""
+        """Return a machine with two GPUs; the first may fail."""
         opened = []
 
-        def chosen(wish):
-            numbers = {"cpu": (), "cuda": (0,)}.get(wish, (0, 1))
-            name = "+".join([*(f"shim:{number}" for number in numbers), *(["cpu"] if wish in ("cpu", "all") else [])])
-            return Device(name, "cards on a processor", 1 << 30, True, numbers=numbers, with_processor=wish == "all")
+        def chosen(requested):
+            numbers = {"cpu": (), "cuda": (0,)}.get(requested, (0, 1))
+            name = "+".join([*(f"shim:{number}" for number in numbers), *(["cpu"] if requested in ("cpu", "all") else [])])
+            return Device(name, "cards on a processor", 1 << 30, True, numbers=numbers, with_processor=requested == "all")
 
         def cards(device, progress, **_):
             opened[:] = shims(len(device.numbers), machine.failing_launch)
-            return list(opened)  # of which a search takes what it loses
+            return list(opened)  # The search removes lost ones from its own list.
 
         def machine():
             return opened
@@ -175,14 +175,14 @@ class TestFromFilesToFiles:
         return machine
 
     @needs_compiler
-    @pytest.mark.parametrize(("wish", "failing_launch"), [("cuda", -1), ("all", 2)])
-    def test_all_files_and_tables_are_those_of_the_processor(self, files, machine, tmp_path, wish, failing_launch):
+    @pytest.mark.parametrize(("requested", "failing_launch"), [("cuda", -1), ("all", 2)])
+    def test_files_and_tables_equal_those_of_the_cpu(self, files, machine, tmp_path, requested, failing_launch):
         import pyarrow.parquet as pq
 
         machine.failing_launch = failing_launch
-        # Files are written of the scores alone, whoever has computed them.
-        formats = [one for one in FORMATS if one not in OF_ONE_QUERY] if wish == "cuda" else ["tsv", "sam"]
-        for device in ("cpu", wish):
+        # Files depend only on the scores, not on the devices.
+        formats = [name for name in FORMATS if name not in OF_ONE_QUERY] if requested == "cuda" else ["tsv", "sam"]
+        for device in ("cpu", requested):
             for format in formats:
                 folder = tmp_path / device
                 project = folder / "project" if format == "tsv" else None
@@ -196,61 +196,63 @@ class TestFromFilesToFiles:
                     project_folder=project,
                     device=device,
                 )
-        # Beside the processor the card may come to do less than would lose it.
-        assert (wish == "all" or machine()[0].n_launches > 1) and summary.shares
+        # With the CPU, the GPU may do too little to reach the launch that fails.
+        assert (requested == "all" or machine()[0].n_launches > 1) and summary.shares
         assert any("is lost" in text for text in summary.messages) == (0 <= failing_launch < machine()[0].n_launches)
         for format in formats:
             for name in (f"hits.{format}", f"{format}.npy"):
-                assert (tmp_path / "cpu" / name).read_bytes() == (tmp_path / wish / name).read_bytes(), name
-        scores = np.load(tmp_path / wish / "tsv.npy")
+                assert (tmp_path / "cpu" / name).read_bytes() == (tmp_path / requested / name).read_bytes(), name
+        scores = np.load(tmp_path / requested / "tsv.npy")
         assert (scores.dtype, scores.shape) == (np.int32, (2, 63)) and scores[0].argmax() == 7 and scores[1].argmax() == 8
-        projects = [Project.open(tmp_path / device / "project") for device in ("cpu", wish)]
+        projects = [Project.open(tmp_path / device / "project") for device in ("cpu", requested)]
         for table in ("hits", "queries", "score_counts"):
             ours, theirs = (pq.read_table(project.table(table)) for project in projects)
             assert ours.equals(theirs), table
 
     @needs_compiler
-    def test_the_command_line_tells_what_computed_and_how_much(self, files, machine, tmp_path, capsys):
+    def test_command_line_reports_devices_and_shares(self, files, machine, tmp_path, capsys):
         arguments = ["align", str(files[0]), str(files[1]), "--out", str(tmp_path / "o.tsv"), "--device", "all"]
         assert main(arguments) == 0
         captured = capsys.readouterr()
         assert "Scoring on shim:0+shim:1+cpu: cards on a processor" in captured.err
-        assert "Planned shares of the work: shim:0" in captured.err
+        assert "Planned shares: shim:0" in captured.err
         assert "% of the cells at" in captured.err and " s on shim:0+shim:1+cpu (" in captured.out
         assert main([*arguments, "--json"]) == 0
         summary = json.loads(capsys.readouterr().out)
         assert summary["device"] == "shim:0+shim:1+cpu"
         assert sum(share["share"] for share in summary["shares"]) == pytest.approx(1)
 
-    def test_cards_that_cannot_be_opened_leave_the_processor(self, files, machine, monkeypatch):
+    def test_cpu_is_used_when_gpus_cannot_be_opened(self, files, machine, monkeypatch):
         monkeypatch.setattr("proteoscope.engine.search_run.open_cards", lambda *_, **__: [])
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="cuda")
         assert summary.device == "cpu" and [share.device for share in summary.shares] == ["cpu"]
         assert any(text.startswith("Scoring on cpu:") for text in summary.messages)
 
-    def test_auto_does_not_look_for_a_gpu_when_the_search_is_short(self, files, monkeypatch, tmp_path):
-        wishes = []
+    def test_auto_detects_no_gpu_when_search_is_short(self, files, monkeypatch, tmp_path):
+        requested = []
 
-        def chosen(wish):
-            wishes.append(wish)
+        def chosen(device):
+            requested.append(device)
             return Device("cpu", "a processor", 1, True)
 
         monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", chosen)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
-        assert wishes == []
+        assert requested == []
         monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
         align([files[0]], [files[1]], None, SequenceSearchParameters())
-        assert wishes == ["auto"]
+        assert requested == ["auto"]
 
-    def test_a_gpu_that_auto_cannot_use_is_told(self, files, monkeypatch):
+    def test_auto_reports_unusable_gpu(self, files, monkeypatch):
         monkeypatch.setattr("proteoscope.engine.estimates.USUAL_START_SECONDS", 0.0)
-        monkeypatch.setattr("proteoscope.engine.execution.device_lookup.resolve_device", lambda wish: Device("cpu", "a processor", 1, True))
+        monkeypatch.setattr(
+            "proteoscope.engine.execution.device_lookup.resolve_device", lambda requested: Device("cpu", "a processor", 1, True)
+        )
         unusable = Device("cuda:0", "a card", 1 << 30, False, "the driver is too old", numbers=(0,))
         monkeypatch.setattr("proteoscope.engine.search_run.gpus", lambda: (unusable,))
         summary = align([files[0]], [files[1]], None, SequenceSearchParameters(), device="auto")
         assert summary.device == "cpu" and "cuda:0 is not used: the driver is too old" in summary.messages
 
-    def test_cupy_is_not_imported_where_the_processor_computes(self, files, tmp_path):
+    def test_cupy_is_not_imported_on_the_cpu(self, files, tmp_path):
         (tmp_path / "cupy.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w')")
         repository = Path(__file__).resolve().parents[3]
         command = [
@@ -268,7 +270,7 @@ class TestFromFilesToFiles:
         assert (tmp_path / "o.tsv").exists() and not (tmp_path / "imported").exists()
 
     @pytest.mark.parametrize("project", [None, "project"])
-    def test_a_wish_that_cannot_be_met_leaves_nothing(self, files, tmp_path, project):
+    def test_unavailable_device_leaves_no_run(self, files, tmp_path, project):
         folder = tmp_path / "out"
         with pytest.raises(ParameterError, match="device = 'cuda:977'"):
             align(

@@ -1,4 +1,4 @@
-"""A run of a project that is exported: the same files as the search itself writes."""
+"""Exports of a project's run are identical to the files written by the search."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from tests.searching import align
 
 @pytest.fixture
 def files(fasta, random_protein):
-    """Three queries, the middle one without a hit; subjects with one name, quotes and gaps."""
-    one, two = random_protein(1, 120), random_protein(2, 200)
+    """Three queries, the middle one without hits; subjects with equal names, quotes and gaps."""
+    first, second = random_protein(1, 120), random_protein(2, 200)
     subjects = [
-        ('same An "odd" <&>', one),
-        ("same", one[:50] + one[53:]),
-        ("x\x01y of NCBI", two[20:150]),
-        ("stranger", random_protein(3, 90)),
+        ('same An "odd" <&>', first),
+        ("same", first[:50] + first[53:]),
+        ("x\x01y of NCBI", second[20:150]),
+        ("unrelated", random_protein(3, 90)),
     ]
-    return fasta("q.fasta", [("one The first", one), ("none", "WWW"), ("two", two[:90] + "*" + two[90:])]), fasta("d.fasta", subjects)
+    return fasta("q.fasta", [("one The first", first), ("none", "WWW"), ("two", second[:90] + "*" + second[90:])]), fasta(
+        "d.fasta", subjects
+    )
 
 
 def export_hits(project, run_id, format, target, progress=None):
@@ -44,8 +46,8 @@ def project(files, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1, 4096])
-@pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_ONE_QUERY])
-def test_an_export_is_what_the_search_writes(project, files, tmp_path, monkeypatch, format, rows):
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in OF_ONE_QUERY])
+def test_export_equals_files_of_the_search(project, files, tmp_path, monkeypatch, format, rows):
     monkeypatch.setattr("proteoscope.engine.sequence_search.export._ROWS", rows)
     parameters = SequenceSearchParameters(maximum_e_value=1e-3)
     summary = align(*([path] for path in files), tmp_path / "a", parameters, format=format, device="cpu")
@@ -55,7 +57,7 @@ def test_an_export_is_what_the_search_writes(project, files, tmp_path, monkeypat
 
 @pytest.mark.parametrize("format", ["tsv", "sam"])
 @pytest.mark.parametrize("n_hits", [1, 3])
-def test_an_export_that_is_cancelled_up_to_its_last_hit_leaves_what_was_there(project, tmp_path, format, n_hits):
+def test_cancelled_export_leaves_existing_file(project, tmp_path, format, n_hits):
     (tmp_path / "o").write_text("older")
 
     class Stopped(Progress):
@@ -69,11 +71,11 @@ def test_an_export_that_is_cancelled_up_to_its_last_hit_leaves_what_was_there(pr
     assert (tmp_path / "o").read_text() == "older" and not list(tmp_path.glob(".*"))
 
 
-def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, files, tmp_path):
+def test_export_rejects_invalid_request_without_overwriting(project, files, tmp_path):
     hits = project.table("hits")
-    for wish, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
+    for name, target, said in (("pin", "o", "no format 'pin'"), ("tsv", hits, "belongs to the project"), ("tsv", files[1], "is read")):
         with pytest.raises(ParameterError, match=said):
-            export_hits(project, "align-0001", wish, tmp_path / target)
+            export_hits(project, "align-0001", name, tmp_path / target)
     with pytest.raises(InputError, match="no finished result 'hits'"):
         export_hits(project, "align-0009", "tsv", tmp_path / "o")
     damaged = tmp_path / "Q"
@@ -84,7 +86,7 @@ def test_what_cannot_be_exported_is_told_and_nothing_is_written_over(project, fi
     assert not (tmp_path / "o").exists() and project.verify() == []
 
 
-def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project, files, tmp_path, capsys):
+def test_command_line_exports_last_or_named_run(project, files, tmp_path, capsys):
     align(
         [files[0]],
         [files[1]],
@@ -94,8 +96,8 @@ def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project,
         device="cpu",
     )
     arguments = ["export", str(tmp_path / "P"), "--format", "blast6", "--out", str(tmp_path / "o")]
-    for wish, n_hits in ((["--run", "align-0001"], 3), ([], 2)):
-        assert main([*arguments, *wish]) == 0
+    for options, n_hits in ((["--run", "align-0001"], 3), ([], 2)):
+        assert main([*arguments, *options]) == 0
         assert capsys.readouterr().out == f"{tmp_path / 'o'}\n"
         assert len((tmp_path / "o").read_text().splitlines()) == n_hits
 
@@ -112,13 +114,13 @@ def test_the_command_line_exports_the_last_run_or_the_one_that_is_named(project,
         (["--format", "tsv", "--run", "7"], "no finished identification"),
     ],
 )
-def test_the_command_line_says_what_can_be_exported(project, tmp_path, capsys, extra, said):
+def test_command_line_lists_export_formats(project, tmp_path, capsys, extra, said):
     assert main(["export", str(tmp_path / "P"), "--out", str(tmp_path / "o"), *extra]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1 and not (tmp_path / "o").exists()
 
 
-def test_a_dash_is_standard_output_and_nothing_else_stands_there(project, files, tmp_path, capsysbinary, monkeypatch):
+def test_dash_writes_only_the_export_to_standard_output(project, files, tmp_path, capsysbinary, monkeypatch):
     monkeypatch.chdir(tmp_path)
     export_hits(project, "align-0001", "tsv", tmp_path / "o.tsv")
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 0
@@ -138,7 +140,7 @@ def test_a_dash_is_standard_output_and_nothing_else_stands_there(project, files,
 
 
 @pytest.mark.parametrize("name", ["/dev/stdout", "/dev/fd/1"])
-def test_other_names_of_standard_output_are_standard_output(project, tmp_path, monkeypatch, name):
+def test_aliases_of_standard_output_are_recognised(project, tmp_path, monkeypatch, name):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO()))
     assert main(["export", str(project.folder), "--format", "tsv", "--out", name]) == 0
     export_hits(project, "align-0001", "tsv", tmp_path / "hits.tsv")
@@ -146,19 +148,19 @@ def test_other_names_of_standard_output_are_standard_output(project, tmp_path, m
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_is_no_file_of_sequences(files, tmp_path):
+def test_search_rejects_pipe_as_sequence_file(files, tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="cannot be read twice"):
         align([tmp_path / "pipe"], [files[1]], None, SequenceSearchParameters(), device="cpu")
 
 
-def test_hits_for_a_spreadsheet_hold_no_formulas(fasta, random_protein, tmp_path, capsys):
-    letters = random_protein(1, 120)
-    query, database = fasta("q.fasta", [("=1+1 The first", letters)]), fasta("d.fasta", [("@SUM(A1) -2+3", letters)])
+def test_spreadsheet_export_has_no_formulas(fasta, random_protein, tmp_path, capsys):
+    sequence = random_protein(1, 120)
+    query, database = fasta("q.fasta", [("=1+1 The first", sequence)]), fasta("d.fasta", [("@SUM(A1) -2+3", sequence)])
     align([query], [database], None, SequenceSearchParameters(maximum_e_value=1e-3), project_folder=tmp_path / "P", device="cpu")
     rows = {}
-    for name, wish in (("plain", []), ("safe", ["--spreadsheet-safe"])):
-        assert main(["export", str(tmp_path / "P"), "--format", "tsv", "--out", str(tmp_path / name), *wish]) == 0
+    for name, options in (("plain", []), ("safe", ["--spreadsheet-safe"])):
+        assert main(["export", str(tmp_path / "P"), "--format", "tsv", "--out", str(tmp_path / name), *options]) == 0
         header, line = (tmp_path / name).read_text().splitlines()
         rows[name] = dict(zip(header.split("\t"), line.split("\t"), strict=True))
     assert [rows["plain"][name] for name in ("query", "subject", "description")] == ["=1+1", "@SUM(A1)", "-2+3"]

@@ -1,4 +1,4 @@
-"""What is not the usual protein file, through the command line: what the tables hold and what the user is told."""
+"""Unusual protein files on the command line: the tables and the messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from proteoscope.engine.command_line.main import main
 
 @pytest.fixture
 def searched(tmp_path, capsys):
-    """Search by the command line: exit code, rows of the table, scores, and what was said on stderr."""
+    """Search by the command line and return the exit code, the rows of the table, the scores, and the text on stderr."""
 
     def run(query, database, *options):
         out, scores = tmp_path / "hits.tsv", tmp_path / "scores.npy"
@@ -29,7 +29,7 @@ def searched(tmp_path, capsys):
 
 @pytest.mark.parametrize("text", ["", "\n \n", ">only a header\n", ">one\n>two\n\n", "no fasta", "\x00\x01\x02"])
 @pytest.mark.parametrize("which", ["query", "database"])
-def test_a_file_without_proteins_is_told_by_name_and_leaves_nothing(searched, fasta, tmp_path, text, which):
+def test_file_without_proteins_is_named_and_leaves_nothing(searched, fasta, tmp_path, text, which):
     whole, other = fasta("whole.fasta", [("a", "MKVLAT")]), tmp_path / "other.fasta"
     other.write_text(text)
     code, _, _, said = searched(*((other, whole) if which == "query" else (whole, other)))
@@ -37,7 +37,7 @@ def test_a_file_without_proteins_is_told_by_name_and_leaves_nothing(searched, fa
     assert code == 2 and complaint.startswith(f"proteoscope: {other}") and complaint.endswith(".")
 
 
-def test_empty_records_among_others_score_nothing_and_are_counted(searched, fasta, random_protein):
+def test_empty_records_score_nothing_and_are_counted(searched, fasta, random_protein):
     protein = random_protein(1, 90)
     query, database = fasta("q.fasta", [("none", ""), ("some", protein)]), fasta("d.fasta", [("a", protein), ("b", ""), ("c", "")])
     code, rows, scores, said = searched(query, database)
@@ -47,7 +47,7 @@ def test_empty_records_among_others_score_nothing_and_are_counted(searched, fast
     assert "The sequences of the database: 2 without residues, which score 0" in said
 
 
-def test_one_letter_sequences_are_searched(searched, fasta):
+def test_sequences_of_one_residue_are_searched(searched, fasta):
     path = fasta("w.fasta", [("w", "W"), ("a", "A"), ("x", "X"), ("u", "u")])
     code, rows, scores, _ = searched(path, path, "--maximum-e-value", "1e9")
     assert code == 0 and scores.tolist() == [[11, 0, 0, 0], [0, 4, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]
@@ -57,9 +57,9 @@ def test_one_letter_sequences_are_searched(searched, fasta):
     ]
 
 
-def test_a_database_of_one_protein_of_forty_thousand_residues(searched, fasta, random_protein, scheme, independent_score):
+def test_database_of_one_very_long_protein_is_searched(searched, fasta, random_protein, scheme, independent_score):
     long = random_protein(5, 40_000)
-    queries = [("part", long[20_000:20_100] + long[20_103:20_200]), ("stranger", random_protein(6, 120))]
+    queries = [("part", long[20_000:20_100] + long[20_103:20_200]), ("unrelated", random_protein(6, 120))]
     code, rows, scores, _ = searched(fasta("q.fasta", queries), fasta("d.fasta", [("long", long)]))
     assert code == 0 and scores.tolist() == [[independent_score(query, long, scheme())] for _, query in queries]
     first = rows[0]
@@ -68,45 +68,45 @@ def test_a_database_of_one_protein_of_forty_thousand_residues(searched, fasta, r
 
 
 @pytest.mark.parametrize(
-    ("query_letters", "subject_letters", "told"),
+    ("query_alphabet", "subject_alphabet", "message"),
     [
         ("ACGT", "ARNDCQEGHILKMFPSTWYV", "The queries look like DNA or RNA"),
         ("ARNDCQEGHILKMFPSTWYV", "ACGU", "The sequences of the database look like DNA or RNA"),
         ("ARNDCQEGHILKMFPSTWYV", "ARNDCQEGHILKMFPSTWYV", ""),
     ],
 )
-def test_dna_where_protein_belongs_is_told(searched, fasta, random_protein, query_letters, subject_letters, told):
-    query = fasta("q.fasta", [("q", random_protein(1, 300, query_letters))])
-    database = fasta("d.fasta", [(f"d{k}", random_protein(2 + k, 200, subject_letters)) for k in range(3)])
+def test_search_warns_of_dna_instead_of_protein(searched, fasta, random_protein, query_alphabet, subject_alphabet, message):
+    query = fasta("q.fasta", [("q", random_protein(1, 300, query_alphabet))])
+    database = fasta("d.fasta", [(f"d{k}", random_protein(2 + k, 200, subject_alphabet)) for k in range(3)])
     code, _, scores, said = searched(query, database)
     assert code == 0 and scores.shape == (1, 3)
-    assert ("DNA" in said) == bool(told) and told in said
-    assert not told or "are compared as protein; translate them first" in said
+    assert ("DNA" in said) == bool(message) and message in said
+    assert not message or "are compared as protein; translate them first" in said
 
 
 @pytest.mark.parametrize(
-    ("n_dna", "told"),
+    ("n_dna", "message"),
     [
         (1, "1 of 5 queries looks like DNA or RNA, and is compared as protein; translate it first"),
         (2, "2 of 5 queries look like DNA or RNA, and are compared as protein; translate them first"),
     ],
 )
-def test_one_dna_query_among_proteins_is_told(searched, fasta, random_protein, n_dna, told):
-    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
-    query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), one)) for k, one in enumerate(letters)])
+def test_search_warns_of_dna_query_among_proteins(searched, fasta, random_protein, n_dna, message):
+    alphabets = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (5 - n_dna)
+    query = fasta("q.fasta", [(f"q{k}", random_protein(k, 85 + 400 * (k < n_dna), alphabet)) for k, alphabet in enumerate(alphabets)])
     code, _, _, said = searched(query, fasta("d.fasta", [("d", random_protein(9, 200))]))
-    assert code == 0 and told in said
+    assert code == 0 and message in said
 
 
-@pytest.mark.parametrize(("n_dna", "told"), [(1, False), (2, True)])
-def test_a_database_is_told_of_dna_where_it_is_no_rare_accident(searched, fasta, random_protein, n_dna, told):
-    letters = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (200 - n_dna)
-    database = fasta("d.fasta", [(f"d{k}", random_protein(k, 60, one)) for k, one in enumerate(letters)])
+@pytest.mark.parametrize(("n_dna", "message"), [(1, False), (2, True)])
+def test_search_warns_of_frequent_dna_in_database(searched, fasta, random_protein, n_dna, message):
+    alphabets = ["ACGT"] * n_dna + ["ARNDCQEGHILKMFPSTWYV"] * (200 - n_dna)
+    database = fasta("d.fasta", [(f"d{k}", random_protein(k, 60, alphabet)) for k, alphabet in enumerate(alphabets)])
     code, _, _, said = searched(fasta("q.fasta", [("q", random_protein(999, 60))]), database)
-    assert code == 0 and ("2 of 200 sequences of the database look like DNA or RNA" in said) == told == ("DNA" in said)
+    assert code == 0 and ("2 of 200 sequences of the database look like DNA or RNA" in said) == message == ("DNA" in said)
 
 
-def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein):
+def test_sequences_of_equal_name_are_each_searched(searched, fasta, random_protein):
     protein = random_protein(1, 150)
     query = fasta("q.fasta", [("same", protein), ("same", protein[50:])])
     database = fasta("d.fasta", [("same first", protein), ("same second", protein[:100]), ("other", random_protein(2, 90))])
@@ -122,7 +122,7 @@ def test_sequences_of_one_name_are_each_searched(searched, fasta, random_protein
     assert "The sequences of the database: 1 with the name of an earlier one" in said
 
 
-def test_sam_tells_sequences_of_one_name_apart(fasta, random_protein, tmp_path):
+def test_sam_distinguishes_sequences_of_equal_name(fasta, random_protein, tmp_path):
     protein = random_protein(1, 150)
     query = fasta("q.fasta", [("q", protein)])
     database = fasta("d.fasta", [("same", protein[:60]), ("same", protein), ("same", protein[:100])])
@@ -133,11 +133,11 @@ def test_sam_tells_sequences_of_one_name_apart(fasta, random_protein, tmp_path):
     assert [line[2] for line in lines if line[0] == "q"] == ["same", "same_3", "same_1"]
 
 
-def test_a_matrix_without_costs_warns_of_the_e_values_and_still_reports(searched, fasta, random_protein, tmp_path, monkeypatch):
+def test_matrix_without_costs_warns_of_e_values(searched, fasta, random_protein, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequence_search.score_statistics._RANDOM_SUBJECTS", 200)
-    letters = "ARNDCQEGHILKMFPSTWYV"
-    rows = [letter + " " + " ".join("5" if letter == other else "1" for other in letters) for letter in letters]
-    (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(letters), *rows]))
+    residues = "ARNDCQEGHILKMFPSTWYV"
+    rows = [residue + " " + " ".join("5" if residue == other else "1" for other in residues) for residue in residues]
+    (tmp_path / "m.txt").write_text("\n".join(["  " + " ".join(residues), *rows]))
     protein = random_protein(1, 80)
     path = fasta("p.fasta", [("a", protein), ("b", random_protein(2, 60))])
     code, rows, scores, said = searched(path, path, "--matrix", str(tmp_path / "m.txt"))

@@ -22,7 +22,7 @@ ODD = "ARNDCQEGHILKMFPSTWYVBZX*UOJ"
 
 
 def packed(sequences):
-    """Codes end to end, and where each begins."""
+    """Return the concatenated codes, and the start of each sequence."""
     offsets = np.concatenate(([0], np.cumsum([len(sequence) for sequence in sequences]))).astype(np.int64)
     return encode(np.frombuffer("".join(sequences).encode(), np.uint8)), offsets
 
@@ -34,29 +34,29 @@ def scores_of(queries, subjects, scheme, threads=2):
 
 @pytest.mark.parametrize("matrix", ["BLOSUM62", "PAM250", "BLOSUM45"])
 @pytest.mark.parametrize(("gap_open", "gap_extend"), [(11, 1), (0, 2), (30, 5)])
-def test_scores_are_biopythons(matrix, gap_open, gap_extend, scheme, random_protein, independent_score):
+def test_scores_equal_biopython(matrix, gap_open, gap_extend, scheme, random_protein, independent_score):
     scheme = scheme(matrix, gap_open, gap_extend)
     lengths = [1, 2, 3, 4, 5, 31, 64, 65, 130, 700, 2100]
     subjects = [random_protein(k, length, ODD) for k, length in enumerate(lengths)]
-    # Pieces of one another, so that there are long alignments with gaps among them.
+    # Parts of one another, so that some alignments are long and have gaps.
     subjects.append(subjects[9][50:300] + subjects[10][:40] + subjects[9][310:600])
     queries = [subjects[k] for k in (0, 3, 6, 8, 9, 11)] + [random_protein(99, 333, ODD)]
     expected = [[independent_score(query, subject, scheme) for subject in subjects] for query in queries]
     assert scores_of(queries, subjects, scheme).tolist() == expected
 
 
-def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent_score):
+def test_scores_of_real_proteins_equal_biopython(shared_data, scheme, independent_score):
     from proteoscope.engine.sequences.database import decode, read_sequences
 
     queries = read_sequences([shared_data / "sequences" / "cudasw_queries20.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
     scheme = scheme()
-    found = score_all([queries.codes(0), queries.codes(4)], database.residues, database.offsets, scheme, 2, Progress())
-    best = np.argsort(-found, axis=1)[:, :15]
+    scores = score_all([queries.codes(0), queries.codes(4)], database.residues, database.offsets, scheme, 2, Progress())
+    best = np.argsort(-scores, axis=1)[:, :15]
     for row, query in enumerate((0, 4)):
         for subject in {*best[row].tolist(), *range(0, 20_000, 1500)}:
             expected = independent_score(decode(queries.codes(query)), decode(database.codes(subject)), scheme)
-            assert found[row, subject] == expected
+            assert scores[row, subject] == expected
 
 
 @settings(max_examples=40, deadline=None)
@@ -65,7 +65,7 @@ def test_scores_of_real_proteins_are_biopythons(shared_data, scheme, independent
     subjects=st.lists(st.text(ODD, max_size=60), min_size=1, max_size=70),
     gap=st.tuples(st.integers(0, 40), st.integers(0, 40)),
 )
-def test_any_few_sequences_score_as_biopython_says(queries, subjects, gap):
+def test_scores_of_any_few_sequences_equal_biopython(queries, subjects, gap):
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
@@ -78,27 +78,27 @@ def test_any_few_sequences_score_as_biopython_says(queries, subjects, gap):
 
 @pytest.mark.parametrize("length", [10, 11, 12, 23, 24, 2977, 2978, 2979, 5957, 5958, 12_000])
 def test_runs_of_tryptophan_score_eleven_each(length, scheme):
-    """Beyond what 8 bits are trusted with from 11 on, and 16 from 2,978; beyond what they hold without a sign from 24 and 5,958 on."""
+    """Check scores at the limits of 8 bits (from 11) and 16 bits (from 2,978), and of unsigned numbers (from 24 and 5,958)."""
     assert scores_of(["W" * length], ["W" * length, "AAA", "W" * 10], scheme()).tolist() == [[11 * length, 0, 110]]
 
 
 @pytest.mark.parametrize(("end", "score"), [("N", 116), ("Y", 117), ("AA", 118), ("AAAA", 126), ("AAAR", 127), ("CC", 128)])
-def test_scores_where_eight_bits_end(end, score, scheme, random_protein, independent_score):
-    """A run of ten tryptophans scores 110; subjects behind and beside it are scored as if alone."""
+def test_scores_are_exact_at_the_eight_bit_limit(end, score, scheme, random_protein, independent_score):
+    """Check ten tryptophans, which score 110; other subjects in the batch do not change the score."""
     sequence, scheme = "W" * 10 + end, scheme()
     subjects = [sequence, *(random_protein(k, 9) for k in range(150)), "W" * 30, *(random_protein(k, 12) for k in range(150, 300))]
-    found = scores_of([sequence], subjects, scheme)[0]
-    assert found[0] == score
-    assert found.tolist() == [independent_score(sequence, subject, scheme) for subject in subjects]
+    scores = scores_of([sequence], subjects, scheme)[0]
+    assert scores[0] == score
+    assert scores.tolist() == [independent_score(sequence, subject, scheme) for subject in subjects]
 
 
-def test_a_protein_of_forty_thousand_residues_beside_short_ones(scheme, random_protein, independent_score):
+def test_scores_are_exact_for_one_very_long_protein(scheme, random_protein, independent_score):
     long, scheme = random_protein(5, 40_000), scheme()
     subjects = [long, "M", *(random_protein(k, 30 + k) for k in range(150))]
     query = long[20_000:20_100] + random_protein(6, 50)
-    found = scores_of([query], subjects, scheme)[0]
-    assert found[0] == independent_score(query, long, scheme)
-    assert found[1:].tolist() == [independent_score(query, subject, scheme) for subject in subjects[1:]]
+    scores = scores_of([query], subjects, scheme)[0]
+    assert scores[0] == independent_score(query, long, scheme)
+    assert scores[1:].tolist() == [independent_score(query, subject, scheme) for subject in subjects[1:]]
 
 
 @pytest.mark.parametrize(("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("PAM250", 14, 2), ("BLOSUM62", 5, 0)])
@@ -112,24 +112,24 @@ def test_few_long_sequences_leave_no_lanes_empty(matrix, gap_open, gap_extend, m
 
 
 @pytest.mark.parametrize(("end", "score"), [("CRR", 32_766), ("WC", 32_767), ("WCX", 32_767), ("WCR", 32_772), ("W" * 2981, 65_538)])
-def test_long_pairs_are_exact_where_sixteen_bits_end(end, score, scheme):
-    """A run of 2,977 tryptophans scores 32,747."""
+def test_scores_are_exact_at_the_sixteen_bit_limit(end, score, scheme):
+    """Check 2,977 tryptophans, which score 32,747."""
     assert scores_of(["W" * 2977 + end], ["W" * 2977 + end], scheme()).tolist() == [[score]]
 
 
-def test_the_few_relatives_of_a_long_protein_are_exact_beside_strangers(scheme, random_protein, independent_score):
+def test_relatives_of_long_protein_are_exact_among_unrelated(scheme, random_protein, independent_score):
     long = random_protein(1, 3000)
     subjects = [long[500:2500], long[:1500] + long[1510:2600], *(random_protein(k, 2000) for k in range(2, 68))]
-    found = scores_of([long, long[:40]], subjects, scheme())
+    scores = scores_of([long, long[:40]], subjects, scheme())
     for k in (0, 1, 2, 40, 67):
-        assert found[0, k] == independent_score(long, subjects[k], scheme())
+        assert scores[0, k] == independent_score(long, subjects[k], scheme())
 
 
 @pytest.mark.parametrize(
     ("gap_open", "gap_extend"),
     [(0, 0), (0, 1), (0, 64), (0, 65), (126, 1), (127, 1), (100, 14), (16_384, 8192), (32_767, 1), (10**9, 10**9), (2 * 10**9, 0)],
 )
-def test_costs_up_to_what_the_numbers_hold_are_exact(gap_open, gap_extend, random_protein, independent_score):
+def test_costs_up_to_the_maximum_are_exact(gap_open, gap_extend, random_protein, independent_score):
     scheme = ScoringScheme(read_matrix("BLOSUM62"), gap_open, gap_extend)
     first, second = random_protein(1, 70), random_protein(2, 60)
     subjects = [first[:35] + "A" + first[35:], first[:9] + first[10:20], second, first + second, "M"]
@@ -140,9 +140,9 @@ def test_costs_up_to_what_the_numbers_hold_are_exact(gap_open, gap_extend, rando
 
 @pytest.mark.parametrize(("factor", "gap_open", "gap_extend"), [(20, 220, 20), (1, 200, 1), (1, 1_000_000, 0), (4000, 44_000, 4000)])
 def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tmp_path, random_protein, independent_score):
-    """Costs and matrices that 8 or 16 bits cannot hold begin with more."""
+    """Check costs and matrices that need more than 8 or 16 bits."""
     shipped = read_matrix("BLOSUM62")
-    rows = [" ".join([letter, *map(str, row * factor)]) for letter, row in zip(SYMBOLS, shipped.scores, strict=True)]
+    rows = [" ".join([residue, *map(str, row * factor)]) for residue, row in zip(SYMBOLS, shipped.scores, strict=True)]
     (tmp_path / "m.txt").write_text("\n".join([" ".join(SYMBOLS), *rows]))
     scheme = ScoringScheme(read_matrix(str(tmp_path / "m.txt")), gap_open, gap_extend)
     subjects = [random_protein(k, 60) for k in range(8)]
@@ -151,7 +151,7 @@ def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tm
     assert scores_of([subjects[0]], subjects, scheme).tolist() == expected
 
 
-def test_what_could_pass_32_bits_is_refused(tmp_path):
+def test_scoring_rejects_possible_32_bit_overflow(tmp_path):
     (tmp_path / "m.txt").write_text("A C\nA 1000000 -1\nC -1 1000000\n")
     with pytest.raises(ParameterError, match=r"a score could reach 3,000,000,000 .* scale the matrix"):
         scores_of(["A" * 3000], ["A" * 3000], ScoringScheme(read_matrix(str(tmp_path / "m.txt")), 1, 1))
@@ -163,31 +163,31 @@ def test_sequences_without_residues_score_nothing(scheme):
 
 def test_threads_do_not_change_scores(scheme, random_protein):
     subjects = [random_protein(k, 10 + k * 3) for k in range(200)]
-    one, three = (scores_of(subjects[:5], subjects, scheme(), threads) for threads in (1, 3))
-    assert np.array_equal(one, three)
+    by_one_thread, by_three_threads = (scores_of(subjects[:5], subjects, scheme(), threads) for threads in (1, 3))
+    assert np.array_equal(by_one_thread, by_three_threads)
 
 
 def test_progress_comes_to_the_number_of_cells(scheme, random_protein, monkeypatch):
     monkeypatch.setattr("proteoscope.kernels.cpu.alignment._CELLS_OF_A_TASK", 2_000_000)
-    begun, told, run = itertools.count(), threading.Event(), alignment._Scorer._run
+    begun, is_reported, run = itertools.count(), threading.Event(), alignment._Scorer._run
 
     def wait_and_run(self, task, stop):
-        if next(begun) and not told.wait(60):
-            pytest.fail("nothing was told of the first task")
+        if next(begun) and not is_reported.wait(60):
+            pytest.fail("no progress was reported for the first task")
         run(self, task, stop)
 
-    # Else all may be done before anybody looks.
+    # Otherwise all tasks may end before the check.
     monkeypatch.setattr("proteoscope.kernels.cpu.alignment._Scorer._run", wait_and_run)
     subjects, progress = [random_protein(k, 20 + k) for k in range(300)], Progress()
     codes, (residues, offsets) = [encode(np.frombuffer(subjects[-1].encode(), np.uint8))] * 3, packed(subjects)
     steps = []
-    monkeypatch.setattr(progress, "advance", lambda n: (steps.append(n), told.set()))
+    monkeypatch.setattr(progress, "advance", lambda n: (steps.append(n), is_reported.set()))
     parts = score_all(codes, residues, offsets, scheme(), 1, progress)
     assert sum(steps) == 3 * 319 * int(offsets[-1]) // 1_000_000 and len(steps) > 1
     assert np.array_equal(parts, scores_of([subjects[-1]] * 3, subjects, scheme()))
 
 
-def test_a_cancel_is_heard(scheme, random_protein):
+def test_cancel_is_noticed(scheme, random_protein):
     subjects = [random_protein(k, 100) for k in range(100)]
     codes = [encode(np.frombuffer(subjects[0].encode(), np.uint8))]
     with pytest.raises(Cancelled):

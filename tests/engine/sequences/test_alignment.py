@@ -20,8 +20,8 @@ def as_codes(text):
 def rescored(alignment, scheme):
     """Return the score of the alignment's columns, recomputed."""
     total = 0
-    for length, letter in alignment.runs:
-        if letter != "M":
+    for length, operation in alignment.runs:
+        if operation != "M":
             total -= scheme.gap_open + scheme.gap_extend * length
     pairs = (alignment.query >= 0) & (alignment.subject >= 0)
     return total + int(scheme.matrix.scores[alignment.query[pairs], alignment.subject[pairs]].sum())
@@ -49,9 +49,9 @@ def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, stor
     top, _, bottom = alignment.lines()
     assert top.replace("-", "") == query[alignment.query_start : alignment.query_end]
     assert bottom.replace("-", "") == subject[alignment.subject_start : alignment.subject_end]
-    known = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), score=best)
-    assert known.cigar == alignment.cigar
-    assert (known.query_start, known.subject_start) == (alignment.query_start, alignment.subject_start)
+    again = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), score=best)
+    assert again.cigar == alignment.cigar
+    assert (again.query_start, again.subject_start) == (alignment.query_start, alignment.subject_start)
     if best:
         assert alignment.runs[0][1] == alignment.runs[-1][1] == "M"
 
@@ -90,14 +90,14 @@ def test_middle_line_and_positions():
     ]
 
 
-def test_blocks_of_the_three_lines_count_on():
+def test_alignment_blocks_continue_the_numbering():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     alignment = align_pair(as_codes("W" * 25), as_codes("W" * 25), scheme, Progress())
     ends = [(query.split()[1], query.split()[-1]) for query, _, _ in three_lines(alignment.lines(), 0, 0, 10)]
     assert ends == [("1", "10"), ("11", "20"), ("21", "25")]
 
 
-def test_nothing_alike_gives_an_empty_alignment():
+def test_unrelated_sequences_give_an_empty_alignment():
     alignment = align_pair(as_codes("WWW"), as_codes("PPP"), ScoringScheme(read_matrix("BLOSUM62"), 11, 1), Progress())
     assert (alignment.score, len(alignment), alignment.cigar, alignment.lines()) == (0, 0, "", ("", "", ""))
 

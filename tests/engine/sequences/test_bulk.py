@@ -1,4 +1,4 @@
-"""Hits from the alignment to the file: the number of executed Python lines does not depend on that of hits."""
+"""Hits from alignment to file: the number of executed Python lines does not depend on the number of hits."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from proteoscope.kernels.cpu.alignment import lane_count
 from proteoscope.kernels.partitions import Partition
 from tests.effort import lines_run
 
-LETTERS = np.array([ord(letter) - ord("A") for letter in "ARNDCQEGHILKMFPSTWYV"], np.int8)
+RESIDUES = np.array([ord(residue) - ord("A") for residue in "ARNDCQEGHILKMFPSTWYV"], np.int8)
 
 
 def relatives(n, generator):
     """Return similar proteins, and their ranges."""
-    core = generator.choice(LETTERS, 150)
+    core = generator.choice(RESIDUES, 150)
     results = []
     for _ in range(n):
-        own = np.where(generator.random(150) < 0.3, generator.choice(LETTERS, 150), core)
+        relative = np.where(generator.random(150) < 0.3, generator.choice(RESIDUES, 150), core)
         cut = int(generator.integers(20, 130))
-        results.append(np.concatenate((own[: cut - int(generator.integers(0, 12))], own[cut:])))
+        results.append(np.concatenate((relative[: cut - int(generator.integers(0, 12))], relative[cut:])))
     offsets = run_offsets(np.array([len(result) for result in results]))
     return np.concatenate(results), np.stack((offsets[:-1], offsets[1:]), axis=1)
 
@@ -52,7 +52,7 @@ def found_of(pairs, scheme):
     n = len(pairs)
     names, others = Texts.from_strings(f"p{k}" for k in range(n)), Texts.from_strings(["q"] * n)
     queries, subjects = (
-        SequenceEntries(one, names, np.arange(n), lengths) for one, lengths in zip((others, names), pairs.lengths, strict=True)
+        SequenceEntries(text, names, np.arange(n), lengths) for text, lengths in zip((others, names), pairs.lengths, strict=True)
     )
     aligned = align_pairs(pairs, scheme, 1, Progress())
     hits = Hits.of(aligned, queries, subjects, pairs.scores, np.arange(n) + 1, np.linspace(0, 9, n), np.linspace(0, 1, n))
@@ -61,17 +61,19 @@ def found_of(pairs, scheme):
 
 @pytest.mark.parametrize("gap_open", [11, 40_000])  # the second needs 32 bits
 @pytest.mark.parametrize("stored_cells", [1 << 24, 1000])
-def test_many_pairs_are_aligned_as_each_alone(gap_open, stored_cells):
+def test_batch_alignment_equals_single_alignments(gap_open, stored_cells):
     scheme, pairs = ScoringScheme(read_matrix("BLOSUM62"), gap_open, 1), pairs_of(9)
     alone = [
-        align_pair(pairs.queries[slice(*one)], pairs.subjects[slice(*other)], scheme, Progress())
-        for one, other in zip(pairs.query_places, pairs.subject_places, strict=True)
+        align_pair(pairs.queries[slice(*query_place)], pairs.subjects[slice(*subject_place)], scheme, Progress())
+        for query_place, subject_place in zip(pairs.query_places, pairs.subject_places, strict=True)
     ]
-    known = Pairs(pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, np.array([one.score for one in alone], np.int64))
-    together = align_pairs(known, scheme, 2, Progress(), stored_cells=stored_cells)
+    scored = Pairs(
+        pairs.queries, pairs.query_places, pairs.subjects, pairs.subject_places, np.array([sequence.score for sequence in alone], np.int64)
+    )
+    together = align_pairs(scored, scheme, 2, Progress(), stored_cells=stored_cells)
     assert together.cigars.strings() == [alignment.cigar for alignment in alone]
     lines = zip(together.query.strings(), together.middle.strings(), together.subject.strings(), strict=True)
-    assert list(lines) == [one.lines() for one in alone]
+    assert list(lines) == [single.lines() for single in alone]
     for name in (
         "query_start",
         "subject_start",
@@ -82,7 +84,7 @@ def test_many_pairs_are_aligned_as_each_alone(gap_open, stored_cells):
         "positives",
         "gap_openings",
     ):
-        assert getattr(together, name).tolist() == [getattr(one, name) for one in alone], name
+        assert getattr(together, name).tolist() == [getattr(single, name) for single in alone], name
 
 
 @pytest.mark.parametrize("gaps", [(11, 1), (0, 0), (3, 0), (40, 10)])
@@ -94,17 +96,17 @@ def test_parallel_alignments_equal_single_ones(gaps, scale, n):
     # Repeated segments give several ends and starts with the same score.
     query = np.concatenate([pairs.queries[20:60], pairs.queries[20:60], pairs.queries[:150], pairs.queries[20:60]])
     alone = [align_pair(query, pairs.subjects[slice(*subject_place)], scheme, Progress()) for subject_place in pairs.subject_places]
-    scores, places = np.array([one.score for one in alone], np.int64), np.tile([0, len(query)], (n, 1))
+    scores, places = np.array([single.score for single in alone], np.int64), np.tile([0, len(query)], (n, 1))
     together = align_pairs(Pairs(query, places, pairs.subjects, pairs.subject_places, scores), scheme, 2, Progress())
     assert together.cigars.strings() == [alignment.cigar for alignment in alone]
     starts = zip(together.query_start.tolist(), together.subject_start.tolist(), strict=True)
-    assert list(starts) == [(one.query_start, one.subject_start) for one in alone]
+    assert list(starts) == [(single.query_start, single.subject_start) for single in alone]
 
 
-def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
+def test_alignment_runs_no_python_code_per_pair(scheme, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.sequences.alignment.equal_partitions", lambda cost, *_, **__: [Partition(0, len(cost), 1.0)])
     few, many = pairs_of(20), pairs_of(200)
-    few, many = (one.with_places(np.tile(one.query_places[:1], (len(one), 1)), one.subject_places) for one in (few, many))
+    few, many = (batch.with_places(np.tile(batch.query_places[:1], (len(batch), 1)), batch.subject_places) for batch in (few, many))
     align_pairs(few, scheme, 1, Progress())
     lines = [lines_run(lambda pairs=pairs: align_pairs(pairs, scheme, 1, Progress())) for pairs in (few, many)]
     # A few lines are executed per vector of subjects, plus those of the partition into vectors.
@@ -112,11 +114,11 @@ def test_no_line_of_python_is_run_for_each_alignment(scheme, monkeypatch):
 
 
 STACKED = ("stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl")
-"""Formats that Bio.Align writes, row by row in Python; a stack is of a few hundred hits."""
+"""Formats that Bio.Align writes, row by row in Python; a stack has a few hundred hits."""
 
 
 @pytest.mark.parametrize("format", [file_format for file_format in FORMATS if file_format not in STACKED])
-def test_no_line_of_python_is_run_for_each_hit_that_is_written(scheme, format):
+def test_writers_run_no_python_code_per_hit(scheme, format):
     few, many = found_of(pairs_of(20), scheme), found_of(pairs_of(200), scheme)
 
     def write(result):
@@ -131,7 +133,7 @@ def test_no_line_of_python_is_run_for_each_hit_that_is_written(scheme, format):
     assert write(many).count(b"p199") and lines_run(lambda: write(many)) == lines_run(lambda: write(few))
 
 
-def test_no_line_of_python_is_run_for_each_row_of_the_table(scheme):
+def test_table_runs_no_python_code_per_row(scheme):
     few, many = found_of(pairs_of(20), scheme).hits, found_of(pairs_of(200), scheme).hits
     assert hits_table(many).num_rows == 200
     assert lines_run(lambda: hits_table(many)) == lines_run(lambda: hits_table(few))

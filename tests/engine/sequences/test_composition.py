@@ -42,11 +42,11 @@ def masked_by_definition(codes):
 
 def random_database(tmp_path, n=120):
     """Return proteins of very different compositions, some with repeats."""
-    generator, letters = np.random.default_rng(4), np.array(list("ACDEFGHIKLMNPQRSTVWY"))
+    generator, residues = np.random.default_rng(4), np.array(list("ACDEFGHIKLMNPQRSTVWY"))
     records = []
     for number in range(n):
         share = generator.dirichlet(np.full(20, 0.3 + number % 5))
-        sequence = "".join(generator.choice(letters, generator.integers(1, 300), p=share))
+        sequence = "".join(generator.choice(residues, generator.integers(1, 300), p=share))
         records.append(f">s{number}\n{sequence}{'PQ' * (number % 4 * 8)}\n")
     (tmp_path / "database.fasta").write_text("".join(records))
     return read_sequences([tmp_path / "database.fasta"], Progress())
@@ -67,7 +67,7 @@ def test_masked_sequences_follow_the_definition(sequences):
     masked, counts = masked_sequences(codes, offsets)
     expected = [masked_by_definition(np.array(sequence, np.int8)) for sequence in sequences]
     assert np.array_equal(masked, np.concatenate(expected))
-    assert np.array_equal(counts, [np.bincount(one, minlength=len(SYMBOLS)) for one in expected])
+    assert np.array_equal(counts, [np.bincount(sequence, minlength=len(SYMBOLS)) for sequence in expected])
 
 
 def test_pair_lambdas_are_the_roots_of_their_equation():
@@ -84,7 +84,7 @@ def test_pair_lambdas_are_the_roots_of_their_equation():
 
 
 def test_significant_hits_equal_brute_force(tmp_path):
-    """Every subject is masked, scored and scaled."""
+    """Check that every subject is masked, scored and scaled."""
     database, statistics = random_database(tmp_path), tabulated(SCHEME)
     adjustment, standard = CompositionAdjustment(database, SCHEME, 2, Progress()), ungapped_lambda(SCHEME.matrix)
     numbers = range(5, len(database), 9)
@@ -121,8 +121,8 @@ def test_significant_hits_are_the_same_on_any_threads(tmp_path):
         assert hits.e_values.tobytes() == results[0].e_values.tobytes()
 
 
-def test_e_values_of_shuffled_proteins_are_right(shared_data, tmp_path):
-    """As many hits up to 1 as queries are expected; without the adjustment, proline-rich queries have many times more."""
+def test_e_values_of_shuffled_proteins_are_correct(shared_data, tmp_path):
+    """Check that each query has about one hit with an E-value up to 1; without the adjustment, proline-rich queries have many more."""
     calibration = Calibration.from_data(shared_data, 16, tmp_path)
     results = {name: calibration.hits(calibration.shuffled(name, 60, seed=77), SCHEME, 2) for name in ("C", "G", "P", "usual")}
     assert results["P"]["plain"][0] > 10 * 60
@@ -133,7 +133,7 @@ def test_e_values_of_shuffled_proteins_are_right(shared_data, tmp_path):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", CLASSES)
-def test_e_values_of_every_composition_are_right(shared_data, tmp_path, name):
+def test_e_values_of_every_composition_are_correct(shared_data, tmp_path, name):
     calibration = Calibration.from_data(shared_data, 8, tmp_path)
     result = calibration.hits(calibration.shuffled(name, 1000, seed=78), SCHEME, 2)["adjusted"]
     assert 600 <= result[0] <= 1600

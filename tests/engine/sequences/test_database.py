@@ -27,16 +27,16 @@ def test_sequences_are_sorted_by_length_with_file_positions(fasta):
     assert database.n_nucleotides == 0
 
 
-def test_a_packed_database_opens_again_as_it_was_read(fasta, tmp_path, monkeypatch):
+def test_packed_database_is_equal_when_opened(fasta, tmp_path, monkeypatch):
     path, store = fasta("a.fasta", RECORDS), IndexStore(tmp_path / "store", "sequences")
     built = open_database([path], [file_digest(path)], store, Progress())
     monkeypatch.setattr("proteoscope.engine.sequences.database.read_sequences", lambda *args: pytest.fail("it was read again"))
     opened = open_database([path], [file_digest(path)], store, Progress())
     read = read_sequences([path], Progress())
-    for one in (built, opened):
+    for database in (built, opened):
         for name in ("residues", "offsets", "file_index", "accession_bytes", "description_bytes", "description_offsets"):
-            assert np.array_equal(getattr(one, name), getattr(read, name)), name
-        assert (one.n_repeated_names, one.n_nucleotides) == (1, 0)
+            assert np.array_equal(getattr(database, name), getattr(read, name)), name
+        assert (database.n_repeated_names, database.n_nucleotides) == (1, 0)
 
 
 def test_headers_without_descriptions_can_be_packed(fasta, tmp_path):
@@ -86,7 +86,7 @@ def test_sequences_are_classified_equally_in_batches(random_protein, monkeypatch
     assert nucleotides_among(*sequences) == whole
 
 
-def test_database_counts_sequences_that_look_like_dna(fasta, random_protein):
+def test_database_counts_probable_dna_sequences(fasta, random_protein):
     records = [("p", random_protein(1, 85)), ("d", random_protein(2, 900, "ACGT")), ("e", random_protein(3, 40, "ACGU"))]
     assert read_sequences([fasta("a.fasta", records)], Progress()).n_nucleotides == 2
 
@@ -103,11 +103,11 @@ def test_cache_retains_the_most_recently_used_databases(fasta, random_protein, t
             open_database([files[1]], [file_digest(files[1])], cache_store(), Progress())
     remaining = [np.load(file) for file in (tmp_path / "cache").rglob("residues.npy")]
     used = [read_sequences([files[k]], Progress()).residues for k in (1, 3)]
-    assert len(remaining) == 2 and all(any(np.array_equal(one, other) for other in remaining) for one in used)
+    assert len(remaining) == 2 and all(any(np.array_equal(database, other) for other in remaining) for database in used)
 
 
 @pytest.mark.parametrize("text", ["", ">\n", ">name\n", ">name\n>other\n\n"])
-def test_files_without_residues_are_refused(tmp_path, text):
+def test_database_rejects_files_without_residues(tmp_path, text):
     path = tmp_path / "empty.fasta"
     path.write_text(text)
     with pytest.raises(InputError):

@@ -16,7 +16,7 @@ def test_expected_counts_by_definition(scheme):
     assert scores.tolist() == list(range(1, len(scores) + 1))
 
     def passed(score):
-        """Sum over all subjects individually."""
+        """Return the sum over all subjects individually."""
         e_values = [statistics.e_values(np.array([score]), 250, np.array([length]), int(length))[0] for length in lengths]
         return sum(1 - np.exp(-e_value) for e_value in e_values)
 
@@ -26,7 +26,7 @@ def test_expected_counts_by_definition(scheme):
     assert passed(len(scores)) >= 1e-3 > passed(len(scores) + 1)
 
 
-def test_expected_counts_are_those_of_random_sequences(scheme):
+def test_expected_counts_agree_with_random_sequences(scheme):
     used = scheme()
     rng = np.random.default_rng(4)
     lengths = np.sort(rng.integers(100, 600, 3000))

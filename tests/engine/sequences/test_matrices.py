@@ -14,7 +14,7 @@ BIOPYTHONS = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70", 
 
 
 @pytest.mark.parametrize("name", BIOPYTHONS)
-def test_shipped_matrices_are_biopythons(name):
+def test_shipped_matrices_equal_biopython(name):
     from Bio.Align import substitution_matrices
 
     theirs, ours = substitution_matrices.load(name), read_matrix(name)
@@ -23,7 +23,7 @@ def test_shipped_matrices_are_biopythons(name):
             assert ours.scores[SYMBOLS.index(a), SYMBOLS.index(b)] == theirs[a, b]
 
 
-def test_dayhoff_and_gonnet_are_the_published_matrices_rounded():
+def test_dayhoff_and_gonnet_equal_published_matrices():
     from Bio.Align import substitution_matrices
 
     for name, theirs, factor in (("DAYHOFF", "DAYHOFF", 10), ("GONNET", "GONNET1992", 1)):
@@ -33,23 +33,27 @@ def test_dayhoff_and_gonnet_are_the_published_matrices_rounded():
                 assert ours.scores[SYMBOLS.index(a), SYMBOLS.index(b)] == round(round(factor * published[a, b], 1))
 
 
-def test_blosumn_is_parasails():
+def test_blosumn_equals_parasail():
     parasail = pytest.importorskip("parasail", reason="parasail is not installed: pip install parasail")
-    ours, letters = read_matrix("BLOSUMN").scores, [SYMBOLS.index(letter) for letter in "ARNDCQEGHILKMFPSTWYVBZX*"]
-    assert np.array_equal(ours[np.ix_(letters, letters)], parasail.Matrix("blosumn").matrix[:24, :24])
+    ours, order = read_matrix("BLOSUMN").scores, [SYMBOLS.index(residue) for residue in "ARNDCQEGHILKMFPSTWYVBZX*"]
+    assert np.array_equal(ours[np.ix_(order, order)], parasail.Matrix("blosumn").matrix[:24, :24])
 
 
-def test_identity_scores_as_blast_does():
-    """As blastp 2.12.0 -matrix IDENTITY scores 66 residues: with themselves, with B, X, Z for three of them, these with themselves."""
-    own = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
-    changed = own.copy()
-    changed[23:26] = [SYMBOLS.index(letter) for letter in "BXZ"]
+def test_identity_scores_equal_blast():
+    """Check scores of blastp 2.12.0 with -matrix IDENTITY for 66 residues, and for a copy with B, X and Z in place of three."""
+    sequence = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
+    changed = sequence.copy()
+    changed[23:26] = [SYMBOLS.index(residue) for residue in "BXZ"]
     scores = read_matrix("IDENTITY").scores
-    assert [int(scores[one, other].sum()) for one, other in ((own, own), (own, changed), (changed, changed))] == [594, 552, 580]
+    assert [int(scores[first, second].sum()) for first, second in ((sequence, sequence), (sequence, changed), (changed, changed))] == [
+        594,
+        552,
+        580,
+    ]
 
 
 @pytest.mark.parametrize("name", [*BIOPYTHONS, "BLOSUM80", "IDENTITY"])
-def test_matrices_have_the_scale_that_ncbis_tables_were_made_for(name):
+def test_matrices_have_the_scale_of_ncbi_tables(name):
     lines = resources.path("statistics", "karlin_altschul.tsv").read_text().splitlines()
     rows = csv.DictReader((line for line in lines if not line.startswith("#")), delimiter="\t")
     published = next(float(row["lambda"]) for row in rows if row["matrix"] == name and row["gap_open"] == "-")
@@ -62,7 +66,7 @@ def test_every_shipped_matrix_can_be_read_and_is_symmetric():
         assert np.array_equal(read_matrix(name).scores, read_matrix(name).scores.T)
 
 
-def test_names_are_taken_in_any_case_and_wrong_ones_get_a_hint():
+def test_matrix_names_ignore_case_and_errors_give_a_hint():
     assert matrix_name("blosum62") == "BLOSUM62"
     with pytest.raises(ParameterError, match="did you mean BLOSUM62"):
         matrix_name("BLOSSUM62")
@@ -70,7 +74,7 @@ def test_names_are_taken_in_any_case_and_wrong_ones_get_a_hint():
         matrix_name("MINE")
 
 
-def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
+def test_matrix_file_with_byte_order_mark_is_read(tmp_path):
     path = tmp_path / "windows.txt"
     path.write_bytes(b"\xef\xbb\xbf   A  C\r\nA  5 -2\r\nC -2  7\r\n")
     assert read_matrix(str(path)).scores[SYMBOLS.index("C"), SYMBOLS.index("A")] == -2
@@ -79,8 +83,8 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path):
 def test_u_o_and_j_score_as_x():
     matrix = read_matrix("BLOSUM62").scores
     x = SYMBOLS.index("X")
-    for letter in "UOJ":
-        code = SYMBOLS.index(letter)
+    for residue in "UOJ":
+        code = SYMBOLS.index(residue)
         for other in "ARNDCQEGHILKMFPSTWYVBZX*":
             assert matrix[code, SYMBOLS.index(other)] == matrix[x, SYMBOLS.index(other)]
         assert matrix[code, code] == matrix[x, x]
@@ -90,7 +94,7 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("# mine\n   A  C\nA  5 -2 # alike\nc -2  7\n")
     matrix = read_matrix(str(path)).scores
-    a, c, w, star = (SYMBOLS.index(letter) for letter in "ACW*")
+    a, c, w, star = (SYMBOLS.index(residue) for residue in "ACW*")
     assert (matrix[a, a], matrix[a, c], matrix[c, c], matrix[a, w], matrix[w, w], matrix[star, a]) == (5, -2, 7, -1, -1, -2)
 
 
@@ -108,7 +112,7 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
         ("A C\nA 1 9999999\nC 1 2\n", "not within"),
     ],
 )
-def test_read_matrix_reports_the_error_of_a_broken_file(tmp_path, text, expected):
+def test_read_matrix_reports_the_error_of_invalid_file(tmp_path, text, expected):
     path = tmp_path / "broken.txt"
     path.write_text(text)
     with pytest.raises(InputError, match=expected):
@@ -131,7 +135,7 @@ def test_invalid_file_name_is_reported_briefly(name):
     [
         ("A\nA " + "9" * 4000 + "\n", "the score 9+... is not within"),
         ("A\nA " + "9" * 5000 + "\n", "is not a whole number"),
-        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # its upper case is two characters, S and T
+        ("ﬆ\nﬆ 1\n", "'ﬆ' is not a residue"),  # Its upper case has two characters, S and T.
         ("A " * 400_000 + "\n", "the residue A occurs twice"),
         ("A\nA 1\n" * 300_000, "too large"),
     ],
@@ -143,6 +147,6 @@ def test_hostile_matrix_is_reported_briefly(tmp_path, content, expected):
     assert len(str(caught.value)) < 500 + len(str(tmp_path))
 
 
-def test_a_matrix_that_never_ends_is_not_read_to_its_end():
+def test_endless_matrix_file_is_not_read_completely():
     with pytest.raises(InputError, match="this is a pipe or a device, not a file"):
         read_matrix("/dev/zero")

@@ -44,21 +44,21 @@ def pairs(draw: st.DrawFn) -> tuple[int, str, str, int, int]:
 
 PAIRS = st.lists(pairs(), max_size=6)
 A_FEW = settings(max_examples=35)
-"""Computing pairs takes longer than stacking them."""
+"""Pairs take longer to compute than to stack."""
 
 
-def stacked(found: list[tuple[int, str, str, int, int]]) -> Stack:
-    starts = np.array([one[3] for one in found], np.int64)
-    lengths = starts + np.array([len(one[2].replace("-", "")) + one[4] for one in found], np.int64)
+def stacked(rows: list[tuple[int, str, str, int, int]]) -> Stack:
+    starts = np.array([row[3] for row in rows], np.int64)
+    lengths = starts + np.array([len(row[2].replace("-", "")) + row[4] for row in rows], np.int64)
     subjects = AlignedSubjects(
-        [f"subject{k}" for k in range(len(found))],
-        [f"number {k}" for k in range(len(found))],
+        [f"subject{k}" for k in range(len(rows))],
+        [f"number {k}" for k in range(len(rows))],
         lengths,
-        np.array([one[0] for one in found], np.int64),
+        np.array([row[0] for row in rows], np.int64),
         starts,
-        Texts.from_strings([one[1] for one in found]),
-        Texts.from_strings([one[2] for one in found]),
-        np.arange(len(found), dtype=np.int64) + 7,
+        Texts.from_strings([row[1] for row in rows]),
+        Texts.from_strings([row[2] for row in rows]),
+        np.arange(len(rows), dtype=np.int64) + 7,
     )
     return Stack.of("query", "of the test", QUERY, subjects)
 
@@ -79,20 +79,20 @@ def test_row_pairs_are_restored(result: list[tuple[int, str, str, int, int]]) ->
     assert shown[0].replace("-", "") == QUERY
     for (start, above, below, _, _), row in zip(result, shown[1:], strict=True):
         # Columns with gaps in both rows are insertions of other sequences.
-        own = [(a, b) for a, b in zip(shown[0], row, strict=True) if b != " " and (a, b) != ("-", "-")]
-        assert ("".join(a for a, _ in own), "".join(b for _, b in own)) == (above, below)
+        columns = [(a, b) for a, b in zip(shown[0], row, strict=True) if b != " " and (a, b) != ("-", "-")]
+        assert ("".join(a for a, _ in columns), "".join(b for _, b in columns)) == (above, below)
         first = len(row) - len(row.lstrip())
         assert len(shown[0][:first].replace("-", "")) == start
 
 
 @A_FEW
 @given(PAIRS)
-def test_columns_are_opened_for_the_longest_insertion_alone(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_columns_are_opened_only_for_longest_insertion(result: list[tuple[int, str, str, int, int]]) -> None:
     longest = Counter[int]()
     for start, above, _, _, _ in result:
         place, run = start - 1, 0
-        for letter in above:
-            place, run = (place, run + 1) if letter == "-" else (place + 1, 0)
+        for residue in above:
+            place, run = (place, run + 1) if residue == "-" else (place + 1, 0)
             longest[place] = max(longest[place], run)
     stack = stacked(result)
     assert stack.n_columns == len(QUERY) + sum(longest.values())
@@ -101,12 +101,12 @@ def test_columns_are_opened_for_the_longest_insertion_alone(result: list[tuple[i
 
 @A_FEW
 @given(PAIRS)
-def test_what_follows_an_insertion_is_marked_in_its_row_alone(result: list[tuple[int, str, str, int, int]]) -> None:
+def test_insertion_is_marked_only_in_its_row(result: list[tuple[int, str, str, int, int]]) -> None:
     expected = np.zeros((len(result) + 1, len(QUERY)), np.bool_)
     for row, (start, above, _, _, _) in enumerate(result, start=1):
         place = start
-        for before, letter in zip("x" + above, above, strict=False):
-            if letter != "-":
+        for before, residue in zip("x" + above, above, strict=False):
+            if residue != "-":
                 expected[row, place] = before == "-"
                 place += 1
     assert np.array_equal(stacked(result).follows_insertion, expected)
@@ -115,14 +115,14 @@ def test_what_follows_an_insertion_is_marked_in_its_row_alone(result: list[tuple
 @A_FEW
 @given(PAIRS)
 @pytest.mark.parametrize("format", ["stockholm", "phylip", "clustal"])
-def test_a_stack_is_read_back_as_it_was(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
+def test_stack_round_trip(format: str, result: list[tuple[int, str, str, int, int]]) -> None:
     stack = stacked(result)
     (read,) = parsed(stack, format)
     assert [read[row] for row in range(len(stack))] == [row.replace(" ", "-") for row in rows(stack)]
     width = {"phylip": 10, "clustal": 30}.get(format)
     assert [record.id for record in read.sequences] == unique_names(stack.names, width)
     if format == "stockholm":
-        assert read.column_annotations["reference coordinate annotation"] == "".join("." if one else "x" for one in stack.is_opened)
+        assert read.column_annotations["reference coordinate annotation"] == "".join("." if is_open else "x" for is_open in stack.is_opened)
         assert read.column_annotations["conservation"] == grades(stack)
         assert [record.description for record in read.sequences][1:] == list(stack.subjects.descriptions)
 
@@ -141,7 +141,7 @@ def test_a3m_has_query_columns_and_lower_case_insertions(result: list[tuple[int,
             sequences[-1] += line
     assert headers == unique_names(stack.names)
     for (start, above, below, _, _), read in zip(result, sequences[1:], strict=True):
-        assert len([letter for letter in read if not letter.islower()]) == len(QUERY)
+        assert len([residue for residue in read if not residue.islower()]) == len(QUERY)
         pair = "".join(b.lower() if a == "-" else b for a, b in zip(above, below, strict=True))
         end = start + len(above.replace("-", ""))
         assert read == "-" * start + pair + "-" * (len(QUERY) - end)
@@ -155,29 +155,29 @@ def test_pairs_are_read_back_at_their_positions(format: str, result: list[tuple[
     stack = stacked(result)
     read = parsed(stack, format)
     assert len(read) == len(result)
-    for k, ((start, above, below, subject_start, rest), one) in enumerate(zip(result, read, strict=True)):
+    for k, ((start, above, below, subject_start, rest), record) in enumerate(zip(result, read, strict=True)):
         query, subject = (0, 1) if format == "maf" else (1, 0)
         residues = len(below.replace("-", ""))
-        assert [one.sequences[at].id for at in (query, subject)] == ["query", f"subject{k}"]
-        assert [len(one.sequences[at]) for at in (query, subject)] == [len(QUERY), subject_start + residues + rest]
-        ends = [(one.coordinates[at, 0], one.coordinates[at, -1]) for at in (query, subject)]
+        assert [record.sequences[at].id for at in (query, subject)] == ["query", f"subject{k}"]
+        assert [len(record.sequences[at]) for at in (query, subject)] == [len(QUERY), subject_start + residues + rest]
+        ends = [(record.coordinates[at, 0], record.coordinates[at, -1]) for at in (query, subject)]
         assert ends == [(start, start + len(above.replace("-", ""))), (subject_start, subject_start + residues)]
         _, expected = Align.Alignment.parse_printed_alignment([above.encode(), below.encode()])
-        assert np.array_equal(one.coordinates[[query, subject]], expected + np.array([[start], [subject_start]]))
+        assert np.array_equal(record.coordinates[[query, subject]], expected + np.array([[start], [subject_start]]))
         if format == "maf":
-            assert [one[query], one[subject]] == [above, below] and one.score == k + 7
+            assert [record[query], record[subject]] == [above, below] and record.score == k + 7
 
 
 def test_names_are_distinct_in_every_format() -> None:
-    long = [f"sp|P{k:05d}|A_LONG_NAME_WITH, odd (letters)" for k in range(3)] + ["same", "same", "x\x01y"]
+    long = [f"sp|P{k:05d}|A_LONG_NAME_WITH, odd (symbols)" for k in range(3)] + ["same", "same", "x\x01y"]
     for width in (None, 10, 30):
         names = unique_names(long, width)
         assert len(set(names)) == len(long) and all(width is None or len(name) <= width for name in names)
-        assert not any(letter in name for name in names for letter in " \x01(),:;[]")
+        assert not any(character in name for name in names for character in " \x01(),:;[]")
 
 
-def test_rows_are_not_made_anew_from_the_coordinates_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in Bio.Align, whose time grows with the square of their number."""
+def test_rows_are_not_rebuilt_from_all_coordinates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that time does not grow with the square of the number of rows, as in Bio.Align."""
     stack = stacked([(0, "MKWV", "MK-V", 0, 0), (3, "VT--FI", "VTAAFI", 2, 1)])
     expected = {format: stack_text(stack, format) for format in STACK_FORMATS}
     monkeypatch.setattr(Align.Alignment, "__getitem__", lambda *_: pytest.fail("a row is made from coordinates"))
@@ -191,7 +191,7 @@ def test_stars_are_written_as_x() -> None:
     assert "MKXV" in stack_text(stack, "maf")
 
 
-def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stack_rejects_excessive_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stack_module, "MAXIMUM_CELLS", 3 * len(QUERY) - 1)
     stacked([(0, QUERY, QUERY, 0, 0)])
     with pytest.raises(ParameterError, match="the 2 hits of query stacked have 20 columns, which are too many; select fewer hits"):
@@ -210,35 +210,37 @@ def test_what_is_too_large_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         (0, "MKW", "MKW", -1, 5),
     ],
 )
-def test_alignments_that_do_not_fit_are_refused(start: int, above: str, below: str, subject_start: int, length: int) -> None:
-    """A table of hits may come from untrusted sources."""
-    numbers = [np.array([one]) for one in (length, start, subject_start)]
+def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: str, subject_start: int, length: int) -> None:
+    """Check a table of hits from an untrusted source."""
+    numbers = [np.array([number]) for number in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.from_strings([above]), Texts.from_strings([below]), np.array([1]))
     with pytest.raises(ParameterError, match="do not fit its sequence and its hits; search again"):
         Stack.of("query", "", QUERY, subjects)
 
 
 @given(st.integers(1, 6).flatmap(lambda n: st.lists(st.text("ACDW-X", min_size=5, max_size=5), min_size=n, max_size=n)))
-def test_conservation_is_the_divergence_written_out(lines: list[str]) -> None:
-    """Jensen-Shannon divergence by its definition, with weights by position, in plain Python."""
-    letters = np.array([list(line.encode()) for line in lines], np.uint8)
+def test_conservation_equals_the_plain_divergence(lines: list[str]) -> None:
+    """Compare with the Jensen-Shannon divergence by its definition, with weights by position, in plain Python."""
+    residues = np.array([list(line.encode()) for line in lines], np.uint8)
     weights = [0.0] * len(lines)
     for column in zip(*lines, strict=True):
-        counts = Counter(letter for letter in column if letter in AMINO_ACIDS)
-        for row, letter in enumerate(column):
-            if letter in counts:
-                weights[row] += 1 / (len(counts) * counts[letter])
+        counts = Counter(residue for residue in column if residue in AMINO_ACIDS)
+        for row, residue in enumerate(column):
+            if residue in counts:
+                weights[row] += 1 / (len(counts) * counts[residue])
     total = sum(weights)
-    weights = [one / total for one in weights] if total else [1 / len(lines)] * len(lines)
-    assert np.allclose(sequence_weights(letters), weights)
-    background = {letter: float(BACKGROUND[ord(letter) - ord("A")]) for letter in AMINO_ACIDS}
+    weights = [weight / total for weight in weights] if total else [1 / len(lines)] * len(lines)
+    assert np.allclose(sequence_weights(residues), weights)
+    background = {residue: float(BACKGROUND[ord(residue) - ord("A")]) for residue in AMINO_ACIDS}
     whole = sum(background.values())
-    for column, result in zip(zip(*lines, strict=True), conservation(letters).tolist(), strict=True):
-        shares = {letter: sum(weight for weight, one in zip(weights, column, strict=True) if one == letter) for letter in AMINO_ACIDS}
+    for column, result in zip(zip(*lines, strict=True), conservation(residues).tolist(), strict=True):
+        shares = {
+            residue: sum(weight for weight, other in zip(weights, column, strict=True) if other == residue) for residue in AMINO_ACIDS
+        }
         filled = sum(shares.values())
         divergence = 0.0
-        for letter in AMINO_ACIDS:
-            p, q = (shares[letter] + 1e-7) / (filled + 20e-7), background[letter] / whole
+        for residue in AMINO_ACIDS:
+            p, q = (shares[residue] + 1e-7) / (filled + 20e-7), background[residue] / whole
             mean = (p + q) / 2
             divergence += (p * math.log2(p / mean) + q * math.log2(q / mean)) / 2
         assert result == pytest.approx(min(1.0, max(0.0, divergence * filled)), abs=1e-9)
@@ -249,17 +251,17 @@ def test_column_of_a_rare_residue_is_most_conserved() -> None:
     assert 1 > rare > frequent > many > gaps == 0
 
 
-def test_the_search_and_the_export_write_what_bio_align_reads(tmp_path: Path, random_protein, fasta) -> None:
+def test_search_and_export_write_stacks_for_bio_align(tmp_path: Path, random_protein, fasta) -> None:
     from proteoscope.engine.command_line.main import main
 
-    one, two = random_protein(1, 120), random_protein(2, 200)
-    queries = fasta("q.fasta", [("one", one), ("two", two)])
-    database = fasta("d.fasta", [("a", one[:60] + one[64:]), ("b", one[10:50] + "WWWW" + one[50:]), ("c", two[20:150])])
+    first, second = random_protein(1, 120), random_protein(2, 200)
+    queries = fasta("q.fasta", [("one", first), ("two", second)])
+    database = fasta("d.fasta", [("a", first[:60] + first[64:]), ("b", first[10:50] + "WWWW" + first[50:]), ("c", second[20:150])])
     search = ["align", str(queries), str(database), "--device", "cpu", "--quiet", "--set", "maximum_e_value=1e-3"]
     assert main([*search, "--out", str(tmp_path / "all.sto"), "--project", str(tmp_path / "P")]) == 0
     read = list(Align.parse(io.StringIO((tmp_path / "all.sto").read_text()), "stockholm"))
-    assert [[record.id.split("/")[0] for record in one.sequences] for one in read] == [["one", "a", "b"], ["two", "c"]]
-    assert str(read[0].sequences[0].seq) == one
+    assert [[record.id.split("/")[0] for record in alignment.sequences] for alignment in read] == [["one", "a", "b"], ["two", "c"]]
+    assert str(read[0].sequences[0].seq) == first
     for format in ("stockholm", "maf", "psl", "tsv"):
         assert main(["export", str(tmp_path / "P"), "--format", format, "--out", str(tmp_path / format), "--query", "two"]) == 0
     (pair,) = Align.parse(io.StringIO((tmp_path / "maf").read_text()), "maf")
@@ -269,11 +271,11 @@ def test_the_search_and_the_export_write_what_bio_align_reads(tmp_path: Path, ra
     assert (tmp_path / "a3m").read_text().count(">") == 3
 
 
-def test_a_file_of_one_stack_is_not_written_for_two_queries(tmp_path: Path, random_protein, fasta, capsys) -> None:
+def test_stack_export_rejects_two_queries(tmp_path: Path, random_protein, fasta, capsys) -> None:
     from proteoscope.engine.command_line.main import main
 
-    one, two = random_protein(1, 120), random_protein(2, 200)
-    files = fasta("q.fasta", [("one", one), ("two", two)]), fasta("d.fasta", [("a", one), ("b", two)])
+    first, second = random_protein(1, 120), random_protein(2, 200)
+    files = fasta("q.fasta", [("one", first), ("two", second)]), fasta("d.fasta", [("a", first), ("b", second)])
     results = ["--out", str(tmp_path / "o.tsv"), "--project", str(tmp_path / "P")]
     assert main(["align", *map(str, files), "--device", "cpu", "--quiet", *results]) == 0
     capsys.readouterr()

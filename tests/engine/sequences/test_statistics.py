@@ -1,4 +1,4 @@
-"""E-values against published constants, and against the frequency of scores by chance."""
+"""E-values against published constants, and against the frequency of random scores."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def observed_over_expected(statistics, scores, query_lengths, subject_lengths, s
     return float((np.stack(pairwise) < share).mean() / -np.expm1(-share))
 
 
-def test_the_table_has_the_published_constants():
+def test_statistics_table_has_the_published_constants():
     table = {(row["matrix"], row["gap_open"], row["gap_extend"]): row for row in rows()}
     assert len(table) == 92
     row = table["BLOSUM62", "11", "1"]
     values = tuple(float(row[name]) for name in ("lambda", "K", "H", "a", "b", "alpha", "sigma"))
     assert values == (0.267, 0.041, 0.14, 1.9, -30, 42.6028, 43.6362)
     for row in table.values():
-        # a is lambda / H; both are rounded in the table.
+        # `a` is lambda / H; both are rounded in the table.
         assert float(row["a"]) == pytest.approx(float(row["lambda"]) / float(row["H"]), rel=0.08)
 
 
@@ -85,8 +85,8 @@ def test_the_table_has_the_published_constants():
         (122, 676, 56, 26.2, 4.9),
     ],
 )
-def test_bit_scores_and_e_values_are_blasts(query_length, subject_length, score, bits, e_value):
-    """As blastp 2.12.0 prints them, without composition-based statistics, for a database of 9,055,569 residues."""
+def test_bit_scores_and_e_values_equal_blast(query_length, subject_length, score, bits, e_value):
+    """Compare with blastp 2.12.0 without composition-based statistics, for a database of 9,055,569 residues."""
     statistics = tabulated(ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
     result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
@@ -97,8 +97,8 @@ def test_bit_scores_and_e_values_are_blasts(query_length, subject_length, score,
     ("query_length", "subject_length", "score", "bits", "e_value"),
     [(375, 133, 696, 286, 5.38e-79), (729, 714, 214, 89.5, 6.74e-18), (464, 388, 140, 59.2, 5.47e-9), (144, 319, 61, 26.9, 9.2)],
 )
-def test_e_values_of_identity_are_blasts(query_length, subject_length, score, bits, e_value):
-    """As blastp 2.12.0 prints them with -matrix IDENTITY, for the same database."""
+def test_e_values_of_identity_equal_blast(query_length, subject_length, score, bits, e_value):
+    """Compare with blastp 2.12.0 and -matrix IDENTITY, for the same database."""
     statistics = tabulated(ScoringScheme(read_matrix("IDENTITY"), *default_gap_costs("IDENTITY")))
     assert statistics.bit_scores(np.array([score]))[0] == pytest.approx(bits, abs=0.06 if bits < 100 else 1)
     result = statistics.e_values(np.array([score]), query_length, np.array([subject_length]), 9_055_569)[0]
@@ -114,7 +114,7 @@ def test_matrix_without_a_table_has_sufficient_gap_costs(chance, name):
     assert 0.7 < fitted.lambda_ / ungapped_lambda(scheme.matrix) < 1
 
 
-def test_file_with_an_ncbi_matrix_has_its_statistics(tmp_path):
+def test_file_with_ncbi_matrix_has_ncbi_statistics(tmp_path):
     (tmp_path / "copy.txt").write_text(resources.path("matrices", "BLOSUM62.txt").read_text())
     assert tabulated(ScoringScheme(read_matrix(str(tmp_path / "copy.txt")), 11, 1)) is not None
     assert tabulated(ScoringScheme(read_matrix("BLOSUM62"), 12, 3)) is None
@@ -129,7 +129,7 @@ def test_default_gap_costs_are_in_the_table_of_each_matrix(name):
 @pytest.mark.parametrize(
     ("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("BLOSUM45", 14, 2), ("BLOSUM80", 10, 1), ("PAM30", 9, 1)]
 )
-def test_tabulated_e_values_are_right_for_chance(chance, matrix, gap_open, gap_extend):
+def test_tabulated_e_values_are_correct_for_random_sequences(chance, matrix, gap_open, gap_extend):
     scores, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(matrix), gap_open, gap_extend)
     result = scores(scheme)
@@ -141,7 +141,7 @@ def test_tabulated_e_values_are_right_for_chance(chance, matrix, gap_open, gap_e
 @pytest.mark.parametrize(
     ("matrix", "gap_open", "gap_extend"), [("BLOSUM62", 11, 1), ("BLOSUM62", 30, 30), ("PAM120", 12, 1), ("BLOSUM65", 8, 2)]
 )
-def test_fitted_e_values_are_right_despite_related_pairs(chance, matrix, gap_open, gap_extend):
+def test_fitted_e_values_are_correct_despite_related_pairs(chance, matrix, gap_open, gap_extend):
     make, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix(matrix), gap_open, gap_extend)
     scores = make(scheme)
@@ -153,7 +153,7 @@ def test_fitted_e_values_are_right_despite_related_pairs(chance, matrix, gap_ope
         assert observed == pytest.approx(1, abs=tolerance), share
 
 
-def test_the_fit_comes_near_ncbis_constants(chance):
+def test_fit_is_near_the_constants_of_ncbi(chance):
     make, query_lengths, subject_lengths = chance
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     statistics = fit(make(scheme), query_lengths, subject_lengths, scheme, "of chance")
@@ -162,7 +162,7 @@ def test_the_fit_comes_near_ncbis_constants(chance):
 
 
 def test_fitted_e_values_hold_for_real_proteins(shared_data):
-    """A reversed protein retains its composition and has no relatives."""
+    """Check reversed proteins, which retain their composition and have no relatives."""
     queries = read_sequences([shared_data / "sequences" / "mmseqs_QUERY.fasta"], Progress())
     database = read_sequences([shared_data / "sequences" / "mmseqs_DB.fasta"], Progress())
     chosen = np.random.default_rng(1).choice(np.flatnonzero(queries.lengths >= 60), 15, replace=False)
@@ -177,7 +177,7 @@ def test_fitted_e_values_hold_for_real_proteins(shared_data):
     assert np.median([(row <= 0.05).sum() for row in e_values]) == 0
 
 
-def test_too_few_scores_or_scores_all_alike_are_not_fitted():
+def test_few_or_equal_scores_are_not_fitted():
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     assert fit(np.full((2, 100), 40), np.full(2, 300), np.full(100, 300), scheme, "") is None
     assert fit(np.full((2, 5000), 40), np.full(2, 300), np.full(5000, 300), scheme, "") is None
@@ -192,7 +192,7 @@ def test_too_few_scores_or_scores_all_alike_are_not_fitted():
     scheme=st.sampled_from([("BLOSUM62", 11, 1), ("PAM30", 9, 1), None]),
 )
 @example(lengths=[0, 2], query_length=0, most=2, maximum_e_value=23.0, scheme=("BLOSUM62", 11, 1))
-def test_no_score_below_the_least_has_so_small_an_e_value(lengths, query_length, most, maximum_e_value, scheme):
+def test_minimum_score_follows_the_maximum_e_value(lengths, query_length, most, maximum_e_value, scheme):
     statistics = ScoreStatistics(0.02, 0.1, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "")
     if scheme is not None:
         statistics = tabulated(ScoringScheme(read_matrix(scheme[0]), *scheme[1:]))
@@ -210,13 +210,13 @@ def test_e_values_never_fail_on_extremes():
     assert np.isfinite(values).all() and (values >= 0).all()
 
 
-def test_chance_is_what_it_should_be():
+def test_random_scores_follow_the_expected_distribution():
     assert BACKGROUND.sum() == pytest.approx(1, abs=1e-4)
     assert BACKGROUND[SYMBOLS.index("W")] == 0.0133
     assert expected_score(read_matrix("BLOSUM62")) == pytest.approx(-0.95, abs=0.02)
 
 
-def test_a_matrix_of_no_costs_has_no_lambda(tmp_path):
+def test_matrix_without_negative_scores_has_no_lambda(tmp_path):
     (tmp_path / "m.txt").write_text("A C\nA 1 1\nC 1 1\n")
     matrix = read_matrix(str(tmp_path / "m.txt"))
     assert (expected_score(matrix) >= 0) == (ungapped_lambda(matrix) is None) or ungapped_lambda(matrix) > 0

@@ -20,17 +20,17 @@ from proteoscope.engine.sequences.hits import COLUMNS
 from tests.searching import align
 
 AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
-LAMBDA, K = 0.267, 0.041  # values of NCBI for BLOSUM62 with gap penalties 11/1
+LAMBDA, K = 0.267, 0.041  # Values of NCBI for BLOSUM62 with gap penalties 11/1.
 
 
 def relative(protein, generator, n_changes):
     """Return the protein with substitutions, deletions and insertions."""
-    letters = list(protein)
+    residues = list(protein)
     for _ in range(n_changes):
-        place, kind = int(generator.integers(len(letters))), generator.random()
+        place, kind = int(generator.integers(len(residues))), generator.random()
         some = list(generator.choice(list(AMINO_ACIDS), int(generator.integers(1, 6))))
-        letters[place : place + (len(some) if kind < 0.2 else kind < 0.8)] = [] if kind < 0.2 else some[:1] if kind < 0.8 else some
-    return "".join(letters)
+        residues[place : place + (len(some) if kind < 0.2 else kind < 0.8)] = [] if kind < 0.2 else some[:1] if kind < 0.8 else some
+    return "".join(residues)
 
 
 @pytest.fixture
@@ -65,25 +65,25 @@ def expected(row, query, subject):
     from Bio.Align import substitution_matrices
 
     matrix = substitution_matrices.load("BLOSUM62")
-    steps = [(int(length), letter) for length, letter in re.findall(r"(\d+)([MID])", row["cigar"])]
-    assert "".join(f"{length}{letter}" for length, letter in steps) == row["cigar"]
+    steps = [(int(length), operation) for length, operation in re.findall(r"(\d+)([MID])", row["cigar"])]
+    assert "".join(f"{length}{operation}" for length, operation in steps) == row["cigar"]
     at_query, at_subject = int(row["query_start"]) - 1, int(row["subject_start"]) - 1
     above, below = "", ""
-    for length, letter in steps:
-        above += "-" * length if letter == "D" else query[at_query : at_query + length]
-        below += "-" * length if letter == "I" else subject[at_subject : at_subject + length]
-        at_query, at_subject = at_query + length * (letter != "D"), at_subject + length * (letter != "I")
+    for length, operation in steps:
+        above += "-" * length if operation == "D" else query[at_query : at_query + length]
+        below += "-" * length if operation == "I" else subject[at_subject : at_subject + length]
+        at_query, at_subject = at_query + length * (operation != "D"), at_subject + length * (operation != "I")
     is_pair = [a != "-" and b != "-" for a, b in zip(above, below, strict=True)]
     is_same = [a == b for a, b in zip(above, below, strict=True)]
     is_positive = [pair and matrix[a][b] > 0 for a, b, pair in zip(above, below, is_pair, strict=True)]
     middle = "".join(a if same else "+" if good else " " for a, same, good in zip(above, is_same, is_positive, strict=True))
     score = sum(matrix[a][b] for a, b, pair in zip(above, below, is_pair, strict=True) if pair)
-    score -= sum(11 + length for length, letter in steps if letter != "M")
+    score -= sum(11 + length for length, operation in steps if operation != "M")
     values = {
         "identity": sum(is_same) / len(above),
         "alignment_length": len(above),
         "mismatches": sum(pair and not same for pair, same in zip(is_pair, is_same, strict=True)),
-        "gap_openings": sum(letter != "M" for _, letter in steps),
+        "gap_openings": sum(operation != "M" for _, operation in steps),
         "query_end": at_query,
         "subject_end": at_subject,
         "bit_score": (LAMBDA * score - log(K)) / log(2),
@@ -97,12 +97,15 @@ def expected(row, query, subject):
 
 
 @pytest.fixture
-def found(sequences, fasta, tmp_path):
+def aligned(sequences, fasta, tmp_path):
     """Return the rows of the run's table with their expected values, and a function that searches again in another format."""
     import pyarrow.parquet as pq
 
     queries, subjects = sequences
-    files = fasta("q.fasta", queries.items()), fasta("d.fasta", [(f"{name} About <{name}>", one) for name, one in subjects.items()])
+    files = (
+        fasta("q.fasta", queries.items()),
+        fasta("d.fasta", [(f"{name} About <{name}>", sequence) for name, sequence in subjects.items()]),
+    )
 
     def search(format, project=None):
         parameters = SequenceSearchParameters(maximum_e_value=1e-3, composition=False)
@@ -115,59 +118,64 @@ def found(sequences, fasta, tmp_path):
     return rows, [expected(row, queries[row["query"]], subjects[row["subject"]]) for row in rows], search
 
 
-def test_the_tables_agree_with_cigar_and_sequences(found, sequences, tmp_path):
-    rows, wanted, _ = found
+def test_tables_agree_with_cigar_and_sequences(aligned, sequences, tmp_path):
+    rows, wanted, _ = aligned
     queries, subjects = sequences
     with (tmp_path / "tsv").open(newline="") as file:
         written = list(csv.DictReader(file, delimiter="\t"))
     assert len(written) == len(rows) and tuple(written[0]) == COLUMNS
-    for row, text, one in zip(rows, written, wanted, strict=True):
-        assert {name: row[name] for name in one.values} == pytest.approx(one.values, rel=1e-12)
-        assert {name: float(text[name]) for name in one.values} == pytest.approx(one.values, abs=0.051)
-        assert all(float(text[name]) == pytest.approx(one.values[name], abs=1e-4) for name in one.values if name != "bit_score")
+    for row, text, expected_row in zip(rows, written, wanted, strict=True):
+        assert {name: row[name] for name in expected_row.values} == pytest.approx(expected_row.values, rel=1e-12)
+        assert {name: float(text[name]) for name in expected_row.values} == pytest.approx(expected_row.values, abs=0.051)
+        assert all(
+            float(text[name]) == pytest.approx(expected_row.values[name], abs=1e-4) for name in expected_row.values if name != "bit_score"
+        )
         assert float(text["e_value"]) == pytest.approx(row["e_value"], rel=6e-3)
         for name in ("query", "subject", "query_start", "subject_start", "cigar", "description"):
             assert text[name] == str(row[name])
-        assert (row["aligned_query"], row["aligned_middle"], row["aligned_subject"]) == one.lines
+        assert (row["aligned_query"], row["aligned_middle"], row["aligned_subject"]) == expected_row.lines
         assert (list(queries)[row["query_index"]], list(subjects)[row["subject_index"]]) == (row["query"], row["subject"])
         assert row["query_length"] == len(queries[row["query"]]) and row["description"] == f"About <{row['subject']}>"
     assert any(row["query_start"] > 1 for row in rows) and any(row["query_end"] < row["query_length"] for row in rows)
-    assert any(one.values["positives"] > one.values["identity"] * one.values["alignment_length"] for one in wanted)
+    assert any(
+        expected_row.values["positives"] > expected_row.values["identity"] * expected_row.values["alignment_length"]
+        for expected_row in wanted
+    )
 
 
-def test_hits_are_sorted_by_score_then_file_order(found, sequences):
-    rows, _, _ = found
+def test_hits_are_sorted_by_score_then_file_order(aligned, sequences):
+    rows, _, _ = aligned
     for name in sequences[0]:
-        own = [row for row in rows if row["query"] == name]
-        keys = [(row["e_value"], -row["score"], row["subject_index"]) for row in own]
-        assert keys == sorted(keys) and [row["rank"] for row in own] == list(range(1, len(own) + 1))
-    pairs = [(one, two) for one, two in pairwise(rows) if one["query"] == two["query"]]
-    assert any((one["e_value"], one["score"]) == (two["e_value"], two["score"]) for one, two in pairs)
+        of_query = [row for row in rows if row["query"] == name]
+        keys = [(row["e_value"], -row["score"], row["subject_index"]) for row in of_query]
+        assert keys == sorted(keys) and [row["rank"] for row in of_query] == list(range(1, len(of_query) + 1))
+    pairs = [(first, second) for first, second in pairwise(rows) if first["query"] == second["query"]]
+    assert any((first["e_value"], first["score"]) == (second["e_value"], second["score"]) for first, second in pairs)
 
 
-def test_blast6_has_the_twelve_columns_of_blast(found):
-    rows, wanted, search = found
+def test_blast6_has_the_twelve_columns_of_blast(aligned):
+    rows, wanted, search = aligned
     lines = [line.split("\t") for line in search("blast6").splitlines()]
-    for line, row, one in zip(lines, rows, wanted, strict=True):
+    for line, row, expected_row in zip(lines, rows, wanted, strict=True):
         names = ("alignment_length", "mismatches", "gap_openings", "query_start", "query_end", "subject_start", "subject_end")
         assert line[:2] == [row["query"], row["subject"]] and line[3:10] == [str(row[name]) for name in names]
-        assert float(line[2]) == pytest.approx(one.values["identity"] * 100, abs=6e-4)
+        assert float(line[2]) == pytest.approx(expected_row.values["identity"] * 100, abs=6e-4)
         assert float(line[10]) == pytest.approx(row["e_value"], rel=6e-3)
-        assert float(line[11]) == pytest.approx(one.values["bit_score"], abs=0.051)
+        assert float(line[11]) == pytest.approx(expected_row.values["bit_score"], abs=0.051)
 
 
-def test_sam_places_clips_and_edits_are_those_of_the_alignment(found, sequences):
-    rows, wanted, search = found
+def test_sam_positions_clips_and_edits_match_the_alignment(aligned, sequences):
+    rows, wanted, search = aligned
     queries, subjects = sequences
     lines = [line.split("\t") for line in search("sam").splitlines()]
     lengths = {line[1][3:]: int(line[2][3:]) for line in lines if line[0] == "@SQ"}
     assert lengths == {row["subject"]: len(subjects[row["subject"]]) for row in rows}
     records = [line for line in lines if line[0][0] != "@"]
     assert [line[:11] for line in records if line[2] == "*"] == [["nothing", "4", "*", "0", "0", "*", "*", "0", "0", "WWWW", "*"]]
-    for line, row, one in zip((line for line in records if line[2] != "*"), rows, wanted, strict=True):
+    for line, row, expected_row in zip((line for line in records if line[2] != "*"), rows, wanted, strict=True):
         clips = row["query_start"] - 1, len(queries[row["query"]]) - row["query_end"]
         cigar = "".join((f"{clips[0]}S" * (clips[0] > 0), row["cigar"], f"{clips[1]}S" * (clips[1] > 0)))
-        letters = "*" if row["rank"] > 1 else queries[row["query"]].replace("*", "X")
+        sequence = "*" if row["rank"] > 1 else queries[row["query"]].replace("*", "X")
         assert line[:10] == [
             row["query"],
             "256" if row["rank"] > 1 else "0",
@@ -178,12 +186,12 @@ def test_sam_places_clips_and_edits_are_those_of_the_alignment(found, sequences)
             "*",
             "0",
             "0",
-            letters,
+            sequence,
         ]
         tags = {tag[:5]: tag[5:] for tag in line[11:]}
-        assert int(tags["AS:i:"]) == one.values["score"]
-        assert int(tags["NM:i:"]) == sum(a != b for a, b in zip(one.lines[0], one.lines[2], strict=True))
-        assert float(tags["ZB:f:"]) == pytest.approx(one.values["bit_score"], abs=0.051)
+        assert int(tags["AS:i:"]) == expected_row.values["score"]
+        assert int(tags["NM:i:"]) == sum(a != b for a, b in zip(expected_row.lines[0], expected_row.lines[2], strict=True))
+        assert float(tags["ZB:f:"]) == pytest.approx(expected_row.values["bit_score"], abs=0.051)
         assert float(tags["ZE:f:"]) == pytest.approx(row["e_value"], rel=6e-3)
 
 
@@ -200,14 +208,14 @@ def test_sam_names_are_short_and_unique_without_stars(fasta, random_protein, tmp
     assert all(re.fullmatch(r"[!-?A-~]{1,254}", line[0]) and re.fullmatch(r"\*|[A-Za-z=.]+", line[9]) for line in records)
 
 
-def test_fasta_spells_both_sequences_of_each_alignment(found):
+def test_fasta_spells_both_sequences_of_each_alignment(aligned):
     from Bio import SeqIO
 
-    rows, wanted, search = found
+    rows, wanted, search = aligned
     records = list(SeqIO.parse(StringIO(search("fasta")), "fasta"))
-    for k, (row, one) in enumerate(zip(rows, wanted, strict=True)):
+    for k, (row, expected_row) in enumerate(zip(rows, wanted, strict=True)):
         ours, theirs = records[2 * k : 2 * k + 2]
-        assert (str(ours.seq), str(theirs.seq)) == (one.lines[0], one.lines[2])
+        assert (str(ours.seq), str(theirs.seq)) == (expected_row.lines[0], expected_row.lines[2])
         assert ours.id == f"{row['query']}/{row['query_start']}-{row['query_end']}"
         assert theirs.description == f"{row['subject']}/{row['subject_start']}-{row['subject_end']} {row['description']}"
         notes = dict(part.split("=") for part in ours.description.split()[1:])
@@ -217,14 +225,17 @@ def test_fasta_spells_both_sequences_of_each_alignment(found):
     assert len(records) == 2 * len(rows)
 
 
-def test_clustal_marks_what_is_the_same_and_what_is_alike(found):
+def test_clustal_marks_identical_and_similar_residues(aligned):
     from Bio import AlignIO
 
-    rows, wanted, search = found
+    rows, wanted, search = aligned
     alignments = list(AlignIO.parse(StringIO(search("clustal")), "clustal"))
-    for alignment, row, one in zip(alignments, rows, wanted, strict=True):
-        assert [(record.id, str(record.seq)) for record in alignment] == [(row["query"], one.lines[0]), (row["subject"], one.lines[2])]
-        marks = "".join(" " if mark == " " else ":" if mark == "+" else "*" for mark in one.lines[1])
+    for alignment, row, expected_row in zip(alignments, rows, wanted, strict=True):
+        assert [(record.id, str(record.seq)) for record in alignment] == [
+            (row["query"], expected_row.lines[0]),
+            (row["subject"], expected_row.lines[2]),
+        ]
+        marks = "".join(" " if mark == " " else ":" if mark == "+" else "*" for mark in expected_row.lines[1])
         assert alignment.column_annotations["clustal_consensus"] == marks
 
 
@@ -256,16 +267,16 @@ class Page(HTMLParser):
         elif self._tag == "p":
             self.paragraphs.append(data)
         elif self._tag == "pre":
-            self.blocks[-1] += [(letter, self._kind) for letter in data]
+            self.blocks[-1] += [(character, self._kind) for character in data]
 
 
-def test_the_page_shows_every_hit_and_colours_what_agrees(found):
-    rows, wanted, search = found
+def test_page_shows_every_hit_and_colours_agreement(aligned):
+    rows, wanted, search = aligned
     page = Page(search("html"))
     cells = [row for row in page.cells if row]
     assert page.paragraphs.count("No hits.") == 1
     summaries = [text for text in page.paragraphs if text.startswith("Score")]
-    for row, one, cell, summary, block in zip(rows, wanted, cells, summaries, page.blocks, strict=True):
+    for row, expected_row, cell, summary, block in zip(rows, wanted, cells, summaries, page.blocks, strict=True):
         assert [cell[0], *cell[3:]] == [
             row["subject"],
             str(row["score"]),
@@ -275,23 +286,23 @@ def test_the_page_shows_every_hit_and_colours_what_agrees(found):
         ]
         assert float(cell[1]) == pytest.approx(row["e_value"], rel=6e-2) and float(cell[2]) == pytest.approx(row["bit_score"], abs=0.051)
         n_same, n_gaps = (
-            sum(a == b for a, b in zip(one.lines[0], one.lines[2], strict=True)),
-            sum("-" in pair for pair in zip(*one.lines[::2], strict=True)),
+            sum(a == b for a, b in zip(expected_row.lines[0], expected_row.lines[2], strict=True)),
+            sum("-" in pair for pair in zip(*expected_row.lines[::2], strict=True)),
         )
         assert f"{n_same} of {row['alignment_length']} identical" in summary and f" {row['positives']} positive" in summary
         openings, residues = (f"{n} {what}{'s' * (n != 1)}" for n, what in ((row["gap_openings"], "gap opening"), (n_gaps, "residue")))
         assert (f"{openings} ({residues})" if n_gaps else "no gaps") in summary
-        kinds = ["like" if mark == "+" else "" if mark == " " else "same" for mark in one.lines[1]]
-        width, shown = 60, "".join(letter for letter, _ in block).split("\n")
+        kinds = ["like" if mark == "+" else "" if mark == " " else "same" for mark in expected_row.lines[1]]
+        width, shown = 60, "".join(character for character, _ in block).split("\n")
         ends = np.cumsum([len(line) + 1 for line in shown])
         classes = [[kind for _, kind in block[end - len(line) - 1 : end - 1]] for line, end in zip(shown, ends.tolist(), strict=True)]
         for start in range(0, len(kinds), width):
             some = slice(start, start + width)
             for line in range(3):
                 at = start // width * 4 + line
-                assert shown[at][15 : 15 + width].split(" " if line != 1 else "\n")[0] == one.lines[line][some]
+                assert shown[at][15 : 15 + width].split(" " if line != 1 else "\n")[0] == expected_row.lines[line][some]
                 assert classes[at][15 : 15 + len(kinds[some])] == kinds[some] and not any(classes[at][:15])
-            assert shown[start // width * 4].split()[1] == str(row["query_start"] + start - one.lines[0][:start].count("-"))
+            assert shown[start // width * 4].split()[1] == str(row["query_start"] + start - expected_row.lines[0][:start].count("-"))
 
 
 def test_joined_ncbi_headers_are_separated(fasta, random_protein, tmp_path):

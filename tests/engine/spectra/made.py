@@ -11,7 +11,7 @@ Peaks = list[tuple[float, float]]
 
 def spectra(peaks: list[Peaks], precursor_mz: list[float], charge_masks: list[int]) -> Spectra:
     n = len(peaks)
-    flat = [peak for one in peaks for peak in one]
+    flat = [peak for spectrum in peaks for peak in spectrum]
     return Spectra(
         ("x.mgf",),
         np.zeros(n, np.int32),

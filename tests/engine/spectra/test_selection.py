@@ -1,4 +1,4 @@
-"""Spectra are selected as by the plain definition."""
+"""Selection of spectra against the plain definition."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def spectra() -> Spectra:
 @pytest.mark.parametrize("charges", [None, (2,), (2, 3), (1, 3)])
 @pytest.mark.parametrize("mass", [None, (900.0, 1300.0), (1200.0, np.inf)])
 @pytest.mark.parametrize("time", [None, (1600.0, 2000.0)])
-def test_those_are_chosen_that_have_all_properties(spectra: Spectra, charges, mass, time) -> None:
+def test_selection_requires_all_properties(spectra: Spectra, charges, mass, time) -> None:
     expected = []
     for i in range(len(spectra)):
         bits, mz, seconds = int(spectra.charge_mask[i]), float(spectra.precursor_mz[i]), float(spectra.retention_time[i])
@@ -43,11 +43,11 @@ def test_those_are_chosen_that_have_all_properties(spectra: Spectra, charges, ma
 
 
 @pytest.mark.parametrize(("text", "expected"), [("500..2000", (500, 2000)), ("..7.5", (-np.inf, 7.5)), ("1e3..", (1000, np.inf))])
-def test_a_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
+def test_number_range_may_be_open(text: str, expected: tuple[float, float]) -> None:
     assert number_range(text, "masses") == expected
 
 
 @pytest.mark.parametrize("text", ["", "..", "5", "9..5", "a..b", "nan..5", "1..2..3"])
-def test_number_range_refuses_other_texts(text: str) -> None:
+def test_number_range_rejects_other_texts(text: str) -> None:
     with pytest.raises(ParameterError, match="is not a range of masses; expected"):
         number_range(text, "masses")

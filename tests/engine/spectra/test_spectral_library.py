@@ -43,7 +43,7 @@ def test_taking_rows_takes_their_peaks() -> None:
     assert taken.skipped.n == 2
 
 
-def test_entries_are_spectra_that_searches_prepare() -> None:
+def test_library_entries_are_prepared_like_spectra() -> None:
     library = _library()
     spectra = library.spectra()
     assert spectra.files == ("a.msp", "b.msp") and spectra.index.tolist() == [0, 1, 0]

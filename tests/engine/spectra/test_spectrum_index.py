@@ -59,7 +59,7 @@ def test_first_and_last_spectra_may_be_empty() -> None:
 @pytest.mark.parametrize(
     ("mask", "charges"), [(0b100, [2]), (0b1100, [2, 3]), (0b10, [1]), (0, [2, 3, 4]), (1, [2, 3, 4]), (1 << 20, [20])]
 )
-def test_charges_are_those_of_the_file_or_all_that_may_be(mask: int, charges: list[int]) -> None:
+def test_charges_are_from_file_or_all_possible(mask: int, charges: list[int]) -> None:
     index = build(spectra([THREE], [500.0], [mask]), plain(minimum_charge=2, maximum_charge=4))
     expected = [(0, charge, pytest.approx((500.0 - PROTON) * charge, rel=1e-12)) for charge in charges]
     assert queries(index) == expected
@@ -82,7 +82,7 @@ def test_spectra_with_few_peaks_or_no_precursor_are_not_searched() -> None:
 
 
 def test_only_a_known_charge_removes_charge_reduced_precursors() -> None:
-    """Only the m/z is known of an ion with charge 2 or 3."""
+    """Check an ion of charge 2 or 3 with known m/z but unknown mass."""
     peaks: Peaks = [(400.0, 1.0), (401.0, 1.0), (600.0, 1.0), (800.0, 1.0), (900.0, 1.0)]
     held = spectra([peaks, peaks, peaks], [400.0] * 3, [0b100, 0b1100, 0])
     index = build(held, plain(precursor_removal=1.5, ion_series="cz"))
@@ -96,14 +96,14 @@ def test_collisions_leave_no_charge_reduced_precursors_to_remove() -> None:
     assert index.arrays.mz.tolist() == [600.0, 800.0, 900.0]
 
 
-def test_no_spectra() -> None:
+def test_index_of_no_spectra_is_empty() -> None:
     index = build(spectra([], [], []), plain())
     assert queries(index) == []
     assert index.n_searched == 0
     assert index.arrays.offsets.tolist() == [0]
 
 
-def test_any_number_of_threads_makes_the_same_index() -> None:
+def test_index_is_equal_on_any_number_of_threads() -> None:
     random = np.random.default_rng(1)
     many = [
         [(float(mz), float(height)) for mz, height in zip(np.sort(random.uniform(100, 1500, n)), random.uniform(1, 9, n), strict=True)]
@@ -113,8 +113,8 @@ def test_any_number_of_threads_makes_the_same_index() -> None:
     first = build(held, IdentificationParameters(), 1)
     for threads in (2, 5):
         other = build(held, IdentificationParameters(), threads)
-        for one, same in zip((*first.arrays, *first.queries), (*other.arrays, *other.queries), strict=True):
-            assert np.array_equal(np.asarray(one), np.asarray(same))
+        for column, other_column in zip((*first.arrays, *first.queries), (*other.arrays, *other.queries), strict=True):
+            assert np.array_equal(np.asarray(column), np.asarray(other_column))
 
 
 def test_tolerances_become_dalton_and_fraction() -> None:
@@ -122,7 +122,7 @@ def test_tolerances_become_dalton_and_fraction() -> None:
     assert absolute_and_relative(Tolerance.parse("20 ppm")) == (0.0, pytest.approx(2e-5))
 
 
-def test_a_cancel_stops_the_preprocessing() -> None:
+def test_cancel_stops_the_preprocessing() -> None:
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):
@@ -156,7 +156,7 @@ def test_corrected_masses_are_sorted_and_measured_ones_retained() -> None:
     assert unchanged.observed_mass.tolist() == index.observed_mass.tolist() == index.queries.mass.tolist()
 
 
-def test_spectra_preprocessed_some_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spectra_preprocessed_in_batches_are_equal(monkeypatch: pytest.MonkeyPatch) -> None:
     random = np.random.default_rng(3)
     peaks: list[Peaks] = [
         sorted((float(mz), float(intensity)) for mz, intensity in zip(random.uniform(150, 900, n), random.uniform(1, 9, n), strict=True))

@@ -24,7 +24,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.lists(st.integers(-(2**31), 2**31 - 1), max_size=20), max_size=12))
-def test_a_column_is_what_was_added_to_it_wherever_it_lies(parts: list[list[int]]) -> None:
+def test_column_equals_added_values_in_memory_and_on_disk(parts: list[list[int]]) -> None:
     expected = np.array([value for part in parts for value in part], np.int32)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(spooling, "_MAXIMUM_BYTES", 64)
@@ -33,7 +33,7 @@ def test_a_column_is_what_was_added_to_it_wherever_it_lies(parts: list[list[int]
             for part in parts:
                 values = np.array([0, *part], np.int32)
                 column.append(values[1:])
-                values[:] = 7  # views are copied, since their array may change
+                values[:] = 7  # Views are copied, since their array may change.
             np.testing.assert_array_equal(column.finish(), expected)
 
 
@@ -50,24 +50,24 @@ def test_large_column_is_readable_after_release_of_pages(tmp_path: Path) -> None
     np.testing.assert_array_equal(values, np.arange(4096.0))
 
 
-def test_pages_of_memory_are_no_ones_to_release() -> None:
+def test_release_pages_leaves_arrays_in_memory() -> None:
     values = np.arange(10)
     release_pages(values)
     assert values.sum() == 45
 
 
 @pytest.mark.usefixtures("small")
-def test_a_folder_that_takes_no_file_is_named(tmp_path: Path) -> None:
+def test_spooling_error_names_unwritable_folder(tmp_path: Path) -> None:
     column = GrowingColumn(np.float64, tmp_path / "missing")
     with pytest.raises(StorageError, match="missing"):
         column.append(np.arange(100.0))
 
 
 @pytest.mark.usefixtures("small")
-def test_spectra_are_the_same_wherever_their_peaks_lie(tmp_path: Path) -> None:
+def test_spectra_are_equal_in_memory_and_on_disk(tmp_path: Path) -> None:
     in_memory, spooled = read_spectra([SAMPLE]), read_spectra([SAMPLE], spool=tmp_path)
     assert spooled.mz.base is not None and in_memory.mz.base is None
     for name in ("mz", "intensity", "offsets", "precursor_mz"):
         np.testing.assert_array_equal(getattr(in_memory, name), getattr(spooled, name))
         assert getattr(spooled, name).dtype == getattr(in_memory, name).dtype
-    assert spooled.mz.flags.writeable, "the kernels are compiled for arrays that are"
+    assert spooled.mz.flags.writeable, "the kernels are compiled for such arrays"

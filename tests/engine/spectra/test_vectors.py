@@ -86,7 +86,7 @@ def by_definition(peaks: Peaks, precursor: float, values: dict[str, Any]) -> dic
         {"minimum_mz": 200.0, "maximum_mz": 300.0},
     ],
 )
-def test_vectors_agree_with_their_definition(changes):
+def test_vectors_equal_their_definition(changes):
     random = np.random.default_rng(5)
     # Integer intensities without repetitions, so that neither ties nor rounding affect the result.
     peaks = []
@@ -96,10 +96,10 @@ def test_vectors_agree_with_their_definition(changes):
     held = spectra(peaks, [random.uniform(100, 300) for _ in peaks], [4] * len(peaks))
     vectors = made(held, **changes)
     values = ClusteringParameters(**{**PLAIN, **changes}).model_dump()
-    for row, one in enumerate(peaks):
-        expected, result = by_definition(one, float(held.precursor_mz[row]), values), elements(vectors, row)
+    for row, spectrum in enumerate(peaks):
+        expected, result = by_definition(spectrum, float(held.precursor_mz[row]), values), elements(vectors, row)
         assert set(result) ^ set(expected) <= {b for b in {**result, **expected} if {**result, **expected}[b] <= 1}
-        assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "but for the rounding of a half"
+        assert all(abs(result.get(b, 0) - expected.get(b, 0)) <= 1 for b in {**result, **expected}), "except for the rounding of a half"
 
 
 def test_the_most_intense_peaks_of_each_window_are_taken():
@@ -112,7 +112,7 @@ def test_the_most_intense_peaks_of_each_window_are_taken():
     assert list(result) == [int(mz - 50) for mz, _ in expected]
 
 
-def test_rare_bins_weigh_more_by_the_logarithm_of_their_rarity():
+def test_rare_bins_are_weighted_by_log_rarity():
     held = spectra([[(100.0, 1.0), (200.0 + i, 1.0)] for i in range(9)] + [[]], [500.0] * 10, [4] * 10)
     for rarity in (0.5, 1.0):
         result = elements(made(held, rarity=rarity), 3)
@@ -136,31 +136,34 @@ def test_spectra_out_of_limits_have_empty_vectors(changes, wanted):
     assert [row for row in range(6) if elements(made(held, **changes), row)] == wanted
 
 
-def test_of_equal_peaks_the_lighter_are_taken():
+def test_lower_mz_is_selected_among_equal_peaks():
     held = spectra([[(100.0 + i, 1.0) for i in range(10)]], [500.0], [4])
     assert list(elements(made(held, maximum_peaks=3), 0)) == [50, 51, 52]
 
 
-def test_threads_change_nothing():
+def test_vectors_are_equal_on_any_number_of_threads():
     random = np.random.default_rng(2)
     places = [np.sort(random.uniform(60, 900, 40)).tolist() for _ in range(99)]
     held = spectra([[(mz, 1.0 + k) for k, mz in enumerate(place)] for place in places], [500.0] * 99, [4] * 99)
-    one, many = made(held, 1), made(held, 7)
-    assert all(np.array_equal(a, b) for a, b in zip((one.order, *one.arrays), (many.order, *many.arrays), strict=True))
+    by_one_thread, by_seven_threads = made(held, 1), made(held, 7)
+    assert all(
+        np.array_equal(a, b)
+        for a, b in zip((by_one_thread.order, *by_one_thread.arrays), (by_seven_threads.order, *by_seven_threads.arrays), strict=True)
+    )
 
 
 def test_vectors_are_sorted_by_ion_and_precursor():
-    one = [(100.0, 1.0), (200.0, 2.0)]
+    spectrum = [(100.0, 1.0), (200.0, 2.0)]
     mz = [500.0, 500.005, 500.02, 500.0, 500.0, np.nan, 500.0]
     masks = [4, 4, 4, 8, 0, 4, 4 | 1]
-    vectors = made(spectra([one] * 7, mz, masks))
+    vectors = made(spectra([spectrum] * 7, mz, masks))
     assert vectors.order.tolist() == [4, 0, 1, 2, 5, 6, 3] and vectors.ion.tolist() == [0, 4, 4, 4, 4, 5, 8]
     ends = windows(vectors, Tolerance.parse("10 ppm"))
-    assert ends.tolist() == [1, 3, 3, 4, 5, 6, 7], "500 and 500.005 alone are compared; unknown, negative and other charges with none"
+    assert ends.tolist() == [1, 3, 3, 4, 5, 6, 7], "only 500 and 500.005 are compared; unknown, negative and other charges with none"
     assert windows(vectors, Tolerance.parse("0.05 Da")).tolist() == [1, 4, 4, 4, 5, 6, 7]
 
 
-def test_windows_are_those_of_plain_loops():
+def test_windows_equal_plain_loops():
     random = np.random.default_rng(3)
     n = 300
     held = spectra([[(100.0, 1.0)]] * n, random.uniform(400, 401, n).tolist(), random.choice([0, 4, 8], n).tolist())
@@ -175,7 +178,7 @@ def test_windows_are_those_of_plain_loops():
         assert list(range(i + 1, ends[i])) == near
 
 
-def test_published_settings_are_those_of_the_thesis():
+def test_published_settings_equal_the_thesis():
     parameters = ClusteringParameters.checked(read_preset("cluster", "published"))
     held = spectra([[(599.9, 9.0), (600.1, 1.0), (600.4, 3.0), (5999.9, 2.0), (6000.1, 9.0)]], [700.0], [4])
     vectors = spectrum_vectors(held, parameters, Resources(1))
@@ -183,7 +186,7 @@ def test_published_settings_are_those_of_the_thesis():
     assert vectors.n_bins == 10_801 and elements(vectors, 0) == {0: half, 10_799: half}, "the mean of 1 and 3 is 2"
 
 
-def test_a_cancel_is_heard():
+def test_cancel_is_noticed():
     progress = Progress()
     progress.cancel()
     with pytest.raises(Cancelled):

@@ -22,7 +22,7 @@ def plain_q_values(score, is_decoy, hypothesis, n_decoys):
         false = max(weight for _, weight in above) + sum(weight for decoy, weight in above if decoy)
         return min(1.0, false / targets) if targets else 1.0
 
-    return [min(rate(threshold) for threshold in score if threshold <= one) for one in score]
+    return [min(rate(threshold) for threshold in score if threshold <= value) for value in score]
 
 
 @pytest.mark.parametrize("levels", [6, 1000])
@@ -60,10 +60,10 @@ def false_shares(random, draw, n_true, n_false, n_decoys, level, trials):
         for row in range(n_true):
             scores[row][0] += 4.0
         hypothesis = np.repeat(np.arange(n_true + n_false), [len(score) for score in scores])
-        is_decoy = np.concatenate([np.arange(len(one)) > 0 for one in scores])
+        is_decoy = np.concatenate([np.arange(len(scores_of_match)) > 0 for scores_of_match in scores])
         q_value = competition_q_values(np.concatenate(scores), is_decoy, hypothesis, decoys.astype(float)[hypothesis])
         # A target is accepted if it wins its own competition.
-        wins = np.array([one[0] > one[1:].max() for one in scores])
+        wins = np.array([scores_of_match[0] > scores_of_match[1:].max() for scores_of_match in scores])
         passes = wins & (q_value[~is_decoy] <= level)
         shares.append(passes[n_true:].sum() / max(1, passes.sum()))
         accepted += passes.sum()

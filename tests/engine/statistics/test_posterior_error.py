@@ -24,7 +24,7 @@ def normal_mixture(n: int, share_true: float, seed: int, shift: float = 3.0) -> 
 
 
 @pytest.mark.parametrize(("n", "bound"), [(1_000, 0.06), (10_000, 0.025), (100_000, 0.015)])
-def test_the_curve_is_near_the_truth_of_a_normal_mixture(n: int, bound: float) -> None:
+def test_posterior_error_is_near_truth_of_normal_mixture(n: int, bound: float) -> None:
     for seed in range(5):
         score, is_decoy, truth = normal_mixture(n, 0.5, seed)
         result = posterior_error_probabilities(score, is_decoy)
@@ -43,7 +43,7 @@ def test_mean_posterior_error_is_the_false_discovery_rate(share_true: float) -> 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(-20, 20), st.booleans()), max_size=60), st.sampled_from([1e-6, 1.0, 1e6]))
-def test_any_input_gives_probabilities_that_fall_with_the_score(matches: list[tuple[int, bool]], unit: float) -> None:
+def test_probabilities_decrease_with_score_for_any_input(matches: list[tuple[int, bool]], unit: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float) * unit, np.array([m[1] for m in matches], bool)
     result = posterior_error_probabilities(score, is_decoy)
     assert result.shape == score.shape
@@ -62,7 +62,7 @@ def test_posterior_errors_separate_distinct_classes() -> None:
     assert result[200:].max() < 0.05
 
 
-def test_without_any_target_every_match_is_false() -> None:
+def test_posterior_error_is_one_without_targets() -> None:
     assert (posterior_error_probabilities(np.arange(4.0), np.ones(4, bool)) == 1).all()
 
 
@@ -71,18 +71,18 @@ def test_scores_without_information_give_no_confidence() -> None:
     assert posterior_error_probabilities(rng.normal(size=5_000), rng.random(5_000) < 0.5).mean() > 0.9
 
 
-def test_scores_that_are_not_finite_are_refused() -> None:
+def test_posterior_error_rejects_non_finite_scores() -> None:
     with pytest.raises(ValueError, match="finite"):
         posterior_error_probabilities(np.array([1.0, np.inf]), np.array([True, False]))
 
 
 @pytest.mark.parametrize(("score", "is_decoy"), [([1.0, 2.0], [True]), ([[1.0], [2.0]], [[True], [False]])])
-def test_columns_that_do_not_match_are_refused(score, is_decoy) -> None:
+def test_posterior_error_rejects_unequal_lengths(score, is_decoy) -> None:
     with pytest.raises(ValueError, match="must be one-dimensional and of the same length"):
         posterior_error_probabilities(np.array(score), np.array(is_decoy))
 
 
-def test_more_matches_cost_no_more_of_python() -> None:
+def test_posterior_error_runs_no_python_code_per_match() -> None:
     """The fit uses groups of scores, whose number is limited."""
     few, many = (lines_run(lambda n=n: posterior_error_probabilities(*normal_mixture(n, 0.5, 2)[:2])) for n in (10_000, 300_000))
     assert many < 1.5 * few

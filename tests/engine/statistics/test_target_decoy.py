@@ -83,7 +83,7 @@ def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tupl
 
 
 @given(MATCHES, st.floats(0, 20))
-def test_what_is_to_be_expected_lies_between_none_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
+def test_expected_decoys_lie_between_zero_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     expected = level * np.exp(-score)
     measured, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)
@@ -92,7 +92,7 @@ def test_what_is_to_be_expected_lies_between_none_and_one_more(matches: list[tup
 
 
 @given(MATCHES, st.integers(1, 6), st.floats(0, 20))
-def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies: int, level: float) -> None:
+def test_copies_of_a_run_have_equal_rates(matches: list[tuple[int, bool]], copies: int, level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     alone = q_values(score, is_decoy, expected=level * np.exp(-score))
     score, is_decoy = np.repeat(score, copies), np.repeat(is_decoy, copies)
@@ -101,8 +101,8 @@ def test_copies_of_a_run_have_its_rates(matches: list[tuple[int, bool]], copies:
 
 
 @pytest.mark.parametrize("n_right", [150, 400])
-def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
-    """The plain ratio uses the luckiest threshold: at a nominal 1 % more is false."""
+def test_q_values_control_1_percent_in_long_lists(n_right: int) -> None:
+    """Check long lists. The plain ratio uses the most favourable threshold: at a nominal 1 %, more matches are false."""
     generator, measured, plain, cautious = np.random.default_rng(4), np.zeros(2), np.zeros(2), np.zeros(2)
     for _ in range(150_000 // n_right):
         is_right = np.arange(3 * n_right) < n_right
@@ -123,22 +123,22 @@ def test_long_lists_hold_one_per_cent_on_average(n_right: int) -> None:
 
 @pytest.mark.parametrize("n", [30, 100, 1000])
 def test_expected_decoys_agree_with_new_samples(n: int) -> None:
-    """Exponential tails, like those of best scores: the mean of the estimate at a high score, against the truth."""
+    """Compare the mean estimate at a high score with the truth, for exponential tails like those of best scores."""
     generator, at = np.random.default_rng(11), np.array([np.log(2.0) + 3.0])
     results = [expected_decoys(generator.exponential(size=n), np.ones(n, bool), at)[0] for _ in range(3000)]
     assert np.mean(results) == pytest.approx(n * np.exp(-at[0]), rel=0.35 if n == 30 else 0.15)
 
 
-def test_few_decoys_use_prior_knowledge_or_one() -> None:
+def test_few_decoys_use_prior_scale_or_one() -> None:
     at, scale = np.array([0.0, 1.0, 5.0]), ScoreScale(1.0, 1.0, 3.0)
     np.testing.assert_allclose(expected_decoys(np.empty(0), np.empty(0, bool), at, scale), [0.5, 0.5, 0.5 * np.exp(-4.0)])
     np.testing.assert_array_equal(expected_decoys(np.zeros(3), np.ones(3, bool), at), np.ones(3))
-    far, near = (expected_decoys(np.array([one]), np.ones(1, bool), at, scale) for one in (9.0, 1.5))
-    assert far[2] > 10 * near[2], "a decoy far out widens the tail"
+    far, near = (expected_decoys(np.array([value]), np.ones(1, bool), at, scale) for value in (9.0, 1.5))
+    assert far[2] > 10 * near[2], "a distant decoy widens the tail"
 
 
-def test_short_lists_hold_one_per_cent_on_average() -> None:
-    """At a reported 1 %, at most 1.5 % are false on average, but more than 2 % with a cut at the first decoy.
+def test_q_values_control_1_percent_in_short_lists() -> None:
+    """Check that at most 1.5 % are false on average at a reported 1 %, but more than 2 % with a cut at the first decoy.
 
     Each of many runs has thirty correct answers among many spectra, and false scores drawn as the best of several.
     """
@@ -168,7 +168,7 @@ def test_q_values_of_decoys_only_are_one() -> None:
     assert len(q_values(np.empty(0), np.empty(0, bool))) == 0
 
 
-def test_infinite_scores_are_ranked_and_nan_is_refused() -> None:
+def test_infinite_scores_are_ranked_and_nan_is_rejected() -> None:
     np.testing.assert_array_equal(q_values(np.array([-np.inf, np.inf]), np.array([True, False])), [1.0, 0.0])
     with pytest.raises(ValueError, match="NaN"):
         q_values(np.array([1.0, np.nan]), np.array([False, True]))
@@ -177,7 +177,7 @@ def test_infinite_scores_are_ranked_and_nan_is_refused() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4)), max_size=30))
-def test_best_row_of_a_group_is_its_first_maximum(rows: list[tuple[int, int]]) -> None:
+def test_best_row_of_group_is_first_maximum(rows: list[tuple[int, int]]) -> None:
     expected = {}
     for number, (group, score) in enumerate(rows):
         if group not in expected or score > rows[expected[group]][1]:
@@ -192,7 +192,7 @@ def at_most(k: int, n: int) -> Fraction:
 
 
 @given(st.integers(1, 60), st.integers(0, 40))
-def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
+def test_interval_excludes_a_fortieth_on_either_side(targets: int, decoys: int) -> None:
     low, high = false_share_interval(targets, decoys)
     likely = [
         n - decoys
@@ -203,8 +203,8 @@ def test_interval_leaves_a_fortieth_on_either_side(targets: int, decoys: int) ->
 
 
 @pytest.mark.parametrize("expected", [0.5, 3, 30, 300])
-def test_the_interval_holds_the_true_share_in_95_of_100_runs(expected: float) -> None:
-    """False targets and decoys are equally many on average; the true ones do not matter."""
+def test_interval_covers_true_share_in_95_of_100_runs(expected: float) -> None:
+    """Check false targets and decoys, which are equally many on average; the true ones do not matter."""
     rng = np.random.default_rng(1)
     held = []
     for false, decoys in rng.poisson(expected, (2_000, 2)).tolist():

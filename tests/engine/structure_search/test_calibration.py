@@ -32,28 +32,28 @@ MODES = ("sensitive", "published")
 
 
 @given(LENGTHS, LENGTHS, SHARES, st.lists(st.floats(-1, 1e5), min_size=2, max_size=20))
-def test_a_greater_score_is_never_more_likely_by_chance(first, second, shared, scores):
+def test_e_value_never_increases_with_the_score(first, second, shared, scores):
     features = chance_features(*(np.full(len(scores), value) for value in (first, second, shared)))
     chances = shipped_calibration("sensitive").chances(np.sort(scores), features)
     assert np.isfinite(chances).all() and (chances >= 0).all() and (chances <= 1).all() and (np.diff(chances) <= 0).all()
 
 
 @given(st.sampled_from(MODES), st.integers(30, 30_000), st.lists(st.floats(0, 1), min_size=2, max_size=20))
-def test_a_greater_tm_score_is_never_less_probably_the_same_fold(mode, shorter, tm_scores):
+def test_same_fold_probability_never_falls_with_tm_score(mode, shorter, tm_scores):
     other, lengths, calibration = np.full(len(tm_scores), 0.4), np.full(len(tm_scores), shorter), shipped_calibration(mode)
-    found = calibration.same_fold_probabilities(np.sort(tm_scores), other, lengths)
-    assert (found >= 0).all() and (found <= 1).all() and (np.diff(found) >= 0).all()
-    assert (found == calibration.same_fold_probabilities(other, np.sort(tm_scores), lengths)).all()
+    probabilities = calibration.same_fold_probabilities(np.sort(tm_scores), other, lengths)
+    assert (probabilities >= 0).all() and (probabilities <= 1).all() and (np.diff(probabilities) >= 0).all()
+    assert (probabilities == calibration.same_fold_probabilities(other, np.sort(tm_scores), lengths)).all()
 
 
-def test_the_same_chain_is_the_same_fold_and_a_tm_score_of_chance_is_not():
+def test_same_fold_probability_separates_chain_and_chance():
     for mode in MODES:
         for length in (60, 150, 400, 2000):
             same, chance = shipped_calibration(mode).same_fold_probabilities(*np.array([[1.0, 0.1]] * 2), np.array([length, length]))
             assert same > 0.99 and chance < 0.02, (mode, length)
 
 
-def test_chances_are_those_of_a_gumbel_distribution():
+def test_p_values_follow_a_gumbel_distribution():
     stats = pytest.importorskip("scipy.stats")
     calibration = shipped_calibration("sensitive")
     assert calibration.location is not None and calibration.log_scale is not None
@@ -63,7 +63,7 @@ def test_chances_are_those_of_a_gumbel_distribution():
     np.testing.assert_allclose(calibration.chances(scores, features), expected, rtol=1e-9)
 
 
-def test_chains_that_share_more_structure_or_are_longer_score_more_by_chance():
+def test_chance_scores_grow_with_length_and_shared_structure():
     chances = shipped_calibration("sensitive").chances(
         np.full(3, 90.0), chance_features(np.array([150, 150, 600]), np.array([150, 150, 600]), np.array([0.2, 0.7, 0.2]))
     )
@@ -86,34 +86,34 @@ WITHOUT_PHASE_1 = StructureSearchParameters().changed(qualification_threshold=0)
 NAMES = ("1bvyf", "1c7na", "1bvoa", "1biaa", "1a6ja")
 
 
-def test_e_values_grow_with_the_database_and_probabilities_do_not(shared_data, tmp_path):
+def test_only_e_values_grow_with_the_database(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
-    found = []
+    rows = []
     for k, targets in enumerate(([folder / "1c7na.pdb"], [folder], [folder] * 3)):
         summary = find_structures([folder / "1bvyf.pdb"], targets, tmp_path / f"{k}.tsv", WITHOUT_PHASE_1, device="cpu")
         assert summary.n_chains == (1, 5, 15)[k]
-        found.append(rows_of(tmp_path / f"{k}.tsv")["1c7na"])
-    one, five, fifteen = (float(row["e_value"]) for row in found)
-    assert five == pytest.approx(5 * one, rel=2e-3) and fifteen == pytest.approx(15 * one, rel=2e-3) and 0 < one <= 1
-    assert len({row["same_fold_probability"] for row in found}) == 1 == len({row["score"] for row in found})
+        rows.append(rows_of(tmp_path / f"{k}.tsv")["1c7na"])
+    first, five, fifteen = (float(row["e_value"]) for row in rows)
+    assert five == pytest.approx(5 * first, rel=2e-3) and fifteen == pytest.approx(15 * first, rel=2e-3) and 0 < first <= 1
+    assert len({row["same_fold_probability"] for row in rows}) == 1 == len({row["score"] for row in rows})
 
 
-def test_scores_of_which_chance_is_not_known_have_no_e_value_but_a_probability(shared_data, tmp_path):
+def test_uncalibrated_scores_have_probability_but_no_e_value(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     unknown = {"mode": "published"}, {"weights": (1, 1, 1, 0)}, {"gap_first": 8.0}
-    known = {"weights": (1, 1, 2, 1)}, {"qualification_threshold": 0.1}
-    for k, change in enumerate((*unknown, *known)):
+    changes = {"weights": (1, 1, 2, 1)}, {"qualification_threshold": 0.1}
+    for k, change in enumerate((*unknown, *changes)):
         out = tmp_path / f"{k}.tsv"
         summary = find_structures([folder / "1bvyf.pdb"], [folder], out, StructureSearchParameters().changed(**change), device="cpu")
         rows = rows_of(out)
         assert json.dumps(summary.best, allow_nan=False)
-        assert all((row["e_value"] != "") == (change in known) for row in rows.values()), change
+        assert all((row["e_value"] != "") == (change in changes) for row in rows.values()), change
         assert float(rows["1bvyf"]["same_fold_probability"]) > 0.99
         assert any("same fold 100 %" in line for line in summary.lines())
-        assert any(re.search(r" E \d", line) for line in summary.lines()) == (change in known)
+        assert any(re.search(r" E \d", line) for line in summary.lines()) == (change in changes)
 
 
-def test_peptides_and_chains_of_many_domains_have_finite_figures_or_none(shared_data, tmp_path):
+def test_very_short_and_long_chains_have_finite_figures(shared_data, tmp_path):
     folder = copied(shared_data, NAMES, tmp_path / "structures")
     long = max((shared_data / "structures" / "bench_ca" / "pdb").glob("*.pdb"), key=lambda path: path.stat().st_size)
     shutil.copy(long, folder / "long.pdb")
@@ -133,21 +133,23 @@ def test_peptides_and_chains_of_many_domains_have_finite_figures_or_none(shared_
             is_too_short = min(sizes.get(query, 99), sizes.get(target, 99)) < 30
             assert (row["same_fold_probability"] == "") == is_too_short and 0 <= float(row["e_value"]) <= summary.n_chains
             if query == "short30" and target == "1bvyf":
-                # A fifth of a fold is not that fold, however well it fits.
+                # A fifth of a fold is not the same fold, however well it fits.
                 assert float(row["same_fold_probability"]) < 0.5, (query, target)
     assert float(rows_of(tmp_path / "long.tsv")["long"]["e_value"]) < 1e-9
 
 
-def test_shares_are_those_of_the_letters(shared_data, tmp_path):
+def test_ordered_shares_equal_state_frequencies(shared_data, tmp_path):
     chains = read_structure(shared_data / "structures" / "sample" / "1A8O.cif").chains
     states = chains.states(0)
-    assert ordered_shares(chains, np.array([0, 0])).tolist() == [[states.count(letter) / len(states) for letter in "HE"]] * 2
+    assert ordered_shares(chains, np.array([0, 0])).tolist() == [[states.count(state) / len(states) for state in "HE"]] * 2
     assert ordered_shares(chains, np.zeros(0, np.int64)).shape == (0, 2)
 
 
-def test_e_values_of_reversed_domains_are_how_many_there_are(shared_data):
-    """Domains of other sources than those that the constants were fitted to, most of them half as long. Others than the query itself and
-    the other half of its pair are chance when they are reversed."""
+def test_e_values_equal_counts_of_reversed_domains(shared_data):
+    """Check domains of other sources than those used for fitting the constants, most of them half as long.
+
+    When reversed, only the query itself and the other half of its pair are more than chance.
+    """
     files = sorted((shared_data / "structures" / "malidup_malisam" / "MALISAM-ns" / "pdb").iterdir())
     chains = read_chains([ChainSource(path) for path in files], Progress(), 1)
     n, lengths = len(chains), chains.chains.lengths
@@ -157,8 +159,8 @@ def test_e_values_of_reversed_domains_are_how_many_there_are(shared_data):
     with Executor(Resources(1)).session(build_workload(backwards.arrays)) as session:
         comparison = Comparison(chains, backwards, StructureSearchParameters(), session, Resources(1))
         for i in range(n):
-            found = score_chains(comparison, i)
+            scores = score_chains(comparison, i)
             features = chance_features(lengths[i], lengths, np.minimum(shares[i], shares).sum(axis=1))
-            e_values.append(n * calibration.chances(found.chains.residues / found.unit, features)[pairs != pairs[i]])
+            e_values.append(n * calibration.chances(scores.chains.residues / scores.unit, features)[pairs != pairs[i]])
     numbers = np.array([[(e_value <= most).sum() for most in (1.0, 0.1, 0.01)] for e_value in e_values]).mean(axis=0)
     assert 0.4 < numbers[0] < 2.5 and 0.03 < numbers[1] < 0.3 and numbers[2] < 0.05

@@ -1,4 +1,4 @@
-"""All chains of a query's file together: matched to different chains of a file, and files ranked by the sum."""
+"""Complexes: the chains of a query file are matched to different chains of a target file, and files are ranked by the sum."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from tests.searching import find_structures
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_matches_are_worth_the_most_that_any_are(seed):
+def test_matching_has_the_maximum_total_score(seed):
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 6, 2)
-    worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # ties in half of them
+    worth = np.round(rng.normal(0, 3, (n, m)), seed % 2)  # Half of them have ties.
     matched = assignment(worth)
     assert len({row for row, _ in matched}) == len({column for _, column in matched}) == len(matched)
     assert all(worth[pair] > 0 for pair in matched)
@@ -34,20 +34,20 @@ def test_matches_are_worth_the_most_that_any_are(seed):
 
 
 def folds() -> dict[str, np.ndarray]:
-    """Three folds that have nothing in common."""
+    """Return three folds without similarity."""
     return {name: np.concatenate([helix(14), walk(30, seed) + 30.0, helix(10) - 25.0]) for seed, name in enumerate("pqr", 20)}
 
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """`pair` and `turned` have the chains p and q; `twice` has p two times; the others one of each, and one file one alone."""
+    """`pair` and `turned` have the chains p and q; `twice` has p twice; the others have one of each, and one file has one chain."""
     made, of = tmp_path / "complexes", folds()
     made.mkdir()
     files = {"pair": "pq", "turned": "qp", "twice": "pp", "half": "pr", "alone": "p", "other": "rr"}
     for number, (name, chains) in enumerate(files.items()):
         rng, rows = np.random.default_rng(number), []
-        for letter, chain in zip(chains, "AB", strict=False):
-            rows += atoms_of(of[letter] + rng.normal(0, 0.3 * (name != "pair"), of[letter].shape), chain)
+        for chain_name, chain in zip(chains, "AB", strict=False):
+            rows += atoms_of(of[chain_name] + rng.normal(0, 0.3 * (name != "pair"), of[chain_name].shape), chain)
         (made / f"{name}.pdb").write_bytes(as_pdb(rows))
     return made
 
@@ -60,19 +60,23 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("mode", ["sensitive", "published"])
-def test_files_with_all_chains_of_the_query_come_before_those_with_some(folder, tmp_path, mode):
+def test_files_with_all_chains_rank_before_partial_ones(folder, tmp_path, mode):
     parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0)
     find_structures([folder / "pair.pdb"], [folder], tmp_path / "hits.tsv", parameters, complexes=tmp_path / "files.tsv", device="cpu")
     rows = rows_of(tmp_path / "files.tsv")
-    found = {row["target"]: row for row in rows}
+    rows_by_target = {row["target"]: row for row in rows}
     assert [row["target"] for row in rows[:2]] == ["pair", "turned"]
-    assert found["pair"]["pairs"] in ("pair:A=pair:A,pair:B=pair:B", "pair:B=pair:B,pair:A=pair:A")
-    assert set(found["turned"]["pairs"].split(",")) == {"pair:A=turned:B", "pair:B=turned:A"}
-    assert (found["pair"]["tm_score_query"], found["pair"]["query_chains"], found["alone"]["target_chains"]) == ("1", "2", "1")
-    # One chain of the query is matched to the only one, the other to none, and counts as nothing.
-    assert found["alone"]["matched_chains"] == "1" and float(found["alone"]["tm_score_query"]) < 0.51
-    assert float(found["alone"]["tm_score_target"]) > 0.9
-    # What a complex scores is the sum over its pairs of what the table of chains says.
+    assert rows_by_target["pair"]["pairs"] in ("pair:A=pair:A,pair:B=pair:B", "pair:B=pair:B,pair:A=pair:A")
+    assert set(rows_by_target["turned"]["pairs"].split(",")) == {"pair:A=turned:B", "pair:B=turned:A"}
+    assert (rows_by_target["pair"]["tm_score_query"], rows_by_target["pair"]["query_chains"], rows_by_target["alone"]["target_chains"]) == (
+        "1",
+        "2",
+        "1",
+    )
+    # One query chain is matched to the only target chain, the other to none, with a score of zero.
+    assert rows_by_target["alone"]["matched_chains"] == "1" and float(rows_by_target["alone"]["tm_score_query"]) < 0.51
+    assert float(rows_by_target["alone"]["tm_score_target"]) > 0.9
+    # The score of a complex is the sum over its pairs in the table of chains.
     with (tmp_path / "hits.tsv").open(encoding="utf-8", newline="") as file:
         hits = {(row["query"], row["target"]): row for row in csv.DictReader(file, delimiter="\t")}
     for row in rows:
@@ -84,7 +88,7 @@ def test_files_with_all_chains_of_the_query_come_before_those_with_some(folder, 
         assert float(row["tm_score_query"]) == pytest.approx(mean, abs=1e-3)
 
 
-def test_a_database_groups_its_chains_by_file_and_pairs_beyond_the_hits_are_superposed(folder, tmp_path, own_cache):
+def test_database_groups_chains_and_superposes_other_pairs(folder, tmp_path, own_cache):
     build_database([str(folder)], tmp_path / "database", processes=1)
     tables = []
     for number, (given, top) in enumerate(((folder, 100), (tmp_path / "database", 100), (folder, 2))):
@@ -95,15 +99,15 @@ def test_a_database_groups_its_chains_by_file_and_pairs_beyond_the_hits_are_supe
     assert tables[0] == tables[1] and tables[2] == tables[0][:2]
 
 
-def test_chains_that_are_named_one_by_one_are_one_complex(folder, tmp_path):
+def test_individually_named_chains_form_one_complex(folder, tmp_path):
     out, query = tmp_path / "files.tsv", folder / "pair.pdb"
     parameters = StructureSearchParameters().changed(qualification_threshold=0)
     find_structures([f"{query}:A", f"{query}:B", folder / "other.pdb"], [folder], None, parameters, complexes=out, device="cpu")
     assert {row["query"]: row["query_chains"] for row in rows_of(out)} == {"pair": "2", "other": "2"}
 
 
-def test_a_fibril_finds_each_of_its_chains_once(shared_data, tmp_path):
-    """2BEG: amyloid fibrils, five chains of the same strand-turn-strand."""
+def test_fibril_matches_each_chain_once(shared_data, tmp_path):
+    """Check 2BEG: amyloid fibrils with five chains of the same strand-turn-strand."""
     place = shared_data / "structures" / "sample" / "2BEG.pdb"
     if not place.exists():
         pytest.skip("the sample is not there")

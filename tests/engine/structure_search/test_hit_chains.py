@@ -1,4 +1,4 @@
-"""Chains of a run's hits, found again in its files, and a hit written superposed."""
+"""Chains of a run's hits are found again in its files, and hits are written superposed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 
 @pytest.fixture
 def files(tmp_path: Path) -> dict[str, Path]:
-    """A helix, two chains in one file, and a file that is none."""
+    """Write a helix, a file with two chains, and an invalid file."""
     made = {"one": tmp_path / "one.cif", "two": tmp_path / "two.pdb", "bad": tmp_path / "bad.pdb"}
     made["one"].write_bytes(as_mmcif(atoms_of(helix(12)), shift=7))
     made["two"].write_bytes(as_pdb(atoms_of(helix(9), "A") + atoms_of(helix(14) + 30.0, "B")))
@@ -50,14 +50,14 @@ def test_chains_are_found_in_files_and_in_a_database(files: dict[str, Path], tmp
     for inputs in ([("database", files["one"]), ("database", files["two"])], [("database", tmp_path / "database" / "database.json")]):
         chains = HitChains([("queries", files["two"]), *inputs])
         assert chains.query("two:B", both.sequence(1)).chains.position.tolist() == both.position[both.rows(1)].tolist()
-        # In a database a chain has another place than in its file.
+        # In a database, a chain has another position than in its file.
         number = database.chains.names.index("two:A")
-        found = chains.target("two:A", both.sequence(0), number)
-        assert found.chains.names == ("two:A",) and found.path == files["two"]
+        trace = chains.target("two:A", both.sequence(0), number)
+        assert trace.chains.names == ("two:A",) and trace.path == files["two"]
         assert chains.target("two:A", both.sequence(0), 77).chains.names == ("two:A",)
 
 
-def test_a_file_that_is_gone_or_another_one_is_told(files: dict[str, Path]) -> None:
+def test_missing_or_changed_file_is_reported(files: dict[str, Path]) -> None:
     chains = HitChains([("queries", files["one"])])
     with pytest.raises(InputError, match="no longer holds one as it was searched"):
         chains.query("one", "WWWWWWWWWWWW")
@@ -66,34 +66,37 @@ def test_a_file_that_is_gone_or_another_one_is_told(files: dict[str, Path]) -> N
         HitChains([("queries", files["one"])]).query("one", "AGMWSKDV")
 
 
-def test_a_hit_is_written_with_all_atoms_moved_as_its_row_says(files: dict[str, Path], tmp_path: Path) -> None:
+def test_written_hit_has_all_atoms_superposed(files: dict[str, Path], tmp_path: Path) -> None:
     query, target = read_structure(files["one"]).chains, read_structure(files["two"]).chains.taken([0])
     chains = HitChains([("queries", files["one"]), ("database", files["two"])])
     turn = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     hit = row_of(query, target, turn)
-    found = chains.query("one", query.sequence(0)), chains.target("two:A", target.sequence(0), 0)
-    written, told = write_hit(tmp_path / "out", *found, hit)
-    assert not told and {"query.cif", "target.pdb", "alignment.fasta", "superposition.pml"} <= {path.name for path in written}
+    traces = chains.query("one", query.sequence(0)), chains.target("two:A", target.sequence(0), 0)
+    written, messages = write_hit(tmp_path / "out", *traces, hit)
+    assert not messages and {"query.cif", "target.pdb", "alignment.fasta", "superposition.pml"} <= {path.name for path in written}
     moved = read_structure(tmp_path / "out" / "target.cif").chains
     assert np.allclose(moved.position, target.position @ turn.T + [1.0, 2.0, 3.0], atol=1e-3)
     assert (tmp_path / "out" / "target.pdb").read_text().count("ATOM") + (tmp_path / "out" / "target.pdb").read_text().count("HETATM") == 27
     files["two"].unlink()
-    _, told = write_hit(tmp_path / "again", *found, hit)
-    assert len(told) == 1 and "only Cα" in told[0]
+    _, messages = write_hit(tmp_path / "again", *traces, hit)
+    assert len(messages) == 1 and "only Cα" in messages[0]
     assert np.allclose(read_structure(tmp_path / "again" / "target.cif").chains.position, moved.position, atol=1e-3)
 
 
-def test_several_hits_are_written_superposed_with_the_colours_of_their_picture(files: dict[str, Path], tmp_path: Path) -> None:
+def test_written_hits_are_superposed_with_picture_colours(files: dict[str, Path], tmp_path: Path) -> None:
     query, two = read_structure(files["one"]).chains, read_structure(files["two"]).chains
     chains = HitChains([("queries", files["one"]), ("database", files["two"])])
-    found = chains.query("one", query.sequence(0))
+    trace = chains.query("one", query.sequence(0))
     hits = []
     for k, shift in ((0, (1.0, 2.0, 3.0)), (1, (-30.0, 0.0, 4.0))):
         target = two.taken([k])
         hits.append((chains.target(two.names[k], two.sequence(k), k), row_of(query, target, translation=shift)))
-    colours = [np.full((len(one.chains.position), 3), 40 * k, np.uint8) for k, one in enumerate([found, *(hit for hit, _ in hits)], 1)]
-    written, told = write_hits(tmp_path / "out", found, hits, colours, "tube", (0, 0, 0))
-    assert not told
+    colours = [
+        np.full((len(trace_of_hit.chains.position), 3), 40 * k, np.uint8)
+        for k, trace_of_hit in enumerate([trace, *(hit for hit, _ in hits)], 1)
+    ]
+    written, messages = write_hits(tmp_path / "out", trace, hits, colours, "tube", (0, 0, 0))
+    assert not messages
     assert {path.name for path in written} == {
         *(f"{name}.{ending}" for name in ("query", "hit_1", "hit_2") for ending in ("cif", "pdb")),
         "picture.pml",
@@ -104,12 +107,12 @@ def test_several_hits_are_written_superposed_with_the_colours_of_their_picture(f
         assert np.allclose(moved, hit.chains.position + np.array(row["translation"].split(","), float), atol=1e-3)
     script = (tmp_path / "out" / "picture.pml").read_text()
     assert "color 0x282828, query\n" in script and "color 0x787878, hit_2\n" in script
-    # What was read stays as it is: a second time they lie at the same places.
-    again, _ = write_hits(tmp_path / "out", found, hits, colours)
+    # The read chains are unchanged: superposing again gives the same positions.
+    again, _ = write_hits(tmp_path / "out", trace, hits, colours)
     assert np.allclose(read_structure(again[2]).chains.position, hits[0][0].chains.position + np.array([1.0, 2.0, 3.0]), atol=1e-3)
 
 
-def test_files_are_counted_with_what_is_wrong_in_them(files: dict[str, Path], tmp_path: Path) -> None:
+def test_files_are_counted_with_their_errors(files: dict[str, Path], tmp_path: Path) -> None:
     counted = count_structures([(files["one"], ""), (files["two"], "B"), (files["bad"], "")], most=10)
     assert counted is not None and (counted.n_files, counted.n_chains, counted.n_residues) == (3, 2, 26) and "bad.pdb" in counted.problem
     some = count_structures([(files["two"], ""), (files["bad"], "")], most=1)

@@ -1,4 +1,4 @@
-"""What is told of a query and a chain."""
+"""Values reported for a query and a chain."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from proteoscope.engine.structures.outputs import cigar
     st.integers(1, 40),
     st.data(),
 )
-def test_a_cigar_spans_both_chains_and_pairs_what_is_paired(n_query, n_target, data):
+def test_cigar_spans_both_chains_and_pairs(n_query, n_target, data):
     n = data.draw(st.integers(0, min(n_query, n_target)))
     rows = [sorted(data.draw(st.sets(st.integers(0, m - 1), min_size=n, max_size=n))) for m in (n_query, n_target)]
     pairs = np.array(rows, np.int32).T.reshape(-1, 2)
     i = j = 0
-    found = []
+    lengths = []
     for count, kind in re.findall(r"(\d+)([MID])", cigar(pairs, n_query, n_target)):
         for _ in range(int(count)):
             if kind == "M":
-                found.append((i, j))
+                lengths.append((i, j))
             i, j = i + (kind != "D"), j + (kind != "I")
-    assert (i, j) == (n_query, n_target) and found == [tuple(pair) for pair in pairs.tolist()]
+    assert (i, j) == (n_query, n_target) and lengths == [tuple(pair) for pair in pairs.tolist()]
 
 
-def test_z_scores_of_chance_are_standard_whatever_the_lengths_and_relatives_do_not_move_them():
+def test_chance_z_scores_are_standard_for_any_lengths():
     rng = np.random.default_rng(1)
     lengths = rng.integers(50, 900, 4000)
     scores = 20 * np.log(lengths) - 30 + rng.normal(0, 7, 4000)
@@ -40,9 +40,9 @@ def test_z_scores_of_chance_are_standard_whatever_the_lengths_and_relatives_do_n
     for some in (lengths < 150, lengths > 600):
         assert abs(alone[some].mean()) < 0.25 and alone[some].std() == pytest.approx(1.0, abs=0.15)
     scores[:40] += 400
-    beside = z_scores(scores, lengths)
-    assert beside[:40].min() > 30 and np.abs(beside[40:] - alone[40:]).max() < 0.2
+    in_batch = z_scores(scores, lengths)
+    assert in_batch[:40].min() > 30 and np.abs(in_batch[40:] - alone[40:]).max() < 0.2
 
 
-def test_too_few_chains_say_nothing():
+def test_z_scores_are_zero_for_too_few_chains():
     assert z_scores(np.array([3.0, 9.0]), np.array([10, 20])).tolist() == [0.0, 0.0]

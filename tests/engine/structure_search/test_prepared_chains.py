@@ -1,4 +1,4 @@
-"""Chains of many files: those that are kept are those that are read."""
+"""Cached chains of many files equal the chains that are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ N_FILES = FEWEST_FILES + 5
 
 @pytest.fixture
 def folder(tmp_path) -> Path:
-    """Helices, several as long as another, of one chain and of two, and a file that holds none."""
+    """Write helices, some of equal length, with one or two chains, and a file without chains."""
     folder = tmp_path / "many"
     folder.mkdir()
     for k in range(N_FILES):
@@ -36,75 +36,75 @@ def folder(tmp_path) -> Path:
     return folder
 
 
-def kept(folder: Path, progress: Progress | None = None) -> DescribedChains:
+def cached_chains(folder: Path, progress: Progress | None = None) -> DescribedChains:
     sources = sources_of([folder])
-    return prepared_chains(sources, [file_digest(one.path) for one in sources], progress or Progress(), 2)
+    return prepared_chains(sources, [file_digest(source.path) for source in sources], progress or Progress(), 2)
 
 
-def assert_same(found: DescribedChains, expected: DescribedChains) -> None:
+def assert_same(chains: DescribedChains, expected: DescribedChains) -> None:
     for part in ("chains", "arrays"):
-        one, other = getattr(found, part), getattr(expected, part)
-        names = [field.name for field in fields(other)] if part == "chains" else other._fields
+        column, expected_column = getattr(chains, part), getattr(expected, part)
+        names = [field.name for field in fields(expected_column)] if part == "chains" else expected_column._fields
         for name in names:
-            np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
-    np.testing.assert_array_equal(found.file_order, expected.file_order)
-    np.testing.assert_array_equal(found.file, expected.file)
-    assert tuple(found.files) == tuple(expected.files)
-    assert found.messages == expected.messages
+            np.testing.assert_array_equal(getattr(column, name), getattr(expected_column, name), err_msg=name)
+    np.testing.assert_array_equal(chains.file_order, expected.file_order)
+    np.testing.assert_array_equal(chains.file, expected.file)
+    assert tuple(chains.files) == tuple(expected.files)
+    assert chains.messages == expected.messages
 
 
-def test_kept_chains_are_those_of_the_files_in_the_same_order(folder, own_cache):
+def test_cached_chains_equal_the_files_in_order(folder, own_cache):
     expected = read_chains(sources_of([folder]), Progress(), 2)
     assert len(expected.messages) == 1
-    assert_same(kept(folder), expected)
+    assert_same(cached_chains(folder), expected)
     assert len(index_store("structures").indexes()) == 1
-    assert_same(kept(folder), expected)
+    assert_same(cached_chains(folder), expected)
     assert len(index_store("structures").indexes()) == 1
 
 
-def test_a_file_with_other_content_is_read_anew(folder, own_cache):
-    kept(folder)
+def test_changed_file_is_read_again(folder, own_cache):
+    cached_chains(folder)
     (folder / "03.pdb").write_bytes(as_pdb(atoms_of(helix(50))))
-    assert_same(kept(folder), read_chains(sources_of([folder]), Progress(), 2))
+    assert_same(cached_chains(folder), read_chains(sources_of([folder]), Progress(), 2))
 
 
 @pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
-def test_what_is_kept_and_unsound_is_told_and_made_again(name, folder, own_cache):
-    expected = kept(folder)
-    (found,) = index_store("structures").indexes()
-    manifest = found.folder / index_stores._MANIFEST
-    told = json.loads(manifest.read_text())
-    path = found.folder / name
+def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache):
+    expected = cached_chains(folder)
+    (index,) = index_store("structures").indexes()
+    manifest = index.folder / index_stores._MANIFEST
+    content = json.loads(manifest.read_text())
+    path = index.folder / name
     if name.endswith(".json"):
         path.write_text('{"no": "list"}')
     else:
         column = np.load(path)
-        path.unlink()  # what is open maps it
+        path.unlink()  # The open files are mapped into memory.
         np.save(path, column[:-1] if name == "state.npy" else np.full_like(column, 1 << 20))
     manifest.unlink()
-    index_stores._seal(found.folder, told["key"], told["parts"], told["title"])
+    index_stores._seal(index.folder, content["key"], content["parts"], content["title"])
     progress = RecordingProgress(Progress())
-    assert_same(kept(folder, progress), expected)
+    assert_same(cached_chains(folder, progress), expected)
     assert any("is invalid and is built again" in text for text in progress.messages)
-    assert_same(kept(folder), expected)
+    assert_same(cached_chains(folder), expected)
 
 
-def test_a_disk_that_refuses_leaves_the_chains_in_memory(folder, tmp_path, monkeypatch):
+def test_chains_remain_in_memory_after_disk_error(folder, tmp_path, monkeypatch):
     (tmp_path / "file").write_bytes(b"")
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     progress = RecordingProgress(Progress())
-    assert_same(kept(folder, progress), read_chains(sources_of([folder]), Progress(), 2))
+    assert_same(cached_chains(folder, progress), read_chains(sources_of([folder]), Progress(), 2))
     assert any("could not be cached" in text for text in progress.messages)
 
 
-def test_a_named_file_that_cannot_be_read_is_an_error_and_nothing_is_kept(folder, own_cache):
+def test_unreadable_named_file_is_rejected_and_not_cached(folder, own_cache):
     sources = sources_of(sorted(folder.iterdir()))
     with pytest.raises(InputError, match=r"none\.pdb"):
-        prepared_chains(sources, [file_digest(one.path) for one in sources], Progress(), 2)
+        prepared_chains(sources, [file_digest(source.path) for source in sources], Progress(), 2)
     assert not index_store("structures").indexes()
 
 
-def test_a_search_of_a_folder_gives_the_same_table_when_its_chains_are_kept(folder, tmp_path, own_cache):
+def test_folder_search_gives_equal_table_with_cached_chains(folder, tmp_path, own_cache):
     tables = []
     for turn in range(2):
         out = tmp_path / f"{turn}.tsv"

@@ -21,18 +21,18 @@ from proteoscope.engine.structures.reading import read_structure
 from tests.searching import find_structures
 
 NAMES = ("1bvyf", "1c7na", "1biaa", "1bvoa", "1a6ja", "1a4ia", "1a8la", "1a99a", "1aora", "1a2oa", "1b25a", "1b63a")
-"""1bvyf is a flavodoxin-like domain; others are of any folds."""
+"""Write 1bvyf, a flavodoxin-like domain, and domains of various folds."""
 
 
 @pytest.fixture
 def folder(shared_data, tmp_path) -> Path:
-    found = tmp_path / "structures"
-    found.mkdir()
+    folder = tmp_path / "structures"
+    folder.mkdir()
     for name in NAMES:
         path = shared_data / "structures" / "bench_ca" / "pdb" / f"{name}.pdb"
         if path.exists():
-            shutil.copy(path, found)
-    return found
+            shutil.copy(path, folder)
+    return folder
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -45,7 +45,7 @@ def without_skipping(**changes) -> StructureSearchParameters:
 
 
 def pairs_of(cigar: str) -> tuple[list[tuple[int, int]], tuple[int, int]]:
-    """The pairs of a CIGAR, and the lengths that it spans."""
+    """Return the pairs of a CIGAR, and the lengths that it spans."""
     i = j = 0
     pairs = []
     for count, kind in re.findall(r"(\d+)([MID])", cigar):
@@ -57,16 +57,19 @@ def pairs_of(cigar: str) -> tuple[list[tuple[int, int]], tuple[int, int]]:
 
 
 def tm_score(squared: np.ndarray, length: int) -> float:
-    """By Zhang & Skolnick (2004), of squared distances."""
+    """Return the TM-score of squared distances by Zhang & Skolnick (2004)."""
     scale = max(0.5, 1.24 * np.cbrt(length - 15) - 1.8) if length > 21 else 0.5
     return float((1 / (1 + squared / scale**2)).sum() / length)
 
 
 def element_ratio(query: str, target: str) -> float:
-    """Phase 1 as printed: local alignment of elements (equation 12) by the query's own score; gaps cost 0.5, each further element 0.25."""
+    """Return phase 1 as published: local alignment of elements (equation 12) divided by the score of the query with itself.
 
-    def score(one: str, other: str) -> float:
-        first, second = ([(state, len(list(run))) for state, run in groupby(states)] for states in (one, other))
+    Gaps cost 0.5, each further element 0.25.
+    """
+
+    def score(query_states: str, target_states: str) -> float:
+        first, second = ([(state, len(list(run))) for state, run in groupby(states)] for states in (query_states, target_states))
         best, h_row, f_row = 0.0, [0.0] * (len(second) + 1), [-np.inf] * (len(second) + 1)
         for a, n in first:
             diagonal, e = 0.0, -np.inf
@@ -83,7 +86,7 @@ def element_ratio(query: str, target: str) -> float:
 
 
 @pytest.mark.parametrize("mode", ["sensitive", "published"])
-def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
+def test_every_column_agrees_with_the_structures(folder, tmp_path, mode):
     out = tmp_path / "hits.tsv"
     parameters = StructureSearchParameters().changed(mode=mode, qualification_threshold=0.01)
     summary = find_structures([folder / "1bvyf.pdb"], [folder], out, parameters, device="cpu")
@@ -100,19 +103,22 @@ def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
         rotation = np.array(row["rotation"].split(","), float).reshape(3, 3)
         assert np.linalg.det(rotation) == pytest.approx(1.0, abs=1e-5) and rotation @ rotation.T == pytest.approx(np.eye(3), abs=1e-5)
         moved = target.position @ rotation.T + np.array(row["translation"].split(","), float)
-        own, other = np.array(pairs).T
-        squared = ((query.position[own] - moved[other]) ** 2).sum(axis=1)
+        query_rows, target_rows = np.array(pairs).T
+        squared = ((query.position[query_rows] - moved[target_rows]) ** 2).sum(axis=1)
         assert value["rmsd"] == pytest.approx(np.sqrt(squared.mean()), abs=0.005)
-        # The transformation is best for the shorter chain's TM-score; the longer one's has its own, and is not less than under this.
+        # The transformation is optimal for the TM-score of the shorter chain; the longer chain's score has its own, and is not lower.
         by_both = [tm_score(squared, length) for length in lengths]
         reported = [value["tm_score_query"], value["tm_score_target"]]
-        assert all(found >= plain - 1e-3 for found, plain in zip(reported, by_both, strict=True))
+        assert all(score_found >= plain - 1e-3 for score_found, plain in zip(reported, by_both, strict=True))
         if mode == "sensitive":
             shorter = int(lengths[1] < lengths[0])
             assert reported[shorter] == pytest.approx(by_both[shorter], abs=1e-3)
         else:
-            # No other rotation and translation has a smaller RMSD: what is left over turns and shifts nothing.
-            a, b = query.position[own] - query.position[own].mean(axis=0), target.position[other] - target.position[other].mean(axis=0)
+            # No other rotation and translation has a smaller RMSD: the residuals give no rotation or shift.
+            a, b = (
+                query.position[query_rows] - query.position[query_rows].mean(axis=0),
+                target.position[target_rows] - target.position[target_rows].mean(axis=0),
+            )
             u, sizes, v = np.linalg.svd(a.T.astype(float) @ b)
             least = (a**2).sum() + (b**2).sum() - 2 * (sizes[0] + sizes[1] + np.sign(np.linalg.det(u @ v)) * sizes[2])
             assert value["rmsd"] == pytest.approx(np.sqrt(max(0.0, least) / len(pairs)), abs=0.005)
@@ -126,14 +132,14 @@ def test_every_column_is_what_the_structures_say(folder, tmp_path, mode):
         assert scores == sorted(scores, reverse=True)
 
 
-def test_a_weight_without_a_meaning_in_the_mode_is_told(folder, tmp_path):
-    for mode, is_told in (("sensitive", True), ("published", False)):
+def test_weight_without_effect_in_mode_is_reported(folder, tmp_path):
+    for mode, is_reported in (("sensitive", True), ("published", False)):
         parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), hits_per_query=1)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
-        assert any("no weight in the sensitive mode" in text for text in summary.messages) == is_told
+        assert any("no weight in the sensitive mode" in text for text in summary.messages) == is_reported
 
 
-def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):
+def test_database_gives_the_same_hits_as_files(folder, tmp_path, own_cache):
     build_database([str(folder)], tmp_path / "database", processes=1)
     parameters, tables = without_skipping(hits_per_query=8), []
     for k, given in enumerate(([folder], [tmp_path / "database"], [tmp_path / "database"])):
@@ -143,20 +149,20 @@ def test_a_database_gives_the_hits_of_its_files(folder, tmp_path, own_cache):
     assert tables[0] == tables[1] == tables[2]
 
 
-def test_the_threshold_leaves_chains_and_zero_skips_phase_1(folder, tmp_path):
-    found = {}
+def test_threshold_selects_chains_and_zero_skips_phase_1(folder, tmp_path):
+    hits = {}
     for threshold in (0.0, 0.2, 0.9):
         out = tmp_path / f"{threshold}.tsv"
         parameters = StructureSearchParameters().changed(qualification_threshold=threshold)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], out, parameters, device="cpu")
         rows = rows_of(out)
-        found[threshold] = summary.n_aligned
+        hits[threshold] = summary.n_aligned
         assert all((row["phase1_ratio"] == "") == (threshold == 0) for row in rows)
         assert all(float(row["phase1_ratio"]) >= threshold for row in rows if row["phase1_ratio"])
-    assert found[0.0] == summary.n_chains and found[0.0] >= found[0.2] > found[0.9] >= 1
+    assert hits[0.0] == summary.n_chains and hits[0.0] >= hits[0.2] > hits[0.9] >= 1
 
 
-def test_a_project_keeps_the_run_and_exports_the_same_table(folder, tmp_path):
+def test_project_stores_run_and_exports_equal_table(folder, tmp_path):
     out = tmp_path / "hits.tsv"
     arguments = [
         str(folder / "1bvyf.pdb"),
@@ -176,19 +182,19 @@ def test_a_project_keeps_the_run_and_exports_the_same_table(folder, tmp_path):
     assert (tmp_path / "again.tsv").read_bytes() == out.read_bytes()
 
 
-def test_hits_are_written_superposed_into_folders_that_lie_where_they_should(folder, tmp_path):
+def test_superposed_hits_are_written_to_expected_folders(folder, tmp_path):
     shutil.copy(folder / "1bvyf.pdb", folder / "..; rm x $(y).pdb")
     target = tmp_path / "superposed"
     find_structures([folder / "..; rm x $(y).pdb"], [folder], None, without_skipping(hits_per_query=3), superpose=target, device="cpu")
     places = sorted(path for path in target.glob("*/*"))
     assert len(places) == 3 and all(re.fullmatch(r"[0-9A-Za-z_-]+", part) for path in places for part in path.relative_to(target).parts)
-    assert all({"superposition.tsv", "superposition.pml", "superposition.cxc"} <= {one.name for one in path.iterdir()} for path in places)
+    assert all({"superposition.tsv", "superposition.pml", "superposition.cxc"} <= {file.name for file in path.iterdir()} for path in places)
     row = rows_of(places[0] / "superposition.tsv")[0]
     assert float(row["score"]) > 0 and float(row["tm_score_query"]) == 1 and row["z_score"]
-    assert not any("$(" in one.read_text(encoding="utf-8") for path in places for one in path.glob("*.[pc][mx][lc]"))
+    assert not any("$(" in script.read_text(encoding="utf-8") for path in places for script in path.glob("*.[pc][mx][lc]"))
 
 
-def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, folder, tmp_path):
+def test_missing_chain_error_lists_existing_chains(shared_data, folder, tmp_path):
     parameters = without_skipping()
     with pytest.raises(InputError, match=r"has no chain 'Q'.*It has the protein chain A"):
         find_structures([f"{folder / '1bvyf.pdb'}:Q"], [folder], None, parameters, device="cpu")
@@ -201,7 +207,7 @@ def test_a_chain_that_is_not_there_is_told_with_those_that_are(shared_data, fold
         find_structures([tmp_path / "empty"], [folder], None, parameters, device="cpu")
 
 
-def test_a_broken_file_of_a_folder_is_left_out_and_told_and_one_that_was_named_is_an_error(folder, tmp_path):
+def test_corrupt_file_is_skipped_in_folder_but_rejected_if_named(folder, tmp_path):
     (folder / "broken.pdb").write_bytes(b"no structure at all\n" * 3)
     query = folder / "1bvyf.pdb"
     summary = find_structures([query], [folder], tmp_path / "hits.tsv", without_skipping(hits_per_query=3))

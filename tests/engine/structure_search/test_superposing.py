@@ -1,4 +1,4 @@
-"""Candidates are superposed on cards and processors alike, alone and together with those of other queries."""
+"""Candidates are superposed equally on GPUs and CPUs, individually and together with those of other queries."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def made_of(resources: Resources, pairs) -> FoundSuperpositions:
 
 
 @pytest.mark.parametrize("failing_launch", [-1, 0])
-def test_pairs_are_superposed_alike_by_a_card_by_both_and_where_the_card_is_lost(failing_launch):
+def test_superpositions_are_equal_on_cpu_gpu_and_lost_gpu(failing_launch):
     pairs = random_pairs(np.random.default_rng(1), 4, 10, 30)
     expected = made_of(Resources(2), pairs)
     for with_processor in (False, True):
-        found = made_of(Resources(2, [ShimCard(failing_launch=failing_launch)], with_processor), pairs)
-        for name, one, other in zip(FoundSuperpositions._fields, found, expected, strict=True):
-            np.testing.assert_array_equal(one, other, err_msg=name)
+        superpositions = made_of(Resources(2, [ShimCard(failing_launch=failing_launch)], with_processor), pairs)
+        for name, column, expected_column in zip(FoundSuperpositions._fields, superpositions, expected, strict=True):
+            np.testing.assert_array_equal(column, expected_column, err_msg=name)
 
 
-def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_the_other():
+def test_hits_of_batched_queries_equal_single_queries():
     rng, n, length = np.random.default_rng(2), 4, 24
     residue = rng.integers(0, 20, n * length).astype(np.int8)
     position = np.concatenate([random_chain(rng, length) for _ in range(n)]).astype(np.float32)
@@ -69,6 +69,6 @@ def test_hits_of_queries_that_a_card_superposes_together_are_those_of_one_after_
             parameters = StructureSearchParameters()
             comparison = Comparison(chains, chains, parameters, session, resources, superposing)
             batches = query_batches(chains, parameters, resources)
-            tables.append([found.hits.to_pylist() for batch in batches for found in query_hits(comparison, batch)])
+            tables.append([hits.hits.to_pylist() for batch in batches for hits in query_hits(comparison, batch)])
     assert sum(map(len, tables[0])) > n
-    assert repr(tables[0]) == repr(tables[1]), "NaN is like itself"
+    assert repr(tables[0]) == repr(tables[1]), "NaN equals NaN here"

@@ -1,4 +1,4 @@
-"""Small structures for tests, made from numbers: a helix, and files of it in each format."""
+"""Small structures for tests, computed from numbers: a helix, and files of it in each format."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from proteoscope.engine.structures.descriptors import first_code
 from proteoscope.kernels.structure_layouts import BITS, StructureArrays
 
 NAMES = ("ALA", "GLY", "MSE", "TRP", "SER", "LYS", "ASP", "VAL")
-LETTERS = "AGMWSKDV"
+RESIDUES = "AGMWSKDV"
 
 
 def codes_of(arrays: StructureArrays, alphabet: str) -> NDArray[np.uint8]:
-    """(r,) the residues' codes in an alphabet."""
+    """Return the codes of residues in an alphabet, shape (r,)."""
     return (arrays.state >> np.uint32(first_code(alphabet)) & np.uint32((1 << BITS) - 1)).astype(np.uint8)
 
 
 def helix(n: int = 8, *, rise: float = 1.5, radius: float = 2.3, degrees: float = 100.0) -> NDArray[np.float64]:
-    """(n, 3) Cα of an α helix."""
+    """Return the Cα positions of an α helix, shape (n, 3)."""
     turn = np.radians(degrees) * np.arange(n)
     return np.stack([radius * np.cos(turn), radius * np.sin(turn), rise * np.arange(n)], axis=1)
 
 
 def atoms_of(position: NDArray, chain: str = "A") -> list[tuple]:
-    """(group, atom, alternative, residue, chain, number, insertion, x, y, z, occupancy, b) of each Cα, N and C about them."""
+    """Return (group, atom, alternative, residue, chain, number, insertion, x, y, z, occupancy, b) of each Cα with its N and C."""
     rows = []
     for i, place in enumerate(position):
         for name, shift in (("N", -0.9), ("CA", 0.0), ("C", 0.9)):
@@ -71,7 +71,7 @@ COLUMNS = (
 
 
 def cif_rows(rows: list[tuple], shift: int = 0) -> list[tuple]:
-    """The values of `COLUMNS` for each atom; the authors' numbers are `shift` more than the file's own."""
+    """Return the values of `COLUMNS` for each atom; author numbers are `shift` above the file's own."""
     return [
         (
             group,
@@ -124,7 +124,7 @@ def _plain(value: Any) -> Any:
 
 
 def pack(value: Any) -> bytes:
-    """MessagePack of numbers, texts, bytes, lists and maps."""
+    """Pack numbers, texts, bytes, lists and maps as MessagePack."""
     if value is None:
         return b"\xc0"
     if isinstance(value, bool):
@@ -139,7 +139,7 @@ def pack(value: Any) -> bytes:
         text = value.encode()
         return (struct.pack("B", 0xA0 | len(text)) if len(text) < 32 else b"\xda" + struct.pack(">H", len(text))) + text
     if isinstance(value, dict):
-        return struct.pack("B", 0x80 | len(value)) + b"".join(pack(key) + pack(one) for key, one in value.items())
+        return struct.pack("B", 0x80 | len(value)) + b"".join(pack(key) + pack(item) for key, item in value.items())
     return b"\xdc" + struct.pack(">H", len(value)) + b"".join(map(pack, value))
 
 
@@ -149,17 +149,17 @@ def _bytes_of(values: NDArray, kind: int) -> tuple[bytes, dict]:
 
 def _number_column(name: str, values: list) -> dict:
     if isinstance(values[0], int):
-        # Differences, packed into bytes: those that do not fit are sums.
+        # Differences are packed into bytes; larger ones are sums.
         differences = np.diff(np.array(values), prepend=values[0])
         packed: list[int] = []
-        for one in differences.tolist():
-            while one > 126:
+        for difference in differences.tolist():
+            while difference > 126:
                 packed.append(127)
-                one -= 127
-            while one < -127:
+                difference -= 127
+            while difference < -127:
                 packed.append(-128)
-                one += 128
-            packed.append(one)
+                difference += 128
+            packed.append(difference)
         data, last = _bytes_of(np.array(packed, "i1"), 1)
         encoding = [
             {"kind": "Delta", "origin": values[0], "srcType": 3},

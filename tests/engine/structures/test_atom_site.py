@@ -1,4 +1,4 @@
-"""Columns of mmCIF and BinaryCIF that are missing are completed from others; several molecules and models of a name are read as asked."""
+"""Missing columns of mmCIF and BinaryCIF are completed from others; molecules and models of one name are read as requested."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.structures.reading import StructureFile, read_structure
-from tests.engine.structures.examples import COLUMNS, LETTERS, as_binary_cif, as_mmcif, atoms_of, helix
+from tests.engine.structures.examples import COLUMNS, RESIDUES, as_binary_cif, as_mmcif, atoms_of, helix
 
 ROWS = atoms_of(helix(8)) + atoms_of(helix(8) + 30.0, "B")
 WRITERS = {
@@ -27,17 +27,17 @@ def read(folder: Path, content: bytes, **settings: Any) -> StructureFile:
     return read_structure(path, **settings)
 
 
-def lengths(found: StructureFile) -> dict[str, int]:
-    return dict(zip(found.chain_names, found.chains.lengths.tolist(), strict=True))
+def lengths(structures: StructureFile) -> dict[str, int]:
+    return dict(zip(structures.chain_names, structures.chains.lengths.tolist(), strict=True))
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("name", [name for name in COLUMNS if not name.startswith("Cartn")])
 def test_read_structure_needs_no_single_column(tmp_path: Path, write, name: str) -> None:
-    found = read(tmp_path, write(ROWS, {**AUTHORS, name: None}))
-    assert lengths(found) == {"A": 8, "B": 8}
-    assert found.chains.sequence(1) == LETTERS
-    assert np.allclose(found.chains.position[:8], helix(8), atol=6e-4)
+    structures = read(tmp_path, write(ROWS, {**AUTHORS, name: None}))
+    assert lengths(structures) == {"A": 8, "B": 8}
+    assert structures.chains.sequence(1) == RESIDUES
+    assert np.allclose(structures.chains.position[:8], helix(8), atol=6e-4)
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
@@ -50,8 +50,8 @@ def test_read_structure_needs_no_single_column(tmp_path: Path, write, name: str)
     ],
 )
 def test_read_structure_needs_few_columns(tmp_path: Path, write, names: tuple[str, ...]) -> None:
-    found = read(tmp_path, write(ROWS, {**AUTHORS, **dict.fromkeys(names)}))
-    assert lengths(found) == {"A": 8, "B": 8} and found.chains.sequence(0) == LETTERS
+    structures = read(tmp_path, write(ROWS, {**AUTHORS, **dict.fromkeys(names)}))
+    assert lengths(structures) == {"A": 8, "B": 8} and structures.chains.sequence(0) == RESIDUES
 
 
 @pytest.mark.parametrize("name", ["label_asym_id", "auth_asym_id", "type_symbol", "label_atom_id", "label_alt_id", "id"])
@@ -69,22 +69,22 @@ def test_read_structure_names_missing_column(tmp_path: Path, write) -> None:
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("columns", [{"auth_asym_id": "A"}, {"auth_asym_id": "A", "label_asym_id": "A"}])
 def test_read_structure_names_second_molecule(tmp_path: Path, write, columns: dict[str, str]) -> None:
-    found = read(tmp_path, write(ROWS, columns))
-    assert lengths(found) == {"A": 8, "A_2": 8}
-    assert np.allclose(found.chains.position[8:], helix(8) + 30.0, atol=6e-4)
-    assert "chain A holds 2 molecules" in found.messages[0]
+    structures = read(tmp_path, write(ROWS, columns))
+    assert lengths(structures) == {"A": 8, "A_2": 8}
+    assert np.allclose(structures.chains.position[8:], helix(8) + 30.0, atol=6e-4)
+    assert "chain A holds 2 molecules" in structures.messages[0]
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 def test_read_structure_reads_or_counts_models(tmp_path: Path, write) -> None:
     rows = ROWS + atoms_of(helix(8) + 60.0) + atoms_of(helix(8) - 60.0, "C")
     content = write(rows, {"pdbx_PDB_model_num": lambda row: 1 if rows.index(row) < len(ROWS) else 2})
-    found = read(tmp_path, content)
-    assert lengths(found) == {"A": 8, "B": 8}
-    assert "only the first of 2 models is read (48 atoms of the others left out)" in found.messages[0]
-    found = read(tmp_path, content, models="all")
-    assert lengths(found) == {"A": 8, "B": 8, "A_2": 8, "C": 8} and not found.messages
-    assert np.allclose(found.chains.position[16:24], helix(8) + 60.0, atol=6e-4)
+    structures = read(tmp_path, content)
+    assert lengths(structures) == {"A": 8, "B": 8}
+    assert "only the first of 2 models is read (48 atoms of the others left out)" in structures.messages[0]
+    structures = read(tmp_path, content, models="all")
+    assert lengths(structures) == {"A": 8, "B": 8, "A_2": 8, "C": 8} and not structures.messages
+    assert np.allclose(structures.chains.position[16:24], helix(8) + 60.0, atol=6e-4)
 
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
@@ -95,8 +95,8 @@ def test_read_structure_reads_dynamics_names(tmp_path: Path, write, name: str) -
 
 
 def test_read_structure_counts_further_blocks(tmp_path: Path) -> None:
-    found = read(tmp_path, as_mmcif(ROWS) + as_mmcif(ROWS).replace(b"data_TEST", b"data_OTHER"))
-    assert "only the first of 2 blocks" in found.messages[0]
+    structures = read(tmp_path, as_mmcif(ROWS) + as_mmcif(ROWS).replace(b"data_TEST", b"data_OTHER"))
+    assert "only the first of 2 blocks" in structures.messages[0]
 
 
 @pytest.mark.parametrize("name", ["authonly", "full", "no_id", "no_label_alt_id", "no_type_symbol"])
@@ -124,22 +124,22 @@ PASSING = {
 
 @pytest.mark.parametrize("name", PASSING)
 def test_read_structure_reads_passing_case(shared_cases: Path, name: str) -> None:
-    found = read_structure(shared_cases / "pass_structures" / name)
-    assert lengths(found) == PASSING[name] and not found.messages
+    structures = read_structure(shared_cases / "pass_structures" / name)
+    assert lengths(structures) == PASSING[name] and not structures.messages
 
 
 @pytest.mark.parametrize("name", ["auth_seq_id", "label_seq_id", "id"])
-def test_read_structure_counts_values_that_are_no_numbers(tmp_path: Path, name: str) -> None:
-    found = read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: lambda row: "x1" if row is ROWS[-1] else row[5]}))
-    assert lengths(found)["A"] == 8 and lengths(found)["B"] in (7, 8)
+def test_read_structure_counts_non_numeric_values(tmp_path: Path, name: str) -> None:
+    structures = read(tmp_path, as_mmcif(ROWS, columns={**AUTHORS, name: lambda row: "x1" if row is ROWS[-1] else row[5]}))
+    assert lengths(structures)["A"] == 8 and lengths(structures)["B"] in (7, 8)
     if name == "auth_seq_id":
-        assert found.messages[0].startswith(
+        assert structures.messages[0].startswith(
             f"1 value of _atom_site.{name} not a whole number and taken as unknown, the first 'x1' in row 48"
         )
 
 
 def cut_rows(content: bytes, cut: Callable[[list[bytes]], list[bytes]]) -> bytes:
-    """A file whose lines with atoms, and those after them, are changed."""
+    """Return a file with changed atom lines and the lines after them."""
     lines = content.splitlines(keepends=True)
     first = next(i for i, line in enumerate(lines) if line.startswith(b"ATOM"))
     return b"".join([*lines[:first], *cut(lines[first:])])
@@ -148,12 +148,12 @@ def cut_rows(content: bytes, cut: Callable[[list[bytes]], list[bytes]]) -> bytes
 @pytest.mark.parametrize("n_bytes", [3, 12, 25])
 def test_read_structure_reads_complete_rows_of_cut_off_mmcif(tmp_path: Path, n_bytes: int) -> None:
     whole = as_mmcif(ROWS)
-    n_rows = len(ROWS) - 6  # within the last residue but one of chain B
+    n_rows = len(ROWS) - 6  # This is within the second-last residue of chain B.
     content = cut_rows(whole, lambda lines: [*lines[:n_rows], lines[n_rows][:n_bytes]])
-    found = read(tmp_path, content)
+    structures = read(tmp_path, content)
     expected = read(tmp_path, cut_rows(whole, lambda lines: [*lines[:n_rows], b"#\n"]))
-    assert lengths(found) == lengths(expected) and np.array_equal(found.chains.position, expected.chains.position)
-    (message,) = [text for text in found.messages if "left out" in text and "table of atoms" in text]
+    assert lengths(structures) == lengths(expected) and np.array_equal(structures.chains.position, expected.chains.position)
+    (message,) = [text for text in structures.messages if "left out" in text and "table of atoms" in text]
     line = content.count(b"\n") + 1
     assert message.startswith("1 row of the table of atoms left out") and f"in line {line:,}, which has" in message
     assert "are missing. The file ends there" in message
@@ -166,13 +166,13 @@ def test_read_structure_counts_rows_with_missing_values(tmp_path: Path) -> None:
         return [line.rsplit(None, 1)[0] + b"\n" if i in short else line for i, line in enumerate(lines)]
 
     content = cut_rows(as_mmcif(ROWS), cut)
-    found = read(tmp_path, content)
-    assert sum(lengths(found).values()) == 16 - sum(ROWS[i][1] == "CA" for i in short)
+    structures = read(tmp_path, content)
+    assert sum(lengths(structures).values()) == 16 - sum(ROWS[i][1] == "CA" for i in short)
     first = content[: content.index(b"ATOM")].count(b"\n") + 1 + short[0]
-    assert any(text.startswith(f"3 rows of the table of atoms left out, the first in line {first:,}") for text in found.messages)
+    assert any(text.startswith(f"3 rows of the table of atoms left out, the first in line {first:,}") for text in structures.messages)
 
 
-def test_read_structure_refuses_mmcif_cut_off_in_wrapped_rows(tmp_path: Path) -> None:
+def test_read_structure_rejects_mmcif_cut_in_wrapped_rows(tmp_path: Path) -> None:
     wrapped = cut_rows(as_mmcif(ROWS), lambda lines: [b"\n".join(line.split(None, 4)).rstrip() + b"\n" for line in lines])
     with pytest.raises(InputError, match="no sound mmCIF file"):
         read(tmp_path, wrapped[: wrapped.rindex(b"CA")])

@@ -1,4 +1,4 @@
-"""Chains hold as many residues as Biopython finds in all files of the test data, but for those that the table explains."""
+"""Chains have as many residues as in Biopython in all files of the test data, except those explained in the table."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ DIFFERENCES = {
         "SEN and SUN are alternatives at place 203; Biopython counts both",
     ),
 }
-"""By file: residues here, Biopython's, and why they differ."""
+"""By file: residues here, residues in Biopython, and the reason for the difference."""
 
 
 def biopython_counts(path: Path) -> dict[str, int] | None:
-    """Residues with a Cα that are amino acids, by chain of the first model; None where Biopython reads no structure."""
+    """Return the amino acids with a Cα by chain of the first model, or None if Biopython reads no structure."""
     from Bio.PDB.MMCIFParser import MMCIFParser
     from Bio.PDB.PDBParser import PDBParser
     from Bio.PDB.Polypeptide import is_aa
@@ -39,12 +39,16 @@ def biopython_counts(path: Path) -> dict[str, int] | None:
         model = next(iter(parser.get_structure("x", io.StringIO(text))))
     except (KeyError, ValueError, StopIteration):
         return None
-    found = {}
+    counts = {}
     for chain in model:
-        residues = [one for one in chain if "CA" in one and one["CA"].element != "CA" and (one.id[0] == " " or is_aa(one, standard=False))]
+        residues = [
+            residue
+            for residue in chain
+            if "CA" in residue and residue["CA"].element != "CA" and (residue.id[0] == " " or is_aa(residue, standard=False))
+        ]
         if len(residues) >= FEWEST_RESIDUES:
-            found[chain.id.strip()] = len(residues)
-    return found
+            counts[chain.id.strip()] = len(residues)
+    return counts
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -57,11 +61,11 @@ def test_residue_counts_equal_biopython(shared_data: Path, folder: str) -> None:
             continue
         name = path.relative_to(root).as_posix()
         try:
-            found = read_structure(path)
+            structures = read_structure(path)
         except InputError:
             assert not expected, name
             continue
-        counts = dict(zip(found.chain_names, found.chains.lengths.tolist(), strict=True))
+        counts = dict(zip(structures.chain_names, structures.chains.lengths.tolist(), strict=True))
         ours, theirs, _ = DIFFERENCES.get(name, (expected, expected, ""))
         assert (counts, expected) == (ours, theirs), name
         n_compared += 1

@@ -1,4 +1,4 @@
-"""Structure databases: what is built, added and taken away; what a stop leaves; and folders of strangers."""
+"""Structure databases: building, adding and removing; interrupted builds; and untrusted folders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Files are read in this process, which is quicker; the list of those that were."""
+    """Read files in this process, which is faster, and list them."""
     read: list[Path] = []
 
     def here(paths, processes, progress, *, minimum_confidence=0.0, models="first"):
@@ -42,8 +42,8 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
             progress.check()
             read.append(path)
             try:
-                found = read_structure(path, minimum_confidence=minimum_confidence, models=models)
-                yield number, found if len(found.chains) else str(found.why_empty())
+                structures = read_structure(path, minimum_confidence=minimum_confidence, models=models)
+                yield number, structures if len(structures.chains) else str(structures.why_empty())
             except InputError as error:
                 yield number, str(error)
 
@@ -52,23 +52,23 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def same(database, folder: Path) -> None:
-    """The database holds what its files hold."""
+    """Check that the database contains what its files contain."""
     for i, name in enumerate(database.chains.names):
         expected = read_structure(folder / f"{name}.pdb").chains
         for column in RESIDUE_COLUMNS:
             assert np.array_equal(getattr(database.chains, column)[database.chains.rows(i)], getattr(expected, column), equal_nan=True)
 
 
-def test_processes_read_what_one_reads_and_a_broken_file_is_told(folder: Path, tmp_path: Path) -> None:
+def test_processes_read_equal_chains_and_report_corrupt_file(folder: Path, tmp_path: Path) -> None:
     database = build_database([folder], tmp_path / "db", processes=2)
-    assert database.chains.names == ("a", "b", "c")  # by length
+    assert database.chains.names == ("a", "b", "c")  # Sorted by length.
     same(database, folder)
     assert [(Path(path).name, chain) for path, chain, _ in database.skipped] == [("broken.cif", "")]
     assert "broken.cif\t\tholds no coordinates" in (tmp_path / "db" / "skipped.tsv").read_text()
     same(open_database(tmp_path / "db"), folder)
 
 
-def test_a_process_that_dies_costs_its_file_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_killed_process_loses_only_its_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     paths = [folder / "a.pdb", folder / "b.pdb", folder / "c.pdb"]
     serve = reading_processes._serve
     assert serve is not None
@@ -86,7 +86,7 @@ def dies_at_b(connection, minimum_confidence, models) -> None:
         connection.send(read_structure(path))
 
 
-def test_nothing_is_read_twice(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_unchanged_files_are_read_once(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     build_database([folder], tmp_path / "db")
     assert len(in_process) == 4
     (folder / "d.pdb").write_bytes(as_pdb(atoms_of(helix(10))))
@@ -112,7 +112,7 @@ def test_chains_are_added_and_removed(folder: Path, tmp_path: Path, in_process: 
     assert [path.name for path in in_process if path.name != "broken.cif"] == ["a.pdb", "b.pdb", "c.pdb", "b.pdb"]
 
 
-def test_one_chain_of_a_file_may_go_and_come_back(tmp_path: Path, in_process: list[Path]) -> None:
+def test_chain_can_be_removed_and_added_again(tmp_path: Path, in_process: list[Path]) -> None:
     path = tmp_path / "two.cif"
     path.write_bytes(as_mmcif(atoms_of(helix(8)) + atoms_of(helix(9) + 20.0, "B")))
     build_database([path], tmp_path / "db")
@@ -121,9 +121,7 @@ def test_one_chain_of_a_file_may_go_and_come_back(tmp_path: Path, in_process: li
     assert remove_from_database(["two:B"], tmp_path / "db").chains.names == ("two:A",)
 
 
-def test_a_build_goes_on_where_it_was_stopped(
-    folder: Path, tmp_path: Path, in_process: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_build_resumes_after_interruption(folder: Path, tmp_path: Path, in_process: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "_FILES_OF_A_PART", 1)
     progress = Progress()
     handler = Progress(lambda event: progress.cancel() if event.done >= 2 else None, interval=0.0)
@@ -150,12 +148,12 @@ def test_lists_name_files_from_their_own_folder(folder: Path, tmp_path: Path) ->
         structure_files([folder / "notes.txt"])
 
 
-def test_a_folder_with_other_things_is_left_alone(folder: Path, in_process: list[Path]) -> None:
+def test_build_leaves_folder_with_other_files_unchanged(folder: Path, in_process: list[Path]) -> None:
     with pytest.raises(InputError, match="other things"):
         build_database([folder], folder)
 
 
-SPOILT = {
+CORRUPT = {
     "residue": lambda column: np.full_like(column, 99),
     "secondary": lambda column: np.full_like(column, 7),
     "position": lambda column: np.full_like(column, np.nan),
@@ -167,30 +165,30 @@ SPOILT = {
 }
 
 
-@pytest.mark.parametrize("name", SPOILT)
-def test_a_spoilt_column_is_told(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
+@pytest.mark.parametrize("name", CORRUPT)
+def test_corrupt_column_is_reported(folder: Path, tmp_path: Path, in_process: list[Path], name: str) -> None:
     database = build_database([folder], tmp_path / "db")
     path = tmp_path / "db" / database.identity / f"{name}.npy"
     column = np.load(path)
     del database
-    np.save(path, SPOILT[name](column))
+    np.save(path, CORRUPT[name](column))
     with pytest.raises(InputError, match="not a valid structure database"):
         open_database(tmp_path / "db")
-    # Built again, it is whole.
+    # After another build it is complete.
     assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links as on POSIX")
-def test_links_and_paths_do_not_lead_out(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_links_and_paths_cannot_leave_the_database(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder], tmp_path / "db")
     columns = tmp_path / "db" / database.identity
     manifest = tmp_path / "db" / "database.json"
-    told = json.loads(manifest.read_text())
+    content = json.loads(manifest.read_text())
     for name in ("../elsewhere", "/etc", "columns-..", ""):
-        manifest.write_text(json.dumps({**told, "columns": name}))
+        manifest.write_text(json.dumps({**content, "columns": name}))
         with pytest.raises(InputError, match="names no columns"):
             open_database(tmp_path / "db")
-    manifest.write_text(json.dumps(told))
+    manifest.write_text(json.dumps(content))
     outside = tmp_path / "outside.npy"
     (columns / "residue.npy").rename(outside)
     (columns / "residue.npy").symlink_to(outside)
@@ -198,7 +196,7 @@ def test_links_and_paths_do_not_lead_out(folder: Path, tmp_path: Path, in_proces
         open_database(tmp_path / "db")
 
 
-def test_file_of_opens_only_the_file_that_was_read(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
+def test_file_of_opens_only_the_original_file(folder: Path, tmp_path: Path, in_process: list[Path]) -> None:
     database = build_database([folder / "a.pdb"], tmp_path / "db")
     path = folder / "a.pdb"
     assert database.file_of(0) == path

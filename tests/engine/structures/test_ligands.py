@@ -1,4 +1,4 @@
-"""What is bound to a chain: found near it, with its bonds, and nothing else."""
+"""Ligands of a chain: found near it, with their bonds, and nothing else."""
 
 from __future__ import annotations
 
@@ -33,16 +33,14 @@ def test_ligands_near_the_chain_are_found_with_their_bonds(tmp_path: Path) -> No
     path = tmp_path / "x.pdb"
     path.write_text(CHAIN + "TER\n" + hetero("BNZ", 201, BENZENE) + ZINC + WATER + FAR + "END\n")
     chains = read_structure(path).chains
-    found = ligand_atoms(path, chains)
-    assert [name.split()[0] for name in found.name] == ["BNZ"] * 6 + ["ZN"]
-    assert found.residue.tolist() == [0] * 6 + [1]
-    assert sorted(map(tuple, found.bonds.tolist())) == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)], (
-        "a ring, and an ion bound to nothing"
-    )
-    assert found.position[:6] == pytest.approx(np.array([atom[2:] for atom in BENZENE]), abs=1e-3)
+    atoms = ligand_atoms(path, chains)
+    assert [name.split()[0] for name in atoms.name] == ["BNZ"] * 6 + ["ZN"]
+    assert atoms.residue.tolist() == [0] * 6 + [1]
+    assert sorted(map(tuple, atoms.bonds.tolist())) == [(0, 1), (0, 5), (1, 2), (2, 3), (3, 4), (4, 5)], "a ring, and an unbound ion"
+    assert atoms.position[:6] == pytest.approx(np.array([atom[2:] for atom in BENZENE]), abs=1e-3)
 
 
-def test_a_crowd_of_ligands_is_bounded_and_a_lost_file_is_told(tmp_path: Path) -> None:
+def test_ligands_are_bounded_and_missing_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "x.pdb"
     ions = "".join(hetero("NA", 200 + i, [("NA", "NA", 0.5 * i, 4.0, 1.0)]) for i in range(80))
     path.write_text(CHAIN + "TER\n" + ions + "END\n")

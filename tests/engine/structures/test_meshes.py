@@ -1,4 +1,4 @@
-"""Surfaces of chains: closed, seen from outside, about the curve through the Cα, and turning with the chain."""
+"""Meshes of chains: closed, visible from outside, around the curve through the Cα, and rotating with the chain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.engine.structures.examples import helix
 
 
 def strand(n: int = 8) -> NDArray[np.float64]:
-    """(n, 3) Cα of a β strand along x, above and below a plane in turn."""
+    """Return the Cα positions of a β strand along x, alternately above and below a plane, shape (n, 3)."""
     return np.stack([3.3 * np.arange(n), np.zeros(n), 0.9 * (-1.0) ** np.arange(n)], axis=1)
 
 
@@ -37,24 +37,24 @@ def coil(n: int) -> NDArray[np.float64]:
 
 
 def mixed() -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """A chain with all three states, strands of one residue and two states side by side among them."""
-    pieces = [(COIL, 4), (HELIX, 12), (COIL, 3), (STRAND, 6), (COIL, 2), (STRAND, 1), (COIL, 3), (STRAND, 5), (HELIX, 6), (STRAND, 3)]
+    """Return a chain with all three states, including strands of one residue and adjacent different states."""
+    segments = [(COIL, 4), (HELIX, 12), (COIL, 3), (STRAND, 6), (COIL, 2), (STRAND, 1), (COIL, 3), (STRAND, 5), (HELIX, 6), (STRAND, 3)]
     places: list[NDArray[np.float64]] = []
-    for state, n in pieces:
-        piece = {COIL: coil, HELIX: helix, STRAND: strand}[state](n)
+    for state, n in segments:
+        segment = {COIL: coil, HELIX: helix, STRAND: strand}[state](n)
         ahead = places[-1][-1] + [1.2, 0.6, 3.55] if places else np.zeros(3)
-        places.append(piece[:, [1, 2, 0]] - piece[0, [1, 2, 0]] + ahead if state == STRAND else piece - piece[0] + ahead)
-    return np.concatenate(places), np.concatenate([np.full(n, state, np.uint8) for state, n in pieces])
+        places.append(segment[:, [1, 2, 0]] - segment[0, [1, 2, 0]] + ahead if state == STRAND else segment - segment[0] + ahead)
+    return np.concatenate(places), np.concatenate([np.full(n, state, np.uint8) for state, n in segments])
 
 
 def faces(mesh: Mesh) -> tuple[NDArray, NDArray]:
-    """(t, 3) normals of triangles by their winding, as long as twice their areas, and (t, 3, 3) their corners."""
+    """Return normals of triangles by their winding, twice their areas long, shape (t, 3), and their corners, shape (t, 3, 3)."""
     corners = mesh.vertices.astype(np.float64)[mesh.triangles]
     return np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]), corners
 
 
 def assert_closed(mesh: Mesh) -> None:
-    """Every edge is passed once in each direction, corners at one place taken for one; and the inside is inside."""
+    """Check that every edge is used once in each direction, with coinciding corners as one, and that normals point outwards."""
     _, places = np.unique(np.round(mesh.vertices.astype(np.float64), 3), axis=0, return_inverse=True)
     triangles = places.ravel()[mesh.triangles]
     triangles = triangles[(triangles != np.roll(triangles, 1, axis=1)).all(axis=1)]
@@ -78,7 +78,7 @@ def assert_sound(mesh: Mesh, n: int) -> None:
 
 
 def assert_agrees(mesh: Mesh) -> None:
-    """The winding tells the same outside as the normals."""
+    """Check that winding and normals agree on the outside."""
     normal, _ = faces(mesh)
     means = mesh.normals.astype(np.float64)[mesh.triangles].sum(axis=1)
     is_large = np.linalg.norm(normal, axis=1) > 1e-3
@@ -87,7 +87,7 @@ def assert_agrees(mesh: Mesh) -> None:
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 30])
 def test_surfaces_are_closed_and_face_outwards(n: int) -> None:
-    place, states = (one[:n] for one in mixed())
+    place, states = (column[:n] for column in mixed())
     for mesh in (tube(place), tube(place, 0.5, 2, 3), ribbon(place, states), ribbon(place, states, 2, 4), ribbon(place, states, 4, 12)):
         assert_sound(mesh, n)
         assert_closed(mesh)
@@ -95,18 +95,18 @@ def test_surfaces_are_closed_and_face_outwards(n: int) -> None:
         assert set(mesh.residue.tolist()) == set(range(n))
 
 
-def test_the_curve_goes_through_the_residues_and_keeps_a_helix_round() -> None:
+def test_curve_passes_residues_and_retains_round_helix() -> None:
     place, _ = mixed()
     (points,) = curve(place, 6)
     assert np.allclose(points[::6], place, atol=1e-9)
-    # An ideal helix has one radius everywhere, 2.3 Å. The curve keeps it to 6 %; Catmull and Rom's tangents would let it fall to 1.9 Å.
+    # An ideal helix has a constant radius of 2.3 Å. The curve is within 6 % of it; Catmull-Rom tangents would reduce it to 1.9 Å.
     (turn,) = curve(helix(20), 8)
     radius = np.hypot(turn[16:-16, 0], turn[16:-16, 1])
     assert radius.min() > 2.3 * 0.94 and radius.max() < 2.3 + 1e-6
 
 
 @pytest.mark.parametrize("radius", [0.1, 0.3, 0.6])
-def test_a_tube_stands_off_its_curve_by_its_radius(radius: float) -> None:
+def test_tube_surface_is_one_radius_from_its_curve(radius: float) -> None:
     place = helix(12)
     (fine,) = curve(place, 200)
     mesh = tube(place, radius, 4, 8)
@@ -120,26 +120,26 @@ def test_shapes_turn_with_the_chain() -> None:
     place, states = mixed()
     rotation, shift = turned(), np.array([5.0, -20.0, 11.0])
     moved = place @ rotation.T + shift
-    for make in (tube, lambda one: ribbon(one, states)):
+    for make in (tube, lambda place: ribbon(place, states)):
         before, after = make(place).moved(rotation, shift), make(moved)
         assert np.array_equal(before.triangles, after.triangles)
         assert np.abs(before.vertices - after.vertices).max() < 1e-3
         assert np.abs(before.normals - after.normals).max() < 1e-3
 
 
-def test_no_bridge_leads_over_a_break() -> None:
+def test_mesh_has_a_gap_at_a_chain_break() -> None:
     place = np.concatenate([helix(6), helix(5) + np.array([0.0, 0.0, 30.0])])
     for mesh in (tube(place), ribbon(place, np.full(11, HELIX, np.uint8))):
         assert_closed(mesh)
         height = mesh.vertices[:, 2]
         assert not ((height > 10.0) & (height < 28.0)).any()
-    # A number that is left out breaks a chain whose residues lie near.
+    # A missing number breaks a chain whose residues are close.
     number = np.arange(6) + 2 * (np.arange(6) > 2)
     assert are_joined(helix(6)).all() and are_joined(helix(6), number).tolist() == [True, True, False, True, True]
     assert len(curve(helix(6), number=number)) == 2
 
 
-def test_only_shown_residues_are_drawn_each_with_half_its_bonds() -> None:
+def test_shown_residues_are_drawn_with_half_their_bonds() -> None:
     place = np.stack([3.8 * np.arange(8), np.zeros(8), np.zeros(8)], axis=1)
     shown = np.array([0, 1, 1, 0, 0, 1, 0, 0], np.bool_)
     for mesh in (tube(place, is_shown=shown), ribbon(place, np.zeros(8, np.uint8), is_shown=shown)):
@@ -152,21 +152,21 @@ def test_only_shown_residues_are_drawn_each_with_half_its_bonds() -> None:
     assert set(spheres(place, is_shown=shown).residue.tolist()) == {1, 2, 5}
 
 
-def test_a_strand_is_flat_and_its_head_points_to_the_end() -> None:
+def test_strand_is_flat_with_head_at_its_end() -> None:
     n = 8
     mesh = ribbon(strand(n), np.full(n, STRAND, np.uint8))
     body = mesh.vertices[(mesh.residue > 1) & (mesh.residue < n - 3)]
-    # The pleat is gone: as thick as the ribbon, and wide across the plane of the pleat.
+    # The pleat is removed: it is as thick as the ribbon, and wide across the plane of the pleat.
     assert np.ptp(body[:, 2]) < 0.6 and np.ptp(body[:, 1]) > 2.0
     widths = [np.ptp(mesh.vertices[np.abs(mesh.vertices[:, 0] - 3.3 * x) < 0.3, 1]) for x in (3.0, 6.1, 6.9)]
     assert widths[1] > 1.4 * widths[0] and widths[2] < widths[0]
 
 
-def test_a_helix_turns_its_face_outwards() -> None:
+def test_helix_ribbon_faces_outwards() -> None:
     mesh = ribbon(helix(20), np.full(20, HELIX, np.uint8))
     inner = (mesh.residue > 3) & (mesh.residue < 16)
     radius = np.hypot(mesh.vertices[inner, 0], mesh.vertices[inner, 1])
-    # Flat on the cylinder of the helix, not standing out of it.
+    # The ribbon is flat on the cylinder of the helix, not perpendicular to it.
     assert radius.min() > 1.7 and radius.max() < 2.9
 
 
@@ -175,24 +175,24 @@ places = st.one_of(st.floats(-50.0, 50.0), st.sampled_from([np.nan, np.inf, -np.
 
 @given(st.lists(st.tuples(places, places, places), max_size=12), st.randoms(use_true_random=False))
 @settings(max_examples=60, deadline=None)
-def test_any_coordinates_make_a_sound_mesh(rows: list[tuple[float, float, float]], random) -> None:  # type: ignore[no-untyped-def]
+def test_any_coordinates_give_a_valid_mesh(rows: list[tuple[float, float, float]], random) -> None:  # type: ignore[no-untyped-def]
     place = np.array(rows, np.float64).reshape(-1, 3)
     n = len(place)
     states = np.array([random.randrange(3) for _ in range(n)], np.uint8)
     shown = np.array([random.random() < 0.7 for _ in range(n)], np.bool_)
     for mesh in (tube(place, is_shown=shown), ribbon(place, states), ribbon(place, states, 2, 4, shown), spheres(place)):
         assert_sound(mesh, max(1, n))
-    assert sum(len(one) for one in curve(place)) >= 0
+    assert sum(len(column) for column in curve(place)) >= 0
 
 
-def test_the_same_place_many_times_is_drawn() -> None:
+def test_coinciding_residues_are_drawn() -> None:
     place = np.zeros((7, 3))
     for mesh in (tube(place), ribbon(place, np.array([0, 1, 1, 1, 2, 2, 0], np.uint8))):
         assert_sound(mesh, 7)
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])
-def test_a_ball_is_closed_and_round(level: int) -> None:
+def test_ball_is_closed_and_round(level: int) -> None:
     mesh = spheres(np.array([[1.0, 2.0, 3.0]]), 0.5, level)
     assert len(mesh.triangles) == 20 * 4**level
     assert_closed(mesh)
@@ -209,16 +209,16 @@ def test_sticks_are_closed_and_coloured_by_halves() -> None:
     assert mesh.vertices[mesh.residue == 0][:, 0].max() == pytest.approx(0.75)
 
 
-def test_meshes_are_joined_with_one_table_of_colours() -> None:
-    one, other = tube(helix(5)), tube(helix(4) + 50.0)
-    both = Mesh.joined([one, other], [5, 4])
+def test_meshes_are_joined_with_one_colour_table() -> None:
+    first, second = tube(helix(5)), tube(helix(4) + 50.0)
+    both = Mesh.joined([first, second], [5, 4])
     assert_closed(both)
     assert set(both.residue.tolist()) == set(range(9))
     assert both.residue[both.vertices[:, 0] > 25.0].min() == 5
     assert len(Mesh.joined([]).vertices) == 0
 
 
-def test_a_tube_has_as_many_triangles_as_its_detail_says() -> None:
+def test_tube_triangle_count_follows_its_detail() -> None:
     for steps, sides, _ in DETAILS:
         assert len(tube(helix(300), steps=steps, sides=sides).triangles) == pytest.approx(300 * 2 * steps * sides, rel=0.02)
     with pytest.raises(ValueError, match="even"):

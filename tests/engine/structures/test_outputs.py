@@ -1,4 +1,4 @@
-"""What a superposition is written as: coordinates that lie together, an alignment, and scripts in which no name is a command."""
+"""Output of a superposition: superposed coordinates, an alignment, and scripts in which no name is a command."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ COMMAND = {command.name: command for command in COMMANDS}
 def run(name: str, *arguments: object) -> list[str]:
     parser = ArgumentParser()
     COMMAND[name].add(parser)
-    told: list[str] = []
-    COMMAND[name].run(parser.parse_args([str(argument) for argument in arguments]), Progress(lambda event: told.append(event.message)))
-    return [line for line in told if line]
+    received: list[str] = []
+    COMMAND[name].run(parser.parse_args([str(argument) for argument in arguments]), Progress(lambda event: received.append(event.message)))
+    return [line for line in received if line]
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +40,10 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, Path]:
     return folder / "out", query, target
 
 
-def test_superpose_writes_all_of_it(pair: tuple[Path, Path, Path]) -> None:
+def test_superpose_writes_all_atoms(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
-    told = run("superpose", query, target, "--out", out)
-    assert "TM-score" in told[-1]
+    messages = run("superpose", query, target, "--out", out)
+    assert "TM-score" in messages[-1]
     assert {path.name for path in out.iterdir()} == {
         "superposition.tsv",
         "alignment.fasta",
@@ -68,7 +68,7 @@ def test_superpose_writes_all_of_it(pair: tuple[Path, Path, Path]) -> None:
     assert np.allclose(before @ rotation.T + translation, read_structure(out / "target.cif").chains.position, atol=2e-3)
 
 
-def test_no_name_is_a_command(pair: tuple[Path, Path, Path]) -> None:
+def test_scripts_contain_no_commands_from_names(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     run("superpose", query, target, "--out", out)
     for name in ("superposition.pml", "superposition.cxc"):
@@ -76,11 +76,11 @@ def test_no_name_is_a_command(pair: tuple[Path, Path, Path]) -> None:
         assert not re.search(r"touch|owned|system|exec|delete|\$|`|'|;", text)
         assert not re.search(r"[^\w #,.:+\\\n-]", text)
     pymol = (out / "superposition.pml").read_text()
-    # A minus that belongs to a number is written so that it is no range.
+    # A minus sign of a number is written so that it does not become a range.
     assert "target and resi \\-19-" in pymol
 
 
-def test_the_alignment_holds_both_sequences_whole(pair: tuple[Path, Path, Path]) -> None:
+def test_alignment_contains_both_complete_sequences(pair: tuple[Path, Path, Path]) -> None:
     out, query, target = pair
     run("superpose", query, target, "--out", out)
     records = [record.partition("\n")[2].replace("\n", "") for record in (out / "alignment.fasta").read_text().split(">")[1:]]
@@ -89,7 +89,7 @@ def test_the_alignment_holds_both_sequences_whole(pair: tuple[Path, Path, Path])
     assert records[1].replace("-", "") == read_structure(target).chains.sequence(0)
 
 
-def test_which_chain_is_asked_for(tmp_path: Path) -> None:
+def test_superpose_requests_chain_when_ambiguous(tmp_path: Path) -> None:
     path = tmp_path / "two.pdb"
     path.write_bytes(as_pdb(atoms_of(helix(8)) + atoms_of(helix(9) + 20.0, "B")))
     with pytest.raises(InputError, match="A, B"):
@@ -98,7 +98,7 @@ def test_which_chain_is_asked_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_cigar_rebuilds_the_alignment(seed: int) -> None:
+def test_cigar_reproduces_the_alignment(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = rng.integers(1, 12, 2)
     k = rng.integers(0, min(n, m) + 1)
@@ -113,6 +113,6 @@ def test_a_cigar_rebuilds_the_alignment(seed: int) -> None:
     assert (rebuilt, i, j) == (pairs.tolist(), n, m)
 
 
-def test_unknown_residues_are_like_none() -> None:
+def test_identity_excludes_unknown_residues() -> None:
     a = np.array([0, 23, 2], np.int8)
     assert identity(a, a, np.array([[0, 0], [1, 1], [2, 2]])) == pytest.approx(2 / 3)

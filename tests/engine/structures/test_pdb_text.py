@@ -1,4 +1,4 @@
-"""PDB files as other programs write them are read whole, and what is left out or read otherwise is counted."""
+"""PDB files of other programs are read completely, and skipped or differently read lines are counted."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 
 from proteoscope.engine.structures import pdb_text
 from proteoscope.engine.structures.reading import StructureFile, read_structure
-from tests.engine.structures.examples import LETTERS, as_pdb, atoms_of, helix
+from tests.engine.structures.examples import RESIDUES, as_pdb, atoms_of, helix
 
 A, B = atoms_of(helix(8)), atoms_of(helix(8) + 30.0, "B")
 
 
 def records(rows: list[tuple]) -> list[str]:
-    """The records of the atoms, without TER and END."""
+    """Return the records of the atoms, without TER and END."""
     return as_pdb(rows).decode().splitlines()[: len(rows)]
 
 
@@ -27,12 +27,12 @@ def read(folder: Path, lines: Sequence[str], **settings) -> StructureFile:
     return read_structure(path, **settings)
 
 
-def lengths(found: StructureFile) -> dict[str, int]:
-    return dict(zip(found.chain_names, found.chains.lengths.tolist(), strict=True))
+def lengths(structures: StructureFile) -> dict[str, int]:
+    return dict(zip(structures.chain_names, structures.chains.lengths.tolist(), strict=True))
 
 
 def renumbered(rows: list[tuple], number: Callable[[int], str]) -> list[str]:
-    """Records with the five columns of number and insertion code that `number` gives."""
+    """Return records with the five columns of residue number and insertion code given by `number`."""
     return [line[:22] + number(int(line[22:26])) + line[27:] for line in records(rows)]
 
 
@@ -62,16 +62,16 @@ CASES = {
 
 @pytest.mark.parametrize("name", CASES)
 def test_read_structure_reads_shared_case_whole(shared_cases: Path, name: str) -> None:
-    found = read_structure(shared_cases / name)
-    assert lengths(found) == CASES[name]
-    assert not any("X" in found.chains.sequence(i) for i in range(len(found.chains)))
+    structures = read_structure(shared_cases / name)
+    assert lengths(structures) == CASES[name]
+    assert not any("X" in structures.chains.sequence(i) for i in range(len(structures.chains)))
 
 
 @pytest.mark.parametrize("name", ["five", "h36res", "hexres"])
 def test_read_structure_reads_wide_numbers(shared_cases: Path, name: str) -> None:
-    found = read_structure(shared_cases / "pdb_wide_numbers" / f"{name}.pdb")
-    assert found.chains.author_number.tolist() == list(range(9901, 10042))
-    assert not found.chains.insertion.any()
+    structures = read_structure(shared_cases / "pdb_wide_numbers" / f"{name}.pdb")
+    assert structures.chains.author_number.tolist() == list(range(9901, 10042))
+    assert not structures.chains.insertion.any()
 
 
 @pytest.mark.parametrize("name", ["asm.pdb1", "asmmodels.cif"])
@@ -85,22 +85,22 @@ def test_read_structure_reads_all_models_of_assembly(shared_cases: Path, name: s
 @pytest.mark.parametrize("name", ["af3like.pdb", "af2like.pdb"])
 def test_read_structure_filters_or_reports_b_factors(shared_cases: Path, name: str) -> None:
     path = shared_cases / "pdb_per_atom_plddt" / name
-    found = read_structure(path, minimum_confidence=70.0)
-    is_filtered = len(found.chains.residue) == 101
-    assert is_filtered != any("does not show whether its B-factors are pLDDT" in text for text in found.messages)
+    structures = read_structure(path, minimum_confidence=70.0)
+    is_filtered = len(structures.chains.residue) == 101
+    assert is_filtered != any("does not show whether its B-factors are pLDDT" in text for text in structures.messages)
     assert not read_structure(path).messages
 
 
 def test_read_structure_continues_after_end(tmp_path: Path) -> None:
-    found = read(tmp_path, [*records(A), "TER", "END", *records(B), "END", *records(atoms_of(helix(5) - 30.0, "C")), "END"])
-    assert lengths(found) == {"A": 8, "B": 8, "C": 5}
+    structures = read(tmp_path, [*records(A), "TER", "END", *records(B), "END", *records(atoms_of(helix(5) - 30.0, "C")), "END"])
+    assert lengths(structures) == {"A": 8, "B": 8, "C": 5}
 
 
 def test_read_structure_reads_frames_as_models(tmp_path: Path) -> None:
     moved = records(atoms_of(helix(8) + 1.0))
     lines = [*records(A), "END", *moved, "END", *moved, "END"]
-    found = read(tmp_path, lines)
-    assert lengths(found) == {"A": 8} and "first of 3 models" in found.messages[0]
+    structures = read(tmp_path, lines)
+    assert lengths(structures) == {"A": 8} and "first of 3 models" in structures.messages[0]
     assert lengths(read(tmp_path, lines, models="all")) == {"A": 8, "A_2": 8, "A_3": 8}
 
 
@@ -113,23 +113,23 @@ def test_read_structure_splits_models_without_endmdl(tmp_path: Path) -> None:
 def test_read_structure_continues_after_ter(tmp_path: Path) -> None:
     lines = records(A)
     ligand = lines[0].replace("ATOM  ", "HETATM").replace("   1    ", " 900    ")
-    found = read(tmp_path, [*lines[:9], "TER", *lines[9:], "TER", ligand])
-    assert found.chains.sequence(0) == LETTERS and not found.messages
+    structures = read(tmp_path, [*lines[:9], "TER", *lines[9:], "TER", ligand])
+    assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
 
 @pytest.mark.parametrize("between", [["TER"], ["END"], []])
 def test_read_structure_names_second_molecule(tmp_path: Path, between: list[str]) -> None:
     second = records([(*row[:4], "A", *row[5:]) for row in B[6:]])
-    found = read(tmp_path, [*records(A), *between, *second])
-    assert lengths(found) == {"A": 8, "A_2": 6}
-    assert np.allclose(found.chains.position[8:], helix(8)[2:] + 30.0, atol=6e-4)
-    assert f"2 molecules with the same residue numbers, the second from line {25 + len(between)}" in found.messages[0]
+    structures = read(tmp_path, [*records(A), *between, *second])
+    assert lengths(structures) == {"A": 8, "A_2": 6}
+    assert np.allclose(structures.chains.position[8:], helix(8)[2:] + 30.0, atol=6e-4)
+    assert f"2 molecules with the same residue numbers, the second from line {25 + len(between)}" in structures.messages[0]
 
 
 def test_read_structure_joins_atoms_at_end_of_chain(tmp_path: Path) -> None:
     hydrogens = [line[:12] + " H  " + line[16:76] + " H" for line in records(A) if line[12:16] == "  N "]
-    found = read(tmp_path, [*records(A), *hydrogens])
-    assert lengths(found) == {"A": 8} and not found.messages
+    structures = read(tmp_path, [*records(A), *hydrogens])
+    assert lengths(structures) == {"A": 8} and not structures.messages
 
 
 NUMBERS = {
@@ -143,23 +143,23 @@ NUMBERS = {
 
 @pytest.mark.parametrize("kind", NUMBERS)
 def test_read_structure_reads_numbers_beyond_9999(tmp_path: Path, kind: str) -> None:
-    found = read(tmp_path, renumbered(A, NUMBERS[kind]))
-    assert found.chains.author_number.tolist() == list(range(9996, 10004))
-    assert found.chains.sequence(0) == LETTERS
+    structures = read(tmp_path, renumbered(A, NUMBERS[kind]))
+    assert structures.chains.author_number.tolist() == list(range(9996, 10004))
+    assert structures.chains.sequence(0) == RESIDUES
     expected = {"asterisks": "4 residues of chain A (from line 13) have no readable number", "five digits": "", "hybrid": ""}
     wanted = expected.get(kind, "4 residues of chain A (from line 13) have hexadecimal numbers")
-    assert [text[: len(wanted)] for text in found.messages] == ([wanted] if wanted else [])
+    assert [text[: len(wanted)] for text in structures.messages] == ([wanted] if wanted else [])
 
 
 def test_read_structure_counts_on_after_9999(tmp_path: Path) -> None:
     rows = atoms_of(np.concatenate([helix(100) + 60.0 * k for k in range(101)]))
-    found = read(tmp_path, renumbered_rows(rows))
-    assert found.chains.author_number.tolist() == list(range(1, 10_101))
-    assert "begin anew after 9999" in found.messages[0]
+    structures = read(tmp_path, renumbered_rows(rows))
+    assert structures.chains.author_number.tolist() == list(range(1, 10_101))
+    assert "begin anew after 9999" in structures.messages[0]
 
 
 def renumbered_rows(rows: list[tuple]) -> list[str]:
-    """Records with the last four digits of residue numbers and five of serial numbers."""
+    """Return records with the last four digits of residue numbers and five of serial numbers."""
     return [
         f"{row[0]:<6}{i % 100_000:>5}  {row[1]:<3} {row[3]:>3} {row[4]}{row[5] % 10_000:>4}    {row[7]:8.3f}{row[8]:8.3f}{row[9]:8.3f}"
         for i, row in enumerate(rows, 1)
@@ -168,26 +168,26 @@ def renumbered_rows(rows: list[tuple]) -> list[str]:
 
 @pytest.mark.parametrize("serial", ["*****", "186a0", "A0000", "99999", "     "])
 def test_read_structure_ignores_serial_numbers(tmp_path: Path, serial: str) -> None:
-    found = read(tmp_path, [line[:6] + serial + line[11:] for line in records(A)])
-    assert found.chains.sequence(0) == LETTERS and not found.messages
+    structures = read(tmp_path, [line[:6] + serial + line[11:] for line in records(A)])
+    assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
 
 def test_read_structure_reads_shifted_columns(tmp_path: Path) -> None:
     lines = [f"{line[:6]}{100_000 + i}{line[11:]}" for i, line in enumerate(records(A))]
-    found = read(tmp_path, [*records(B), *lines])
-    assert lengths(found) == {"B": 8, "A": 8}
-    assert np.allclose(found.chains.position[8:], helix(8), atol=6e-4)
-    assert found.messages[0].startswith("24 records of atoms")
+    structures = read(tmp_path, [*records(B), *lines])
+    assert lengths(structures) == {"B": 8, "A": 8}
+    assert np.allclose(structures.chains.position[8:], helix(8), atol=6e-4)
+    assert structures.messages[0].startswith("24 records of atoms")
 
 
 @pytest.mark.parametrize("coordinate", ["********", "     nan", "   1.2.3", "        "])
 def test_read_structure_counts_unreadable_coordinates(tmp_path: Path, coordinate: str) -> None:
     lines = records(A)
     lines[4] = lines[4][:38] + coordinate + lines[4][46:]
-    found = read(tmp_path, [*lines, lines[-1][:40]])
-    assert found.chains.author_number.tolist() == [1, 3, 4, 5, 6, 7, 8]
-    assert found.messages[0].startswith("2 atoms without readable coordinates left out, the first in line 5")
-    assert found.messages[1].startswith("1 amino acid without a Cα")
+    structures = read(tmp_path, [*lines, lines[-1][:40]])
+    assert structures.chains.author_number.tolist() == [1, 3, 4, 5, 6, 7, 8]
+    assert structures.messages[0].startswith("2 atoms without readable coordinates left out, the first in line 5")
+    assert structures.messages[1].startswith("1 amino acid without a Cα")
 
 
 MD_NAMES = {
@@ -205,9 +205,9 @@ MD_NAMES = {
 @pytest.mark.parametrize("residue, name", [(residue, name) for residue, names in MD_NAMES.items() for name in names.split()])
 def test_read_structure_reads_dynamics_names(tmp_path: Path, residue: str, name: str) -> None:
     lines = [line[:17] + f"{name:<4}" + line[21:] if int(line[22:26]) in (4, 6) else line for line in records(A)]
-    found = read(tmp_path, lines)
-    assert lengths(found) == {"A": 8}
-    assert found.chains.sequence(0) == f"AGM{residue}S{residue}DV"
+    structures = read(tmp_path, lines)
+    assert lengths(structures) == {"A": 8}
+    assert structures.chains.sequence(0) == f"AGM{residue}S{residue}DV"
 
 
 def test_read_structure_reads_names_a_column_early(tmp_path: Path) -> None:
@@ -217,13 +217,13 @@ def test_read_structure_reads_names_a_column_early(tmp_path: Path) -> None:
 
 def test_read_structure_reads_unknown_names_amid_chain(tmp_path: Path) -> None:
     lines = [line[:20] + "Q" + line[21:] if int(line[22:26]) == 4 else line for line in records(A)]
-    found = read(tmp_path, lines)
-    assert lengths(found) == {"A": 8} and found.chains.sequence(0) == LETTERS
+    structures = read(tmp_path, lines)
+    assert lengths(structures) == {"A": 8} and structures.chains.sequence(0) == RESIDUES
 
 
 def test_read_structure_reads_chain_names_of_two(tmp_path: Path) -> None:
-    found = read(tmp_path, [line[:20] + "D" + line[21:] for line in records(A + B)])
-    assert lengths(found) == {"DA": 8, "DB": 8} and not found.messages
+    structures = read(tmp_path, [line[:20] + "D" + line[21:] for line in records(A + B)])
+    assert lengths(structures) == {"DA": 8, "DB": 8} and not structures.messages
 
 
 @pytest.mark.parametrize("end", ["\r\n", "\r"])
@@ -237,22 +237,22 @@ def test_read_structure_matches_gemmi_on_plain_files(shared_data: Path) -> None:
     import gemmi
 
     for path in sorted((shared_data / "structures" / "pdbchains").rglob("*.pdb"))[:20]:
-        found = read_structure(path)
-        chains = [gemmi.read_pdb(str(path))[0][name] for name in found.chain_names]
+        structures = read_structure(path)
+        chains = [gemmi.read_pdb(str(path))[0][name] for name in structures.chain_names]
         for i, chain in enumerate(chains):
             expected = [residue.seqid.num for residue in chain.first_conformer() if residue.find_atom("CA", "*")]
-            rows = slice(int(found.chains.offsets[i]), int(found.chains.offsets[i + 1]))
-            assert found.chains.author_number[rows].tolist() == expected
+            rows = slice(int(structures.chains.offsets[i]), int(structures.chains.offsets[i + 1]))
+            assert structures.chains.author_number[rows].tolist() == expected
 
 
 @pytest.mark.parametrize("end", ["  xx", "  1", "  C2", "  0.12 extra text"])
 def test_read_structure_ignores_text_after_elements(tmp_path: Path, end: str) -> None:
-    found = read(tmp_path, [line[:76] + end for line in records(A)])
-    assert found.chains.sequence(0) == LETTERS and not found.messages
+    structures = read(tmp_path, [line[:76] + end for line in records(A)])
+    assert structures.chains.sequence(0) == RESIDUES and not structures.messages
 
 
 def changed_text(random: np.random.Generator, lines: list[str]) -> str:
-    """Records with some characters, lines or blocks of lines changed."""
+    """Return records with some changed characters, lines or blocks of lines."""
     lines = list(lines)
     for _ in range(random.integers(1, 4)):
         at = int(random.integers(len(lines)))
@@ -273,7 +273,7 @@ def changed_text(random: np.random.Generator, lines: list[str]) -> str:
 
 
 def atoms_in(text: bytes) -> list[tuple] | str:
-    """Atoms as gemmi reads them, or its error."""
+    """Return the atoms read by gemmi, or its error."""
     try:
         structure = gemmi.read_pdb_string(text)
     except RuntimeError as error:
@@ -294,11 +294,11 @@ def test_plain_pdb_agrees_with_careful_reading() -> None:
     for _ in range(600):
         text = changed_text(random, lines).encode()
         for all_models in (False, True):
-            found = pdb_text._plain_form(text, all_models)
-            if found is None:
+            plain = pdb_text._plain_form(text, all_models)
+            if plain is None:
                 continue
             n_plain += 1
             expected = pdb_text._Rewriting(text, all_models).result()
-            assert found.notes == expected.notes and not expected.chain_names
-            assert atoms_in(found.text) == atoms_in(expected.text)
+            assert plain.notes == expected.notes and not expected.chain_names
+            assert atoms_in(plain.text) == atoms_in(expected.text)
     assert n_plain > 200

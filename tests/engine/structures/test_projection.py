@@ -1,4 +1,4 @@
-"""Pictures without OpenGL: where places lie, that the nearest is seen, and that hostile meshes are none's end."""
+"""Pictures without OpenGL: positions, visibility of the nearest surface, and tolerance of hostile meshes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.engine.structures.examples import helix
 RED, BLUE = [255, 0, 0], [0, 0, 255]
 
 
-def test_the_nearest_is_seen_from_either_side() -> None:
+def test_nearest_mesh_is_visible_from_either_side() -> None:
     place = np.array([[0.0, 0.0, 5.0], [0.0, 0.0, -5.0]])
     colours = np.array([RED, BLUE], np.uint8)
     for order in ([0, 1], [1, 0]):
@@ -23,7 +23,7 @@ def test_the_nearest_is_seen_from_either_side() -> None:
             assert image[0, 0].tolist() == [255, 255, 255]
 
 
-def test_a_ball_covers_its_disc() -> None:
+def test_ball_covers_its_disc() -> None:
     for distance in (np.inf, 1e6):
         image = drawn(
             spheres(np.zeros((1, 3)), 8.0, 4), np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 10.0, distance), 200, 220
@@ -34,12 +34,12 @@ def test_a_ball_covers_its_disc() -> None:
         assert (rows.mean(), columns.mean()) == (pytest.approx(109.5, abs=0.5), pytest.approx(99.5, abs=0.5))
 
 
-def test_perspective_makes_the_nearer_greater_and_leaves_out_what_is_behind_the_eye() -> None:
+def test_perspective_enlarges_near_and_clips_hidden_points() -> None:
     at = projected(np.array([[1.0, 0, 0], [1.0, 0, 5.0], [1.0, 0, 11.0]]), Projection(np.eye(3), np.zeros(3), 10.0, 10.0), 100, 100)
     assert at.x[:2].tolist() == [60.0, 70.0] and np.isnan(at.x[2])
 
 
-def test_edges_are_smooth_where_it_is_drawn_finer() -> None:
+def test_edges_are_smooth_at_finer_resolution() -> None:
     mesh, camera = tube(helix(10)), Projection(np.eye(3), helix(10).mean(axis=0), 3.0)
     colours = np.zeros((10, 3), np.uint8)
     plain, fine = (drawn(mesh, colours, camera, 60, 60, fog=0.0, finer=k) for k in (1, 3))
@@ -47,14 +47,14 @@ def test_edges_are_smooth_where_it_is_drawn_finer() -> None:
     assert abs(float(fine.mean()) - float(plain.mean())) < 4.0
 
 
-def test_hostile_meshes_are_drawn_as_far_as_they_are_places() -> None:
+def test_hostile_meshes_are_drawn_where_finite() -> None:
     mesh = spheres(np.zeros((1, 3)), 1.0, 1)
     vertices = mesh.vertices.copy()
     vertices[:6] = [np.nan, 1e38, -np.inf]
     vertices[6:9] *= 1e30
-    spoilt = Mesh(vertices, mesh.normals, mesh.triangles, mesh.residue)
+    corrupt = Mesh(vertices, mesh.normals, mesh.triangles, mesh.residue)
     with np.errstate(all="ignore"):
-        image = drawn(spoilt, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 30, 30, fog=0.0)
+        image = drawn(corrupt, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 30, 30, fog=0.0)
     assert image.shape == (30, 30, 3)
     with pytest.raises(ValueError, match="cannot be drawn"):
         drawn(mesh, np.array([RED], np.uint8), Projection(np.eye(3), np.zeros(3), 9.0), 100_000, 100_000)

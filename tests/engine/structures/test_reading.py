@@ -1,4 +1,4 @@
-"""Files of structures become chains, rightly, or are refused with the reason."""
+"""Structure files are read correctly as chains, or rejected with the reason."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.structures.chain_references import parse_chain_place, read_chain, read_chains
 from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.reading import read_structure, stem
-from tests.engine.structures.examples import LETTERS, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
+from tests.engine.structures.examples import RESIDUES, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
 
 ROWS = atoms_of(helix(8))
 
@@ -28,23 +28,23 @@ def written(folder: Path, content: bytes, name: str = "1abc.pdb") -> Path:
 @pytest.mark.parametrize("packed", [False, True])
 def test_every_format_gives_the_same_chain(tmp_path: Path, name: str, content: bytes, packed: bool) -> None:
     path = written(tmp_path, gzip.compress(content, mtime=0) if packed else content, name + (".gz" if packed else ""))
-    found = read_structure(path)
-    assert found.chains.names == ("a",)
-    assert found.chain_names == ("A",)
-    assert found.chains.sequence(0) == LETTERS  # MSE is M
-    assert np.allclose(found.chains.position, helix(8), atol=6e-4)
-    assert found.chains.author_number.tolist() == list(range(1, 9))
-    assert np.isnan(found.chains.confidence).all()
+    structures = read_structure(path)
+    assert structures.chains.names == ("a",)
+    assert structures.chain_names == ("A",)
+    assert structures.chains.sequence(0) == RESIDUES  # MSE is M
+    assert np.allclose(structures.chains.position, helix(8), atol=6e-4)
+    assert structures.chains.author_number.tolist() == list(range(1, 9))
+    assert np.isnan(structures.chains.confidence).all()
 
 
 @pytest.mark.parametrize("write", [as_mmcif, as_binary_cif])
-def test_both_numberings_are_kept(tmp_path: Path, write) -> None:
+def test_both_numberings_are_stored(tmp_path: Path, write) -> None:
     chains = read_structure(written(tmp_path, write(ROWS, 100))).chains
     assert chains.author_number.tolist() == list(range(101, 109))
     assert chains.label_number.tolist() == list(range(1, 9))
 
 
-def test_the_location_with_the_greatest_occupancy_counts(tmp_path: Path) -> None:
+def test_location_with_highest_occupancy_is_used(tmp_path: Path) -> None:
     rows = []
     for row in ROWS:
         if row[5] == 3:
@@ -57,7 +57,7 @@ def test_the_location_with_the_greatest_occupancy_counts(tmp_path: Path) -> None
     assert chains.position[2, 0] == pytest.approx(helix(8)[2, 0] + 1.0, abs=1e-3)
 
 
-def test_one_of_two_residues_at_a_place_counts(tmp_path: Path) -> None:
+def test_one_of_two_residues_at_a_position_counts(tmp_path: Path) -> None:
     rows = [(*row[:10], 0.3, 20.0) if row[5] == 4 else row for row in ROWS]
     others = [(*row[:2], "", "GLU", *row[4:10], 0.7, 20.0) for row in ROWS if row[5] == 4]
     at = max(i for i, row in enumerate(rows) if row[5] == 4) + 1
@@ -65,42 +65,42 @@ def test_one_of_two_residues_at_a_place_counts(tmp_path: Path) -> None:
     assert chains.sequence(0) == "AGMESKDV"
 
 
-def test_insertion_codes_are_kept_and_order_stays(tmp_path: Path) -> None:
+def test_insertion_codes_and_order_are_retained(tmp_path: Path) -> None:
     rows = [(*row[:5], 5, "A", *row[7:]) if row[5] == 6 else row for row in ROWS]
     chains = read_structure(written(tmp_path, as_pdb(rows))).chains
     assert chains.author_number.tolist() == [1, 2, 3, 4, 5, 5, 7, 8]
     assert chains.insertion.tolist() == [0, 0, 0, 0, 0, ord("A"), 0, 0]
 
 
-def test_the_first_model_counts(tmp_path: Path) -> None:
+def test_first_model_is_used(tmp_path: Path) -> None:
     other = as_pdb(atoms_of(helix(8) + 50.0)).removesuffix(b"END\n")
     models = b"MODEL        1\n" + as_pdb(ROWS).removesuffix(b"END\n") + b"ENDMDL\nMODEL        2\n" + other + b"ENDMDL\nEND\n"
     chains = read_structure(written(tmp_path, models)).chains
     assert np.allclose(chains.position, helix(8), atol=6e-4)
 
 
-def test_residues_without_alpha_carbon_are_left_out(tmp_path: Path) -> None:
+def test_residues_without_alpha_carbon_are_skipped(tmp_path: Path) -> None:
     rows = [row for row in ROWS if not (row[5] == 2 and row[1] == "CA")]
     assert read_structure(written(tmp_path, as_pdb(rows))).chains.author_number.tolist() == [1, 3, 4, 5, 6, 7, 8]
 
 
-def test_alpha_carbons_alone_are_a_chain_with_secondary_structure(tmp_path: Path) -> None:
+def test_alpha_carbon_chain_has_secondary_structure(tmp_path: Path) -> None:
     rows = [row for row in atoms_of(helix(12)) if row[1] == "CA"]
     assert read_structure(written(tmp_path, as_pdb(rows))).chains.states(0) == "CC" + "H" * 8 + "CC"
 
 
-def test_several_chains_have_the_chain_in_their_names_and_short_ones_are_told(tmp_path: Path) -> None:
+def test_names_include_chain_and_short_chains_are_reported(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(5) + 30.0, "B") + atoms_of(helix(3) - 30.0, "C")
-    found = read_structure(written(tmp_path, as_pdb(rows)))
-    assert found.chains.names == ("1abc:A", "1abc:B")
-    assert [(one.chain, one.reason) for one in found.skipped] == [("C", "has 3 residues with Cα, and 4 are the least")]
+    structures = read_structure(written(tmp_path, as_pdb(rows)))
+    assert structures.chains.names == ("1abc:A", "1abc:B")
+    assert [(chain.chain, chain.reason) for chain in structures.skipped] == [("C", "has 3 residues with Cα, and 4 are the least")]
 
 
-def test_dna_is_told(tmp_path: Path) -> None:
+def test_dna_chain_is_reported(tmp_path: Path) -> None:
     rows = [("ATOM", name, "", "DA", "B", i, "", 1.0 * i, 2.0, 3.0, 1.0, 2.0) for i in range(1, 9) for name in ("P", "C1'")]
-    found = read_structure(written(tmp_path, as_pdb(rows)))
-    assert len(found.chains) == 0
-    assert "chain B is DNA or RNA" in str(found.why_empty())
+    structures = read_structure(written(tmp_path, as_pdb(rows)))
+    assert len(structures.chains) == 0
+    assert "chain B is DNA or RNA" in str(structures.why_empty())
 
 
 def predicted(values: list[float], head: str) -> bytes:
@@ -111,7 +111,7 @@ def predicted(values: list[float], head: str) -> bytes:
 PLDDT = [90.0, 80.0, 95.5, 40.0, 91.0, 92.0, 30.0, 88.0]
 
 
-def test_confidence_of_predictions_is_read_and_may_bound_what_counts(tmp_path: Path) -> None:
+def test_prediction_confidence_is_read_and_filters_residues(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n"))
     assert read_structure(path).chains.confidence.tolist() == PLDDT
     some = read_structure(path, minimum_confidence=50.0)
@@ -130,24 +130,24 @@ def test_chains_without_confidence_are_reported(tmp_path: Path) -> None:
     assert concatenated([rated, bare]).unrated(50.0).startswith("The minimum confidence of 50: 1 of 2 chains have no pLDDT")
 
 
-def test_b_factors_of_experiments_are_no_confidence(tmp_path: Path) -> None:
+def test_b_factors_of_experiments_are_not_confidence(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "HEADER    X\nEXPDTA    X-RAY DIFFRACTION\n"))
     assert np.isnan(read_structure(path, minimum_confidence=50.0).chains.confidence).all()
     assert len(read_structure(path, minimum_confidence=50.0).chains.residue) == 8
 
 
-def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -> None:
+def test_model_archive_confidence_is_read_from_its_table(tmp_path: Path) -> None:
     quality = "loop_\n_ma_qa_metric.id\n_ma_qa_metric.mode\n1 global\n2 local\nloop_\n" + "".join(
         f"_ma_qa_metric_local.{name}\n" for name in ("label_asym_id", "label_seq_id", "metric_id", "metric_value")
     )
     quality += "".join(f"A {i} 2 {value}\n" for i, value in enumerate(PLDDT, 1))
     chains = read_structure(written(tmp_path, as_mmcif(ROWS, more=quality), "m.cif")).chains
-    # Which chain of mmCIF that is, gemmi tells by its own names for parts of chains.
+    # gemmi uses its own names for parts of chains to find this chain in mmCIF.
     assert np.allclose(chains.confidence, PLDDT, equal_nan=False)
 
 
 @pytest.mark.parametrize(
-    "content, tells",
+    "content, message",
     [
         (b"", "empty"),
         (b"   \n \n", "only blanks"),
@@ -162,21 +162,21 @@ def test_confidence_of_model_archives_comes_from_its_own_table(tmp_path: Path) -
         (gzip.compress(as_pdb(ROWS), mtime=0)[:100], "cut off"),
     ],
 )
-def test_what_is_no_structure_is_refused_with_the_reason(tmp_path: Path, content: bytes, tells: str) -> None:
+def test_read_structure_rejects_invalid_files_with_reason(tmp_path: Path, content: bytes, message: str) -> None:
     path = written(tmp_path, content, "file")
-    with pytest.raises(InputError, match=tells) as refused:
+    with pytest.raises(InputError, match=message) as refused:
         read_structure(path)
     assert str(path) in str(refused.value)
 
 
-def test_a_small_file_does_not_claim_large_columns(tmp_path: Path) -> None:
+def test_small_file_cannot_claim_large_columns(tmp_path: Path) -> None:
     honest = as_binary_cif(ROWS)
     assert b"rowCount" in honest
     with pytest.raises(InputError, match=r"unfolds to more than [\d,]+ rows of a category"):
         read_structure(written(tmp_path, honest.replace(b"rowCount\x18", b"rowCount\xce\x7f\xff\xff\xff"), "a.bcif"))
 
 
-def test_a_suffix_names_a_chain_only_where_the_whole_is_no_file(tmp_path: Path) -> None:
+def test_suffix_names_a_chain_unless_path_exists(tmp_path: Path) -> None:
     rows = atoms_of(helix(8)) + atoms_of(helix(6) + 30.0, "B")
     path = written(tmp_path, as_pdb(rows))
     assert read_chain(f"{path}:B").chains.names == ("1abc:B",)
@@ -190,7 +190,7 @@ def test_a_suffix_names_a_chain_only_where_the_whole_is_no_file(tmp_path: Path) 
         read_chain(f"{path}:Z")
 
 
-def test_names_hold_nothing_that_breaks_a_row(tmp_path: Path) -> None:
+def test_names_contain_no_row_separators(tmp_path: Path) -> None:
     assert stem(Path("a b\tc.cif.gz")) == "a_b_c"
     assert stem(Path("1abc.PDB")) == "1abc"
     assert stem(Path("d1b0ba_")) == "d1b0ba_"
@@ -217,21 +217,21 @@ ODD_REFUSED = {
     "biotite_res_ids.cif",
     "biotite_waterbox_md.pdb",
 }
-"""MMTF; without coordinates; of fewer than four residues; cut off; DNA, RNA, lipids and water alone."""
+"""Files in MMTF; without coordinates; with fewer than four residues; truncated; with only DNA, RNA, lipids or water."""
 
 
-def test_odd_files_are_read_or_refused(shared_data: Path) -> None:
+def test_odd_files_are_read_or_rejected(shared_data: Path) -> None:
     files = sorted((shared_data / "structures" / "odd").iterdir())
     assert len(files) == 47
     lengths: dict[str, list[int]] = {}
     for path in files:
         try:
-            found = read_structure(path)
-            lengths[path.name] = found.chains.lengths.tolist()
+            structures = read_structure(path)
+            lengths[path.name] = structures.chains.lengths.tolist()
         except InputError as error:
             assert str(path) in str(error)
     assert {path.name for path in files if not lengths.get(path.name)} == ODD_REFUSED
-    # As the entries say.
+    # These are the counts of the entries.
     assert lengths["1A8O.cif"] == lengths["1A8O.pdb"] == [70]
     assert lengths["2BEG.cif"] == lengths["2BEG.pdb"] == [26] * 5
     assert lengths["1LCD.cif"] == [51]
@@ -239,7 +239,7 @@ def test_odd_files_are_read_or_refused(shared_data: Path) -> None:
     assert lengths["3JQH.cif"] == [23]
 
 
-def test_alpha_carbons_of_real_files_are_biopythons(shared_data: Path) -> None:
+def test_alpha_carbons_of_real_files_equal_biopython(shared_data: Path) -> None:
     from Bio.PDB.PDBParser import PDBParser
 
     for name in ("1A8O", "2XHE", "1LCD", "biojava_1lnl"):

@@ -38,14 +38,14 @@ def chains_of(*positions: np.ndarray, seed: int = 0) -> Chains:
 
 
 def walk(rng: np.random.Generator, n: int) -> np.ndarray:
-    """A chain whose residues are about 3.8 Å apart, with a break now and then."""
+    """Return a chain whose residues are about 3.8 Å apart, with occasional breaks."""
     steps = rng.normal(size=(n, 3))
     steps *= (rng.normal(3.8, 0.05, n) + (rng.random(n) < 0.03) * rng.uniform(1, 30, n))[:, None] / np.linalg.norm(steps, axis=1)[:, None]
     return np.cumsum(steps, axis=0)
 
 
 def plain_published(chains: Chains, a: int, b: int, weights: Weights, gaps: tuple[float, float]) -> float:
-    """Phase 2 of two chains as printed, in plain Python and real numbers."""
+    """Return phase 2 of two chains as published, in plain Python and real numbers."""
     matrix = read_matrix("BLOSUM62").scores
     low, high = int(matrix.min()), int(matrix.max())
 
@@ -56,26 +56,27 @@ def plain_published(chains: Chains, a: int, b: int, weights: Weights, gaps: tupl
         lengths = [float(np.linalg.norm(step)) for step in steps]
         cosines = [float(s @ t) / (p * q) for s, t, p, q in zip(steps, steps[1:], lengths, lengths[1:], strict=False)]
         angles = [math.acos(max(-1.0, min(1.0, cosine))) for cosine in cosines]
-        lengths, angles = [*lengths, lengths[-1]], [*angles, angles[-1], angles[-1]]  # what a chain's end lacks is that before it
+        # Values missing at the end of a chain are those before.
+        lengths, angles = [*lengths, lengths[-1]], [*angles, angles[-1], angles[-1]]
         return list(zip(lengths, angles, chains.secondary[rows].tolist(), chains.residue[rows].tolist(), strict=True))
 
-    def reward(one: tuple[float, float, int, int], other: tuple[float, float, int, int]) -> float:
-        similarity = 0.5 if 0 in (one[2], other[2]) else float(one[2] == other[2])
+    def reward(first: tuple[float, float, int, int], second: tuple[float, float, int, int]) -> float:
+        similarity = 0.5 if 0 in (first[2], second[2]) else float(first[2] == second[2])
         return (
-            weights.length * math.exp(-((one[0] - other[0]) ** 2))
-            + weights.angle * math.exp(-((one[1] - other[1]) ** 2))
+            weights.length * math.exp(-((first[0] - second[0]) ** 2))
+            + weights.angle * math.exp(-((first[1] - second[1]) ** 2))
             + weights.sse * similarity
-            + weights.residue * (int(matrix[one[3], other[3]]) - low) / (high - low)
+            + weights.residue * (int(matrix[first[3], second[3]]) - low) / (high - low)
         )
 
     query, target = descriptors(a), descriptors(b)
     best, h_row, f_row = 0.0, [0.0] * (len(target) + 1), [-math.inf] * (len(target) + 1)
-    for one in query:
+    for element in query:
         diagonal, e = 0.0, -math.inf
         for j, other in enumerate(target, 1):
             f = max(f_row[j] - gaps[1], h_row[j] - gaps[0])
             e = max(e - gaps[1], h_row[j - 1] - gaps[0])
-            h = max(0.0, diagonal + reward(one, other), e, f)
+            h = max(0.0, diagonal + reward(element, other), e, f)
             diagonal, h_row[j], f_row[j] = h_row[j], h, f
             best = max(best, h)
     return best
@@ -83,7 +84,7 @@ def plain_published(chains: Chains, a: int, b: int, weights: Weights, gaps: tupl
 
 @pytest.mark.parametrize("gaps", [(1.0, 0.5), (10.0, 1.0), (3.0, 3.0)])
 @pytest.mark.parametrize("weights", [Weights(), Weights(1, 2, 1, 3), Weights(1, 1, 1, 0)])
-def test_published_scores_are_those_of_the_plain_formulas(gaps, weights):
+def test_published_scores_equal_plain_formulas(gaps, weights):
     rng = np.random.default_rng(int(gaps[0]))
     chains = chains_of(*(walk(rng, n) for n in (4, 5, 37, 80, 120)))
     arrays = describe(chains)
@@ -95,51 +96,51 @@ def test_published_scores_are_those_of_the_plain_formulas(gaps, weights):
 
 @settings(max_examples=50, deadline=None)
 @given(lengths=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 3000)), min_size=1, max_size=12))
-def test_the_reward_of_elements_is_that_of_equation_12(lengths):
+def test_element_reward_follows_equation_12(lengths):
     types, sizes = np.array([t for t, _ in lengths], np.uint8), np.array([n for _, n in lengths], np.int32)
     for i in range(len(types)):
-        found = element_score(types[:1], sizes[:1], types[i : i + 1], sizes[i : i + 1], 0, 0)
+        reward = element_score(types[:1], sizes[:1], types[i : i + 1], sizes[i : i + 1], 0, 0)
         similarity = 0.5 if 0 in (types[0], types[i]) else float(types[0] == types[i])
         expected = similarity - similarity * abs(int(sizes[0]) - int(sizes[i])) / (int(sizes[0]) + int(sizes[i]))
-        assert found / ELEMENT_UNITS == pytest.approx(expected, abs=1e-5)
+        assert reward / ELEMENT_UNITS == pytest.approx(expected, abs=1e-5)
 
 
-def test_elements_are_runs_of_a_state_and_none_goes_over_the_end_of_a_chain():
+def test_elements_are_runs_of_a_state_within_a_chain():
     rng = np.random.default_rng(4)
     lengths = [400, 1, 300, 7, 90_000]
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     secondary = np.repeat(rng.integers(0, 3, 3000), rng.integers(1, 70, 3000))[: offsets[-1]].astype(np.uint8)
     secondary[offsets[4] :] = 1
-    found = find_elements(secondary, offsets)
+    elements = find_elements(secondary, offsets)
     for i in range(len(lengths)):
-        some = slice(int(found.offsets[i]), int(found.offsets[i + 1]))
-        assert np.array_equal(np.repeat(found.type[some], found.length[some]), secondary[offsets[i] : offsets[i + 1]])
-        assert (found.type[some][1:] != found.type[some][:-1]).all()
-    assert found.length[-1] == 90_000
+        some = slice(int(elements.offsets[i]), int(elements.offsets[i + 1]))
+        assert np.array_equal(np.repeat(elements.type[some], elements.length[some]), secondary[offsets[i] : offsets[i + 1]])
+        assert (elements.type[some][1:] != elements.type[some][:-1]).all()
+    assert elements.length[-1] == 90_000
 
 
-def test_descriptors_do_not_change_when_a_chain_is_moved_but_tell_its_mirror_image():
+def test_descriptors_ignore_motion_but_detect_mirror_image():
     rng = np.random.default_rng(5)
-    own = walk(rng, 90)
+    chain = walk(rng, 90)
     turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     turn *= np.sign(np.linalg.det(turn))
-    arrays = describe(chains_of(own, own @ turn.T + 20.0, own * [1, 1, -1]))
-    one, moved, mirrored = (arrays.chain(i) for i in range(3))
+    arrays = describe(chains_of(chain, chain @ turn.T + 20.0, chain * [1, 1, -1]))
+    first, moved, mirrored = (arrays.chain(i) for i in range(3))
     for alphabet in ("conformation", "neighbour", "separation", "burial"):
-        same = codes_of(one, alphabet) == codes_of(moved, alphabet)
+        same = codes_of(first, alphabet) == codes_of(moved, alphabet)
         assert same.mean() > 0.97, alphabet  # float32: a code may fall on the other side of a bound
-    assert (codes_of(one, "conformation") != codes_of(mirrored, "conformation")).mean() > 0.3
-    assert np.abs(one.length.astype(int) - moved.length).max() <= 1 and np.abs(one.angle.astype(int) - moved.angle).max() <= 2
-    assert np.abs(one.angle.astype(int) - mirrored.angle).max() <= 2
+    assert (codes_of(first, "conformation") != codes_of(mirrored, "conformation")).mean() > 0.3
+    assert np.abs(first.length.astype(int) - moved.length).max() <= 1 and np.abs(first.angle.astype(int) - moved.angle).max() <= 2
+    assert np.abs(first.angle.astype(int) - mirrored.angle).max() <= 2
 
 
-def test_codes_are_below_padding_and_separation_and_burial_are_counted_rightly():
+def test_descriptor_codes_count_separation_and_burial():
     rng = np.random.default_rng(6)
-    own = walk(rng, 60) * 0.5
-    arrays, using = describe(chains_of(own)), alphabets()
+    chain = walk(rng, 60) * 0.5
+    arrays, using = describe(chains_of(chain)), alphabets()
     for alphabet in ALPHABETS:
         assert codes_of(arrays, alphabet).max() < PADDING
-    distances = np.linalg.norm(own[:, None].astype(np.float32) - own[None].astype(np.float32), axis=2)
+    distances = np.linalg.norm(chain[:, None].astype(np.float32) - chain[None].astype(np.float32), axis=2)
     apart = np.abs(np.arange(60)[:, None] - np.arange(60)) >= 4
     near = ((distances < 14) & apart).sum(axis=1)
     assert (codes_of(arrays, "burial") == (using.burials[None] < near[:, None]).sum(axis=1)).mean() > 0.97
@@ -151,7 +152,7 @@ def test_the_shortest_chains_are_described(n):
     assert len(arrays.state) == n and arrays.lengths.tolist() == [n]
 
 
-def test_a_query_of_any_length_leaves_room_in_32_bits():
+def test_rewards_fit_in_32_bits_for_any_length():
     arrays = describe(chains_of(walk(np.random.default_rng(7), 30_000 // 10)))
     long = arrays._replace(state=np.tile(arrays.state, 20), length=np.tile(arrays.length, 20), angle=np.tile(arrays.angle, 20))
     for weights in (Weights(), Weights(10, 10, 10, 10)):
@@ -163,7 +164,7 @@ def test_a_query_of_any_length_leaves_room_in_32_bits():
             assert len(long.state) * int(most) < 1 << 30 and unit > 0 and rewards.gap_first <= 1 << 30
 
 
-def test_the_tables_that_ship_are_symmetric_and_reward_what_is_equal():
+def test_shipped_tables_are_symmetric_and_reward_equality():
     learned = sensitive_tables()
     assert set(learned.tables) == set(learned.weights) and set(learned.tables) <= set(ALPHABETS)
     for name, table in learned.tables.items():

@@ -1,4 +1,4 @@
-"""Surfaces of molecules: closed, outward, where they must be, of the room that proteins take, and bounded."""
+"""Surfaces of molecules: closed, outward, correctly placed, with the volume of proteins, and bounded."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from proteoscope.engine.structures.surfaces import molecular_surface
 
 
 def volume(mesh: Mesh) -> float:
-    """Å³, by the divergence theorem."""
+    """Return the volume (Å³) by the divergence theorem."""
     a, b, c = (mesh.vertices[mesh.triangles[:, k].astype(int)].astype(np.float64) for k in range(3))
     return float((a * np.cross(b, c)).sum() / 6.0)
 
 
 def is_closed(mesh: Mesh) -> bool:
-    """Whether each edge is walked as often in one direction as in the other."""
+    """Return True if each edge is used equally often in both directions."""
     ends = np.concatenate([mesh.triangles[:, [0, 1]], mesh.triangles[:, [1, 2]], mesh.triangles[:, [2, 0]]]).astype(np.int64)
     n = len(mesh.vertices)
     there, back = np.unique(ends[:, 0] * n + ends[:, 1], return_counts=True), np.unique(ends[:, 1] * n + ends[:, 0], return_counts=True)
-    return all(np.array_equal(one, other) for one, other in zip(there, back, strict=True))
+    return all(np.array_equal(first, second) for first, second in zip(there, back, strict=True))
 
 
-def test_one_atom_is_a_ball_of_its_radius() -> None:
+def test_surface_of_one_atom_is_a_ball() -> None:
     mesh = molecular_surface(np.array([[5.0, -3.0, 40.0]]), np.array([3.0]), np.array([7]), 1 << 20)
     apart = mesh.vertices - np.array([5.0, -3.0, 40.0])
     assert np.abs(np.linalg.norm(apart, axis=1) - 3.0).max() < 0.08
@@ -43,12 +43,12 @@ def test_one_atom_is_a_ball_of_its_radius() -> None:
     assert np.linalg.norm(mesh.normals, axis=1) == pytest.approx(1.0, abs=1e-5)
 
 
-def test_a_vertex_shows_the_nearest_atom() -> None:
+def test_vertex_has_the_nearest_atom() -> None:
     position = np.array([[0.0, 0, 0], [2.5, 0, 0], [0.0, 3.0, 0], [20.0, 0, 0]])
     mesh = molecular_surface(position, np.full(4, 1.7), np.array([4, 9, 2, 5]), 1 << 20)
     apart = np.linalg.norm(mesh.vertices[:, None] - position[None], axis=2)
     nearest = np.array([4, 9, 2, 5])[np.argmin(apart, axis=1)]
-    # Between two atoms as near as each other either may be shown.
+    # If two atoms are equally near, either may be shown.
     is_clear = np.diff(np.sort(apart, axis=1)[:, :2], axis=1)[:, 0] > 0.3
     assert is_clear.mean() > 0.7 and (mesh.residue == nearest)[is_clear].all()
     assert is_closed(mesh)
@@ -61,7 +61,7 @@ def albumin(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_a_protein_takes_the_room_that_its_mass_takes(albumin: Path) -> None:
+def test_protein_volume_agrees_with_its_mass(albumin: Path) -> None:
     (atoms,) = read_chain_atoms(albumin, [read_structure(albumin).chains.taken([0])])
     assert not isinstance(atoms, Exception)
     mesh = molecular_surface(atoms.position, atoms.radius, atoms.residue, 1 << 20)
@@ -70,7 +70,7 @@ def test_a_protein_takes_the_room_that_its_mass_takes(albumin: Path) -> None:
     # are not in the file, are 7 % of the mass.
     assert volume(mesh) == pytest.approx(1.21 * weight / 0.93, rel=0.15)
     assert is_closed(mesh) and set(np.unique(mesh.residue)) <= set(range(len(atoms.is_whole)))
-    # No vertex is inside an atom or away from all.
+    # No vertex is inside an atom or far from all atoms.
     rows = np.random.default_rng(1).choice(len(mesh.vertices), 500, replace=False)
     depth = (np.linalg.norm(mesh.vertices[rows][:, None] - atoms.position[None], axis=2) / atoms.radius).min(axis=1)
     assert depth.min() > 0.9 and depth.max() < 1.9
@@ -85,16 +85,16 @@ def test_triangles_and_memory_are_bounded(monkeypatch: pytest.MonkeyPatch) -> No
     made = surfaces._field
 
     def noted(*given: Any) -> Any:
-        found = made(*given)
-        sizes.append(found[0].size)
-        return found
+        mesh = made(*given)
+        sizes.append(mesh[0].size)
+        return mesh
 
     monkeypatch.setattr(surfaces, "_field", noted)
     molecular_surface(np.array([[-9e4, -9e4, -9e4], [9e4, 9e4, 9e4]]), np.full(2, 1.8), np.arange(2), 1000)
     assert sizes and max(sizes) < 1.5 * surfaces.MAXIMUM_CELLS
 
 
-def test_what_has_no_place_has_no_surface() -> None:
+def test_atoms_without_position_have_no_surface() -> None:
     assert molecular_surface(np.full((3, 3), np.nan), np.ones(3), np.arange(3), 1000) is NO_MESH
     assert molecular_surface(np.empty((0, 3)), np.empty(0), np.empty(0, int), 1000) is NO_MESH
     mixed = np.array([[0.0, 0, 0], [np.nan, 0, 0], [np.inf, 0, 0], [1e30, 0, 0]])

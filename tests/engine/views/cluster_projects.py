@@ -1,4 +1,4 @@
-"""Projects with a clustering, or with an explanation of an identification, for tests of views: tables as the engine writes them."""
+"""Projects with a clustering or an explanation for tests of views, with tables as the engine writes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.engine.identification_tables import identification
 from tests.engine.views.result_projects import project_with_results, run_spectra
 
 SIZES = (6, 4, 3, 2, 1, 1, 1)
-"""Spectra of each cluster that is made, the largest first; those of one are no clusters."""
+"""Number of spectra of each cluster, in descending order; a size of 1 is not a cluster."""
 
 
 def _spectra(rows: list[tuple[np.ndarray, np.ndarray]]) -> pa.Table:
@@ -28,31 +28,31 @@ def _spectra(rows: list[tuple[np.ndarray, np.ndarray]]) -> pa.Table:
 
 
 def project_with_clusters(folder: Path, *, sizes: tuple[int, ...] = SIZES, with_labels: bool = False, with_spectra: bool = True) -> Project:
-    """A project with one finished clustering. Spectra of a cluster have the peaks of its consensus and some of their own."""
+    """Return a project with one finished clustering; spectra have the peaks of their consensus and random peaks."""
     random = np.random.default_rng(11)
     spectra, precursors, consensus, clusters, members = [], [], [], [], []
     for number, size in enumerate(sizes, start=1):
         mz, intensity = np.sort(random.uniform(150, 1200, 25)), random.lognormal(4, 1, 25)
         precursor, charge = float(random.uniform(400, 900)), int(random.choice([2, 3]))
-        for one in range(size):
+        for member in range(size):
             noise = random.uniform(150, 1200, 10)
-            of_one = np.concatenate((mz + random.normal(0, 0.004, 25), noise))
-            order = np.argsort(of_one)
+            peak_mz = np.concatenate((mz + random.normal(0, 0.004, 25), noise))
+            order = np.argsort(peak_mz)
             heights = np.concatenate((intensity * random.uniform(0.7, 1.3, 25), random.lognormal(2, 0.5, 10)))
-            spectra.append((of_one[order], heights[order]))
-            precursors.append((precursor + 0.001 * one, 1 << charge))
+            spectra.append((peak_mz[order], heights[order]))
+            precursors.append((precursor + 0.001 * member, 1 << charge))
             members.append(
                 {
                     "spectrum": len(members),
                     "cluster": number,
-                    "title": f"scan={100 * number + one}",
+                    "title": f"scan={100 * number + member}",
                     "spectrum_file": "run.mgf",
-                    "spectrum_id": f"scan={100 * number + one}",
-                    "precursor_mz": precursor + 0.001 * one,
+                    "spectrum_id": f"scan={100 * number + member}",
+                    "precursor_mz": precursor + 0.001 * member,
                     "charge": charge,
-                    "retention_time": 60.0 * number + one,
-                    "similarity_to_consensus": 1.0 - 0.01 * one,
-                    "is_consensus": one == 0,
+                    "retention_time": 60.0 * number + member,
+                    "similarity_to_consensus": 1.0 - 0.01 * member,
+                    "is_consensus": member == 0,
                     "n_members": size,
                 }
             )
@@ -95,7 +95,7 @@ def _no_clusters() -> pa.Table:
 def project_with_explanation(
     folder: Path, *, with_spectra: bool = True, with_map: bool = True, with_record: bool = True, **parameters: Any
 ) -> Project:
-    """A project with an identification and an explanation of it: every tenth spectrum is explained by the one before it."""
+    """Return a project with an identification and its explanation: each tenth spectrum is explained by its predecessor."""
     project, _ = project_with_results(folder, identification(n_spectra=120), with_spectra=with_spectra)
     import pyarrow.parquet as pq
 
@@ -103,7 +103,7 @@ def project_with_explanation(
     first = {row["spectrum"]: row for row in reversed(psms)}
     n = max(first) + 1
     rows = []
-    for at, spectrum in enumerate(one for one in range(9, n, 10) if one - 1 in first):
+    for at, spectrum in enumerate(candidate for candidate in range(9, n, 10) if candidate - 1 in first):
         nearest = first[spectrum - 1]
         rows.append(
             {
@@ -124,7 +124,7 @@ def project_with_explanation(
             }
         )
     explained = {row["spectrum"]: row for row in rows if row["q_value"] <= 0.01}
-    status = [2 if one in explained else 1 if one % 10 < 4 and one in first else 0 for one in range(n)]
+    status = [2 if spectrum in explained else 1 if spectrum % 10 < 4 and spectrum in first else 0 for spectrum in range(n)]
     random = np.random.default_rng(2)
     with project.run("explain", {**ExplanationParameters().model_dump(mode="json"), **parameters}) as run:
         run.write_table("explained", pa.Table.from_pylist(rows))
@@ -137,7 +137,9 @@ def project_with_explanation(
                         "retention_time": 20.0 * np.arange(n),
                         "precursor_mz": random.uniform(400, 1200, n),
                         "status": pa.array(status, pa.uint8()),
-                        "peptide": pa.array([first[one]["peptide"] if status[one] and one in first else None for one in range(n)]),
+                        "peptide": pa.array(
+                            [first[spectrum]["peptide"] if status[spectrum] and spectrum in first else None for spectrum in range(n)]
+                        ),
                         "scan": np.arange(n),
                         "spectrum_file": ["run.mzML"] * n,
                     }

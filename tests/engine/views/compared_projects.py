@@ -1,4 +1,4 @@
-"""Projects with runs to compare: one identification, and others that agree with it in part."""
+"""Projects with runs to compare: an identification, and others that partly agree with it."""
 
 from __future__ import annotations
 
@@ -12,36 +12,34 @@ from proteoscope.engine.project import Project
 from tests.engine.identification_tables import PEPTIDE_TYPES, PSM_TYPES, Identification, identification
 from tests.engine.views.result_projects import PARAMETERS, spectra_table
 
-KEPT = ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass", "posterior_error_probability")
-"""Columns of a peptide that are its best PSM's."""
 ANSWER = (
     *("peptide", "sequence", "proteins", "modification_positions", "modification_names", "modification_masses", "modification_unimod"),
     *("protein_starts", "residues_before", "residues_after", "is_decoy", "calculated_mass"),
 )
-"""Columns of a PSM that are its peptide's."""
+"""Columns of a PSM that describe its peptide."""
 
 
 def varied(base: Identification, seed: int) -> Identification:
-    """The same spectra as another search may answer them: some as before, some otherwise, some not at all."""
+    """Return results of another search of the same spectra: partly the same, partly different, partly missing."""
     random = np.random.default_rng(seed)
-    given = base.psms.to_pylist()
+    original = base.psms.to_pylist()
     rows: list[dict[str, Any]] = []
-    for one in given:
-        row = dict(one)
+    for psm in original:
+        row = dict(psm)
         if random.random() < 0.15:
             continue
         if random.random() < 0.2:
-            donor = given[int(random.integers(len(given)))]
+            donor = original[int(random.integers(len(original)))]
             row |= {name: donor[name] for name in ANSWER}
         if random.random() < 0.2:
-            # Isoleucine and leucine weigh the same.
+            # Isoleucine and leucine have the same mass.
             row["sequence"] = row["sequence"].replace("I", "L")
         if row["modification_masses"] and random.random() < 0.2:
-            # Written with fewer decimals by another program.
+            # Another program writes fewer decimals.
             row["modification_masses"] = [round(mass, 3) for mass in row["modification_masses"]]
         if "M" in row["sequence"] and row["modification_positions"] and random.random() < 0.2:
-            moved = [min(position + 1, len(row["sequence"])) for position in row["modification_positions"]]
-            row["modification_positions"] = moved
+            shifted = [min(position + 1, len(row["sequence"])) for position in row["modification_positions"]]
+            row["modification_positions"] = shifted
         row["q_value"] = float(10 ** random.uniform(-4, -1))
         row["peptide_q_value"] = float(10 ** random.uniform(-4, -1))
         row["score"] = row["score"] * 3 + float(random.normal())
@@ -71,22 +69,22 @@ def varied(base: Identification, seed: int) -> Identification:
     return Identification(*tables, base.database, base.spectra)
 
 
-def add_run(project: Project, found: Identification, spectra: pa.Table | None = None) -> str:
-    """Keep an identification as a run, its rows in their order, and its spectra if there are some; the run's id."""
+def add_run(project: Project, results: Identification, spectra: pa.Table | None = None) -> str:
+    """Store an identification as a run, in the order of its rows and with spectra if given, and return the run's id."""
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name))
+            run.write_table(name, getattr(results, name))
         if spectra is not None:
             run.write_table("spectra", spectra)
     return run.id
 
 
 def project_with_runs(folder: Path, n_runs: int = 3, n_spectra: int = 120) -> tuple[Project, list[Identification]]:
-    """A project whose runs answer the same spectra, and what they found."""
+    """Return a project whose runs identify the same spectra, and their results."""
     base = identification(n_spectra)
     project = Project.create_or_open(folder)
-    found = [base, *(varied(base, seed) for seed in range(1, n_runs))]
+    identifications = [base, *(varied(base, seed) for seed in range(1, n_runs))]
     spectra = spectra_table(base)
-    for one in found:
-        add_run(project, one, spectra)
-    return project, found
+    for results in identifications:
+        add_run(project, results, spectra)
+    return project, identifications

@@ -1,4 +1,4 @@
-"""Small examples of what is drawn as grids of characters or bars in lanes, made without Qt."""
+"""Small examples of character grids and of bars in lanes, without Qt."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _FEATURES = (("chain", 1, 110), ("domain", 30, 90), ("modified residue", 50, 50)
 
 
 def pair() -> AlignedPair:
-    """An alignment with each kind of column."""
+    """Return an alignment with each kind of column."""
     subject = QUERY[:10] + "-" * 5 + "W" * 5 + QUERY[20:]
     middle = "".join(a if a == b else " " if b == "-" else "+" for a, b in zip(QUERY, subject, strict=True))
     return AlignedPair("Q", "S", "a relative", 1, 1, QUERY, middle, subject, ("45.2 bits", "gaps 5"))
 
 
 def stack() -> ColouredStack:
-    """Four hits, whole and in part."""
+    """Return a stack of four hits, complete and partial."""
     lines = [QUERY, QUERY.replace("L", "K"), QUERY.replace("E", "D"), QUERY[:60].replace("S", "A")]
     n = len(lines)
     spans = [QUERY[: len(line)] for line in lines]
@@ -40,7 +40,7 @@ def stack() -> ColouredStack:
 
 
 def coverage() -> Coverage:
-    """A protein with two peptides, of which one is modified, and features."""
+    """Return a protein with features and two peptides, one of them modified."""
     peptides = [
         {"row": 4, "peptide": "LVNELTEFAK", "sequence": "LVNELTEFAK", "n_psms": 3, "q_value": 0.001},
         {"row": 7, "peptide": "DTHKS[Phospho]EIAHR", "sequence": "DTHKSEIAHR", "n_psms": 1, "q_value": 0.004},
@@ -50,21 +50,21 @@ def coverage() -> Coverage:
 
 
 def hits() -> QueryBars:
-    """A hit of each class of scores, of more hits, along a query with features."""
+    """Return one hit of each score class, out of more hits, along a query with features."""
     bars = [Bar(k, f"S{k}", "", 1 + 10 * k, 60 + 10 * k, bits, 1e-9, 0.5) for k, bits in enumerate((30.0, 45.0, 60.0, 100.0, 300.0))]
     return QueryBars("Q", len(QUERY), tuple(bars), 1234, coverage().features)
 
 
 def pile() -> Pileup:
-    """Three alignments with a substitution, a deletion and an insertion."""
+    """Return three alignments with a substitution, a deletion and an insertion."""
     start, end = np.array([1, 11, 31]), np.array([40, 60, 60])
     reference = np.frombuffer(b"ACGT" * 15, np.uint8)
-    lane, read, place = np.array([0, 1, 2]), np.array([0, 1, 2]), np.array([20, 30, 45])
-    letter, is_reverse = np.frombuffer(b"A-+", np.uint8), np.array([False, True, False])
+    lane, read, position = np.array([0, 1, 2]), np.array([0, 1, 2]), np.array([20, 30, 45])
+    symbol, is_reverse = np.frombuffer(b"A-+", np.uint8), np.array([False, True, False])
     names = ("read0", "read1", "read2")
-    return Pileup(ShownText(0, "chr1", 60), 1, 60, 2, np.arange(3), start, end, is_reverse, lane, read, place, letter, reference, names)
+    return Pileup(ShownText(0, "chr1", 60), 1, 60, 2, np.arange(3), start, end, is_reverse, lane, read, position, symbol, reference, names)
 
 
 def features() -> list[TrackFeature]:
-    """Two that overlap."""
+    """Return two overlapping features."""
     return [TrackFeature(5, 40, "+", "recA", "gene"), TrackFeature(20, 50, "-", "b", "CDS")]

@@ -1,4 +1,4 @@
-"""Projects with a search for modified peptides of real spectra, for tests and pictures of the window."""
+"""Projects with an open modification search of real spectra, for tests and screenshots of the window."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ PROTEINS = "proteomes/shew.fasta"
 
 
 def project_with_modifications(folder: Path, data: Path) -> Project:
-    """A project with a search of a thousand spectra of Shewanella in its proteins. `data`: the unpacked test data."""
+    """Return a project with a search of a thousand spectra of Shewanella in its proteins.
+
+    Parameters
+    ----------
+    data : folder of the unpacked test data.
+    """
     parameters = ModifiedSearchParameters.checked(read_preset("modified", "standard"))
     find_modified([data / QC_SHEW], [data / PROTEINS], folder, parameters, device="cpu")
     return Project.open(folder)

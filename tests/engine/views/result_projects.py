@@ -1,4 +1,4 @@
-"""Projects with results for tests of views: tables made from random proteins, and spectra made with pyteomics' masses."""
+"""Projects with results for tests of views: tables of random proteins, and synthetic spectra with masses of pyteomics."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ SCORE_OF = {"peptides": "best_score", "proteins": "score"}
 
 
 def fragment_mz(row: dict[str, Any], series: str, number: int, charge: int) -> float:
-    """m/z of a b or y ion of a row of the PSMs, from pyteomics' masses of the residues and the row's own masses of modifications."""
+    """Return the m/z of a b or y ion of a PSM, from pyteomics' residue masses and the PSM's modification masses."""
     sequence, length = row["sequence"], len(row["sequence"])
-    kept = range(number) if series == "b" else range(length - number, length)
-    neutral = sum(mass.std_aa_mass[sequence[i]] for i in kept)
+    residues = range(number) if series == "b" else range(length - number, length)
+    neutral = sum(mass.std_aa_mass[sequence[i]] for i in residues)
     for position, delta in zip(row["modification_positions"], row["modification_masses"], strict=True):
         residue = min(max(position - 1, 0), length - 1)
-        neutral += delta if residue in kept else 0.0
+        neutral += delta if residue in residues else 0.0
     if series == "y":
         neutral += mass.calculate_mass(formula="H2O")
     return neutral / charge + PROTON
 
 
-def spectra_table(found: Identification, n_noise: int = 150, seed: int = 3) -> pa.Table:
-    """A spectrum for each row number that the PSMs name: half of the b and y ions of its best peptide, and noise."""
+def spectra_table(results: Identification, n_noise: int = 150, seed: int = 3) -> pa.Table:
+    """Return a spectrum for each row number in the PSMs: random b and y ions of its best peptide, and noise."""
     random = np.random.default_rng(seed)
-    rows = {row["spectrum"]: row for row in reversed(found.psms.to_pylist())}
+    rows = {row["spectrum"]: row for row in reversed(results.psms.to_pylist())}
     n_spectra = max(rows, default=-1) + 1
     peaks = []
     for spectrum in range(n_spectra):
@@ -64,40 +64,40 @@ def spectra_table(found: Identification, n_noise: int = 150, seed: int = 3) -> p
 
 
 def run_spectra(peaks: list[list[tuple[float, float]]], precursor_mz: list[float], charge_masks: list[int]) -> pa.Table:
-    """The stored table of spectra of one file, 20 seconds apart, each named by its row."""
+    """Return the stored spectrum table of one file, with 20 seconds between spectra, each named by its row."""
     n = len(peaks)
-    made = made_spectra(peaks, precursor_mz, charge_masks)
+    synthetic = made_spectra(peaks, precursor_mz, charge_masks)
     names = [f"scan={row}" for row in range(n)]
-    return stored_spectra(replace(made, files=("run.mzML",), identifier=names, scan=np.arange(n), retention_time=20.0 * np.arange(n)))
+    return stored_spectra(replace(synthetic, files=("run.mzML",), identifier=names, scan=np.arange(n), retention_time=20.0 * np.arange(n)))
 
 
 @cache
-def _usual() -> tuple[Identification, pa.Table]:
-    """What projects hold where a test does not say, and its spectra: made once for all tests of a process."""
-    found = identification(n_spectra=120)
-    return found, spectra_table(found)
+def _default_results() -> tuple[Identification, pa.Table]:
+    """Return the default results of projects and their spectra, computed once per process."""
+    results = identification(n_spectra=120)
+    return results, spectra_table(results)
 
 
 def project_with_results(
-    folder: Path, found: Identification | None = None, *, with_spectra: bool = True, log: tuple[str, ...] = ()
+    folder: Path, results: Identification | None = None, *, with_spectra: bool = True, log: tuple[str, ...] = ()
 ) -> tuple[Project, Identification]:
-    """A project with one finished identification, and what it holds."""
-    spectra = None if found else _usual()[1]
-    found = found or _usual()[0]
+    """Return a project with one finished identification, and its results."""
+    spectra = None if results else _default_results()[1]
+    results = results or _default_results()[0]
     project = Project.create_or_open(folder)
     with project.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            # As a search does: the best first.
+            # As in a search, the best are first.
             best_first = [("rank", "ascending"), ("score", "descending")] if name == "psms" else [(SCORE_OF[name], "descending")]
-            run.write_table(name, getattr(found, name).sort_by(best_first))
+            run.write_table(name, getattr(results, name).sort_by(best_first))
         if with_spectra:
-            run.write_table("spectra", spectra_table(found) if spectra is None else spectra)
+            run.write_table("spectra", spectra_table(results) if spectra is None else spectra)
         for text in log:
             run.log("info", text)
-    return project, found
+    return project, results
 
 
 def rows_of(project: Project, table: str) -> list[dict[str, Any]]:
-    """A table of the newest run that has it."""
-    found: list[dict[str, Any]] = pq.read_table(project.table(table)).to_pylist()
-    return found
+    """Read a table of the newest run that has it."""
+    rows: list[dict[str, Any]] = pq.read_table(project.table(table)).to_pylist()
+    return rows

@@ -1,4 +1,4 @@
-"""Projects with sequence searches for tests of views: real searches of the engine among made-up proteins."""
+"""Projects with sequence searches among random proteins, for tests of views."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ AMINO_ACIDS = "ARNDCQEGHILKMFPSTWYV"
 
 
 def random_protein(random: np.random.Generator, length: int) -> str:
-    """Residues of chance."""
+    """Return a sequence of random residues."""
     return "".join(random.choice(list(AMINO_ACIDS), length))
 
 
 def relative(random: np.random.Generator, protein: str, share: float = 0.3, gap: int = 4) -> str:
-    """A protein with a share of its residues changed, and a gap in its middle."""
-    letters = [str(random.choice(list(AMINO_ACIDS))) if random.random() < share else letter for letter in protein]
-    middle = len(letters) // 2
-    return "".join(letters[:middle] + letters[middle + gap :])
+    """Return a protein with a share of its residues substituted and a deletion in its middle."""
+    residues = [str(random.choice(list(AMINO_ACIDS))) if random.random() < share else residue for residue in protein]
+    middle = len(residues) // 2
+    return "".join(residues[:middle] + residues[middle + gap :])
 
 
 def write_fasta(path: Path, records: list[tuple[str, str]]) -> Path:
-    """Write headers and sequences."""
+    """Write headers and sequences as FASTA."""
     path.write_text("".join(f">{header}\n{sequence}\n" for header, sequence in records), encoding="utf-8")
     return path
 
 
-def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_strangers: int = 150) -> tuple[Path, Path]:
-    """FASTA files of queries and of a database: relatives of each query, more and less alike, among strangers."""
+def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_unrelated: int = 150) -> tuple[Path, Path]:
+    """Write FASTA files of queries and of a database: increasingly distant relatives of each query, and unrelated proteins."""
     folder.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(7)
     queries = [(f"Q{k} query number {k}", random_protein(random, 120 + 60 * k)) for k in range(n_queries)]
@@ -41,12 +41,12 @@ def search_files(folder: Path, n_queries: int = 3, n_relatives: int = 12, n_stra
         for k, (_, protein) in enumerate(queries)
         for i in range(n_relatives)
     ]
-    database += [(f"S{i} stranger", random_protein(random, int(random.integers(60, 400)))) for i in range(n_strangers)]
+    database += [(f"S{i} unrelated", random_protein(random, int(random.integers(60, 400)))) for i in range(n_unrelated)]
     return write_fasta(folder / "queries.fasta", queries), write_fasta(folder / "database.fasta", database)
 
 
 def project_with_search(folder: Path, **files: int) -> Project:
-    """A project with one finished sequence search."""
+    """Return a project with one finished sequence search."""
     from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
     from tests.searching import align
 
@@ -55,6 +55,6 @@ def project_with_search(folder: Path, **files: int) -> Project:
     return Project.open(folder)
 
 
-def said(run_id: str, *counts: Count) -> SimpleNamespace:
-    """What the window asks of the summary of a search that a test stands in for."""
+def summary_of(run_id: str, *counts: Count) -> SimpleNamespace:
+    """Return the part of a search summary that the window uses."""
     return SimpleNamespace(run_id=run_id, counts=lambda: list(counts))

@@ -1,4 +1,4 @@
-"""The ions of a peptide in a spectrum: their masses, against Pyteomics, their names, and the bonds that they prove."""
+"""Annotated fragment ions: masses, compared with pyteomics, names, and bonds with matched ions."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ROW: dict[str, Any] = {
 }
 
 
-def made_peaks(n_noise: int = 400) -> Peaks:
+def synthetic_peaks(n_noise: int = 400) -> Peaks:
     random = np.random.default_rng(5)
     ions = [fragment_mz(ROW, series, number, charge) for series in "by" for number in range(1, 10) for charge in (1, 2)]
     mz = np.concatenate((np.array(ions) * (1 + random.normal(0, 3e-6, len(ions))), random.uniform(100, 1400, n_noise)))
@@ -41,13 +41,13 @@ def made_peaks(n_noise: int = 400) -> Peaks:
     return Peaks(mz[order], intensity[order])
 
 
-def test_ions_have_the_masses_of_pyteomics() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+def test_fragment_ions_match_pyteomics_masses() -> None:
+    spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     ions = spectrum.ions
     for i in range(len(ions)):
-        letter = SERIES[ions.series[i]]
-        if letter in "by" and not ions.loss[i]:
-            assert ions.mz[i] == pytest.approx(fragment_mz(ROW, letter, int(ions.number[i]), int(ions.charge[i])), abs=1e-4)
+        series = SERIES[ions.series[i]]
+        if series in "by" and not ions.loss[i]:
+            assert ions.mz[i] == pytest.approx(fragment_mz(ROW, series, int(ions.number[i]), int(ions.charge[i])), abs=1e-4)
     assert {(SERIES[s], int(c)) for s, c, lost in zip(ions.series, ions.charge, ions.loss, strict=True) if not lost} == {
         ("b", 1),
         ("b", 2),
@@ -57,8 +57,8 @@ def test_ions_have_the_masses_of_pyteomics() -> None:
     }
 
 
-def test_matches_are_those_within_the_tolerance() -> None:
-    peaks = made_peaks()
+def test_matches_are_peaks_within_the_tolerance() -> None:
+    peaks = synthetic_peaks()
     spectrum = annotate_match(ROW, peaks, SETTINGS)
     for ion in range(len(spectrum.ions)):
         within = np.abs(peaks.mz - spectrum.ions.mz[ion]) <= spectrum.ions.mz[ion] * 20e-6
@@ -71,15 +71,15 @@ def test_matches_are_those_within_the_tolerance() -> None:
     assert len(set(spectrum.matches.peak.tolist())) == len(spectrum.matches), "a peak has one name"
 
 
-def test_names_of_ions_for_the_eye() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
+def test_ion_names_have_charges_and_losses() -> None:
+    spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
     names = {spectrum.name(i) for i in range(len(spectrum.ions))}
     assert {"b5", "y9", "y9²⁺", "[M+3H]³⁺", "b7−H3PO4", "y3−CH4OS", "b9−H2O²⁺"} <= names
     assert set(spectrum.kinds) <= {"b", "y", "p", LOSS}
 
 
-def test_bonds_are_proven_by_what_is_found() -> None:
-    spectrum = annotate_match(ROW, made_peaks(n_noise=0), SETTINGS)
+def test_bonds_are_those_with_matched_ions() -> None:
+    spectrum = annotate_match(ROW, synthetic_peaks(n_noise=0), SETTINGS)
     assert spectrum.bonds("b").tolist() == list(range(1, 10))
     assert spectrum.bonds("y").tolist() == list(range(1, 10))
     empty = annotate_match(ROW, Peaks(np.empty(0), np.empty(0)), SETTINGS)
@@ -87,53 +87,53 @@ def test_bonds_are_proven_by_what_is_found() -> None:
     assert empty.explained == 0
 
 
-def test_immonium_ions_have_the_masses_of_pyteomics() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), replace(SETTINGS, shows_immonium=True))
+def test_immonium_ions_match_pyteomics_masses() -> None:
+    spectrum = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, shows_immonium=True))
     ions = spectrum.ions
-    found = {spectrum.name(i): float(ions.mz[i]) for i in np.flatnonzero(ions.series == IMMONIUM).tolist()}
-    alone = {letter: mass.std_aa_mass[letter] - mass.calculate_mass(formula="CO") + PROTON for letter in "LVNETFMK"}
-    expected = {f"i{letter}": alone[letter] for letter in "LVNEFK"}
-    expected |= {"iT[Phospho]": alone["T"] + 79.966331, "iM[Oxidation]": alone["M"] + 15.994915}
-    assert found == pytest.approx(expected, abs=1e-4), "each kind of residue has one"
-    assert IMMONIUM not in annotate_match(ROW, made_peaks(), SETTINGS).ions.series
+    immonium = {spectrum.name(i): float(ions.mz[i]) for i in np.flatnonzero(ions.series == IMMONIUM).tolist()}
+    unmodified = {residue: mass.std_aa_mass[residue] - mass.calculate_mass(formula="CO") + PROTON for residue in "LVNETFMK"}
+    expected = {f"i{residue}": unmodified[residue] for residue in "LVNEFK"}
+    expected |= {"iT[Phospho]": unmodified["T"] + 79.966331, "iM[Oxidation]": unmodified["M"] + 15.994915}
+    assert immonium == pytest.approx(expected, abs=1e-4), "each type of residue has an ion"
+    assert IMMONIUM not in annotate_match(ROW, synthetic_peaks(), SETTINGS).ions.series
 
 
-def test_only_peaks_above_the_threshold_are_named_and_all_are_coloured() -> None:
-    spectrum = annotate_match(ROW, made_peaks(), SETTINGS)
-    strict = annotate_match(ROW, made_peaks(), replace(SETTINGS, least_labelled=20.0))
+def test_peaks_are_named_above_the_label_threshold() -> None:
+    spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS)
+    strict = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, least_labelled=20.0))
     assert (strict.shown.kinds == spectrum.shown.kinds).all()
     assert set(strict.shown.named.tolist()) == {peak for peak in spectrum.shown.named.tolist() if spectrum.relative[peak] >= 20}
     assert 0 < len(strict.shown.named) < len(spectrum.shown.named) == len(spectrum.shown.labels)
     assert [spectrum.labels[spectrum.match_of_peak[peak]] for peak in strict.shown.named.tolist()] == list(strict.shown.labels)
 
 
-def test_losses_are_chosen_one_by_one() -> None:
-    lost = {kind: set(annotate_match(ROW, made_peaks(), replace(SETTINGS, losses=(kind,))).ions.loss_names) - {""} for kind in LOSSES}
+def test_losses_are_selected_separately() -> None:
+    lost = {kind: set(annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, losses=(kind,))).ions.loss_names) - {""} for kind in LOSSES}
     assert lost == {"H2O": {"H2O"}, "NH3": {"NH3"}, OF_MODIFICATIONS: {"H3PO4", "CH4OS"}}
 
 
 @given(
     st.recursive(
         st.none() | st.booleans() | st.floats() | st.text(max_size=9),
-        lambda one: (
-            st.dictionaries(st.sampled_from(["series", "losses", "tolerance", "least_labelled", "shows_immonium"]), one)
-            | st.lists(one, max_size=3)
+        lambda nested: (
+            st.dictionaries(st.sampled_from(["series", "losses", "tolerance", "least_labelled", "shows_immonium"]), nested)
+            | st.lists(nested, max_size=3)
         ),
     )
 )
-def test_a_choice_that_was_stored_by_anybody_is_read_or_is_the_usual_one(stored: Any) -> None:
+def test_restored_annotation_choice_is_valid_or_default(stored: Any) -> None:
     choice = AnnotationChoice.restored(stored)
     assert AnnotationChoice.restored(choice.model_dump(mode="json")) == choice
-    asked = choice.settings(SETTINGS)
-    assert 0 <= asked.least_labelled <= 100
-    assert set(asked.series) <= set("abcxyz")
-    annotate_match(ROW, made_peaks(), asked)
+    settings = choice.settings(SETTINGS)
+    assert 0 <= settings.least_labelled <= 100
+    assert set(settings.series) <= set("abcxyz")
+    annotate_match(ROW, synthetic_peaks(), settings)
 
 
-def test_a_choice_goes_over_what_the_search_looked_for() -> None:
+def test_annotation_choice_overrides_search_settings() -> None:
     choice = AnnotationChoice(series="zcba", losses=("NH3",), tolerance="0.5 Da", shows_precursor=False, least_labelled=2.5)
-    asked = choice.settings(SETTINGS)
-    assert (asked.series, asked.losses, str(asked.tolerance), asked.least_labelled) == ("abcz", ("NH3",), "0.5 Da", 2.5)
+    settings = choice.settings(SETTINGS)
+    assert (settings.series, settings.losses, str(settings.tolerance), settings.least_labelled) == ("abcz", ("NH3",), "0.5 Da", 2.5)
     assert AnnotationChoice().settings(SETTINGS) == SETTINGS
     for wrong in ({"series": "q"}, {"tolerance": "0 ppm"}, {"tolerance": "90 Da"}, {"least_labelled": 101}, {"losses": ["CO"]}):
         with pytest.raises(ValidationError):

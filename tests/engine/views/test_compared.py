@@ -1,4 +1,4 @@
-"""Spectra that are shown beside others, by their rows: the peaks are those of the tables, the partner the one that the tables name."""
+"""Spectra shown next to others: their peaks match the stored tables, and the partner is the recorded one."""
 
 from __future__ import annotations
 
@@ -30,39 +30,39 @@ def assert_same(peaks: Peaks, mz: list[float]) -> None:
     assert peaks.mz.tolist() == sorted(mz)
 
 
-def test_a_member_is_compared_with_the_consensus_of_its_cluster(tmp_path: Path) -> None:
+def test_member_is_compared_with_consensus_of_its_cluster(tmp_path: Path) -> None:
     project = project_with_clusters(tmp_path / "project")
     clusters = {row["cluster"]: row for row in rows_of(project, "clusters")}
     with open_run(project) as run:
         source = run.tables.source("members")
         for row, member in enumerate(rows_of(project, "members")):
-            found = compared_member(source, row, run)
-            assert_same(found.spectra.upper.peaks, peaks_in(project, "spectra", member["spectrum"]))
+            compared = compared_member(source, row, run)
+            assert_same(compared.spectra.upper.peaks, peaks_in(project, "spectra", member["spectrum"]))
             cluster = clusters.get(member["cluster"])
-            assert (found.consensus is None) == (found.spectra.lower is None) == (cluster is None)
-            if found.spectra.lower is not None and cluster is not None:
-                assert_same(found.spectra.lower.peaks, peaks_in(project, "consensus", cluster["consensus"]))
-                assert found.spectra.similarity == member["similarity_to_consensus"] and found.member["title"] == member["title"]
+            assert (compared.consensus is None) == (compared.spectra.lower is None) == (cluster is None)
+            if compared.spectra.lower is not None and cluster is not None:
+                assert_same(compared.spectra.lower.peaks, peaks_in(project, "consensus", cluster["consensus"]))
+                assert compared.spectra.similarity == member["similarity_to_consensus"] and compared.member["title"] == member["title"]
 
 
-def test_an_explained_spectrum_is_compared_with_the_identified_one(tmp_path: Path) -> None:
+def test_explained_spectrum_is_compared_with_identified_one(tmp_path: Path) -> None:
     project = project_with_explanation(tmp_path / "project")
     with open_run(project) as run:
         source = run.tables.source("explained")
         assert source_run(run) == "identify-0001"
         for row, explained in enumerate(rows_of(project, "explained")[:4]):
-            found = compared_explanation(source, row, run).spectra
-            assert_same(found.upper.peaks, peaks_in(project, "spectra", explained["spectrum"]))
-            assert found.lower is not None and found.lower.ions is not None
-            assert_same(found.lower.peaks, peaks_in(project, "spectra", explained["nearest"]))
-            assert str(found.lower.ions.peptidoform).startswith(explained["peptide"])
+            spectra = compared_explanation(source, row, run).spectra
+            assert_same(spectra.upper.peaks, peaks_in(project, "spectra", explained["spectrum"]))
+            assert spectra.lower is not None and spectra.lower.ions is not None
+            assert_same(spectra.lower.peaks, peaks_in(project, "spectra", explained["nearest"]))
+            assert str(spectra.lower.ions.peptidoform).startswith(explained["peptide"])
         assert read_spectrum_map(open_spectrum_list(run)).counts[2] == explanation_counts(source, run.fdr)["explained"]
         identified = next(row for row in rows_of(project, "map") if row["status"] == 1)
         alone = spectrum_alone(source, identified["spectrum"], run)
         assert alone.lower is None and alone.title == f"identified as {identified['peptide']}" and alone.upper.ions is not None
 
 
-def test_a_psm_is_annotated_with_the_ions_of_its_run(tmp_path: Path) -> None:
+def test_psm_is_annotated_with_ion_settings_of_its_run(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "project")
     rows = rows_of(project, "psms")
     with open_run(project.folder, "identify-0001") as run:
@@ -73,8 +73,8 @@ def test_a_psm_is_annotated_with_the_ions_of_its_run(tmp_path: Path) -> None:
             assert_same(peaks, peaks_in(project, "spectra", rows[row]["spectrum"]))
             spectrum = annotated_psm(source, row, run)
             ions = spectrum.ions
-            for letter, number in (("b", 2), ("y", 3)):
-                mz = fragment_mz(rows[row], letter, number, 1)
+            for series, number in (("b", 2), ("y", 3)):
+                mz = fragment_mz(rows[row], series, number, 1)
                 assert np.abs(ions.mz - mz).min() < 1e-3
             assert spectrum.settings.losses == LOSSES and spectrum.settings.series == "by"
 
@@ -85,13 +85,13 @@ def assert_without_peaks(run: FinishedRun) -> None:
     assert run.peaks().count() is None
 
 
-def test_a_run_without_peaks_says_so(tmp_path: Path) -> None:
+def test_annotated_psm_rejects_run_without_peaks(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "project", with_spectra=False)
     with open_run(project) as run:
         assert_without_peaks(run)
 
 
-def test_an_explanation_that_does_not_tell_of_what_is_an_error(tmp_path: Path) -> None:
+def test_source_run_rejects_explanation_without_record(tmp_path: Path) -> None:
     with (
         open_run(project_with_explanation(tmp_path / "project", with_record=False)) as run,
         pytest.raises(InputError, match=r"holds no finished result 'run'|does not name the explained run"),

@@ -1,4 +1,4 @@
-"""Conditions as data: the rows that they choose are those that plain Python chooses, whatever the texts hold."""
+"""Conditions on table rows, compared with plain Python predicates."""
 
 from __future__ import annotations
 
@@ -85,9 +85,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TableSource]:
         (none_finite("rows", "q_value"), lambda _: False),
     ],
 )
-def test_a_condition_chooses_the_rows_that_python_chooses(
-    source: TableSource, condition: Condition, holds: Callable[[dict[str, Any]], bool]
-) -> None:
+def test_condition_selects_same_rows_as_python(source: TableSource, condition: Condition, holds: Callable[[dict[str, Any]], bool]) -> None:
     expected = [i for i, row in enumerate(ROWS) if holds(row)]
     assert source.rows([condition]).tolist() == expected
     assert source.rows([condition], most=1).tolist() == expected[:1]
@@ -95,7 +93,7 @@ def test_a_condition_chooses_the_rows_that_python_chooses(
     assert source.columns(["other"], [condition])["other"].to_pylist() == [ROWS[i]["other"] for i in expected]
 
 
-def test_a_text_is_looked_for_in_columns_of_texts_alone(source: TableSource) -> None:
+def test_text_search_uses_only_text_columns(source: TableSource) -> None:
     columns = [Column("name"), Column("tags", kind="texts"), Column("n", kind="integer")]
     assert source.rows(text_in_columns(columns, " c; D ")).tolist() == [2]
     assert source.rows(contains_in(["name", "other"], "one")).tolist() == [0, 2]

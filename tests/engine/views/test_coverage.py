@@ -1,4 +1,4 @@
-"""Where peptides lie in a protein, against their definition."""
+"""Coverage of proteins by peptides, compared with its definition."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from hypothesis import strategies as st
 
 from proteoscope.engine.views.coverage import cover
 
-letters = st.text("ACDEFGHIKL", min_size=1, max_size=60)
+SEQUENCES = st.text("ACDEFGHIKL", min_size=1, max_size=60)
 
 
 @settings(max_examples=100, deadline=None)
-@given(letters, st.lists(st.tuples(st.integers(0, 59), st.integers(1, 12)), max_size=8))
-def test_coverage_by_definition(sequence: str, pieces: list[tuple[int, int]]) -> None:
+@given(SEQUENCES, st.lists(st.tuples(st.integers(0, 59), st.integers(1, 12)), max_size=8))
+def test_coverage_by_definition(sequence: str, segments: list[tuple[int, int]]) -> None:
     rows: list[dict[str, Any]] = []
-    for i, (start, length) in enumerate(pieces):
-        piece = sequence[start % len(sequence) :][:length]
-        rows.append({"row": i, "peptide": piece, "sequence": piece, "n_psms": 1, "q_value": 0.0})
+    for i, (start, length) in enumerate(segments):
+        segment = sequence[start % len(sequence) :][:length]
+        rows.append({"row": i, "peptide": segment, "sequence": segment, "n_psms": 1, "q_value": 0.0})
     coverage = cover("", sequence, rows)
     alike = sequence.replace("I", "L")
     expected = np.zeros(len(sequence), bool)
-    places = set()
+    positions = set()
     for row in rows:
         wanted = row["sequence"].replace("I", "L")
         for start in range(len(sequence)):
             if alike[start : start + len(wanted)] == wanted:
                 expected[start : start + len(wanted)] = True
-                places.add((row["row"], start, start + len(wanted)))
+                positions.add((row["row"], start, start + len(wanted)))
     assert coverage.covered.tolist() == expected.tolist()
-    assert {(peptide.row, peptide.start, peptide.end) for peptide in coverage.peptides} == places
+    assert {(peptide.row, peptide.start, peptide.end) for peptide in coverage.peptides} == positions
     by_lane: dict[int, list[Any]] = {}
     for peptide in coverage.peptides:
         for other in by_lane.setdefault(peptide.lane, []):
@@ -52,11 +52,11 @@ PEPTIDES = [
 def test_modified_residues_are_where_the_peptide_has_them() -> None:
     coverage = cover("", SEQUENCE[:70], PEPTIDES)
     assert coverage.modified == {0: ("Acetyl",), 5: ("Carbamidomethyl",), 17: ("Oxidation",)}
-    # Of what every residue carries nothing is marked, neither in the sequence nor on the bars; an end is no residue.
+    # Fixed modifications are marked neither in the sequence nor on the bars; a terminus is not a residue.
     fixed = frozenset({("Carbamidomethyl", "C"), ("Acetyl", "M"), ("Oxidation", "C")})
-    told = cover("", SEQUENCE[:70], PEPTIDES, fixed=fixed)
-    assert told.modified == {0: ("Acetyl",), 17: ("Oxidation",)}
-    assert {one for peptide in told.peptides for one in peptide.modifications} == {(0, "Acetyl"), (17, "Oxidation")}
+    with_fixed = cover("", SEQUENCE[:70], PEPTIDES, fixed=fixed)
+    assert with_fixed.modified == {0: ("Acetyl",), 17: ("Oxidation",)}
+    assert {modification for peptide in with_fixed.peptides for modification in peptide.modifications} == {(0, "Acetyl"), (17, "Oxidation")}
     assert cover("", SEQUENCE[:70], PEPTIDES, fixed=frozenset({("Acetyl", "N-term")})).modified == {
         5: ("Carbamidomethyl",),
         17: ("Oxidation",),

@@ -1,4 +1,4 @@
-"""The depth of coverage along a sequence, against counting letter by letter."""
+"""Depth of coverage along a sequence, compared with counting base by base."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def ranges(n: int, length: int = LENGTH, seed: int = 3) -> tuple[np.ndarray, np.
 
 
 def counted(start: np.ndarray, end: np.ndarray, length: int = LENGTH) -> np.ndarray:
-    """(length,) by plain loops."""
+    """Count the depth of each base with plain loops."""
     depth = np.zeros(length, np.int64)
     for first, last in zip(start.tolist(), end.tolist(), strict=True):
-        for letter in range(first, last + 1):
-            depth[letter - 1] += 1
+        for base in range(first, last + 1):
+            depth[base - 1] += 1
     return depth
 
 
@@ -36,18 +36,18 @@ def counted(start: np.ndarray, end: np.ndarray, length: int = LENGTH) -> np.ndar
         np.array([139.5, 140.5]),
     ],
 )
-def test_mean_and_most_of_parts_are_those_of_their_letters(n: int, edges: np.ndarray) -> None:
+def test_depth_of_parts_has_mean_and_maximum_of_their_bases(n: int, edges: np.ndarray) -> None:
     start, end = ranges(n)
-    depth, letters = Depth.of_ranges("t", LENGTH, start, end), counted(start, end)
-    mean, most = depth.parts(edges)
+    depth, expected = Depth.of_ranges("t", LENGTH, start, end), counted(start, end)
+    mean, maximum = depth.parts(edges)
     for part, (low, high) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
         shares = np.clip(np.minimum(high, np.arange(LENGTH) + 1.5) - np.maximum(low, np.arange(LENGTH) + 0.5), 0, None)
-        assert mean[part] == pytest.approx((shares * letters).sum() / (high - low))
-        assert most[part] == letters[shares > 1e-9].max()
-    assert (depth.mean, depth.most) == (pytest.approx(letters.mean()), letters.max())
-    assert depth.covered == pytest.approx((letters > 0).mean()) and depth.n_alignments == n
+        assert mean[part] == pytest.approx((shares * expected).sum() / (high - low))
+        assert maximum[part] == expected[shares > 1e-9].max()
+    assert (depth.mean, depth.most) == (pytest.approx(expected.mean()), expected.max())
+    assert depth.covered == pytest.approx((expected > 0).mean()) and depth.n_alignments == n
 
 
-def test_alignments_at_both_ends_are_whole() -> None:
+def test_depth_counts_alignments_at_both_ends() -> None:
     depth = Depth.of_ranges("t", 5, np.array([1, 5, 1]), np.array([1, 5, 5]))
     assert depth.parts(np.arange(0.5, 6))[1].tolist() == [2, 1, 1, 1, 2]

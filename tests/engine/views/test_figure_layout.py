@@ -1,4 +1,4 @@
-"""Figures laid out on a page: marks in their places, names that cover nothing, the same shapes in SVG and PDF."""
+"""Layout of figures on a page: positions of marks, labels without overlaps, and the same shapes in SVG and PDF."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_lay_out_puts_marks_at_their_values() -> None:
     sticks, dots = clip.shapes
     assert isinstance(sticks, Sticks) and isinstance(dots, Points)
     left, right, top, bottom = clip.x, clip.x + clip.width, clip.y + 1, clip.y + clip.height - 1
-    # What lies beyond the axis is left out.
+    # Values beyond the axis are omitted.
     np.testing.assert_allclose(sticks.x, [left, (left + right) / 2, right])
     np.testing.assert_allclose(sticks.y2, [top, (top + bottom) / 2, bottom - (bottom - top) / 4])
     np.testing.assert_allclose(sticks.y1, bottom)
@@ -48,7 +48,7 @@ def test_axis_shares_follow_its_scale(scale, low, middle) -> None:
     assert all(low <= tick <= 100 for tick in axis.ticks(5)) and len(axis.ticks(5)) >= 2
 
 
-def test_lay_out_shows_the_part_that_is_wanted() -> None:
+def test_lay_out_shows_the_requested_range() -> None:
     panel = Panel(X, Y, (Spikes(np.arange(11.0), np.full(11, 80.0)),))
     drawing = lay_out(Figure("one", "One panel", (panel,)), x_range=(2.0, 4.0))
     (clip,) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
@@ -66,7 +66,7 @@ def test_names_cover_neither_each_other_nor_peaks(is_below) -> None:
     (clip,) = (shape for shape in drawing.shapes if isinstance(shape, Clip))
     labels = [shape for shape in clip.shapes if isinstance(shape, Label)]
     assert 10 <= len(labels) < 60
-    boxes = np.array([(one.x - 2.8 * len(one.text), one.y - 8.8, one.x + 2.8 * len(one.text), one.y) for one in labels])
+    boxes = np.array([(label.x - 2.8 * len(label.text), label.y - 8.8, label.x + 2.8 * len(label.text), label.y) for label in labels])
     overlap = (boxes[:, None, 0] < boxes[None, :, 2]) & (boxes[:, None, 2] > boxes[None, :, 0])
     overlap &= (boxes[:, None, 1] < boxes[None, :, 3]) & (boxes[:, None, 3] > boxes[None, :, 1])
     assert overlap.sum() == len(labels)
@@ -95,7 +95,7 @@ def every_mark() -> Figure:
     return Figure("all", "All marks: <title>", (panel, panel), ("first", "second"), (LegendEntry("b", Ion("b")), LegendEntry("y", 1, True)))
 
 
-def test_svg_of_every_mark_is_well_formed_and_names_its_clips_once() -> None:
+def test_svg_of_every_mark_is_well_formed_with_unique_clips() -> None:
     root = etree.fromstring(svg(lay_out(every_mark())), etree.XMLParser(resolve_entities=False))
     names = [element.get("id") for element in root.iter("{*}clipPath")]
     assert len(names) == len(set(names)) == 2

@@ -1,4 +1,4 @@
-"""Finished runs, opened to be looked at."""
+"""Opening finished runs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from tests.engine.views.search_projects import project_with_search
 
 @pytest.fixture(scope="module")
 def searched(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project whose run searched with three queries."""
+    """Return the folder of a project with a search of three queries."""
     return project_with_search(tmp_path_factory.mktemp("searched") / "project").folder
 
 
-def test_warnings_of_a_run_stand_before_what_it_said_else(searched: Path, tmp_path: Path) -> None:
+def test_messages_of_a_run_start_with_warnings(searched: Path, tmp_path: Path) -> None:
     shutil.copytree(searched, tmp_path / "project")
     project = Project.open(tmp_path / "project")
     with project.run("align", project.runs()[-1].parameters, [], version="1", device="cpu") as run:
@@ -35,7 +35,7 @@ def test_warnings_of_a_run_stand_before_what_it_said_else(searched: Path, tmp_pa
     assert opened.messages == ("few pairs", "do not trust", "read", "fitted")
 
 
-def test_the_last_run_or_one_by_its_id_is_opened(searched: Path) -> None:
+def test_open_run_opens_latest_or_requested_run(searched: Path) -> None:
     with open_run(searched) as run:
         assert run.run.id == "align-0001" and set(run.tables.paths) == {"queries", "hits", "score_counts", "score_expectations"}
         assert run.parameters["matrix"] == "BLOSUM62" and [kind for kind, _ in run.inputs] == ["queries", "database"]
@@ -53,13 +53,13 @@ def test_the_last_run_or_one_by_its_id_is_opened(searched: Path) -> None:
             _ = again.fdr
 
 
-def test_what_is_not_there_is_said(searched: Path, tmp_path: Path) -> None:
+def test_open_run_rejects_unknown_runs_and_searches(searched: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no run 'align-0009'"):
         open_run(searched, "align-0009")
     empty = Project.create_or_open(tmp_path / "empty")
     with pytest.raises(InputError, match="holds no finished run"):
         open_run(empty)
-    with empty.run("fortune-telling", {}) as run:
+    with empty.run("astrology", {}) as run:
         run.write_json("run", {})
-    with pytest.raises(ParameterError, match="there is no search 'fortune-telling'"):
+    with pytest.raises(ParameterError, match="there is no search 'astrology'"):
         open_run(empty)

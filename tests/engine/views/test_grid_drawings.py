@@ -1,4 +1,4 @@
-"""Grids of characters and bars in lanes as drawings: what stands where, only what is in sight, and all of it without Qt."""
+"""Drawings of character grids and of bars in lanes: positions, clipping to the visible region, and independence of Qt."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ from proteoscope.engine.views.hit_drawing import draw_hits
 from proteoscope.engine.views.paper import write_figure
 from proteoscope.engine.views.pileup_drawing import draw_pileup
 from proteoscope.engine.views.stack_drawing import draw_stack
-from tests.engine.views import grid_examples as made
-texts = draw_alignment(made.pair()), draw_stack(made.stack())
-lanes = draw_coverage(made.coverage()), draw_hits(made.hits()), draw_pileup(made.pile(), made.features())
+from tests.engine.views import grid_examples as examples
+texts = draw_alignment(examples.pair()), draw_stack(examples.stack())
+lanes = draw_coverage(examples.coverage()), draw_hits(examples.hits()), draw_pileup(examples.pile(), examples.features())
 for number, drawing in enumerate((*texts, *lanes)):
     for ending in ("svg", "pdf", "png"):
         write_figure(Path(sys.argv[1], f"{number}.{ending}"), drawing)
@@ -47,7 +47,7 @@ for number, drawing in enumerate((*texts, *lanes)):
 
 
 def flat(shapes: tuple[Shape, ...]) -> list[Shape]:
-    return [one for shape in shapes for one in (shape.shapes if isinstance(shape, Clip) else (shape,))]
+    return [inner for shape in shapes for inner in (shape.shapes if isinstance(shape, Clip) else (shape,))]
 
 
 def labels(drawing: Drawing) -> list[str]:
@@ -65,9 +65,9 @@ def test_all_grids_are_written_without_qt(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SHEETS)
-def test_a_region_holds_what_the_whole_has_there(name: str) -> None:
+def test_region_has_the_shapes_of_the_full_drawing(name: str) -> None:
     sheet = SHEETS[name]
-    # Of a stack query and conservation stay in sight.
+    # Query and conservation of a stack are always visible.
     shapes = {repr(shape) for shape in flat(sheet.draw().shapes)}
     part = flat(sheet.draw(Region(0.0, sheet.size[1] * 0.6, sheet.size[0], sheet.size[1] * 0.2)).shapes)
     assert part and len(part) < len(shapes)
@@ -118,9 +118,9 @@ def test_draw_coverage_has_residues_and_a_bar_for_each_peptide() -> None:
     bars = [shape.target for shape in drawing.shapes if isinstance(shape, Bar) and shape.target is not None]
     assert set(coverage.peptides) <= set(bars) and set(coverage.features) <= set(bars)
     sheet = CoverageSheet(coverage, MEASURE, 420.0)
-    for place in range(len(coverage.sequence)):
-        cell = sheet.residue(place)
-        assert sheet.residue_at(cell.left + 1, cell.top + 1) == place
+    for position in range(len(coverage.sequence)):
+        cell = sheet.residue(position)
+        assert sheet.residue_at(cell.left + 1, cell.top + 1) == position
     assert sheet.residue_at(sheet.numbers - 1, sheet.tops[0] + 1) is None
 
 

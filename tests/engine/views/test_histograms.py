@@ -1,4 +1,4 @@
-"""Histograms of an identification, against NumPy."""
+"""Histograms of an identification, compared with NumPy."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from proteoscope.engine.views.identification import mass_error_histogram, score_
 from proteoscope.engine.views.tables import ResultTables, TableSource
 from tests.engine.identification_tables import Identification, identification
 
-FOUND = identification(n_spectra=400)
+IDENTIFICATION = identification(n_spectra=400)
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[TableSource]:
-    yield from opened(FOUND, tmp_path)
+    yield from opened(IDENTIFICATION, tmp_path)
 
 
-def opened(found: Identification, folder: Path) -> Iterator[TableSource]:
+def opened(results: Identification, folder: Path) -> Iterator[TableSource]:
     paths = {}
     for name in ("psms", "peptides", "proteins"):
         paths[name] = folder / f"{name}.parquet"
-        pq.write_table(getattr(found, name), paths[name])
+        pq.write_table(getattr(results, name), paths[name])
     tables = ResultTables(paths)
     yield tables.source("psms")
     tables.close()
 
 
-def test_scores_are_counted_as_numpy_counts_them(source: TableSource) -> None:
-    rows = [row for row in FOUND.psms.to_pylist() if row["rank"] == 1]
+def test_score_histogram_matches_numpy(source: TableSource) -> None:
+    rows = [row for row in IDENTIFICATION.psms.to_pylist() if row["rank"] == 1]
     histogram = score_histogram(source, 0.01)
     for (name, counts), is_decoy in zip(histogram.series, (False, True), strict=True):
         expected, _ = np.histogram([row["score"] for row in rows if row["is_decoy"] == is_decoy], histogram.edges)
@@ -42,9 +42,11 @@ def test_scores_are_counted_as_numpy_counts_them(source: TableSource) -> None:
     assert histogram.mark[1] == "1 % FDR"
 
 
-def test_mass_errors_are_those_of_accepted_matches(source: TableSource) -> None:
+def test_mass_error_histogram_has_accepted_matches(source: TableSource) -> None:
     errors = [
-        row["mass_error_ppm"] for row in FOUND.psms.to_pylist() if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01
+        row["mass_error_ppm"]
+        for row in IDENTIFICATION.psms.to_pylist()
+        if row["rank"] == 1 and not row["is_decoy"] and row["q_value"] <= 0.01
     ]
     histogram = mass_error_histogram(source, 0.01)
     assert histogram.series[0][1].tolist() == np.histogram(errors, histogram.edges)[0].tolist()

@@ -1,4 +1,4 @@
-"""What is told of an identification, against plain Python."""
+"""Counts of an identification, compared with plain Python."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def accepted(rows: list[dict[str, Any]], q_value: float = 0.01) -> list[dict[str
 
 
 @pytest.mark.parametrize("fdr", [0.0, 0.001, 0.01, 0.3, 1.0])
-def test_targets_and_decoys_are_counted_in_the_same_way(tmp_path: Path, fdr: float) -> None:
-    found = identification(n_spectra=150)
-    # Decoys with the q-values of the targets around them, as a search gives them.
+def test_accepted_counts_match_targets_and_decoys(tmp_path: Path, fdr: float) -> None:
+    results = identification(n_spectra=150)
+    # Decoys and targets have similar q-values, as in a search.
     random = np.random.default_rng(5)
 
     def mixed(table: pa.Table) -> pa.Table:
         return table.set_column(table.schema.get_field_index("q_value"), "q_value", pa.array(10.0 ** random.uniform(-4, 0, len(table))))
 
-    psms, peptides, proteins = mixed(found.psms), mixed(found.peptides), mixed(found.proteins)
-    Identification(psms, peptides, proteins, found.database, found.spectra).write(tmp_path)
+    psms, peptides, proteins = mixed(results.psms), mixed(results.peptides), mixed(results.proteins)
+    Identification(psms, peptides, proteins, results.database, results.spectra).write(tmp_path)
     tables = ResultTables({name: tmp_path / f"{name}.parquet" for name in ("psms", "peptides", "proteins")})
     counts = accepted_counts(tables.source("psms"), fdr)
     tables.close()

@@ -1,4 +1,4 @@
-"""The table of a peptide's ions, against masses of Pyteomics."""
+"""Ion table of a peptide, compared with masses of pyteomics."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from proteoscope.engine.views.annotation import annotate_match
 from proteoscope.engine.views.ion_table import ion_table
 from proteoscope.engine.views.peaks import Peaks
 from tests.engine.views.result_projects import fragment_mz
-from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.engine.views.test_annotation import ROW, SETTINGS, synthetic_peaks
 
 SEQUENCE = ROW["sequence"]
 COLUMNS = {1: ("b", 1), 2: ("b", 2), 4: ("y", 2), 5: ("y", 1)}
 
 
-def test_each_ion_stands_beside_its_residue() -> None:
-    spectrum = annotate_match(ROW, made_peaks(n_noise=0), SETTINGS)
+def test_ion_table_matches_pyteomics_masses() -> None:
+    spectrum = annotate_match(ROW, synthetic_peaks(n_noise=0), SETTINGS)
     table = ion_table(spectrum)
     assert table.headers == ("#", "b⁺", "b2⁺", "Residue", "y2⁺", "y⁺", "#") and len(table) == len(SEQUENCE)
     for row in range(len(SEQUENCE)):
@@ -31,14 +31,14 @@ def test_each_ion_stands_beside_its_residue() -> None:
     assert np.isnan(table.mz[:, [0, 3, 6]]).all()
 
 
-def test_residues_are_numbered_from_both_ends_and_marked_where_they_are_modified() -> None:
-    table = ion_table(annotate_match(ROW, made_peaks(), SETTINGS))
+def test_ion_table_numbers_residues_from_both_ends() -> None:
+    table = ion_table(annotate_match(ROW, synthetic_peaks(), SETTINGS))
     assert [table.residue(row) for row in range(len(table))] == ["L*", "V", "N", "E", "L", "T*", "E", "F", "M*", "K"]
     assert [table.number(row, 0) for row in range(3)] == [1, 2, 3] and [table.number(row, 6) for row in range(3)] == [10, 9, 8]
     assert table.modifications[0] == ("Acetyl",) and table.modifications[1] == ()
 
 
-def test_a_peptide_of_one_residue_has_no_ions() -> None:
+def test_ion_table_of_single_residue_has_no_ions() -> None:
     row = {**ROW, "sequence": "K", "modification_positions": [], "modification_names": [], "modification_masses": []}
     table = ion_table(annotate_match(row, Peaks(np.array([100.0]), np.array([1.0])), SETTINGS))
     assert len(table) == 1 and np.isnan(table.mz).all() and not table.is_matched.any()

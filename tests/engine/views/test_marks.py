@@ -1,4 +1,4 @@
-"""Stars and comments in the tables of a run, as they are looked at and as they are saved."""
+"""Stars and comments in the tables of a run, shown and saved."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_marks_are_columns_to_sort_and_filter_by(project: Project) -> None:
         assert [row["peptide"] for row in values] == [rows_of(project, "psms")[row]["peptide"] for row in (7, 3, 0)]
         run.mark("psms", 3, RowMark())
         run.mark("psms", 0, RowMark(True, "new"))
-        assert source.rows([compares("starred", "=", "★")]).tolist() == [0, n - 1], "what is open sees it"
+        assert source.rows([compares("starred", "=", "★")]).tolist() == [0, n - 1], "open tables show new marks"
         assert accepted_counts(source, 0.01).psms.number > 0
         assert "starred" not in run.tables.source("peptides").types
         with pytest.raises(InputError, match="holds no row"):
@@ -57,13 +57,13 @@ def saved(project: Project, out: Path, *, is_safe: bool = False) -> list[dict[st
 def test_marks_are_the_last_columns_of_the_saved_table(tmp_path: Path) -> None:
     project, _ = project_with_results(tmp_path / "p")
     bare = saved(project, tmp_path / "bare")
-    assert "starred" not in bare[0], "where nobody wrote anything the table is what it was"
+    assert "starred" not in bare[0], "without marks the table is unchanged"
     project.set_row_mark(project.latest() or "", "psms", 5, RowMark(True, '=HYPERLINK("x")'))
-    found = saved(project, tmp_path / "marked")
-    assert list(found[0]) == [*bare[0], "starred", "comment"]
-    assert [(row["starred"], row["comment"]) for row in found] == [
+    marked = saved(project, tmp_path / "marked")
+    assert list(marked[0]) == [*bare[0], "starred", "comment"]
+    assert [(row["starred"], row["comment"]) for row in marked] == [
         ("★", '=HYPERLINK("x")') if at == 5 else ("", "") for at in range(len(bare))
     ]
-    assert [{name: row[name] for name in bare[0]} for row in found] == bare
+    assert [{name: row[name] for name in bare[0]} for row in marked] == bare
     safe = saved(project, tmp_path / "safe", is_safe=True)
     assert safe[5]["comment"] == '\'=HYPERLINK("x")'

@@ -1,4 +1,4 @@
-"""Drawings as files: the same content as SVG, PDF and PNG, written whole or not at all."""
+"""Figures as files: the same content as SVG, PDF and PNG, and no partial files."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ RED, BLUE = np.array([192, 74, 0]), np.array([0, 114, 178])
 
 
 def every_shape() -> Drawing:
-    """Shapes at known places: a bar of the first series, sticks, a clipped bar and a picture."""
+    """Return a drawing of shapes at fixed positions."""
     red_pixels = np.zeros((2, 2, 4), np.uint8)
     red_pixels[..., 0] = red_pixels[..., 3] = 255
     shapes = (

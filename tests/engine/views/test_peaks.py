@@ -1,4 +1,4 @@
-"""The stored peaks of a run, read by their rows."""
+"""Reading of the stored peaks of a run by row."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from proteoscope.engine.views.peaks import SpectraReader
 
 
 @pytest.mark.parametrize("row_group_size", [7, 1000])
-def test_the_reader_gives_each_row_its_own_peaks(tmp_path: Path, row_group_size: int) -> None:
+def test_spectra_reader_returns_peaks_of_each_row(tmp_path: Path, row_group_size: int) -> None:
     random = np.random.default_rng(2)
     lists = [np.sort(random.uniform(100, 1000, size)).tolist() for size in random.integers(0, 60, 40)]
     lists[11] = lists[11][::-1]
-    intensities = [[value / 10 for value in one] for one in lists]
+    intensities = [[mz / 10 for mz in values] for values in lists]
     table = pa.table({"mz": pa.array(lists, pa.large_list(pa.float64())), "intensity": pa.array(intensities, pa.list_(pa.float32()))})
     path = tmp_path / "spectra.parquet"
     pq.write_table(table, path, row_group_size=row_group_size)
@@ -33,7 +33,7 @@ def test_the_reader_gives_each_row_its_own_peaks(tmp_path: Path, row_group_size:
     reader.close()
 
 
-def test_a_damaged_file_of_spectra_is_named(tmp_path: Path) -> None:
+def test_spectra_reader_error_names_the_damaged_file(tmp_path: Path) -> None:
     path = tmp_path / "spectra.parquet"
     path.write_bytes(b"PAR1 and no more")
     with pytest.raises(InputError, match=r"spectra\.parquet"):

@@ -1,4 +1,4 @@
-"""Quantities of peptides beside the identification that they are of, each computed again from the rows of the tables."""
+"""Quantities of identified peptides in the window, each recomputed from the rows of the tables."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from proteoscope.engine.views.coverage import cover
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities
 from proteoscope.engine.views.quantity_traces import RunSurveys, ion_traces, measured_between
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A project of four runs, two of them with four times as much of the first of two proteins, and not all peptides in each."""
+    """Return a project of four runs: two with fourfold amounts of the first protein, and each without one peptide."""
     folder, rng = tmp_path_factory.mktemp("quantified"), np.random.default_rng(8)
     peptides = random_peptides(10, 5)
     runs = {}
     for number, stem in enumerate(("a1", "a2", "b1", "b2")):
-        run = MadeRun(seconds=200, seed=number, noise_peaks=30)
-        for i, one in enumerate(peptides):
+        run = SyntheticRun(seconds=200, seed=number, noise_peaks=30)
+        for i, peptide in enumerate(peptides):
             fold = 4.0 if number > 1 and i < 5 else 1.0
-            planted = Planted(one, 2, 4e6 * fold * rng.uniform(0.9, 1.1), 20.0 + 16 * i)
+            planted = Planted(peptide, 2, 4e6 * fold * rng.uniform(0.9, 1.1), 20.0 + 16 * i)
             run.planted.append(planted)
             if i != number:
                 run.identified.append(planted)
         runs[stem] = run
     (folder / "design.tsv").write_text(
-        "file\tsample\tcondition\treplicate\n" + "".join(f"{one}\t{one}\t{one[0]}\t{one[1]}\n" for one in runs)
+        "file\tsample\tcondition\treplicate\n" + "".join(f"{stem}\t{stem}\t{stem[0]}\t{stem[1]}\n" for stem in runs)
     )
     proteins = {"P0": peptides[:5], "P1": peptides[5:]}
     project = write_project(folder, runs, proteins)
-    return project, folder / "design.tsv", {name: "".join(own) for name, own in proteins.items()}
+    return project, folder / "design.tsv", {name: "".join(sequences) for name, sequences in proteins.items()}
 
 
 def quantify(project, **options):
@@ -47,85 +47,91 @@ def quantify(project, **options):
 
 
 def by_sequence(project) -> dict[str, dict[str | None, list[float]]]:
-    found: dict[str, dict[str | None, list[float]]] = defaultdict(lambda: defaultdict(list))
+    quantities: dict[str, dict[str | None, list[float]]] = defaultdict(lambda: defaultdict(list))
     for row in table_of(project, "peptide_quantities"):
         if row["log2_quantity"] is not None:
-            found[row["sequence"]][row["condition"]].append(row["log2_quantity"])
-    return found
+            quantities[row["sequence"]][row["condition"]].append(row["log2_quantity"])
+    return quantities
 
 
-def test_changes_are_those_of_the_first_comparison_and_else_means_count(made):
+def test_linked_quantities_are_changes_or_means(made):
     project, design, sequences = made
     opened = Project.open(project)
-    beside = LinkedQuantities(opened, "import-0001")
-    assert beside.newest() is None
+    linked = LinkedQuantities(opened, "import-0001")
+    assert linked.newest() is None
     quantify(project)
-    found = beside.newest()
-    assert found is not None and not found.is_change and found.title == "log2 quantity"
-    expected = {one: mean(chain.from_iterable(values.values())) for one, values in by_sequence(project).items()}
-    assert {one: found.values[one.replace("I", "L")] for one in expected} == pytest.approx(expected)
+    newest = linked.newest()
+    assert newest is not None and not newest.is_change and newest.title == "log2 quantity"
+    expected = {sequence: mean(chain.from_iterable(values.values())) for sequence, values in by_sequence(project).items()}
+    assert {sequence: newest.values[sequence.replace("I", "L")] for sequence in expected} == pytest.approx(expected)
     assert LinkedQuantities(opened, "import-0002").newest() is None
 
     quantify(project, design=design)
-    found = beside.newest()
-    assert found is not None and found.is_change and found.title == "log2 b / a"
+    newest = linked.newest()
+    assert newest is not None and newest.is_change and newest.title == "log2 b / a"
     rows = by_sequence(project)
-    expected = {one: mean(values["b"]) - mean(values["a"]) for one, values in rows.items() if values["a"] and values["b"]}
+    expected = {sequence: mean(values["b"]) - mean(values["a"]) for sequence, values in rows.items() if values["a"] and values["b"]}
     assert len(expected) > 6
-    assert dict(found.values) == pytest.approx({one.replace("I", "L"): value for one, value in expected.items()})
-    assert np.median([found.values[one.replace("I", "L")] for one in expected if one in sequences["P0"]]) == pytest.approx(2, abs=0.3)
-    assert found.scale.low == -found.scale.high and found.scale.is_change
+    assert dict(newest.values) == pytest.approx({sequence.replace("I", "L"): value for sequence, value in expected.items()})
+    assert np.median([newest.values[sequence.replace("I", "L")] for sequence in expected if sequence in sequences["P0"]]) == pytest.approx(
+        2, abs=0.3
+    )
+    assert newest.scale.low == -newest.scale.high and newest.scale.is_change
 
-    # Residues have the mean of what covers them; a peptide counts once however often it is told.
-    first, second = (one for one in list(expected)[:2])
+    # A residue has the mean of its covering peptides; a peptide counts once, also if listed twice.
+    first, second = (sequence for sequence in list(expected)[:2])
     sequence = f"K{first}{second}KKKK"
     rows = [
-        {"row": i, "peptide": one, "sequence": one, "n_psms": 1, "q_value": 0.0}
-        for i, one in enumerate([first, first, second, first + second])
+        {"row": i, "peptide": sequence, "sequence": sequence, "n_psms": 1, "q_value": 0.0}
+        for i, sequence in enumerate([first, first, second, first + second])
     ]
     coverage = cover("X", sequence, rows)
-    residues = found.of_residues(coverage)
+    residues = newest.of_residues(coverage)
     wanted = [np.nan, *[expected[first]] * len(first), *[expected[second]] * len(second), *[np.nan] * 4]
     np.testing.assert_allclose(residues, wanted)
-    colours = quantity_colours(np.array([found.scale.low, 0.0, found.scale.high, np.nan]), found.scale).tolist()
+    colours = quantity_colours(np.array([newest.scale.low, 0.0, newest.scale.high, np.nan]), newest.scale).tolist()
     assert colours == [[0, 114, 178], [236, 236, 236], [213, 94, 0], [184, 184, 184]]
 
-    # A newest run whose table cannot be read tells nothing, and spoils nothing.
-    newest = opened.runs()[-1].id
-    opened.table("peptide_quantities", newest).write_bytes(b"no table")
-    assert beside.newest() is found, "what was read stays"
+    # If the table of the newest run cannot be read, there are no quantities of it.
+    newest_run = opened.runs()[-1].id
+    opened.table("peptide_quantities", newest_run).write_bytes(b"no table")
+    assert linked.newest() is newest, "quantities read before are unchanged"
     assert LinkedQuantities(opened, "import-0001").newest() is None
 
 
-def test_colours_of_peptides_follow_a_border_that_somebody_dragged(made):
+def test_peptide_colours_follow_corrected_trace_borders(made):
     project, design, sequences = made
     quantify(project, design=design)
     opened = Project.open(project)
-    run, beside = opened.latest("quantify") or "", LinkedQuantities(opened, "import-0001")
-    before = beside.newest()
-    assert before is not None and before.run == run and beside.newest() is before, "nothing is read again without need"
+    run, linked = opened.latest("quantify") or "", LinkedQuantities(opened, "import-0001")
+    before = linked.newest()
+    assert before is not None and before.run == run and linked.newest() is before, "unchanged quantities are not read again"
     traces = table_of(project, "ion_traces")
-    row = next(at for at, one in enumerate(traces) if one["file"] == "b1.mzML" and one["area"] and one["peptide"] in sequences["P0"])
+    row = next(
+        at
+        for at, trace_row in enumerate(traces)
+        if trace_row["file"] == "b1.mzML" and trace_row["area"] and trace_row["peptide"] in sequences["P0"]
+    )
     with open_run(opened, run) as shown:
         ion = ion_traces(shown.tables.source("ion_traces"), row, shown, RunSurveys(shown))
-        trace = next(one for one in ion.traces if one.row == row)
+        trace = next(candidate for candidate in ion.traces if candidate.row == row)
         assert trace.begin is not None and trace.apex is not None
         opened.set_row_correction(run, "ion_traces", row, measured_between(trace, ion.pattern, trace.begin, trace.apex))
-    after = beside.newest()
+    after = linked.newest()
     assert after is not None and after is not before
     peptide = traces[row]["peptide"]
-    # One of the two samples of the condition has another area; by definition the mean of both follows by half.
+    # The area of one of two samples changes, so that the mean of both changes by half.
     share = opened.row_corrections(run, "ion_traces")[row]["area"] / traces[row]["area"]
     changed = dict(before.values) | {peptide.replace("I", "L"): before.values[peptide.replace("I", "L")] + np.log2(share) / 2}
     assert share < 0.8 and dict(after.values) == pytest.approx(changed)
 
     rows = [{"row": 0, "peptide": peptide, "sequence": peptide, "n_psms": 1, "q_value": 0.0}]
     coverage = cover("X", f"K{peptide}K", rows)
-    colours = [quantity_colours(one.of_residues(coverage), before.scale)[1:-1] for one in (before, after)]
+    colours = [quantity_colours(quantities.of_residues(coverage), before.scale)[1:-1] for quantities in (before, after)]
     assert (colours[0] == colours[0][0]).all() and (colours[1] == colours[1][0]).all()
     assert colours[0][0].tolist() != colours[1][0].tolist()
-    assert LinkedQuantities(Project.open(project), "import-0001").newest().values == after.values, "it is kept"
+    assert LinkedQuantities(Project.open(project), "import-0001").newest().values == after.values, "the correction is stored"
 
     opened.set_row_correction(run, "ion_traces", row, {})
-    again = beside.newest()
+    again = linked.newest()
     assert again is not None and dict(again.values) == dict(before.values)

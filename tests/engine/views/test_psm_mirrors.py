@@ -1,4 +1,4 @@
-"""Spectra mirrored with predictions and with other PSMs: against the model's teacher, and by definition."""
+"""Spectra mirrored with predictions and with other PSMs, compared with MS2PIP and with definitions."""
 
 from __future__ import annotations
 
@@ -25,51 +25,51 @@ from tests.engine.views.result_projects import fragment_mz, project_with_results
 SETTINGS = IonSettings(Tolerance(20, "ppm"))
 
 
-def row_of(sequence: str, charge: int, **more: Any) -> dict[str, Any]:
+def psm_row(sequence: str, charge: int, **more: Any) -> dict[str, Any]:
     nothing = {"modification_positions": [], "modification_names": [], "modification_masses": []}
     return {"sequence": sequence, "peptide": sequence, "charge": charge, "precursor_mz": 500.0, "scan": 7, **nothing, **more}
 
 
-def taught_spectrum(row: dict[str, Any], shares: np.ndarray) -> Peaks:
-    """The peaks that MS2PIP expects, with masses of pyteomics."""
+def teacher_spectrum(row: dict[str, Any], shares: np.ndarray) -> Peaks:
+    """Return the peaks that MS2PIP expects, at masses of pyteomics."""
     length = len(row["sequence"])
-    found = {}
+    intensities = {}
     for bond in range(length - 1):
         for column, (series, charge) in enumerate((("b", 1), ("b", 2), ("y", 1), ("y", 2))):
             number = bond + 1 if series == "b" else length - bond - 1
             if shares[bond, column] > 0.002:
-                found[fragment_mz(row, series, number, charge)] = shares[bond, column]
-    mz = np.array(sorted(found))
-    return Peaks(mz, np.array([found[one] for one in mz.tolist()]))
+                intensities[fragment_mz(row, series, number, charge)] = shares[bond, column]
+    mz = np.array(sorted(intensities))
+    return Peaks(mz, np.array([intensities[peak_mz] for peak_mz in mz.tolist()]))
 
 
-def test_no_intensities_are_predicted_of_c_and_z_ions() -> None:
-    row = row_of("PEPTIDEK", 2)
+def test_mirrored_with_prediction_rejects_c_and_z_ions() -> None:
+    row = psm_row("PEPTIDEK", 2)
     peaks = Peaks(np.array([300.0, 400.0]), np.array([1.0, 2.0]), Activation.ETD)
     mirrored = mirrored_with_prediction(row, peaks, replace(SETTINGS, series="activation"))
     assert mirrored.lower is None and "b and y ions" in mirrored.note
     assert mirrored.upper.ions is not None and mirrored.upper.ions.settings.series == "cz"
 
 
-def test_spectra_of_the_teacher_are_like_the_prediction_of_their_own_peptide_and_of_no_other() -> None:
+def test_predictions_resemble_teacher_of_same_peptide_only() -> None:
     with np.load(TEACHER, allow_pickle=False) as file:
         sequences, charges, taught = file["peptide"].tolist(), file["charge"].tolist(), 2.0 ** file["intensity"] - 0.001
-    begin, own, other = 0, [], []
+    begin, same_peptide, reversed_peptide = 0, [], []
     for sequence, charge in zip(sequences[:60], charges[:60], strict=True):
         shares = taught[begin : begin + len(sequence) - 1].copy()
         begin += len(sequence) - 1
         if charge < 3:
             shares[:, 1::2] = 0
-        peaks = taught_spectrum(row_of(sequence, charge), shares)
-        own.append(mirrored_with_prediction(row_of(sequence, charge), peaks, SETTINGS).similarity)
-        turned = sequence[:-1][::-1] + sequence[-1]
-        other.append(mirrored_with_prediction(row_of(turned, charge), peaks, SETTINGS).similarity)
-    assert np.median(own) > 0.9
-    assert np.median(other) < 0.6
+        peaks = teacher_spectrum(psm_row(sequence, charge), shares)
+        same_peptide.append(mirrored_with_prediction(psm_row(sequence, charge), peaks, SETTINGS).similarity)
+        reversed_sequence = sequence[:-1][::-1] + sequence[-1]
+        reversed_peptide.append(mirrored_with_prediction(psm_row(reversed_sequence, charge), peaks, SETTINGS).similarity)
+    assert np.median(same_peptide) > 0.9
+    assert np.median(reversed_peptide) < 0.6
 
 
-def test_predicted_peaks_stand_at_the_masses_of_the_modified_peptide() -> None:
-    row = row_of("LVNELTMFK", 3, modification_positions=[7], modification_names=["Oxidation"], modification_masses=[15.994915])
+def test_predicted_peaks_have_masses_of_modified_peptide() -> None:
+    row = psm_row("LVNELTMFK", 3, modification_positions=[7], modification_names=["Oxidation"], modification_masses=[15.994915])
     mirrored = mirrored_with_prediction(row, Peaks(np.array([300.0]), np.array([5.0])), SETTINGS)
     assert mirrored.lower is not None and mirrored.lower.ions is not None
     expected = {
@@ -79,7 +79,7 @@ def test_predicted_peaks_stand_at_the_masses_of_the_modified_peptide() -> None:
         for charge in (1, 2)
     }
     ions = mirrored.lower.ions
-    assert len(ions.matches) == len(mirrored.lower.peaks.mz) > 10, "each predicted peak has its name"
+    assert len(ions.matches) == len(mirrored.lower.peaks.mz) > 10, "each predicted peak has a name"
     for label, peak in zip(ions.labels, ions.matches.peak.tolist(), strict=True):
         assert mirrored.lower.peaks.mz[peak] == pytest.approx(expected[label], abs=1e-4)
     assert mirrored.similarity == 0
@@ -87,24 +87,24 @@ def test_predicted_peaks_stand_at_the_masses_of_the_modified_peptide() -> None:
     assert "traps" in mirrored_with_prediction(row, mirrored.upper.peaks, IonSettings(Tolerance(0.5, "Da"))).note
 
 
-def test_what_the_model_has_no_room_for_is_refused() -> None:
+def test_mirrored_with_prediction_rejects_long_peptides() -> None:
     with pytest.raises(ParameterError, match="2 to 63 residues"):
-        mirrored_with_prediction(row_of("A" * 64, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
-    empty = mirrored_with_prediction(row_of("A" * 63, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
+        mirrored_with_prediction(psm_row("A" * 64, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
+    empty = mirrored_with_prediction(psm_row("A" * 63, 2), Peaks(np.empty(0), np.empty(0)), SETTINGS)
     assert empty.similarity == 0
 
 
-def test_the_best_other_psm_of_the_peptide_is_below(tmp_path: Path) -> None:
-    found = identification(n_spectra=80)
-    every = found.psms.to_pylist()
+def test_mirrored_with_other_shows_best_other_psm(tmp_path: Path) -> None:
+    results = identification(n_spectra=80)
+    every = results.psms.to_pylist()
     first = {row["spectrum"]: row for row in every if row["rank"] == 1}
-    own = ("spectrum", "scan", "score", "q_value", "rank")
-    twice = [
-        {**first[at // 3], **{name: row[name] for name in own}} if row["rank"] == 1 and at % 3 and at // 3 in first else row
+    spectrum_columns = ("spectrum", "scan", "score", "q_value", "rank")
+    repeated = [
+        {**first[at // 3], **{name: row[name] for name in spectrum_columns}} if row["rank"] == 1 and at % 3 and at // 3 in first else row
         for row in every
         for at in (row["spectrum"],)
     ]
-    project, _ = project_with_results(tmp_path / "p", replace(found, psms=pa.Table.from_pylist(twice, found.psms.schema)))
+    project, _ = project_with_results(tmp_path / "p", replace(results, psms=pa.Table.from_pylist(repeated, results.psms.schema)))
     rows = rows_of(project, "psms")
     with open_run(project) as run:
         source = run.tables.source("psms")
@@ -125,10 +125,10 @@ def test_the_best_other_psm_of_the_peptide_is_below(tmp_path: Path) -> None:
             assert mirrored.lower is not None
             expected = run.peaks().peaks(best["spectrum"])
             assert (mirrored.lower.peaks.mz == expected.mz).all()
-            one = mirrored.similarity
-            assert one is not None and 0 <= one <= 1
+            similarity = mirrored.similarity
+            assert similarity is not None and 0 <= similarity <= 1
         assert seen == {True, False}
-        itself = mirrored_with_psm((match, peaks), (match, peaks), SETTINGS)
-        assert itself.similarity == pytest.approx(1.0)
-        assert itself.upper.ions is not None
-        assert itself.upper.ions.labels == annotate_match(match, peaks, SETTINGS).labels
+        self_mirror = mirrored_with_psm((match, peaks), (match, peaks), SETTINGS)
+        assert self_mirror.similarity == pytest.approx(1.0)
+        assert self_mirror.upper.ions is not None
+        assert self_mirror.upper.ions.labels == annotate_match(match, peaks, SETTINGS).labels

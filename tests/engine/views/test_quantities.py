@@ -1,4 +1,4 @@
-"""Quantities as the window shows them, beside plain definitions: tables by sample, figures, correlations, components, corrections."""
+"""Quantities in the window, compared with plain definitions: tables by sample, figures, correlations, components and corrections."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from proteoscope.engine.views.quantity_drawings import (
 )
 from proteoscope.engine.views.quantity_pages import write_pages
 from proteoscope.engine.views.quantity_traces import RunSurveys, _sound, ion_traces, measured_between
-from tests.engine.quantification.made_runs import table_of
+from tests.engine.quantification.synthetic_runs import table_of
 from tests.engine.views.quantity_projects import PER_PROTEIN, PROTEINS, quantified_project, ratio_of
 
 
@@ -52,13 +52,13 @@ def project(tmp_path_factory):
 
 @pytest.fixture
 def run(project):
-    with open_run(project) as found:
-        yield found
-        for row in project.row_corrections(found.run.id, "ion_traces"):
-            project.set_row_correction(found.run.id, "ion_traces", row, {})
+    with open_run(project) as opened_run:
+        yield opened_run
+        for row in project.row_corrections(opened_run.run.id, "ion_traces"):
+            project.set_row_correction(opened_run.run.id, "ion_traces", row, {})
 
 
-def made(n=40, s=6, seed=0, missing=0.2):
+def random_samples(n=40, s=6, seed=0, missing=0.2):
     rng = np.random.default_rng(seed)
     log2 = rng.normal(20, 2, (n, 1)) + rng.normal(0, 0.5, (n, s))
     log2[rng.random((n, s)) < missing] = np.nan
@@ -67,27 +67,27 @@ def made(n=40, s=6, seed=0, missing=0.2):
     return Samples(tuple(f"s{k}" for k in range(s)), tuple("xy"[2 * k // s] for k in range(s)), names, names, log2, state)
 
 
-def test_tables_by_sample_hold_what_the_long_ones_do(project, run):
+def test_tables_by_sample_match_long_tables(project, run):
     overview = opened(run)
     for name, key in (("protein_quantities", "accession"), ("peptide_quantities", "sequence")):
-        found = overview.proteins if key == "accession" else overview.peptides
+        by_sample = overview.proteins if key == "accession" else overview.peptides
         long = {}
         for row in table_of(project.folder, name):
             long.setdefault(row[key], {})[row["sample"]] = row
-        assert list(long) == list(found.keys)
+        assert list(long) == list(by_sample.keys)
         source = run.tables.source("proteins_by_sample" if key == "accession" else "peptides_by_sample")
         rows = source.values(np.arange(source.total), ["by_sample", "mean", "spread", "n_missing", "n_psms", key]).to_pylist()
         for row in rows:
-            values = [long[row[key]][sample]["log2_quantity"] for sample in found.samples]
-            there = [one for one in values if one is not None]
-            assert row["by_sample"] == values and row["n_missing"] == len(values) - len(there)
-            assert row["n_psms"] == sum(one["n_psms"] for one in long[row[key]].values())
-            assert row["mean"] == pytest.approx(np.mean(there)) and row["spread"] == pytest.approx(max(there) - min(there))
+            values = [long[row[key]][sample]["log2_quantity"] for sample in by_sample.samples]
+            present = [value for value in values if value is not None]
+            assert row["by_sample"] == values and row["n_missing"] == len(values) - len(present)
+            assert row["n_psms"] == sum(row["n_psms"] for row in long[row[key]].values())
+            assert row["mean"] == pytest.approx(np.mean(present)) and row["spread"] == pytest.approx(max(present) - min(present))
     assert len(overview.proteins) == PROTEINS and len(overview.peptides) == PROTEINS * PER_PROTEIN
     assert all(len(overview.peptides.rows_of(name)) == PER_PROTEIN for name in overview.proteins.keys)
 
 
-def test_the_volcano_is_the_table_of_changes_and_its_dots_are_rows_of_it(project, run):
+def test_volcano_matches_table_of_changes(project, run):
     overview, rows = opened(run), table_of(project.folder, "protein_changes")
     volcano = overview.volcano_of("heat / control")
     assert volcano is not None and overview.volcano_of(None) is None
@@ -97,34 +97,34 @@ def test_the_volcano_is_the_table_of_changes_and_its_dots_are_rows_of_it(project
     assert volcano.p_value_at(0.05) == max(row["p_value"] for row in rows if row["q_value"] <= 0.05)
     drawing = draw_volcano(volcano, 0.05, 1.0)
     points = [shape for shape in drawing.shapes if isinstance(shape, Points)]
-    assert sorted(np.concatenate([one.targets for one in points]).tolist()) == volcano.row.tolist()
+    assert sorted(np.concatenate([dots.targets for dots in points]).tolist()) == volcano.row.tolist()
     assert sorted(points[2].targets.tolist()) == [
         at for at, row in enumerate(rows) if row["outcome"] == "changed" and row["log2_fold_change"] > 0
     ]
-    # What is more certain stands higher, and what grows stands on the right.
-    order = np.argsort(np.concatenate([one.targets for one in points]))
-    assert (np.argsort(np.concatenate([one.y for one in points])[order]) == np.argsort(volcano.p_value)).mean() > 0.7
+    # More certain changes are drawn higher, and increases to the right.
+    order = np.argsort(np.concatenate([dots.targets for dots in points]))
+    assert (np.argsort(np.concatenate([dots.y for dots in points])[order]) == np.argsort(volcano.p_value)).mean() > 0.7
     assert (points[2].x > points[0].x.max()).all() and b"<svg" in svg(drawing)
 
 
-def test_a_volcano_of_nothing_and_of_p_values_of_nought_is_drawn():
+def test_draw_volcano_accepts_no_rows_and_zero_p_values():
     none = np.zeros(0)
     assert draw_volcano(Volcano("a / b", none.astype(np.int64), (), none, none, none), 0.01, 1.0).shapes
-    nought = np.array([0.0, 1.0])
-    one = Volcano("a / b", np.arange(2), ("x", "<y>"), np.array([2.0, -1e-9]), nought, nought)
-    assert np.isfinite(one.height).all() and b"&lt;y&gt;" not in svg(draw_volcano(one, 0.01, 0.0))
+    p_values = np.array([0.0, 1.0])
+    volcano = Volcano("a / b", np.arange(2), ("x", "<y>"), np.array([2.0, -1e-9]), p_values, p_values)
+    assert np.isfinite(volcano.height).all() and b"&lt;y&gt;" not in svg(draw_volcano(volcano, 0.01, 0.0))
 
 
-def test_correlations_and_components_are_those_of_plain_definitions():
-    found = made()
-    correlations = sample_correlations(found)
+def test_correlations_and_components_match_definitions():
+    samples = random_samples()
+    correlations = sample_correlations(samples)
     for i in range(6):
         for j in range(6):
-            both = found.has[:, i] & found.has[:, j]
-            assert correlations[i, j] == pytest.approx(pearsonr(found.log2[both, i], found.log2[both, j])[0], abs=1e-9)
-    components = principal_components(found)
+            both = samples.has[:, i] & samples.has[:, j]
+            assert correlations[i, j] == pytest.approx(pearsonr(samples.log2[both, i], samples.log2[both, j])[0], abs=1e-9)
+    components = principal_components(samples)
     assert components is not None
-    whole = found.log2[found.has.all(axis=1)].T
+    whole = samples.log2[samples.has.all(axis=1)].T
     values, vectors = np.linalg.eigh(np.cov(whole, rowvar=False))
     order = np.argsort(values)[::-1][:2]
     centred = (whole - whole.mean(axis=0)) @ vectors[:, order]
@@ -134,25 +134,25 @@ def test_correlations_and_components_are_those_of_plain_definitions():
     assert components.n_things == len(whole.T)
 
 
-def test_samples_without_anything_or_with_the_same_everywhere_have_no_correlation_and_no_component():
-    found = made(missing=0.0)
-    found.log2[:, 1], found.log2[:, 2] = np.nan, 7.0
-    correlations = sample_correlations(found)
+def test_empty_and_constant_samples_have_no_correlation():
+    samples = random_samples(missing=0.0)
+    samples.log2[:, 1], samples.log2[:, 2] = np.nan, 7.0
+    correlations = sample_correlations(samples)
     assert np.isnan(correlations[1]).all() and np.isnan(correlations[2]).all() and correlations[0, 0] == pytest.approx(1)
-    components = principal_components(found)
+    components = principal_components(samples)
     assert components is not None and np.isnan(components.scores[1]).all() and np.isfinite(components.scores[[0, 2, 3]]).all()
-    assert principal_components(made(s=2)) is None and principal_components(made(n=2)) is None
-    for drawing in (draw_components(components, found), draw_components(None, found), draw_correlations(correlations, found)):
+    assert principal_components(random_samples(s=2)) is None and principal_components(random_samples(n=2)) is None
+    for drawing in (draw_components(components, samples), draw_components(None, samples), draw_correlations(correlations, samples)):
         assert b"nan" not in svg(drawing)
 
 
 @pytest.mark.parametrize("width", [180.0, 320.0])
-def test_why_samples_have_no_components_and_no_correlations_is_told_in_full(width):
-    """However narrow the figure is; and no scale is told of correlations that are not there."""
-    found = made(n=1, s=3)
+def test_missing_components_and_correlations_are_explained(width):
+    """The message fits each width, and no colour scale is shown without correlations."""
+    samples = random_samples(n=1, s=3)
     for drawing in (
-        draw_components(principal_components(found), found, width),
-        draw_correlations(sample_correlations(found), found, width),
+        draw_components(principal_components(samples), samples, width),
+        draw_correlations(sample_correlations(samples), samples, width),
     ):
         title, *lines = (shape for shape in drawing.shapes if isinstance(shape, Label))
         assert " ".join(line.text for line in lines).startswith("At least three") and lines[-1].text.endswith("needed.")
@@ -160,78 +160,82 @@ def test_why_samples_have_no_components_and_no_correlations_is_told_in_full(widt
         assert "0.00" not in title.text and not any(isinstance(shape, Bar) for shape in drawing.shapes)
 
 
-def test_the_map_of_what_is_missing_counts_every_protein_once():
-    found = made(n=500, s=5, missing=0.4)
-    parts, first = missing_blocks(found, 37)
+def test_missing_blocks_count_each_protein_once():
+    samples = random_samples(n=500, s=5, missing=0.4)
+    parts, first = missing_blocks(samples, 37)
     assert parts.shape == (37, 5) and len(set(first.tolist())) == 37
     sizes = np.diff([*(np.arange(37) * 500 // 37), 500])
-    assert (parts * sizes[:, None]).sum(axis=0) == pytest.approx(found.has.sum(axis=0))
-    missing = (~found.has[found.by_missing]).sum(axis=1)
-    assert (np.diff(missing) >= 0).all() and sorted(found.by_missing.tolist()) == list(range(500))
-    bars = [shape for shape in draw_missing(found, "proteins").shapes if isinstance(shape, Bar)]
+    assert (parts * sizes[:, None]).sum(axis=0) == pytest.approx(samples.has.sum(axis=0))
+    missing = (~samples.has[samples.by_missing]).sum(axis=1)
+    assert (np.diff(missing) >= 0).all() and sorted(samples.by_missing.tolist()) == list(range(500))
+    bars = [shape for shape in draw_missing(samples, "proteins").shapes if isinstance(shape, Bar)]
     assert {bar.target for bar in bars if bar.target is not None} <= set(range(500))
-    large = made(n=5000, s=12)
+    large = random_samples(n=5000, s=12)
     assert sum(isinstance(shape, Bar) for shape in draw_missing(large, "proteins", 500, 900).shapes) <= 6000 + 12 * 6 + 20
-    assert draw_missing(made(n=0), "proteins").shapes
+    assert draw_missing(random_samples(n=0), "proteins").shapes
 
 
-def test_the_profile_of_a_protein_has_its_peptides_alone_and_no_line_over_what_is_missing(run):
+def test_profile_has_peptides_of_its_protein_and_gaps(run):
     overview = opened(run)
     drawing = draw_profile(overview.proteins, overview.peptides, "P00")
     points = [shape for shape in drawing.shapes if isinstance(shape, Points)]
-    targets = {int(one) for shape in points for one in shape.targets}
+    targets = {int(target) for shape in points for target in shape.targets}
     assert targets == set(overview.peptides.rows_of("P00").tolist())
-    found = made(n=1, missing=0.0)
-    found.log2[0, 2] = np.nan
-    curves = [shape for shape in draw_profile(found, made(n=1, seed=1), "P0").shapes if isinstance(shape, Curve) and shape.ink == "text"]
-    assert [len(one.x) for one in curves] == [2, 3]
-    assert draw_profile(found, found, "nowhere").title == "nowhere and 0 peptides"
+    samples = random_samples(n=1, missing=0.0)
+    samples.log2[0, 2] = np.nan
+    curves = [
+        shape
+        for shape in draw_profile(samples, random_samples(n=1, seed=1), "P0").shapes
+        if isinstance(shape, Curve) and shape.ink == "text"
+    ]
+    assert [len(curve.x) for curve in curves] == [2, 3]
+    assert draw_profile(samples, samples, "nowhere").title == "nowhere and 0 peptides"
 
 
-def test_colours_tell_the_distance_from_the_median_of_the_row():
+def test_relative_colours_show_distance_from_row_median():
     assert relative([5.0, None, 7.0, 6.0, float("nan")]).tolist()[:4] == [-1.0, pytest.approx(float("nan"), nan_ok=True), 1.0, 0.0]
     assert np.isnan(relative([None, None])).all()
 
 
-def test_filters_show_changes_by_both_thresholds(run):
+def test_quantity_filter_applies_both_thresholds(run):
     opened(run)
     source = run.tables.source("protein_changes")
-    chosen = QuantityFilter(q_value=0.05, fold_change=1.0, comparison="heat / control", is_changed=True)
-    rows = source.values(source.rows(quantity_conditions(chosen, "protein_changes")), ["accession"])["accession"].to_pylist()
+    row_filter = QuantityFilter(q_value=0.05, fold_change=1.0, comparison="heat / control", is_changed=True)
+    rows = source.values(source.rows(quantity_conditions(row_filter, "protein_changes")), ["accession"])["accession"].to_pylist()
     assert sorted(rows) == ["P00", "P01", "P02", "P03"]
     for table in ("protein_changes", "proteins_by_sample", "peptides_by_sample", "ion_traces", "quantified_samples"):
         assert run.tables.source(table).count(quantity_conditions(QuantityFilter(text="no such text"), table)) == 0
 
 
-def test_what_is_measured_between_the_borders_that_were_found_is_what_was_found(run):
+def test_measured_between_found_borders_repeats_the_search(run):
     source, surveys = run.tables.source("ion_traces"), RunSurveys(run)
     for row in range(0, source.total, 7):
         ion = ion_traces(source, row, run, surveys)
-        own = next(one for one in ion.traces if one.row == row)
-        assert own.begin is not None and own.end is not None and len(ion.traces) == 4
-        found = measured_between(own, ion.pattern, own.begin, own.end)
+        trace = next(candidate for candidate in ion.traces if candidate.row == row)
+        assert trace.begin is not None and trace.end is not None and len(ion.traces) == 4
+        measured = measured_between(trace, ion.pattern, trace.begin, trace.end)
         for name in CORRECTED:
-            if own.values[name] is not None:
-                assert found[name] == pytest.approx(own.values[name], rel=1e-5 if name != "retention_time" else 5e-3), name
-        half = measured_between(own, ion.pattern, own.end, (own.begin + own.end) / 2)
-        assert 0 < half["area"] < found["area"] and half["begin"] < half["end"]
+            if trace.values[name] is not None:
+                assert measured[name] == pytest.approx(trace.values[name], rel=1e-5 if name != "retention_time" else 5e-3), name
+        half = measured_between(trace, ion.pattern, trace.end, (trace.begin + trace.end) / 2)
+        assert 0 < half["area"] < measured["area"] and half["begin"] < half["end"]
     with pytest.raises(InputError, match="nothing of the ion between these borders"):
-        measured_between(own, ion.pattern, own.seconds[0] - 9, own.seconds[0] - 8)
+        measured_between(trace, ion.pattern, trace.seconds[0] - 9, trace.seconds[0] - 8)
 
 
-def test_without_corrections_all_is_computed_again_to_the_last_digit(project, run):
-    tables = {one.name: read_stored(project, run.run.id, one, list(one.by_name)) for one in TABLES}
+def test_corrected_tables_are_unchanged_without_corrections(project, run):
+    tables = {table.name: read_stored(project, run.run.id, table, list(table.by_name)) for table in TABLES}
     again = corrected_tables(tables, {}, QuantificationParameters.checked(dict(run.run.parameters)))
     for name, table in tables.items():
         for column in table.column_names:
-            for one, other in zip(table[column].to_pylist(), again[name][column].to_pylist(), strict=True):
-                assert one == (pytest.approx(other, rel=1e-9) if isinstance(other, float) else other), (name, column)
+            for value, recomputed in zip(table[column].to_pylist(), again[name][column].to_pylist(), strict=True):
+                assert value == (pytest.approx(recomputed, rel=1e-9) if isinstance(recomputed, float) else recomputed), (name, column)
 
 
-def test_a_corrected_trace_changes_its_peptide_its_protein_and_what_is_exported(project, run, tmp_path):
+def test_corrected_trace_changes_quantities_and_exports(project, run, tmp_path):
     before = read_quantities(project, run.run.id)
     traces = before["ion_traces"].to_pylist()
-    row = next(at for at, one in enumerate(traces) if one["file"] == "made_heat_1.mzML" and one["area"])
+    row = next(at for at, trace in enumerate(traces) if trace["file"] == "made_heat_1.mzML" and trace["area"])
     numbers = {name: float(traces[row][name]) for name in CORRECTED} | {"area": traces[row]["area"] * 4}
     pages = [write_pages(project, run.run.id, tmp_path / "before", Progress())]
     project.set_row_correction(run.run.id, "ion_traces", row, numbers)
@@ -240,19 +244,21 @@ def test_a_corrected_trace_changes_its_peptide_its_protein_and_what_is_exported(
     after = read_quantities(project, run.run.id)
     corrected = after["ion_traces"].to_pylist()
     assert corrected[row]["source"] == "manual" and corrected[row]["area"] == traces[row]["area"] * 4 and corrected[row]["width"] is None
-    assert [one for at, one in enumerate(corrected) if at != row] == [one for at, one in enumerate(traces) if at != row]
+    assert [trace for at, trace in enumerate(corrected) if at != row] == [trace for at, trace in enumerate(traces) if at != row]
     form = traces[row]["peptide"]
     factor = {}
     for name, tables in (("b", before), ("a", after)):
-        factor[name] = {one["sample"]: one["factor"] for one in tables["quantified_samples"].to_pylist()}
-    for one, other in zip(before["peptidoform_quantities"].to_pylist(), after["peptidoform_quantities"].to_pylist(), strict=True):
-        if one["quantity"] is not None:
-            times = 4 if (one["peptide"], one["sample"]) == (form, "heat_1") else 1
-            scaled = factor["a"][one["sample"]] / factor["b"][one["sample"]]
-            assert other["quantity"] == pytest.approx(one["quantity"] * times * scaled, rel=1e-9)
+        factor[name] = {sample["sample"]: sample["factor"] for sample in tables["quantified_samples"].to_pylist()}
+    for quantity, corrected_quantity in zip(
+        before["peptidoform_quantities"].to_pylist(), after["peptidoform_quantities"].to_pylist(), strict=True
+    ):
+        if quantity["quantity"] is not None:
+            multiplier = 4 if (quantity["peptide"], quantity["sample"]) == (form, "heat_1") else 1
+            scaled = factor["a"][quantity["sample"]] / factor["b"][quantity["sample"]]
+            assert corrected_quantity["quantity"] == pytest.approx(quantity["quantity"] * multiplier * scaled, rel=1e-9)
     overview = opened(run)
     assert overview.peptides.log2[overview.peptides.row_of[form]].tolist() == [
-        one["log2_quantity"] for one in after["peptide_quantities"].to_pylist() if one["sequence"] == form
+        quantity["log2_quantity"] for quantity in after["peptide_quantities"].to_pylist() if quantity["sequence"] == form
     ]
     search_of_kind("quantify").export(project, ExportRequest(run.run.id, "tsv", tmp_path / "out"), Progress())
     lines = (tmp_path / "out" / "ion_traces.tsv").read_text().splitlines()
@@ -261,7 +267,7 @@ def test_a_corrected_trace_changes_its_peptide_its_protein_and_what_is_exported(
     assert read_quantities(project, run.run.id)["ion_traces"].equals(before["ion_traces"])
 
 
-def test_corrections_of_a_stranger_are_passed_over(project, run):
+def test_invalid_stored_corrections_are_ignored(project, run):
     for wrong in ({"area": float("nan")}, {"area": float("inf")}):
         with pytest.raises(ParameterError, match="finite"):
             project.set_row_correction(run.run.id, "ion_traces", 0, wrong)
@@ -274,21 +280,21 @@ def test_corrections_of_a_stranger_are_passed_over(project, run):
             connection.execute("INSERT INTO row_corrections VALUES (?, 'ion_traces', ?, ?)", (run.run.id, row, text))
         connection.execute("INSERT INTO row_corrections VALUES (?, 'ion_traces', 99999999, '{\"area\": 1}')", (run.run.id,))
         connection.commit()
-    found = read_quantities(project, run.run.id)
-    assert found["ion_traces"].equals(plain["ion_traces"])
+    quantities = read_quantities(project, run.run.id)
+    assert quantities["ion_traces"].equals(plain["ion_traces"])
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection:
         connection.execute("DELETE FROM row_corrections")
         connection.commit()
 
 
-def test_traces_of_a_stranger_with_half_of_their_borders_or_none_that_is_a_time_have_none():
-    whole = {"retention_time": 5.0, "begin": 4.0, "end": 6.0, "file": "a"}
-    assert _sound(whole) == whole
+def test_traces_with_invalid_borders_lose_them():
+    complete = {"retention_time": 5.0, "begin": 4.0, "end": 6.0, "file": "a"}
+    assert _sound(complete) == complete
     for wrong in ({"begin": None}, {"end": float("nan")}, {"end": 1.0}, {"retention_time": float("inf")}, {"begin": -1.0}):
-        assert _sound({**whole, **wrong}) == {"retention_time": None, "begin": None, "end": None, "file": "a"}
+        assert _sound({**complete, **wrong}) == {"retention_time": None, "begin": None, "end": None, "file": "a"}
 
 
-def test_tables_that_do_not_fit_each_other_are_told(run, project):
+def test_corrected_tables_reject_inconsistent_tables(run, project):
     tables = read_quantities(project, run.run.id)
     parameters = QuantificationParameters.checked(dict(run.run.parameters))
     lacking = {**tables, "peptidoform_quantities": tables["peptidoform_quantities"].slice(4)}
@@ -301,16 +307,16 @@ def test_tables_that_do_not_fit_each_other_are_told(run, project):
 
 
 @pytest.mark.parametrize("size", [(320.0, 260.0), (900.0, 700.0)])
-def test_correlations_of_150_samples_are_all_drawn_and_their_names_thinned_so_that_none_stands_on_another(size):
-    found = made(n=30, s=150)
-    correlations = sample_correlations(found)
-    drawing = draw_correlations(correlations, found, *size)
+def test_draw_correlations_thins_labels_of_150_samples(size):
+    samples = random_samples(n=30, s=150)
+    correlations = sample_correlations(samples)
+    drawing = draw_correlations(correlations, samples, *size)
     cells = [shape for shape in drawing.shapes if isinstance(shape, Bar) and shape.target is not None]
     assert len(cells) == 150 * 150 and {cell.target for cell in cells} == set(range(150))
     assert max(cell.x + cell.width for cell in cells) <= size[0] and max(cell.y + cell.height for cell in cells) <= size[1]
-    names = [shape for shape in drawing.shapes if isinstance(shape, Label) and shape.text in found.samples]
-    for own, upright in (
-        (sorted(one.y for one in names if not one.is_upright), False),
-        (sorted(one.x for one in names if one.is_upright), True),
+    names = [shape for shape in drawing.shapes if isinstance(shape, Label) and shape.text in samples.samples]
+    for positions, upright in (
+        (sorted(label.y for label in names if not label.is_upright), False),
+        (sorted(label.x for label in names if label.is_upright), True),
     ):
-        assert len(own) >= 10 and min(np.diff(own)) >= drawing.font_size, upright
+        assert len(positions) >= 10 and min(np.diff(positions)) >= drawing.font_size, upright

@@ -1,4 +1,4 @@
-"""Designs as the window edits them: guessed from names, filled down, pasted, judged by the reader that searches use, loaded and saved."""
+"""Designs in the window: guessed from names, filled down, pasted, checked like a design file, loaded and saved."""
 
 from __future__ import annotations
 
@@ -33,34 +33,34 @@ CASES = {
 
 
 @pytest.mark.parametrize("files", CASES)
-def test_names_of_files_tell_conditions_and_replicates(files):
+def test_guessed_design_reads_conditions_from_file_names(files):
     assert [row[1:] for row in guessed_design(files).rows] == CASES[files]
 
 
-def test_whatever_files_are_called_the_guess_is_a_design():
+def test_guessed_design_is_valid_for_any_file_names():
     rng = random.Random(7)
     for _ in range(300):
         stems = {"".join(rng.choice("ab1_-. F2r") for _ in range(rng.randint(1, 9))) + "x" * (rng.random() < 0.3) for _ in range(6)}
         files = [f"/data/{rng.randint(0, 2)}/{stem}.mzML" for stem in sorted({stem.strip() or "a" for stem in stems})]
-        judged = check_design(guessed_design(files), files)
-        assert isinstance(judged, Design), (files, judged)
-        assert sorted(part.file for part in judged.parts) == list(range(len(files)))
+        checked = check_design(guessed_design(files), files)
+        assert isinstance(checked, Design), (files, checked)
+        assert sorted(part.file for part in checked.parts) == list(range(len(files)))
 
 
-def test_a_table_is_judged_as_its_file_would_be_and_the_row_is_told(tmp_path):
+def test_design_table_is_checked_like_its_file(tmp_path):
     files = ["/d/a.mzML", "/d/b.mzML", "/d/c.mzML"]
     table = DesignTable(DESIGN_COLUMNS, (("a.mzML", "s1", "x", "1"), ("b.mzML", "", "", ""), ("c.mzML", "s3", "x", "2")))
     (tmp_path / "design.tsv").write_text(design_text(DesignTable(DESIGN_COLUMNS, (table.rows[0], table.rows[2]))))
-    judged = check_design(table, files)
-    assert judged == read_design(tmp_path / "design.tsv", files)
-    assert isinstance(judged, Design) and judged.left_out == ("b.mzML",)
+    checked = check_design(table, files)
+    assert checked == read_design(tmp_path / "design.tsv", files)
+    assert isinstance(checked, Design) and checked.left_out == ("b.mzML",)
     wrong = DesignTable(DESIGN_COLUMNS, (*table.rows[:2], ("c.mzML", "s3", "x", "two")))
-    fault = check_design(wrong, files)
-    assert isinstance(fault, DesignIssue) and fault.row == 2 and fault.text.startswith("Row 3: 'two' is no replicate")
+    issue = check_design(wrong, files)
+    assert isinstance(issue, DesignIssue) and issue.row == 2 and issue.text.startswith("Row 3: 'two'") and "replicate" in issue.text
     assert isinstance(check_design(DesignTable(DESIGN_COLUMNS, ()), files), DesignIssue)
 
 
-def test_a_table_that_is_saved_is_loaded_again_with_columns_that_others_need(tmp_path):
+def test_design_table_round_trips_with_additional_columns(tmp_path):
     table = DesignTable((*DESIGN_COLUMNS, "channel"), (("a.mzML", "s 1", "x", "1", "126"), ("a.mzML", "s2", "y", "1", "127N")))
     (tmp_path / "design.tsv").write_text(design_text(table))
     assert read_design_table(tmp_path / "design.tsv") == table
@@ -69,45 +69,45 @@ def test_a_table_that_is_saved_is_loaded_again_with_columns_that_others_need(tmp
 
 
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"file\tsample\n", b"file\tfile\tsample\tcondition\treplicate\n", b"\0" * 50])
-def test_a_file_that_is_no_design_is_refused_in_a_sentence(tmp_path, content):
+def test_read_design_table_rejects_other_files(tmp_path, content):
     (tmp_path / "design.tsv").write_bytes(content)
     with pytest.raises(InputError, match="Its columns are file, sample, condition, replicate"):
         read_design_table(tmp_path / "design.tsv")
 
 
-def test_what_a_spreadsheet_copies_becomes_cells():
+def test_pasted_cells_parses_spreadsheet_text():
     assert pasted_cells('a\t"b\nc"\t\r\nd\te') == [["a", "b\nc", ""], ["d", "e", ""]]
     assert pasted_cells("") == pasted_cells("\n") == []
     assert pasted_cells('one "quoted\ttwo') == [['one "quoted', "two"]]
 
 
-def test_filling_down_repeats_texts_and_counts_numbers():
+def test_filled_down_repeats_texts_and_counts_numbers():
     assert filled_down(["control", "", "x"]) == ["control"] * 3
     assert filled_down(["3", "", ""]) == ["3", "4", "5"]
     assert filled_down(["wt2", "", ""]) == ["wt2"] * 3
     assert filled_down(["wt2", "wt3", ""]) == ["wt2", "wt3", "wt4"]
 
 
-def test_channels_of_a_label_have_rows_of_their_own_and_are_judged_with_it():
+def test_design_of_a_label_has_a_row_for_each_channel():
     files = ["/d/plex1_F1.mzML", "/d/plex1_F2.mzML", "/d/plex2.mzML"]
     table = guessed_design(files, "tmt-6")
     assert table.columns[-1] == "channel" and len(table.rows) == 18
     assert table.rows[0] == ("plex1_F1.mzML", "plex1_126", "", "", "126") and table.rows[6][1] == "plex1_126"
-    fault = check_design(table, files, "tmt-6")
-    assert isinstance(fault, DesignIssue) and fault.row == 0 and "has no condition" in fault.text
+    issue = check_design(table, files, "tmt-6")
+    assert isinstance(issue, DesignIssue) and issue.row == 0 and "has no condition" in issue.text
     filled = []
     for row in table.rows:
         condition = "a" if row[4] < "129" else "b"
         filled.append((row[0], row[1], condition, str(int(row[4][:3]) - 125 + 6 * ("plex2" in row[0])), row[4]))
     filled[17] = (filled[17][0], "", "", "", filled[17][4])
-    judged = check_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
-    assert isinstance(judged, Design) and len(judged.samples) == 11 and judged.groups(()) == ("a", "b")
+    checked = check_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
+    assert isinstance(checked, Design) and len(checked.samples) == 11 and checked.groups(()) == ("a", "b")
     assert isinstance(check_design(DesignTable(table.columns, tuple(filled)), files), DesignIssue)
 
 
-def test_files_are_those_that_the_search_will_quantify(tmp_path):
+def test_files_of_runs_match_quantified_files(tmp_path):
     project = identified_project(tmp_path)
-    assert list_run_files(project, ()) == [one.path for one in sources(project, ()).files]
+    assert list_run_files(project, ()) == [file.path for file in sources(project, ()).files]
     assert [row[2] for row in guessed_design(list_run_files(project, ("import-0001",))).rows] == [name[5:-2] for name in FILES]
     with pytest.raises(InputError, match="no finished identification none-0001"):
         list_run_files(project, ("none-0001",))

@@ -1,4 +1,4 @@
-"""The alignments of a read alignment, against the files that were aligned."""
+"""Alignments of a read alignment run, compared with the aligned files."""
 
 from __future__ import annotations
 
@@ -24,35 +24,35 @@ def records(path: Path, *, is_fastq: bool) -> dict[str, tuple[str, str]]:
     return {lines[k][1:].split()[0]: (lines[k + 1], "") for k in range(0, len(lines), 2)}
 
 
-def files_of(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    paths = {one.kind: one.path for one in project.inputs("reads-0001")}
+def read_inputs(project: Project) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
+    paths = {source.kind: source.path for source in project.inputs("reads-0001")}
     return records(paths["texts"], is_fastq=False), records(paths["patterns"], is_fastq=paths["patterns"].suffix == ".fastq")
 
 
 @pytest.mark.parametrize("changed", [{}, WITHIN])
-def test_what_is_drawn_of_every_row_stands_in_the_files(changed: dict[str, Any], shared_data: Path, tmp_path: Path) -> None:
+def test_read_rows_match_the_aligned_files(changed: dict[str, Any], shared_data: Path, tmp_path: Path) -> None:
     project = project_with_reads(tmp_path / "project", genome_of(shared_data), n_reads=20, **changed)
-    texts, patterns = files_of(project)
+    references, reads = read_inputs(project)
     run = open_run(project)
     source = run.tables.source("alignments")
     strands: Counter[str] = Counter()
     for number, row in enumerate(rows_of(project, "alignments")):
-        found = read_row(source, number)
+        shown = read_row(source, number)
         if row["score"] is None:
-            assert found.pair is None and found.said == f"{row['pattern']}: no alignment with {row['text']} with so few gaps."
+            assert shown.pair is None and shown.said == f"{row['pattern']}: no alignment with {row['text']} with so few gaps."
             continue
         strands[row["strand"]] += 1
-        pair, (read, qualities) = found.pair, patterns[row["pattern"]]
+        pair, (read, qualities) = shown.pair, reads[row["pattern"]]
         assert pair is not None
         given = slice(row["pattern_start"] - 1, row["pattern_end"])
         expected, signs = read[given], qualities[given]
         if row["strand"] == "-":
             expected, signs = expected.translate(_OTHER)[::-1], signs[::-1]
         assert pair.query.replace("-", "") == expected
-        assert pair.subject.replace("-", "") == texts[row["text"]][0][row["text_start"] - 1 : row["text_end"]]
+        assert pair.subject.replace("-", "") == references[row["text"]][0][row["text_start"] - 1 : row["text_end"]]
         assert pair.quality[pair.quality >= 0].tolist() == [ord(sign) - 33 for sign in signs]
-        same = sum(one == two for one, two in zip(pair.query, pair.subject, strict=True))
-        assert row["identity"] == pytest.approx(same / len(pair)) and found.interval == (row["text_start"], row["text_end"])
+        same = sum(base == other for base, other in zip(pair.query, pair.subject, strict=True))
+        assert row["identity"] == pytest.approx(same / len(pair)) and shown.interval == (row["text_start"], row["text_end"])
     assert min(strands["+"], strands["-"]) > 10
-    for held in (source, run):
-        held.close()
+    for opened in (source, run):
+        opened.close()

@@ -1,4 +1,4 @@
-"""What a run was: told of every kind of search, of failed runs, and of strangers' projects."""
+"""Account of a run: each type of search, failed runs, and untrusted projects."""
 
 from __future__ import annotations
 
@@ -31,41 +31,41 @@ def searched(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project_with_search(tmp_path_factory.mktemp("searched"))
 
 
-def test_a_sequence_search_tells_what_it_was(searched: Project) -> None:
+def test_account_of_sequence_search_describes_the_run(searched: Project) -> None:
     account = _account(searched)
     inputs = searched.inputs(account.run.id)
-    number, searched_file, preset, found = account.title.split(" · ")
-    assert number == "1" and inputs[0].path.name.startswith(searched_file) and preset == "standard" and found.endswith("hits")
-    assert [one.sha256 for one in account.files] == [one.sha256 for one in inputs]
-    assert {one.name for one in account.parameters} == set(search_of_kind("align").model.model_fields)
-    assert not account.preset.changed and not any(one.is_changed for one in account.parameters)
+    number, searched_file, preset, outcome = account.title.split(" · ")
+    assert number == "1" and inputs[0].path.name.startswith(searched_file) and preset == "standard" and outcome.endswith("hits")
+    assert [file.sha256 for file in account.files] == [file.sha256 for file in inputs]
+    assert {parameter.name for parameter in account.parameters} == set(search_of_kind("align").model.model_fields)
+    assert not account.preset.changed and not any(parameter.is_changed for parameter in account.parameters)
     assert "Smith-Waterman" in account.methods and "BLOSUM62" in account.methods and "standard" in account.methods
 
 
-def test_a_title_that_somebody_gave_stands_in_its_place(searched: Project) -> None:
+def test_account_shows_the_title_of_the_note(searched: Project) -> None:
     run = searched.runs()[-1]
-    searched.set_note(run.id, RunNote("the one for the paper", "see page 12"))
+    searched.set_note(run.id, RunNote("for the paper", "see page 12"))
     account = _account(searched)
-    assert account.title == "the one for the paper" and account.note.note == "see page 12"
+    assert account.title == "for the paper" and account.note.note == "see page 12"
     searched.set_note(run.id, RunNote())
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda one: one.kind)
-def test_each_search_tells_its_methods_from_what_was_recorded(search) -> None:
+@pytest.mark.parametrize("search", SEARCHES, ids=lambda search: search.kind)
+def test_methods_of_each_search_follow_the_record(search) -> None:
     parameters = search.parameters_of(search.preset).model_dump(mode="json")
-    files = tuple((one.name, f"{one.name}.file") for one in search.inputs)
+    files = tuple((search_input.name, f"{search_input.name}.file") for search_input in search.inputs)
     facts = RunFacts(search.name, "1.2", "cpu", files, parameters, {"parameters": parameters, "counts": {"spectra": 12, "queries": 3}})
-    told = search.methods_of(facts)
-    assert (told is None) == (not search.methods)
-    text = paragraph(facts, told, search.preset)
+    methods = search.methods_of(facts)
+    assert (methods is None) == (not search.methods)
+    text = paragraph(facts, methods, search.preset)
     assert "Proteoscope 1.2" in text and "None" not in text and "{" not in text and "  " not in text
-    # Nothing is claimed that the record does not say.
+    # The text claims nothing that is missing from the record.
     assert "it accepted" not in text and "were rescored" not in text
     assert "second pass" not in text
-    assert told is None or all(sentence == "" or sentence.endswith(".") for sentence in told.sentences)
+    assert methods is None or all(sentence == "" or sentence.endswith(".") for sentence in methods.sentences)
 
 
-def test_the_methods_tell_the_passes_as_they_were_done_and_not_as_asked() -> None:
+def test_methods_describe_passes_as_done() -> None:
     search = search_of_kind("identify")
     parameters = search.parameters_of("high-resolution").model_dump(mode="json")
     done = {
@@ -84,7 +84,7 @@ def test_the_methods_tell_the_passes_as_they_were_done_and_not_as_asked() -> Non
     facts = RunFacts("identification", "1", "cpu", (), parameters, record, ("Rescoring skipped: 3 peptides are too few",))
     text = " ".join(spectrum_search_methods(facts).sentences)
     assert "14.2 ppm" in text and "+3.1 ppm" in text and "10 ppm" not in text
-    # A second pass was asked for, and none was done.
+    # The settings request a second pass, but none was done.
     assert "second pass" not in text and "semi-specific" not in text
     assert "without rescoring (3 peptides are too few)" in text and "Percolator" not in text
     assert "40 PSMs (with 1 decoy; 95 % interval of the false share 0.1 to 12.0 %)" in text
@@ -94,16 +94,16 @@ def test_the_methods_tell_the_passes_as_they_were_done_and_not_as_asked() -> Non
     assert "accepted 0 PSMs (103 at 5 %)" in accepted_sentence(replace(facts, record=empty))
 
 
-def test_a_clustering_is_told_too(tmp_path: Path) -> None:
+def test_account_of_clustering_names_the_method(tmp_path: Path) -> None:
     account = _account(project_with_clusters(tmp_path / "c"))
     assert "hierarchical clustering (average linkage)" in account.methods
 
 
-def test_the_nearest_preset_is_told_with_what_was_changed() -> None:
+def test_nearest_preset_lists_changed_parameters() -> None:
     search = search_of_kind("identify")
     values = search.parameters_of("low-resolution").changed(missed_cleavages=1).model_dump(mode="json")
-    found = nearest_preset(search, values)
-    assert found.name == "low-resolution" and found.changed == {"missed_cleavages"} and found.text == "low-resolution, 1 changed"
+    preset = nearest_preset(search, values)
+    assert preset.name == "low-resolution" and preset.changed == {"missed_cleavages"} and preset.text == "low-resolution, 1 changed"
 
 
 def test_failed_and_cancelled_runs_have_an_account(tmp_path: Path) -> None:
@@ -116,11 +116,14 @@ def test_failed_and_cancelled_runs_have_an_account(tmp_path: Path) -> None:
     failed, cancelled = (_account(project, run) for run in project.runs())
     assert failed.title.endswith("failed") and cancelled.title.endswith("cancelled")
     assert "cut off" in failed.run.message and failed.methods == "" and failed.folder is None
-    assert [one.level for one in failed.messages] == ["warning", "info"] and [one.level for one in failed.log] == ["info", "warning"]
-    assert next(one for one in failed.parameters if one.name == "fdr").is_changed
+    assert [message.level for message in failed.messages] == ["warning", "info"] and [message.level for message in failed.log] == [
+        "info",
+        "warning",
+    ]
+    assert next(parameter for parameter in failed.parameters if parameter.name == "fdr").is_changed
 
 
-def test_a_run_of_a_kind_that_nobody_knows_is_told_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_account_accepts_unknown_type_of_run(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     with project.run("future", {"<b>x</b>": [1, 2]}) as run:
         run.message = "7 things"
@@ -128,7 +131,7 @@ def test_a_run_of_a_kind_that_nobody_knows_is_told_as_far_as_it_goes(tmp_path: P
     assert account.title == "1 · 7 things" and account.parameters[0].value == "1, 2" and account.methods == ""
 
 
-def test_a_stranger_s_record_and_log_are_bounded(tmp_path: Path) -> None:
+def test_account_limits_untrusted_records_and_logs(tmp_path: Path) -> None:
     project = Project.create_or_open(tmp_path / "p")
     parameters = {"score": ["x"] * 50, "fdr": "no number", "ion_series": 7}
     with project.run("identify", parameters) as run:
@@ -144,14 +147,14 @@ def test_a_stranger_s_record_and_log_are_bounded(tmp_path: Path) -> None:
         connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
         connection.commit()
     account = _account(project)
-    assert len(account.log) == 2000 and len(account.messages) == 200 and max(len(one.text) for one in account.log) == 2000
-    assert [(one.number, one.certainty) for one in account.counts] == [(3, None)]
+    assert len(account.log) == 2000 and len(account.messages) == 200 and max(len(message.text) for message in account.log) == 2000
+    assert [(count.number, count.certainty) for count in account.counts] == [(3, None)]
     assert account.passes == () and len(json.dumps(account.methods)) < 20_000
 
 
-def test_a_search_done_again_with_the_account_s_request_is_the_same(searched: Project, tmp_path: Path) -> None:
+def test_recorded_parameters_reproduce_the_search(searched: Project, tmp_path: Path) -> None:
     run = searched.runs()[-1]
-    files = {kind: [one.path for one in searched.inputs(run.id) if one.kind == kind] for kind in ("queries", "database")}
+    files = {kind: [file.path for file in searched.inputs(run.id) if file.kind == kind] for kind in ("queries", "database")}
     run_search("align", files, project=tmp_path / "again", out=tmp_path / "again.tsv", **run.parameters)
     again = Project.open(tmp_path / "again")
     assert again.runs()[-1].parameters == run.parameters and again.runs()[-1].message == run.message

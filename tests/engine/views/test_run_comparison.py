@@ -1,4 +1,4 @@
-"""Runs side by side, against the definitions written out in plain Python."""
+"""Comparison of runs, against the definitions in plain Python."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ Q = 0.01
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Three runs of one project, and what they found."""
-    project, found = project_with_runs(tmp_path_factory.mktemp("compared") / "project")
+    """Yield a comparison of three runs of a project, and their identifications."""
+    project, identifications = project_with_runs(tmp_path_factory.mktemp("compared") / "project")
     with compare_runs([open_run(project, run.id) for run in project.runs()]) as comparison:
-        yield comparison, found
+        yield comparison, identifications
 
 
 def residues(row: dict[str, Any]) -> str:
@@ -51,10 +51,10 @@ def form(row: dict[str, Any]) -> tuple[Any, ...]:
     return residues(row), tuple(sorted((position, round(mass, 2)) for position, mass in placed))
 
 
-def answers(found: Identification) -> dict[tuple[str, str], dict[str, Any]]:
-    """The best target of rank 1 of each spectrum."""
+def answers(results: Identification) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the best target PSM of rank 1 of each spectrum."""
     best: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in found.psms.to_pylist():
+    for row in results.psms.to_pylist():
         if row["rank"] == 1 and not row["is_decoy"]:
             key = row["spectrum_file"], row["spectrum_id"]
             assert key not in best
@@ -62,58 +62,58 @@ def answers(found: Identification) -> dict[tuple[str, str], dict[str, Any]]:
     return best
 
 
-def accepted(found: Identification, level: str, threshold: float = Q) -> set[Any]:
-    """The items of a level that are accepted."""
+def accepted(results: Identification, level: str, threshold: float = Q) -> set[Any]:
+    """Return the accepted items of a level."""
     if level in ("spectra", "psms"):
-        rows = {key: row for key, row in answers(found).items() if row["q_value"] <= threshold}
+        rows = {key: row for key, row in answers(results).items() if row["q_value"] <= threshold}
         return set(rows) if level == "spectra" else {(key, form(row)) for key, row in rows.items()}
     if level in ("peptidoforms", "peptides"):
-        psms = found.psms.to_pylist()
-        rows = [row for row in found.peptides.to_pylist() if not row["is_decoy"] and row["q_value"] <= threshold]
+        psms = results.psms.to_pylist()
+        rows = [row for row in results.peptides.to_pylist() if not row["is_decoy"] and row["q_value"] <= threshold]
         return {form(psms[row["best_psm"]]) if level == "peptidoforms" else residues(row) for row in rows}
 
     def bare(accession: str) -> str:
         return accession.split("|")[1] if accession.startswith("sp|") else accession
 
-    groups = [row["accessions"] for row in found.proteins.to_pylist() if not row["is_decoy"] and row["q_value"] <= threshold]
+    groups = [row["accessions"] for row in results.proteins.to_pylist() if not row["is_decoy"] and row["q_value"] <= threshold]
     if level == "groups":
         return {tuple(sorted(map(bare, group))) for group in groups}
     return {bare(accession) for group in groups for accession in group}
 
 
-@pytest.mark.parametrize("level", [one.name for one in LEVELS])
+@pytest.mark.parametrize("level", [level.name for level in LEVELS])
 @pytest.mark.parametrize("threshold", [0.0, 0.003, Q, 0.05, 1.0])
-def test_sets_are_those_of_the_definitions(compared: tuple[RunComparison, list[Identification]], level: str, threshold: float) -> None:
-    comparison, found = compared
-    sets = [accepted(one, level, threshold) for one in found]
-    expected = Counter(tuple(run for run, one in enumerate(sets) if item in one) for item in set().union(*sets))
-    assert {one.runs: one.count for one in comparison.intersections(level, threshold)} == expected
-    assert comparison.counts(level, threshold).tolist() == [len(one) for one in sets]
+def test_intersections_match_definitions(compared: tuple[RunComparison, list[Identification]], level: str, threshold: float) -> None:
+    comparison, identifications = compared
+    sets = [accepted(results, level, threshold) for results in identifications]
+    expected = Counter(tuple(run for run, items in enumerate(sets) if item in items) for item in set().union(*sets))
+    assert {intersection.runs: intersection.count for intersection in comparison.intersections(level, threshold)} == expected
+    assert comparison.counts(level, threshold).tolist() == [len(items) for items in sets]
     source = comparison.source(level)
     for runs, count in expected.items():
         assert source.count(comparison.conditions_of(runs, threshold)) == count
     source.close()
 
 
-@pytest.mark.parametrize("level", [one.name for one in LEVELS])
-def test_curves_count_each_threshold(compared: tuple[RunComparison, list[Identification]], level: str) -> None:
-    comparison, found = compared
+@pytest.mark.parametrize("level", [level.name for level in LEVELS])
+def test_curves_match_counts_at_each_threshold(compared: tuple[RunComparison, list[Identification]], level: str) -> None:
+    comparison, identifications = compared
     curves = comparison.curves(level)
     for at in (0, 1, 20, 63, 100):
-        sets = [accepted(one, level, float(curves.q_value[at])) for one in found]
-        assert curves.runs[:, at].tolist() == [len(one) for one in sets]
+        sets = [accepted(results, level, float(curves.q_value[at])) for results in identifications]
+        assert curves.runs[:, at].tolist() == [len(items) for items in sets]
         assert (curves.shared[at], curves.combined[at]) == (len(set.intersection(*sets)), len(set.union(*sets)))
 
 
-def test_disagreements_are_spectra_with_two_accepted_answers(compared: tuple[RunComparison, list[Identification]]) -> None:
-    comparison, found = compared
-    given = [answers(one) for one in found]
+def test_disagreements_have_two_accepted_answers(compared: tuple[RunComparison, list[Identification]]) -> None:
+    comparison, identifications = compared
+    given = [answers(results) for results in identifications]
     expected = {}
     for key in set().union(*given):
         for threshold in (Q, 0.05):
-            rows = [one[key] for one in given if key in one and one[key]["q_value"] <= threshold]
+            rows = [psms[key] for psms in given if key in psms and psms[key]["q_value"] <= threshold]
             if len({form(row) for row in rows}) > 1:
-                expected[key, threshold] = any(residues(one) != residues(other) for one, other in combinations(rows, 2))
+                expected[key, threshold] = any(residues(first) != residues(second) for first, second in combinations(rows, 2))
     source = comparison.source("spectra")
     for threshold in (Q, 0.05):
         rows = source.rows(comparison.disagreement_conditions(threshold))
@@ -127,40 +127,40 @@ def test_disagreements_are_spectra_with_two_accepted_answers(compared: tuple[Run
     assert len(expected) > 10
 
 
-def test_scores_are_those_of_both_answers(compared: tuple[RunComparison, list[Identification]]) -> None:
-    comparison, found = compared
-    first, second = answers(found[0]), answers(found[2])
+def test_scores_are_paired_by_spectrum(compared: tuple[RunComparison, list[Identification]]) -> None:
+    comparison, identifications = compared
+    first, second = answers(identifications[0]), answers(identifications[2])
     expected = {}
     for key in first.keys() & second.keys():
-        one, other = first[key], second[key]
-        expected[key] = one["score"], other["score"], residues(one) == residues(other)
+        psm, other_psm = first[key], second[key]
+        expected[key] = psm["score"], other_psm["score"], residues(psm) == residues(other_psm)
     pairs = comparison.scores(0, 2, Q)
     source = comparison.source("spectra")
     named = source.values(pairs.spectrum, ["spectrum_file", "spectrum_id"]).to_pylist()
     source.close()
     rows = zip(pairs.first.tolist(), pairs.second.tolist(), pairs.is_same.tolist(), strict=True)
-    assert {(one["spectrum_file"], one["spectrum_id"]): row for one, row in zip(named, rows, strict=True)} == expected
+    assert {(spectrum["spectrum_file"], spectrum["spectrum_id"]): row for spectrum, row in zip(named, rows, strict=True)} == expected
     drawn = [shape for shape in draw_scores(comparison, (0, 2), Q).shapes if isinstance(shape, Points)]
-    assert sorted(np.concatenate([one.targets for one in drawn]).tolist()) == sorted(pairs.spectrum.tolist())
+    assert sorted(np.concatenate([dots.targets for dots in drawn]).tolist()) == sorted(pairs.spectrum.tolist())
 
 
-def test_a_spectrum_with_two_answers_is_mirrored_with_the_ions_of_each(compared: tuple[RunComparison, list[Identification]]) -> None:
+def test_compared_answers_mirror_the_ions_of_each_answer(compared: tuple[RunComparison, list[Identification]]) -> None:
     comparison, _ = compared
     source = comparison.source("spectra")
     row = int(source.rows([*comparison.disagreement_conditions(0.05)], [("differs_from", False)])[0])
-    told = source.values(np.array([row]), ["peptide_A", "peptide_B", "peptide_C", "spectrum_id"]).to_pylist()[0]
+    stored = source.values(np.array([row]), ["peptide_A", "peptide_B", "peptide_C", "spectrum_id"]).to_pylist()[0]
     mirrored = compared_answers(comparison, source, row)
     source.close()
-    assert mirrored.lower is not None and told["spectrum_id"] in mirrored.title
+    assert mirrored.lower is not None and stored["spectrum_id"] in mirrored.title
     forms = [half.ions.peptidoform.sequence for half in mirrored.halves if half.ions is not None]
     assert len(forms) == 2 and len(mirrored.shared) == 0
     assert np.array_equal(mirrored.upper.peaks.mz, mirrored.lower.peaks.mz)
     assert not any(SHARED in half.kinds.tolist() for half in mirrored.shown)
-    letters = [half.name[0] for half in mirrored.halves]
-    assert [half.name.split(" (")[0] for half in mirrored.halves] == [f"{letter}: {told[f'peptide_{letter}']}" for letter in letters]
+    run_names = [half.name[0] for half in mirrored.halves]
+    assert [half.name.split(" (")[0] for half in mirrored.halves] == [f"{run}: {stored[f'peptide_{run}']}" for run in run_names]
 
 
-def test_where_one_run_kept_no_peaks_those_of_the_other_are_shown(tmp_path: Path) -> None:
+def test_compared_answers_use_peaks_of_either_run(tmp_path: Path) -> None:
     base = identification(30)
     project = Project.create_or_open(tmp_path / "project")
     runs = [add_run(project, base, spectra) for spectra in (None, spectra_table(base))]
@@ -176,8 +176,8 @@ def test_where_one_run_kept_no_peaks_those_of_the_other_are_shown(tmp_path: Path
         source.close()
 
 
-def test_spectra_are_the_same_by_scan_and_by_the_name_of_their_file(tmp_path: Path) -> None:
-    """Another program may tell a file without folder and ending, and call its spectra otherwise."""
+def test_spectra_match_by_scan_and_file_name(tmp_path: Path) -> None:
+    """Another program may omit folder and file extension, and use other spectrum ids."""
     base = identification(60)
     psms = base.psms.filter(pc.is_valid(base.psms["scan"]))
     psms = psms.set_column(psms.schema.get_field_index("psm_id"), "psm_id", pa.array(np.arange(len(psms))))
@@ -188,38 +188,38 @@ def test_spectra_are_the_same_by_scan_and_by_the_name_of_their_file(tmp_path: Pa
     renamed = renamed.set_column(renamed.schema.get_field_index("spectrum_id"), "spectrum_id", ids)
     theirs = Identification(renamed, peptides, base.proteins, base.database, base.spectra)
     project = Project.create_or_open(tmp_path / "project")
-    runs = [add_run(project, one) for one in (ours, theirs)]
+    runs = [add_run(project, results) for results in (ours, theirs)]
     with compare_runs([open_run(project, run) for run in runs]) as comparison:
-        assert {one.runs for one in comparison.intersections("psms", 1.0)} == {(0, 1)}
+        assert {intersection.runs for intersection in comparison.intersections("psms", 1.0)} == {(0, 1)}
         assert any("by their names alone: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
 
 
-def test_spectra_of_one_file_that_two_runs_call_otherwise_are_told(tmp_path: Path) -> None:
+def test_unmatched_spectra_of_same_file_are_noted(tmp_path: Path) -> None:
     base = identification(60)
     ids = pa.array([f"renamed {row}" for row in range(len(base.psms))])
     psms = base.psms.set_column(base.psms.schema.get_field_index("spectrum_id"), "spectrum_id", ids)
     psms = psms.set_column(psms.schema.get_field_index("scan"), "scan", pa.nulls(len(psms), psms["scan"].type))
     project = Project.create_or_open(tmp_path / "project")
     changed = Identification(psms, base.peptides, base.proteins, base.database, base.spectra)
-    runs = [add_run(project, one) for one in (base, base, changed)]
-    for chosen, is_told in ((runs[:2], False), (runs[1:], True)):
-        with compare_runs([open_run(project, run) for run in chosen]) as comparison:
-            assert any("none of its spectra by the same scan or name" in note for note in comparison.notes) == is_told
+    runs = [add_run(project, results) for results in (base, base, changed)]
+    for compared_runs, is_noted in ((runs[:2], False), (runs[1:], True)):
+        with compare_runs([open_run(project, run) for run in compared_runs]) as comparison:
+            assert any("none of its spectra by the same scan or name" in note for note in comparison.notes) == is_noted
 
 
-def test_runs_of_other_files_share_no_spectrum_but_peptides(tmp_path: Path) -> None:
+def test_runs_of_different_files_share_only_peptides(tmp_path: Path) -> None:
     base = identification(60)
     other = base.psms.set_column(0, "spectrum_file", pa.array(["elsewhere.mzML"] * len(base.psms)))
     project = Project.create_or_open(tmp_path / "project")
     changed = Identification(other, base.peptides, base.proteins, base.database, base.spectra)
-    runs = [add_run(project, one) for one in (base, changed)]
+    runs = [add_run(project, results) for results in (base, changed)]
     with compare_runs([open_run(project, run) for run in runs]) as comparison:
-        assert all(len(one.runs) == 1 for one in comparison.intersections("spectra", 1.0))
-        assert {one.runs for one in comparison.intersections("peptides", 1.0)} == {(0, 1)}
+        assert all(len(intersection.runs) == 1 for intersection in comparison.intersections("spectra", 1.0))
+        assert {intersection.runs for intersection in comparison.intersections("peptides", 1.0)} == {(0, 1)}
         assert any("no spectrum file in common" in note for note in comparison.notes)
 
 
-def test_what_has_no_q_values_counts_and_is_told(tmp_path: Path) -> None:
+def test_run_without_q_values_counts_and_is_noted(tmp_path: Path) -> None:
     base = identification(40)
     none = {
         name: table.set_column(table.schema.get_field_index("q_value"), "q_value", pa.nulls(len(table), pa.float64()))
@@ -227,7 +227,7 @@ def test_what_has_no_q_values_counts_and_is_told(tmp_path: Path) -> None:
     }
     without = Identification(none["psms"], none["peptides"], none["proteins"], base.database, base.spectra)
     project = Project.create_or_open(tmp_path / "project")
-    runs = [add_run(project, one) for one in (base, without)]
+    runs = [add_run(project, results) for results in (base, without)]
     with compare_runs([open_run(project, run) for run in runs]) as comparison:
         assert comparison.counts("spectra", 0.0).tolist() == [0, len(answers(base))]
         assert [note for note in comparison.notes if "no q-values" in note] == [
@@ -235,27 +235,27 @@ def test_what_has_no_q_values_counts_and_is_told(tmp_path: Path) -> None:
         ]
 
 
-def test_what_cannot_be_compared_is_refused(tmp_path: Path) -> None:
+def test_compare_runs_rejects_unsuitable_runs(tmp_path: Path) -> None:
     project, _ = project_with_runs(tmp_path / "project", n_runs=2, n_spectra=20)
     with pytest.raises(ParameterError, match="1 run is given; from 2 to 12"):
         compare_runs([open_run(project, "identify-0001")])
     with pytest.raises(ParameterError, match="identify-0001 is given twice"):
         compare_runs([open_run(project, "identify-0001"), open_run(project, "identify-0001")])
-    searched = project_with_search(tmp_path / "searched", n_queries=1, n_relatives=1, n_strangers=5)
+    searched = project_with_search(tmp_path / "searched", n_queries=1, n_relatives=1, n_unrelated=5)
     with pytest.raises(ParameterError, match="align-0001 has no table of PSMs, peptides and protein groups"):
         compare_runs([open_run(project, "identify-0001"), open_run(searched)])
 
 
-def test_runs_of_several_projects_are_called_by_both_names(tmp_path: Path) -> None:
+def test_runs_of_several_projects_have_both_names(tmp_path: Path) -> None:
     project, _ = project_with_runs(tmp_path / "one", n_runs=2, n_spectra=20)
     shutil.copytree(tmp_path / "one", tmp_path / "two")
     with compare_runs([open_run(project, "identify-0001"), open_run(tmp_path / "two", "identify-0001")]) as comparison:
         assert comparison.labels == ("one/identify-0001", "two/identify-0001")
-        assert {one.runs for one in comparison.intersections("psms", 1.0)} == {(0, 1)}
+        assert {intersection.runs for intersection in comparison.intersections("psms", 1.0)} == {(0, 1)}
 
 
-def test_files_hold_what_the_comparison_tells(compared: tuple[RunComparison, list[Identification]], tmp_path: Path) -> None:
-    comparison, found = compared
+def test_written_comparison_matches_the_comparison(compared: tuple[RunComparison, list[Identification]], tmp_path: Path) -> None:
+    comparison, identifications = compared
     written = write_comparison(comparison, tmp_path / "out", Q, Progress(), n_mirrors=2)
     assert {path.name for path in written} == {path.name for path in (tmp_path / "out").iterdir()}
 
@@ -265,11 +265,17 @@ def test_files_hold_what_the_comparison_tells(compared: tuple[RunComparison, lis
 
     for level in LEVELS:
         items = Counter(row["runs"] for row in table(f"{level.name}.tsv"))
-        told = {row["runs"]: int(row["count"]) for row in table("overlaps.tsv") if row["level"] == level.name}
-        assert items == told == {comparison.names_of(one.runs): one.count for one in comparison.intersections(level.name, Q)}
-    assert {row["sequence"].replace("I", "L") for row in table("peptides.tsv") if "B" in row["runs"]} == accepted(found[1], "peptides")
+        overlaps = {row["runs"]: int(row["count"]) for row in table("overlaps.tsv") if row["level"] == level.name}
+        assert (
+            items
+            == overlaps
+            == {comparison.names_of(intersection.runs): intersection.count for intersection in comparison.intersections(level.name, Q)}
+        )
+    assert {row["sequence"].replace("I", "L") for row in table("peptides.tsv") if "B" in row["runs"]} == accepted(
+        identifications[1], "peptides"
+    )
     at_1_percent = {(row["level"], row["runs"]): int(row["count"]) for row in table("counts.tsv") if row["q_value"] == "0.0100"}
-    assert at_1_percent["psms", "C"] == len(accepted(found[2], "psms"))
+    assert at_1_percent["psms", "C"] == len(accepted(identifications[2], "psms"))
     differing = table("disagreements.tsv")
     assert differing and [float(row["differs_from"]) for row in differing] == sorted(float(row["differs_from"]) for row in differing)
     figures = [path for path in written if path.suffix == ".svg"]
@@ -278,13 +284,15 @@ def test_files_hold_what_the_comparison_tells(compared: tuple[RunComparison, lis
         assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
-def test_bars_of_an_upset_plot_are_as_high_as_their_sets_are_large(compared: tuple[RunComparison, list[Identification]]) -> None:
+def test_upset_bars_are_proportional_to_set_sizes(compared: tuple[RunComparison, list[Identification]]) -> None:
     comparison, _ = compared
-    bars = [one for one in draw_overlaps(comparison, LEVELS[1], Q).shapes if isinstance(one, Bar) and one.target and not one.is_round]
+    bars = [
+        shape for shape in draw_overlaps(comparison, LEVELS[1], Q).shapes if isinstance(shape, Bar) and shape.target and not shape.is_round
+    ]
     expected = comparison.intersections("psms", Q)
-    assert [bar.target for bar in bars] == [one.runs for one in expected]
+    assert [bar.target for bar in bars] == [intersection.runs for intersection in expected]
     heights = np.array([bar.height for bar in bars])
-    assert np.allclose(heights / heights[0], [one.count / expected[0].count for one in expected])
+    assert np.allclose(heights / heights[0], [intersection.count / expected[0].count for intersection in expected])
 
 
 def test_comparable_runs_are_those_with_matches(compared: Any, tmp_path: Path) -> None:
@@ -293,7 +301,7 @@ def test_comparable_runs_are_those_with_matches(compared: Any, tmp_path: Path) -
     assert comparable_runs(project_with_search(tmp_path / "hits")) == []
 
 
-def test_compare_opens_no_run_of_too_many(compared: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_compare_rejects_too_many_runs_before_opening(compared: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     folder = compared[0].runs[0].project.folder
     monkeypatch.setattr("proteoscope.engine.views.finished_run.open_run", lambda *_: pytest.fail("opened"))
     assert main(["compare", *[str(folder)] * 5, "--out", str(tmp_path / "out")]) == 2

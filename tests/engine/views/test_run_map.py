@@ -1,4 +1,4 @@
-"""The spectra of a run as points, and their picture against one drawn point by point."""
+"""Map of a run's spectra as points, and its image, compared with drawing point by point."""
 
 from __future__ import annotations
 
@@ -34,45 +34,45 @@ def table(n: int, seed: int = 1, *, has_times: bool = True) -> pa.Table:
     )
 
 
-def test_points_stand_in_the_order_of_their_times_and_keep_their_rows() -> None:
-    made = table(500)
-    points = MapPoints.of_table(made)
-    rows = {int(row["spectrum"]): row for row in made.to_pylist()}
+def test_map_points_are_sorted_by_time() -> None:
+    spectra = table(500)
+    points = MapPoints.of_table(spectra)
+    rows = {int(row["spectrum"]): row for row in spectra.to_pylist()}
     assert (np.diff(points.x) >= 0).all() and len(points) == 500 and points.has_times
     for i in range(0, 500, 37):
         row = rows[int(points.spectrum[i])]
         assert points.x[i] == pytest.approx(row["retention_time"] / 60, rel=1e-6) and points.mz[i] == pytest.approx(row["precursor_mz"])
         assert points.status[i] == row["status"]
-    assert points.counts == tuple(Counter(made["status"].to_pylist())[one] for one in range(3))
+    assert points.counts == tuple(Counter(spectra["status"].to_pylist())[status] for status in range(3))
 
 
-def test_spectra_without_times_stand_in_the_order_of_the_files() -> None:
+def test_map_points_without_times_are_in_file_order() -> None:
     points = MapPoints.of_table(table(50, has_times=False))
     assert not points.has_times and points.x.tolist() == list(range(50)) and points.n_missing == 0
 
 
-def test_spectra_without_a_time_among_others_are_counted_and_left_out() -> None:
-    made = table(50).set_column(1, "retention_time", pa.array([None if i % 10 == 0 else float(i) for i in range(50)]))
-    points = MapPoints.of_table(made)
+def test_map_points_count_spectra_without_times() -> None:
+    spectra = table(50).set_column(1, "retention_time", pa.array([None if i % 10 == 0 else float(i) for i in range(50)]))
+    points = MapPoints.of_table(spectra)
     assert points.n_missing == 5 and 10 not in points.spectrum.tolist() and points.point_of(10) is None and points.point_of(11) is not None
 
 
-def test_points_are_called_by_their_scans_and_where_there_are_several_files_by_these() -> None:
-    made = table(50)
-    points = MapPoints.of_table(made)
+def test_map_points_are_named_by_scan_and_file() -> None:
+    spectra = table(50)
+    points = MapPoints.of_table(spectra)
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row}" for row in points.spectrum.tolist()]
     files = ["two.mzML" if row % 3 else "one.mzML" for row in range(50)]
-    points = MapPoints.of_table(made.set_column(5, "spectrum_file", pa.array(files)))
+    points = MapPoints.of_table(spectra.set_column(5, "spectrum_file", pa.array(files)))
     assert [points.name_of(i) for i in range(50)] == [f"scan {1000 + row} of {files[row]}" for row in points.spectrum.tolist()]
 
 
-def test_points_without_scans_have_no_names() -> None:
-    nothing = table(9).set_column(4, "scan", pa.nulls(9, pa.int64())).set_column(5, "spectrum_file", pa.nulls(9, pa.string()))
-    assert MapPoints.of_table(nothing).name_of(4) == ""
+def test_map_points_without_scans_have_no_names() -> None:
+    unnamed = table(9).set_column(4, "scan", pa.nulls(9, pa.int64())).set_column(5, "spectrum_file", pa.nulls(9, pa.string()))
+    assert MapPoints.of_table(unnamed).name_of(4) == ""
 
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((UNEXPLAINED, EXPLAINED)), frozenset((IDENTIFIED,)), frozenset()])
-def test_a_pixel_has_the_colour_of_most_of_its_points(shown: frozenset[int]) -> None:
+def test_pixel_has_the_most_frequent_colour(shown: frozenset[int]) -> None:
     points = MapPoints.of_table(table(5000))
     (left, right), (low, high), width, height = (10.0, 80.0), (500.0, 1200.0), 40, 30
     picture = draw_points(points, ((left, right), (low, high)), (width, height), SHADES, shown, largest_dots=-1)
@@ -88,29 +88,29 @@ def test_a_pixel_has_the_colour_of_most_of_its_points(shown: frozenset[int]) -> 
             most = max(counts, key=lambda status: (counts[status], status), default=None)
             wanted = (0, 0, 0, 0) if most is None else (*COLOURS[most], 120 + 15 * min(counts.total() - 1, 9))
             n_wrong += tuple(picture[row, column].tolist()) != wanted
-    # A point on the edge of two pixels may fall to either, as numbers of 32 bits round.
+    # Points on an edge between pixels may be rounded to either, in 32-bit numbers.
     assert n_wrong <= 2
 
 
-def one_place(statuses: list[int]) -> MapPoints:
+def coincident_points(statuses: list[int]) -> MapPoints:
     middle = np.full(len(statuses), 0.5, np.float32)
     return MapPoints(np.arange(len(statuses)), middle, middle.copy(), np.array(statuses, np.uint8), True, 0, np.full(len(statuses), -1))
 
 
 def test_more_points_in_a_pixel_are_never_fainter() -> None:
     unit = ((0.0, 1.0), (0.0, 1.0))
-    alphas = [int(draw_points(one_place([0] * n), unit, (1, 1), SHADES, largest_dots=-1)[0, 0, 3]) for n in range(1, 12)]
+    alphas = [int(draw_points(coincident_points([0] * n), unit, (1, 1), SHADES, largest_dots=-1)[0, 0, 3]) for n in range(1, 12)]
     assert alphas == sorted(alphas) and alphas[0] == 120 and alphas[-1] == 255
 
 
-def test_few_points_are_dots_with_the_rarer_states_in_front() -> None:
-    picture = draw_points(one_place([EXPLAINED, UNEXPLAINED]), ((0.0, 1.0), (0.0, 1.0)), (41, 21), SHADES)
+def test_few_points_are_dots_with_rare_states_in_front() -> None:
+    picture = draw_points(coincident_points([EXPLAINED, UNEXPLAINED]), ((0.0, 1.0), (0.0, 1.0)), (41, 21), SHADES)
     rows, columns = np.nonzero(picture[:, :, 3])
     assert {tuple(pixel) for pixel in picture[rows, columns].tolist()} == {(*COLOURS[EXPLAINED], 255)}
     assert (rows.min(), rows.max(), columns.min(), columns.max()) == (8, 12, 18, 22)
 
 
-def test_drawing_does_not_take_a_line_of_python_for_each_point() -> None:
+def test_draw_points_runs_no_python_for_each_point() -> None:
     efforts = []
     for n in (100_000, 400_000):
         points = MapPoints.of_table(table(n))
@@ -119,7 +119,7 @@ def test_drawing_does_not_take_a_line_of_python_for_each_point() -> None:
 
 
 @pytest.mark.parametrize("shown", [ALL, frozenset((IDENTIFIED,))])
-def test_the_nearest_point_is_that_of_all_distances(shown: frozenset[int]) -> None:
+def test_nearest_point_matches_all_distances(shown: frozenset[int]) -> None:
     points = MapPoints.of_table(table(300))
     rows = [i for i in range(300) if points.status[i] in shown]
     for x, mz in ((20.0, 700.0), (50.5, 1301.0), (99.0, 320.0)):
@@ -128,7 +128,7 @@ def test_the_nearest_point_is_that_of_all_distances(shown: frozenset[int]) -> No
         assert points.nearest(x, mz, (2.0, 30.0), shown) == expected
 
 
-def test_the_map_is_a_figure_without_qt() -> None:
+def test_run_map_figure_needs_no_qt() -> None:
     points = MapPoints.of_table(table(400))
     figure = run_map_figure(points, frozenset((IDENTIFIED, EXPLAINED)))
     drawing = lay_out(figure)
@@ -149,10 +149,10 @@ def test_the_map_is_a_figure_without_qt() -> None:
 
 
 @pytest.mark.parametrize("has_times", [True, False])
-def test_the_axis_of_times_has_the_title_that_fits(has_times: bool) -> None:
-    made = table(400, has_times=has_times)
-    without = pa.array([None, *made["precursor_mz"].to_pylist()[1:]], pa.float64())
-    points = MapPoints.of_table(made.set_column(2, "precursor_mz", without.fill_null(float("nan"))))
+def test_time_axis_title_fits_its_width(has_times: bool) -> None:
+    spectra = table(400, has_times=has_times)
+    without = pa.array([None, *spectra["precursor_mz"].to_pylist()[1:]], pa.float64())
+    points = MapPoints.of_table(spectra.set_column(2, "precursor_mz", without.fill_null(float("nan"))))
     axis: Axis = run_map_figure(points).panels[0].x
     titles = [axis.fitting_title(lambda text: 7.0 * len(text), width) for width in (200, 300, 500, 2000)]
     assert all(7 * len(title) <= width for width, title in zip((200, 300, 500, 2000), titles, strict=True))

@@ -1,4 +1,4 @@
-"""The page of a run: what it holds, of every table, and that a stranger's names stay text."""
+"""HTML report of a run: content for each type of search, size limits, and untrusted names as text."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def _page(project: Project, folder: Path) -> tuple[str, html.HtmlElement]:
 
 
 def _rows(page: html.HtmlElement, title: str) -> list[list[str]]:
-    (section,) = [one for one in page.iter("section") if one.find("h2").text == title]
+    (section,) = [section for section in page.iter("section") if section.find("h2").text == title]
     return [[cell.text_content() for cell in row] for row in section.iter("tr")]
 
 
-def test_an_identification_has_counts_figures_tables_and_parameters(tmp_path: Path) -> None:
+def test_report_of_identification_is_complete(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     text, page = _page(project, tmp_path / "out")
     search = search_of_kind("identify")
@@ -45,22 +45,22 @@ def test_an_identification_has_counts_figures_tables_and_parameters(tmp_path: Pa
     from proteoscope.engine.views.finished_run import open_run
 
     with open_run(project) as run:
-        found = accepted_counts(run.tables.source("psms"), run.fdr)
-    for title, n in (("PSMs", found.psms.number), ("Peptides", found.peptides.number)):
+        counts = accepted_counts(run.tables.source("psms"), run.fdr)
+    for title, n in (("PSMs", counts.psms.number), ("Peptides", counts.peptides.number)):
         assert len(_rows(page, title)) - 1 == min(n, MAXIMUM_ROWS)
-    assert {row[1] for row in _rows(page, "Parameters")[1:]} == {one.title for one in search.model.describe()}
+    assert {row[1] for row in _rows(page, "Parameters")[1:]} == {parameter.title for parameter in search.model.describe()}
 
 
-@pytest.mark.parametrize("made", [project_with_clusters, project_with_search], ids=["clusters", "hits"])
-def test_other_kinds_have_a_figure_and_a_table_too(made, tmp_path: Path) -> None:
-    project = made(tmp_path / "p")
+@pytest.mark.parametrize("create_project", [project_with_clusters, project_with_search], ids=["clusters", "hits"])
+def test_report_of_other_searches_has_figure_and_tables(create_project, tmp_path: Path) -> None:
+    project = create_project(tmp_path / "p")
     _, page = _page(project, tmp_path / "out")
     assert len(list(page.iter("svg"))) >= 1
     for table in search_of_kind(project.runs()[-1].kind).result_tables:
         assert len(_rows(page, table.title)) > 1
 
 
-def test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded(tmp_path: Path) -> None:
+def test_report_shows_untrusted_names_as_text(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     run = project.runs()[-1]
     project.set_note(run.id, RunNote(_EVIL, _EVIL))
@@ -79,7 +79,7 @@ def test_names_of_a_stranger_are_text_and_nothing_runs_or_is_loaded(tmp_path: Pa
     assert "default-src 'none'" in text
 
 
-def test_report_of_a_run_with_forged_parameters_is_refused(tmp_path: Path) -> None:
+def test_report_rejects_forged_parameters(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
         connection.execute("UPDATE runs SET parameters = json_set(parameters, '$.enzyme', ?)", (_EVIL,))
@@ -88,7 +88,7 @@ def test_report_of_a_run_with_forged_parameters_is_refused(tmp_path: Path) -> No
         _page(project, tmp_path / "out")
 
 
-def test_the_page_is_bounded_whatever_the_log_says(tmp_path: Path) -> None:
+def test_report_limits_long_logs(tmp_path: Path) -> None:
     project = project_with_results(tmp_path / "p")[0]
     run = project.runs()[-1]
     with closing(sqlite3.connect(tmp_path / "p" / "project.sqlite")) as connection:
@@ -99,19 +99,19 @@ def test_the_page_is_bounded_whatever_the_log_says(tmp_path: Path) -> None:
     assert len(text) < 3_000_000
 
 
-def test_the_command_writes_the_report_of_the_last_run_or_of_a_named_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_command_writes_latest_or_named_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     project = project_with_results(tmp_path / "p")[0]
     run = project.runs()[-1].id
     assert main(["report", str(tmp_path / "p"), "--out", str(tmp_path / "out")]) == 0
     assert capsys.readouterr().out.split() == [str(tmp_path / "out" / f"{run}{ending}") for ending in (".html", "-methods.txt")]
     assert main(["report", str(tmp_path / "p"), "--run", "identify-0099", "--out", str(tmp_path / "out")]) == 2
     assert "no finished run identify-0099" in capsys.readouterr().err
-    # What the project owns is not written over.
+    # Files of the project are not overwritten.
     assert main(["report", str(tmp_path / "p"), "--out", str(tmp_path / "p" / "results")]) == 2
 
 
 def test_tables_scroll_before_they_break_words(tmp_path: Path) -> None:
-    """Columns are as wide as their longest word (up to a limit): ``anywhere`` would let them shrink to a character."""
+    """Columns are as wide as their longest word, up to a limit; ``anywhere`` would let them shrink to one character."""
     text, page = _page(project_with_results(tmp_path / "p")[0], tmp_path / "out")
     (cells,) = re.findall(r"td,th\{([^}]*)\}", text)
     assert "overflow-wrap:break-word" in cells and "anywhere" not in cells

@@ -1,4 +1,4 @@
-"""Mass shifts counted in bars, against their definition."""
+"""Mass shifts counted in bars, compared with their definition."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ MASSES = (15.994915, 79.966331, 12.3456)
 
 @pytest.fixture
 def shifts() -> Shifts:
-    return made_shifts()
+    return random_shifts()
 
 
-def made_shifts() -> Shifts:
-    """Of matches without a shift, with one of two that have names, and with one that has none."""
+def random_shifts() -> Shifts:
+    """Return shifts of unmodified matches, of two named modifications and of an unnamed one."""
     random = np.random.default_rng(5)
     row = random.choice([-1, 0, 1, 2], 4000, p=[0.7, 0.15, 0.1, 0.05])
     mass = np.array([*MASSES, 0.0])[row] + random.normal(0, 0.002, 4000)
@@ -31,7 +31,7 @@ def made_shifts() -> Shifts:
 
 @pytest.mark.parametrize(("low", "high"), [(-155.0, 505.0), (-1.0, 90.0), (15.99, 16.0), (0.0, 0.0101)])
 @pytest.mark.parametrize("n_most", [1, 7, 400])
-def test_bars_hold_the_range_and_are_of_a_round_width(low: float, high: float, n_most: int) -> None:
+def test_bar_edges_cover_the_range_in_round_steps(low: float, high: float, n_most: int) -> None:
     edges = bar_edges(low, high, n_most)
     width = (edges[-1] - edges[0]) / (len(edges) - 1)
     assert edges[0] <= low < edges[1] and edges[-2] < high <= edges[-1] + 1e-9
@@ -41,25 +41,25 @@ def test_bars_hold_the_range_and_are_of_a_round_width(low: float, high: float, n
 
 
 @pytest.mark.parametrize("ends", [(-155.0, 505.0), (15.98, 16.01)])
-def test_counts_are_those_of_the_definition(shifts: Shifts, ends: tuple[float, float]) -> None:
+def test_shift_bars_match_definition(shifts: Shifts, ends: tuple[float, float]) -> None:
     edges = bar_edges(*ends, 200)
     bars = shifts.bars(edges, {0, 2})
-    for counts, chosen in (
+    for counts, selected in (
         (bars.counts, np.ones(len(shifts), bool)),
         (bars.explained, shifts.is_explained),
         (bars.marked, np.isin(shifts.modification, (0, 2))),
     ):
-        expected = [int((chosen & (shifts.shift >= low) & (shifts.shift < high)).sum()) for low, high in pairwise(edges)]
+        expected = [int((selected & (shifts.shift >= low) & (shifts.shift < high)).sum()) for low, high in pairwise(edges)]
         assert counts.tolist() == expected
 
 
-def test_a_bar_is_called_by_what_most_of_it_is(shifts: Shifts) -> None:
+def test_shift_bar_is_named_after_its_most_frequent_shift(shifts: Shifts) -> None:
     assert [shifts.name(mass - 0.5, mass + 0.5) for mass in (0.0, *MASSES, 300.0)] == ["no shift", *NAMES, ""]
 
 
 @pytest.mark.parametrize("ends", [(-155.0, 505.0), (12.0, 16.5), (200.0, 300.0)])
-def test_names_of_a_bar_are_told_with_as_many_as_it_has_of_each(shifts: Shifts, ends: tuple[float, float]) -> None:
+def test_counts_by_name_count_each_shift_of_a_bar(shifts: Shifts, ends: tuple[float, float]) -> None:
     inside = (shifts.shift >= ends[0]) & (shifts.shift < ends[1])
     expected = Counter("no shift" if row < 0 else NAMES[row] for row in shifts.modification[inside].tolist())
-    told = shifts.counts_by_name(*ends)
-    assert dict(told) == expected and [number for _, number in told] == sorted(expected.values(), reverse=True)
+    counts = shifts.counts_by_name(*ends)
+    assert dict(counts) == expected and [number for _, number in counts] == sorted(expected.values(), reverse=True)

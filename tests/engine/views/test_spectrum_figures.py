@@ -1,4 +1,4 @@
-"""Figures of spectra on a page: peaks, errors and fragments where the spectrum has them, made without Qt."""
+"""Figures of spectra: positions of peaks, errors and fragments, without Qt."""
 
 import subprocess
 import sys
@@ -19,14 +19,14 @@ from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.palette import Ion
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.spectrum_figures import draw_ladder, mirror_figure, mirrored_peak, peak_text, spectrum_figure
-from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.engine.views.test_annotation import ROW, SETTINGS, synthetic_peaks
 
 HOSTILE = 'scan 7 </text><script>alert("1")</script> & <!-- \x00\x1b[2J'
 
 
 @pytest.fixture(scope="module")
 def spectrum() -> AnnotatedSpectrum:
-    return annotate_match(ROW, made_peaks(), SETTINGS, "scan 7")
+    return annotate_match(ROW, synthetic_peaks(), SETTINGS, "scan 7")
 
 
 def clips(drawing: Drawing) -> list[Clip]:
@@ -40,7 +40,9 @@ def sticks(clip: Clip) -> dict[str, Sticks]:
 def test_spectrum_figure_draws_each_peak_in_the_colour_of_its_ion(spectrum) -> None:
     upper, lower = clips(lay_out(spectrum_figure(spectrum)))
     drawn = sticks(upper)
-    assert set(drawn) == set(spectrum.shown.kinds.tolist()) and sum(len(one.x) for one in drawn.values()) == len(spectrum.peaks.mz)
+    assert set(drawn) == set(spectrum.shown.kinds.tolist()) and sum(len(stick_group.x) for stick_group in drawn.values()) == len(
+        spectrum.peaks.mz
+    )
     matched = dict(zip(spectrum.matches.peak.tolist(), spectrum.kinds, strict=True))
     base = int(np.argmax(spectrum.peaks.intensity))
     for kind, shape in drawn.items():
@@ -51,9 +53,11 @@ def test_spectrum_figure_draws_each_peak_in_the_colour_of_its_ion(spectrum) -> N
         )
         assert (np.diff(shape.x) >= 0).all()
     dots = [shape for shape in lower.shapes if isinstance(shape, Points)]
-    assert sum(len(one.x) for one in dots) == len(spectrum.matches)
-    # An error lies below its peak.
-    assert {round(float(x), 6) for one in dots for x in one.x} <= {round(float(x), 6) for one in drawn.values() for x in one.x}
+    assert sum(len(dot_group.x) for dot_group in dots) == len(spectrum.matches)
+    # Errors are drawn at the m/z of their peaks.
+    assert {round(float(x), 6) for dot_group in dots for x in dot_group.x} <= {
+        round(float(x), 6) for stick_group in drawn.values() for x in stick_group.x
+    }
 
 
 @pytest.mark.parametrize(("unit", "values"), [("ppm", "error_ppm"), ("Da", "error")])
@@ -65,7 +69,7 @@ def test_spectrum_figure_shows_errors_in_the_unit(spectrum, unit, values) -> Non
     assert figure.panels[1].y.title == f"Error ({unit})"
 
 
-def test_spectrum_figure_of_a_range_holds_no_other_names(spectrum) -> None:
+def test_spectrum_figure_of_a_range_has_names_inside_only(spectrum) -> None:
     drawing = lay_out(spectrum_figure(spectrum), x_range=(400.0, 600.0), y_ranges=[(0.0, 20.0)])
     texts = {shape.text for shape in clips(drawing)[0].shapes if isinstance(shape, Label)}
     inside = {
@@ -84,32 +88,32 @@ def test_spectrum_figure_without_ions_or_peaks_is_drawn(spectrum) -> None:
             assert etree.fromstring(svg(lay_out(mirror_figure(MirroredSpectra("", half, lower, Tolerance(1, "Da")))))) is not None
 
 
-def test_names_of_peaks_hold_only_what_reaches_the_label_threshold(spectrum) -> None:
-    strong = annotate_match(ROW, made_peaks(), replace(SETTINGS, least_labelled=30.0))
+def test_spectrum_figure_names_peaks_above_the_threshold(spectrum) -> None:
+    strong = annotate_match(ROW, synthetic_peaks(), replace(SETTINGS, least_labelled=30.0))
     (names,) = (mark for mark in spectrum_figure(strong).panels[0].marks if isinstance(mark, Names))
     assert 0 < len(names.texts) < len(spectrum.labels) and names.importance.min() >= 30
 
 
-def test_draw_ladder_marks_the_bonds_that_ions_prove(spectrum) -> None:
+def test_draw_ladder_marks_bonds_with_matched_ions(spectrum) -> None:
     shapes = draw_ladder(spectrum, 40.0, 10.0, 400.0, 8.0)
     residues = [shape for shape in shapes if isinstance(shape, Label) and shape.is_bold]
-    assert "".join(one.text for one in residues) == ROW["sequence"]
-    across = [one.x for one in residues]
+    assert "".join(label.text for label in residues) == ROW["sequence"]
+    across = [label.x for label in residues]
     np.testing.assert_allclose(np.diff(across), across[1] - across[0])
     assert (across[0] + across[-1]) / 2 == pytest.approx(240.0)
     between = {round((left + right) / 2, 6): bond for bond, (left, right) in enumerate(pairwise(across), start=1)}
     for series in "by":
-        upright = [one for one in shapes if isinstance(one, Stroke) and one.ink == Ion(series) and one.x1 == one.x2]
-        assert sorted(between[round(one.x1, 6)] for one in upright) == spectrum.bonds(series).tolist()
-        assert all((one.y2 > one.y1) == (series == "b") for one in upright)
-    modified = {one.text for one in shapes if isinstance(one, Label) and one.ink == "mark" and not one.is_bold}
+        upright = [shape for shape in shapes if isinstance(shape, Stroke) and shape.ink == Ion(series) and shape.x1 == shape.x2]
+        assert sorted(between[round(stroke.x1, 6)] for stroke in upright) == spectrum.bonds(series).tolist()
+        assert all((stroke.y2 > stroke.y1) == (series == "b") for stroke in upright)
+    modified = {shape.text for shape in shapes if isinstance(shape, Label) and shape.ink == "mark" and not shape.is_bold}
     assert modified == {"Acetyl", "Phospho", "Oxidation"}
 
 
 @pytest.mark.parametrize("length", [1, 60, 3000])
 def test_draw_ladder_stays_within_its_width(length) -> None:
     row = {**ROW, "sequence": "K" * length, "modification_positions": [], "modification_names": [], "modification_masses": []}
-    shapes: list[Shape] = draw_ladder(annotate_match(row, made_peaks(), SETTINGS), 0.0, 0.0, 300.0, 8.0)
+    shapes: list[Shape] = draw_ladder(annotate_match(row, synthetic_peaks(), SETTINGS), 0.0, 0.0, 300.0, 8.0)
     across = [x for shape in shapes for x in ((shape.x,) if isinstance(shape, Label) else (shape.x1, shape.x2))]  # type: ignore[union-attr]
     assert min(across) >= 0 and max(across) <= 300 and all(shape.size > 0 for shape in shapes if isinstance(shape, Label))
 
@@ -119,7 +123,7 @@ def mirrored(spectrum: AnnotatedSpectrum) -> MirroredSpectra:
     return MirroredSpectra("both", Half("scan 7", spectrum.peaks, spectrum), Half("library", lower), Tolerance(0.5, "Da"), 0.87251)
 
 
-def test_mirror_figure_hangs_the_second_spectrum_from_the_axis(spectrum) -> None:
+def test_mirror_figure_draws_the_second_spectrum_downwards(spectrum) -> None:
     spectra = mirrored(spectrum)
     figure = mirror_figure(spectra)
     (clip,) = clips(lay_out(figure))
@@ -127,29 +131,29 @@ def test_mirror_figure_hangs_the_second_spectrum_from_the_axis(spectrum) -> None
     assert base == pytest.approx(clip.y + clip.height / 2)
     hanging = [shape for shape in clip.shapes if isinstance(shape, Sticks) and shape.y2.max() > base]
     assert sum(len(shape.x) for shape in hanging) == 3
-    standing = max(base - shape.y2.min() for shape in clip.shapes if isinstance(shape, Sticks))
-    assert max(shape.y2.max() for shape in hanging) - base == pytest.approx(standing)
+    tallest = max(base - shape.y2.min() for shape in clip.shapes if isinstance(shape, Sticks))
+    assert max(shape.y2.max() for shape in hanging) - base == pytest.approx(tallest)
     texts = [shape.text for shape in clip.shapes if isinstance(shape, Label)]
     assert {"cosine 0.873", "scan 7", "library"} <= set(texts)
     written = svg(lay_out(figure)).decode()
     assert ">100<" in written and ">-100<" not in written
 
 
-def test_mirror_figure_targets_are_peaks_above_and_complements_below(spectrum) -> None:
+def test_mirror_figure_targets_are_peaks_of_both_halves(spectrum) -> None:
     spectra = mirrored(spectrum)
     for mark in mirror_figure(spectra).panels[0].marks:
-        for place, target in enumerate(mark.targets.tolist() if isinstance(mark, Spikes) else ()):
+        for row, target in enumerate(mark.targets.tolist() if isinstance(mark, Spikes) else ()):
             half, peak = mirrored_peak(target)
-            assert mark.x[place] == spectra.halves[half].peaks.mz[peak] and (mark.y[place] < 0) == bool(half)
+            assert mark.x[row] == spectra.halves[half].peaks.mz[peak] and (mark.y[row] < 0) == bool(half)
 
 
-def test_pick_finds_the_nearest_peak_and_by_height_among_close_ones() -> None:
+def test_pick_prefers_nearest_peak_then_matching_height() -> None:
     close = Peaks(np.array([100.0, 102.0, 300.0]), np.array([10.0, 100.0, 50.0]))
     half = Half("one", close)
     pick = mirror_figure(MirroredSpectra("", half, half, Tolerance(0.1, "Da"))).panels[0].pick
     assert pick is not None
-    places = {(100.1, 5.0): 0, (100.5, 80.0): 1, (299.0, 20.0): 2, (101.4, -50.0): ~1, (299.0, -1.0): ~2}
-    for (x, y), target in places.items():
+    targets = {(100.1, 5.0): 0, (100.5, 80.0): 1, (299.0, 20.0): 2, (101.4, -50.0): ~1, (299.0, -1.0): ~2}
+    for (x, y), target in targets.items():
         picked = pick(x, y, 0.5, 0.5)
         assert picked is not None and picked.target == target, (x, y)
     assert pick(200.0, 5.0, 0.5, 0.5) is None and pick(304.0, 5.0, 0.5, 0.5) is None
@@ -188,14 +192,14 @@ sys.modules["PySide6"] = sys.modules["pyqtgraph"] = None
 from tests.engine.views.test_spectrum_figures import *
 from pathlib import Path
 from proteoscope.engine.views.paper import write_figure
-spectrum = annotate_match(ROW, made_peaks(), SETTINGS, "scan 7")
+spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS, "scan 7")
 for name, figure in (("spectrum", spectrum_figure(spectrum)), ("mirror", mirror_figure(mirrored(spectrum)))):
     for ending in ("svg", "pdf", "png"):
         write_figure(Path(sys.argv[1], f"{name}.{ending}"), lay_out(figure))
 """
 
 
-def test_figures_are_written_where_qt_cannot_be_imported(tmp_path, spectrum) -> None:
+def test_figures_are_written_without_qt(tmp_path, spectrum) -> None:
     subprocess.run([sys.executable, "-c", WITHOUT_QT, str(tmp_path)], check=True)
     for name in ("spectrum", "mirror"):
         document = pypdfium2.PdfDocument(tmp_path / f"{name}.pdf")

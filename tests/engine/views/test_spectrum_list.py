@@ -1,4 +1,4 @@
-"""The spectra of a run as a table, and its chromatograms: of a real run, against plain Python over its files."""
+"""Table of a run's spectra, and chromatograms, compared with plain Python on real files."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     random = np.random.default_rng(4)
     sizes = random.integers(0, 30, N).tolist()
     columns = [(np.sort(random.uniform(100, 900, n)).tolist(), random.lognormal(3, 1, n).tolist()) for n in sizes]
-    peaks = [list(zip(*one, strict=True)) for one in columns]
-    held = spectra(peaks, random.uniform(400, 900, N).tolist(), [4 + 8 * (i % 2) for i in range(N)])
+    peaks = [list(zip(*columns_of_spectrum, strict=True)) for columns_of_spectrum in columns]
+    stored = spectra(peaks, random.uniform(400, 900, N).tolist(), [4 + 8 * (i % 2) for i in range(N)])
     time = np.where(np.arange(N) == 9, np.nan, random.uniform(0, 600, N))
-    table = spectra_table(replace(held, scan=np.arange(100, 100 + N), retention_time=time))
-    found = identification(n_spectra=30)
-    made = Project.create_or_open(tmp_path_factory.mktemp("list") / "p")
-    with made.run("identify", PARAMETERS) as run:
+    table = spectra_table(replace(stored, scan=np.arange(100, 100 + N), retention_time=time))
+    results = identification(n_spectra=30)
+    created = Project.create_or_open(tmp_path_factory.mktemp("list") / "p")
+    with created.run("identify", PARAMETERS) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name))
+            run.write_table(name, getattr(results, name))
         run.write_table("spectra", table)
-    return made
+    return created
 
 
 def by_definition(project: Project) -> list[dict]:
     psms = pq.read_table(project.table("psms")).to_pylist()
     rows = []
     for at, row in enumerate(pq.read_table(project.table("spectra")).to_pylist()):
-        own = [(psm["rank"] * 2 + psm["is_decoy"], i) for i, psm in enumerate(psms) if psm["spectrum"] == at]
-        best = psms[min(own)[1]] if own else None
+        candidates = [(psm["rank"] * 2 + psm["is_decoy"], i) for i, psm in enumerate(psms) if psm["spectrum"] == at]
+        best = psms[min(candidates)[1]] if candidates else None
         is_identified = best is not None and best["rank"] == 1 and not best["is_decoy"] and best["q_value"] <= 0.01
         top = int(np.argmax(row["intensity"])) if row["mz"] else None
         rows.append(
@@ -77,33 +77,33 @@ def by_definition(project: Project) -> list[dict]:
                 "q_value": best["q_value"] if best else None,
                 "spectrum_file": row["spectrum_file"],
                 "spectrum_id": row["spectrum_id"],
-                "psm": min(own)[1] if own else None,
+                "psm": min(candidates)[1] if candidates else None,
             }
         )
     return rows
 
 
-@pytest.mark.parametrize("most_kept", [N, 0])
-def test_every_spectrum_is_a_row_with_what_is_known_of_it(project: Project, most_kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether the list is held in memory or asked of the file."""
-    monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MAXIMUM_CACHED", most_kept)
+@pytest.mark.parametrize("maximum_in_memory", [N, 0])
+def test_spectrum_list_matches_definition(project: Project, maximum_in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Test the list in memory and read from the file."""
+    monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MAXIMUM_CACHED", maximum_in_memory)
     expected = by_definition(project)
     with open_run(project) as run:
         source = open_spectrum_list(run)
         assert source.total == N
-        found = source.values(np.arange(N), list(SPECTRUM_LIST.by_name)).to_pylist()
-        assert found == expected
-        assert {row["is_identified"] for row in found} == {True, False}
+        rows = source.values(np.arange(N), list(SPECTRUM_LIST.by_name)).to_pylist()
+        assert rows == expected
+        assert {row["is_identified"] for row in rows} == {True, False}
         again = open_spectrum_list(run)
         assert again.rows(order=[("n_peaks", True)])[0] == max(range(N), key=lambda at: (expected[at]["n_peaks"], -at))
         mz, scan = expected[3]["precursor_mz"], str(expected[5]["scan"])
-        for chosen, keeps in (
+        for spectrum_filter, passes in (
             (SpectrumFilter(is_identified=True), lambda row: row["is_identified"]),
             (SpectrumFilter(is_identified=False), lambda row: not row["is_identified"]),
             (SpectrumFilter(f"{mz:.3f}"), lambda row: abs(row["precursor_mz"] - mz) < 0.0105),
             (SpectrumFilter(scan), lambda row: scan in f"{row['scan']} {row['spectrum_id']}"),
         ):
-            assert source.rows(spectrum_conditions(chosen)).tolist() == [at for at, row in enumerate(expected) if keeps(row)]
+            assert source.rows(spectrum_conditions(spectrum_filter)).tolist() == [at for at, row in enumerate(expected) if passes(row)]
         points = read_spectrum_map(source)
         assert sorted(points.spectrum.tolist()) == [at for at in range(N) if at != 9] and points.n_missing == 1
         chromatogram = spectrum_chromatogram(source, "total_ion_current")
@@ -113,7 +113,7 @@ def test_every_spectrum_is_a_row_with_what_is_known_of_it(project: Project, most
         assert len(peaks.mz) == expected[7]["n_peaks"]
 
 
-def test_a_run_without_spectra_and_one_with_damaged_ones_say_so(tmp_path: Path) -> None:
+def test_spectrum_list_rejects_missing_or_damaged_spectra(tmp_path: Path) -> None:
     without, _ = project_with_results(tmp_path / "without", with_spectra=False)
     with open_run(without) as run, pytest.raises(ProteoscopeError, match="no stored spectra"):
         open_spectrum_list(run)
@@ -129,19 +129,19 @@ def test_a_run_without_spectra_and_one_with_damaged_ones_say_so(tmp_path: Path) 
         assert run.tables.source("psms").total > 0
 
 
-def test_the_first_opening_heeds_a_cancel(project: Project) -> None:
+def test_open_spectrum_list_can_be_cancelled(project: Project) -> None:
     def stop() -> None:
         raise Cancelled
 
     with open_run(project) as run:
         with pytest.raises(Cancelled):
             open_spectrum_list(run, stop)
-        assert open_spectrum_list(run).total == N, "and nothing is left of it"
+        assert open_spectrum_list(run).total == N, "a cancelled list is not reused"
 
 
 @pytest.fixture(scope="module")
 def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Survey and tandem mass spectra as mzML: the head of the real run that ships, without compression of the file."""
+    """Write the sample run, which has MS1 and MS2 spectra, as uncompressed mzML."""
     import gzip
 
     path = tmp_path_factory.mktemp("run") / "BSA1.mzML"
@@ -151,33 +151,33 @@ def run_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def surveys(run_file: Path) -> Iterator[Ms1Spectra]:
+def ms1_spectra(run_file: Path) -> Iterator[Ms1Spectra]:
     yield read_ms1_spectra(run_file)
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # pyteomics' vocabulary leaves a file open
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
-def test_chromatograms_are_those_of_pyteomics(run_file: Path, surveys: Ms1Spectra) -> None:
+def test_chromatograms_match_pyteomics(run_file: Path, ms1_spectra: Ms1Spectra) -> None:
     with mzml.MzML(str(run_file), use_index=False) as reader:
-        rows = [one for one in reader if one["ms level"] == 1]
-    assert len(surveys) == len(rows) > 100
-    time = [float(one["scanList"]["scan"][0]["scan start time"]) for one in rows]
-    assert surveys.retention_time == pytest.approx(time)
+        rows = [spectrum for spectrum in reader if spectrum["ms level"] == 1]
+    assert len(ms1_spectra) == len(rows) > 100
+    time = [float(spectrum["scanList"]["scan"][0]["scan start time"]) for spectrum in rows]
+    assert ms1_spectra.retention_time == pytest.approx(time)
     tolerance = Tolerance(10, "ppm")
-    inside = [np.abs(one["m/z array"] - 722.325) <= 722.325e-5 for one in rows]
-    at_mz = [one["intensity array"][some].sum(dtype=float) for one, some in zip(rows, inside, strict=True)]
+    inside = [np.abs(spectrum["m/z array"] - 722.325) <= 722.325e-5 for spectrum in rows]
+    at_mz = [spectrum["intensity array"][is_inside].sum(dtype=float) for spectrum, is_inside in zip(rows, inside, strict=True)]
     cases = (
-        (total_ions(surveys), [one["intensity array"].sum(dtype=float) for one in rows]),
-        (base_peaks(surveys), [one["intensity array"].max(initial=0) for one in rows]),
-        (extracted(surveys, 722.325, tolerance), at_mz),
+        (total_ions(ms1_spectra), [spectrum["intensity array"].sum(dtype=float) for spectrum in rows]),
+        (base_peaks(ms1_spectra), [spectrum["intensity array"].max(initial=0) for spectrum in rows]),
+        (extracted(ms1_spectra, 722.325, tolerance), at_mz),
     )
     for chromatogram, expected in cases:
         assert chromatogram.intensity == pytest.approx(np.array(expected), rel=1e-5)
         assert chromatogram.intensity.max() > 0
 
 
-def test_the_outline_of_many_points_keeps_their_extremes(surveys: Ms1Spectra) -> None:
-    whole = total_ions(surveys)
+def test_chromatogram_outline_retains_extremes(ms1_spectra: Ms1Spectra) -> None:
+    whole = total_ions(ms1_spectra)
     x, y = whole.outline(whole.minutes[0], whole.minutes[-1], 20)
     assert len(x) == 40 and y.max() == whole.intensity.max() and y.min() == whole.intensity.min()
     x, y = whole.outline(whole.minutes[100], whole.minutes[110], 20)
@@ -185,7 +185,7 @@ def test_the_outline_of_many_points_keeps_their_extremes(surveys: Ms1Spectra) ->
     assert whole.nearest(whole.minutes[7] + 1e-6) == 7
 
 
-def test_files_without_survey_spectra_and_cut_ones_say_so(tmp_path: Path, run_file: Path) -> None:
+def test_read_ms1_spectra_rejects_unsuitable_files(tmp_path: Path, run_file: Path) -> None:
     (tmp_path / "x.mgf").write_text("BEGIN IONS\nPEPMASS=500\n100 1\n200 2\nEND IONS\n")
     with pytest.raises(InputError, match="without MS1 spectra"):
         read_ms1_spectra(tmp_path / "x.mgf")

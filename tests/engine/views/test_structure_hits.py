@@ -1,4 +1,4 @@
-"""Thresholds on the hits of a structure search."""
+"""Thresholds for hits of a structure search."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from proteoscope.engine.views.tables import ResultTables, TableSource
 from tests.effort import lines_run
 
 
-def test_counting_costs_no_line_of_python_for_each_hit(tmp_path: Path) -> None:
+def test_threshold_counts_run_no_python_for_each_hit(tmp_path: Path) -> None:
     lines = []
     for n in (100, 100_000):
         random = np.random.default_rng(3)
-        table = pa.table({"query_index": np.zeros(n, np.int64), **{one: random.random(n) for one in BOUNDED}})
+        table = pa.table({"query_index": np.zeros(n, np.int64), **{name: random.random(n) for name in BOUNDED}})
         path = tmp_path / f"{n}.parquet"
         pq.write_table(table, path)
         tables = ResultTables({"hits": path})
@@ -26,29 +26,29 @@ def test_counting_costs_no_line_of_python_for_each_hit(tmp_path: Path) -> None:
 
         def count(source: TableSource = source, counts: list[int] = counts) -> None:
             columns = threshold_columns(source, 0)
-            counts.extend(columns.count(one, 0.5) for one in BOUNDED)
+            counts.extend(columns.count(name, 0.5) for name in BOUNDED)
 
         lines.append(lines_run(count))
-        for one, count in zip(BOUNDED, counts, strict=True):
-            values = table[one].to_numpy()
-            assert count == ((values >= 0.5) if BOUNDED[one] == ">=" else (values <= 0.5)).sum()
+        for name, count in zip(BOUNDED, counts, strict=True):
+            values = table[name].to_numpy()
+            assert count == ((values >= 0.5) if BOUNDED[name] == ">=" else (values <= 0.5)).sum()
         source.close()
         tables.close()
     assert lines[1] <= lines[0] + 50
 
 
-def test_not_a_number_passes_no_threshold(tmp_path: Path) -> None:
-    pq.write_table(pa.table({one: [np.nan, 1.0] for one in BOUNDED}), tmp_path / "hits.parquet")
+def test_nan_passes_no_threshold(tmp_path: Path) -> None:
+    pq.write_table(pa.table({name: [np.nan, 1.0] for name in BOUNDED}), tmp_path / "hits.parquet")
     tables = ResultTables({"hits": tmp_path / "hits.parquet"})
     source = tables.source("hits")
-    for one in BOUNDED:
-        assert source.rows(structure_conditions(StructureFilter(bounds={one: 1.0}))).tolist() == [1]
-        assert threshold_columns(source, None).count(one, 1.0) == 1
+    for name in BOUNDED:
+        assert source.rows(structure_conditions(StructureFilter(bounds={name: 1.0}))).tolist() == [1]
+        assert threshold_columns(source, None).count(name, 1.0) == 1
     source.close()
     tables.close()
 
 
-def test_hits_are_chance_where_the_best_of_them_is() -> None:
+def test_is_all_chance_follows_the_best_hit() -> None:
     def is_chance(e_value: float | None, probability: float | None, n_hits: int = 9) -> bool:
         return StructureSummary("q", n_hits, 1, 1, 100, e_value, probability).is_all_chance
 

@@ -1,4 +1,4 @@
-"""Rows of tables by condition and order, and their values, against plain Python."""
+"""Filtering, sorting and reading of table rows, compared with plain Python."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def source(psms: pa.Table, tmp_path: Path) -> Iterator[TableSource]:
 
 
 def opened(psms: pa.Table, folder: Path) -> Iterator[TableSource]:
-    """A table of PSMs in a file of row groups, open."""
-    # DuckDB would take these brackets for a pattern.
+    """Open a table of PSMs in a file with several row groups."""
+    # DuckDB would interpret these brackets as a pattern.
     path = folder / "ps[m]s *.parquet"
     pq.write_table(psms, path, row_group_size=300)
     tables = ResultTables({"psms": path})
@@ -39,7 +39,7 @@ def opened(psms: pa.Table, folder: Path) -> Iterator[TableSource]:
 
 
 def by_definition(values: list[Any], descends: bool) -> list[int]:
-    """The order by Python's own stable sort: what is missing or no number comes last, equals keep their order."""
+    """Return the order by Python's stable sort, with missing values and NaN at the end."""
     present = [i for i, value in enumerate(values) if value is not None and not (isinstance(value, float) and math.isnan(value))]
     missing = sorted(set(range(len(values))) - set(present))
     key = (lambda i: values[i].encode()) if present and isinstance(values[present[0]], str) else (lambda i: values[i])
@@ -51,19 +51,19 @@ def by_definition(values: list[Any], descends: bool) -> list[int]:
 
 @pytest.mark.parametrize("name", ["score", "q_value", "charge", "peptide", "scan", "ksdp", "delta_score", "is_decoy"])
 @pytest.mark.parametrize("descends", [False, True])
-def test_rows_are_sorted_as_by_definition(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
+def test_rows_are_sorted_by_definition(source: TableSource, psms: pa.Table, name: str, descends: bool) -> None:
     assert source.rows(order=[(name, descends)]).tolist() == by_definition(psms[name].to_pylist(), descends)
 
 
-def test_filtered_rows_are_those_that_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
-    found = source.rows([compares("q_value", "<=", 0.01), has_any("modification_names", ("Phospho",))])
+def test_filtered_rows_satisfy_all_conditions(source: TableSource, psms: pa.Table) -> None:
+    selected = source.rows([compares("q_value", "<=", 0.01), has_any("modification_names", ("Phospho",))])
     expected = [i for i, row in enumerate(psms.to_pylist()) if row["q_value"] <= 0.01 and "Phospho" in row["modification_names"]]
     assert expected
-    assert found.tolist() == expected
+    assert selected.tolist() == expected
     assert source.count([compares("q_value", "<=", 0.01)]) == sum(q <= 0.01 for q in psms["q_value"].to_pylist())
 
 
-def test_values_come_in_the_order_of_the_rows(source: TableSource, psms: pa.Table) -> None:
+def test_values_are_in_the_order_of_rows(source: TableSource, psms: pa.Table) -> None:
     rows = np.random.default_rng(1).permutation(len(psms))[:200].astype(np.int64)
     values = source.values(rows, ["psm_id", "peptide", "proteins"])
     assert values.to_pylist() == psms.select(["psm_id", "peptide", "proteins"]).take(pa.array(rows)).to_pylist()
@@ -71,7 +71,7 @@ def test_values_come_in_the_order_of_the_rows(source: TableSource, psms: pa.Tabl
 
 
 @pytest.mark.parametrize("damage", [lambda content: b"not a table", lambda content: content[: len(content) // 2], lambda content: b""])
-def test_a_damaged_file_is_an_error_that_names_it(psms: pa.Table, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+def test_damaged_table_error_names_the_file(psms: pa.Table, tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
     path = tmp_path / "psms.parquet"
     pq.write_table(psms, path)
     path.write_bytes(damage(path.read_bytes()))
@@ -79,9 +79,9 @@ def test_a_damaged_file_is_an_error_that_names_it(psms: pa.Table, tmp_path: Path
         ResultTables({"psms": path})
 
 
-def test_a_file_that_is_gone_is_told_in_the_program_s_own_words(psms: pa.Table, tmp_path: Path) -> None:
+def test_missing_table_error_is_in_plain_words(psms: pa.Table, tmp_path: Path) -> None:
     for source in opened(psms, tmp_path):
         next(tmp_path.iterdir()).unlink()
-        with pytest.raises(InputError, match="is gone") as told:
+        with pytest.raises(InputError, match="is gone") as error:
             source.rows(order=[("score", True)])
-        assert "IO Error" not in str(told.value) and "moved or deleted" in str(told.value)
+        assert "IO Error" not in str(error.value) and "moved or deleted" in str(error.value)

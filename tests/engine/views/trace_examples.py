@@ -1,4 +1,4 @@
-"""Made-up chains: bundles of helices and strands, and relatives of them that are superposed."""
+"""Synthetic chains: bundles of helices and strands, and superposed relatives of them."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 from tests.engine.views.structure_projects import bundle
 
 TURN = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
-"""By which the targets are turned out of the query's frame."""
+"""Rotation of the targets relative to the query."""
 
 
 def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number: int = 1) -> FoundChain:
-    """A chain with these Cα, whose residues are drawn at random."""
+    """Return a chain with these Cα and random residues."""
     n = len(position)
-    places = np.ascontiguousarray(position, np.float32)
-    finite = np.where(np.isfinite(places), places, 0.0).astype(np.float32)
+    coordinates = np.ascontiguousarray(position, np.float32)
+    finite = np.where(np.isfinite(coordinates), coordinates, 0.0).astype(np.float32)
     residue = np.random.default_rng(seed).integers(0, 20, n).astype(np.int8)
     numbers = np.arange(n, dtype=np.int32)
     chains = Chains(
         (name,),
         ("",),
         np.array([0, n]),
-        places,
+        coordinates,
         residue,
         states_by_distances(finite),
         np.full(n, np.nan, np.float32),
@@ -44,12 +44,12 @@ def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number
 
 
 def fold(n_residues: int, seed: int = 1) -> NDArray[np.float64]:
-    """(n, 3) Cα of helices and strands beside each other."""
+    """Return the Cα (n, 3) of adjacent helices and strands."""
     return bundle(seed, n_elements=max(2, n_residues // 8))[:n_residues]
 
 
 def hit_row(query: FoundChain, target: FoundChain, pairs: NDArray[np.int32], **more: Any) -> dict[str, Any]:
-    """The row of a hit whose target lies on the query when it is turned back."""
+    """Return the row of a hit whose transformation moves the target onto the query."""
     back = TURN.T
     return {
         "query": query.chains.names[0],
@@ -65,15 +65,15 @@ def hit_row(query: FoundChain, target: FoundChain, pairs: NDArray[np.int32], **m
 
 
 def query_and_hits(n_hits: int = 1, n_residues: int = 60, noise: float = 0.6) -> tuple[Trace, list[Trace]]:
-    """A query, and hits that lie beside it; each lacks another residue of it."""
+    """Return a query and superposed hits, each without a different residue of the query."""
     query = chain("query", fold(n_residues), first_number=41)
     traces = []
     for k in range(n_hits):
         random = np.random.default_rng(k)
         left_out = 10 + k
-        kept = np.delete(np.arange(n_residues), left_out)
-        place = query.chains.position[kept] + random.normal(0, noise, (n_residues - 1, 3))
-        target = chain(f"hit{k}", place @ TURN.T, seed=k % 3, first_number=1)
-        pairs = np.stack([kept, np.arange(n_residues - 1)], axis=1).astype(np.int32)
+        remaining = np.delete(np.arange(n_residues), left_out)
+        coordinates = query.chains.position[remaining] + random.normal(0, noise, (n_residues - 1, 3))
+        target = chain(f"hit{k}", coordinates @ TURN.T, seed=k % 3, first_number=1)
+        pairs = np.stack([remaining, np.arange(n_residues - 1)], axis=1).astype(np.int32)
         traces.append(superpose_hit(hit_row(query, target, pairs, target_index=k), query, target))
     return create_query_trace(query), traces

@@ -1,4 +1,4 @@
-"""Tests of the alignment drawing against the plain meaning of its three lines, with real input events."""
+"""Tests of the alignment drawing against the meaning of its three lines, with real input events."""
 
 from __future__ import annotations
 
@@ -154,8 +154,8 @@ def test_whole_alignment_is_exported_with_its_residues(view: AlignmentView, tmp_
     texts = [
         "".join(element.itertext()) for element in ElementTree.parse(tmp_path / "alignment.svg").iter() if element.tag.endswith("text")
     ]
-    for letters in (pair.query, pair.subject):
-        assert letters in "".join(text for text in texts if text in letters)
+    for residues in (pair.query, pair.subject):
+        assert residues in "".join(text for text in texts if text in residues)
     assert {"aligned with QUERY", "45.2 bits", "identical"} <= set(texts)
     for ending in ("pdf", "png"):
         view.plot.export_action.write(tmp_path / f"alignment.{ending}")

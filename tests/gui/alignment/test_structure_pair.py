@@ -42,11 +42,11 @@ def test_states_are_drawn_at_residues_but_not_in_gaps(qtbot: QtBot, theme: Theme
         left, top = sheet.corner(column)
         for states, y in zip(sheet.pair.states, (top - sheet.track, top + 3 * sheet.line), strict=True):
             inside = range(int(np.ceil(y)), int(y + sheet.track))
-            found = {QColor(image.pixel(round(left + sheet.cell / 2), down)).rgb() for down in inside} & set(tones.values())
+            colours = {QColor(image.pixel(round(left + sheet.cell / 2), down)).rgb() for down in inside} & set(tones.values())
             if states[column] == "-":
-                assert not found
+                assert not colours
             elif states[column] == "E":
-                assert found == {tones["E"]}
+                assert colours == {tones["E"]}
                 seen += 1
     assert seen > 20
 

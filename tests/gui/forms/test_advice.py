@@ -42,7 +42,7 @@ def test_advice_on_ion_trap_spectra_is_applied_by_one_click(form: SearchForm, qt
     qtbot.wait(1)
     form.touched.connect(lambda: touches.append(form.advice.isVisible()))
     qtbot.waitUntil(lambda: form.advice.isVisible())
-    # The result of an inspection is no change by the user.
+    # The result of an inspection is not a change by the user.
     assert not any(touches)
     assert form.presets.name == "high-resolution"
     assert "ion trap" in form.advice.label.text() and form.advice.button.text() == "Use low-resolution"

@@ -41,19 +41,19 @@ def test_example_files_differ_in_category(files: list[Path]) -> None:
     assert sorts == ["spectra", "proteins", "reads", "libraries", "identifications", "structures", None]
 
 
-@pytest.mark.parametrize("kind", [one.kind for one in SEARCHES])
+@pytest.mark.parametrize("kind", [search.kind for search in SEARCHES])
 def test_form_explains_each_wrong_file(window: MainWindow, files: list[Path], qtbot: QtBot, kind: str) -> None:
     window.start_page.new_buttons[kind].click()
     form = window.form
     assert form.search.kind == kind and form.isVisible()
-    for one in form.file_lists.values():
-        one.add(files)
-    qtbot.waitUntil(lambda: all(one.is_examined for one in form.file_lists.values()))
-    for one in form.file_lists.values():
-        for path in one.paths:
-            known = file_kind(path)
-            fits = known.sort is not None and known.sort in one._spec.sorts
-            problem = one._problem_of(known)
+    for file_list in form.file_lists.values():
+        file_list.add(files)
+    qtbot.waitUntil(lambda: all(file_list.is_examined for file_list in form.file_lists.values()))
+    for file_list in form.file_lists.values():
+        for path in file_list.paths:
+            file = file_kind(path)
+            fits = file.sort is not None and file.sort in file_list._spec.sorts
+            problem = file_list._problem_of(file)
             assert (problem == "") == fits, (path.name, problem)
             assert fits or path.name in problem
     assert form.validation_error() != ""

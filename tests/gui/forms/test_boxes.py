@@ -33,8 +33,8 @@ PAGES = [(kind, page) for kind in ("identify", "align") for page in ("form", "re
 
 def boxes_within(widget: QWidget) -> list[Box]:
     """Return all widgets that a wheel could change: choices, numbers, dates, times and sliders, but not scroll areas."""
-    found: list[Box] = [*widget.findChildren(QComboBox), *widget.findChildren(QAbstractSpinBox)]
-    return found + [one for one in widget.findChildren(QAbstractSlider) if not isinstance(one, QScrollBar)]
+    boxes: list[Box] = [*widget.findChildren(QComboBox), *widget.findChildren(QAbstractSpinBox)]
+    return boxes + [slider for slider in widget.findChildren(QAbstractSlider) if not isinstance(slider, QScrollBar)]
 
 
 def state_of(box: Box) -> object:
@@ -56,7 +56,7 @@ def can_turn(box: Box) -> None:
 def wheel(widget: QWidget, steps: int = -1) -> None:
     """Send a wheel event at a widget as the display server does."""
     top, at, before = widget.window(), QPoint(), None
-    while at != before:  # the last choice may have moved it, and may move it again
+    while at != before:  # The last choice may have moved it, and may move it again.
         before = at
         QTest.qWait(20)
         at = widget.mapTo(top, widget.rect().center())
@@ -111,7 +111,7 @@ def test_wheel_scrolls_form_and_leaves_unfocused_boxes(window: MainWindow, kind:
 
 @pytest.mark.parametrize(("kind", "page"), PAGES)
 def test_no_box_uses_the_default_wheel_behaviour(window: MainWindow, kind: str, page: str) -> None:
-    """Hidden and disabled boxes, and those on other pages, count too."""
+    """Check hidden and disabled boxes, and those on other pages, too."""
     for box in boxes_within(getattr(window.searches[kind], page)):
         assert not box.focusPolicy() & Qt.FocusPolicy.WheelFocus & ~Qt.FocusPolicy.StrongFocus, box.accessibleName()
 
@@ -164,7 +164,7 @@ def test_wheel_leaves_a_box_focused_by_the_page(window: MainWindow, qtbot: QtBot
     assert form.presets.box.currentIndex() != before, "keys are for the box with the focus"
     before = form.presets.box.currentIndex()
     wheel(form.presets.box)
-    assert form.presets.box.currentIndex() != before, "whoever uses the keys is at the box"
+    assert form.presets.box.currentIndex() != before, "with the keys, the box in focus is meant"
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
     edited, names = form.parameters.values(), form.parameters.changed_names
     assert len(names) == 3 and not form.presets.undo_button.isVisible()
     form.presets.load_file(Path("resources/presets/identify") / "absent.toml")
-    assert not form.presets.undo_button.isVisible(), "what could not be read replaced nothing"
+    assert not form.presets.undo_button.isVisible(), "an unreadable preset replaces nothing"
     before = (form.presets.box.currentText(), form.presets.description.text())
     form.presets.choose("low-resolution")
     assert form.presets.undo_text.text() == "Preset low-resolution replaced 3 edited values."
@@ -206,7 +206,7 @@ def test_preset_over_edited_values_can_be_undone(form: SearchForm) -> None:
     assert (form.presets.box.currentText(), form.presets.description.text()) == before
     assert not form.presets.undo_button.isVisible() and not form.presets.undo_text.isVisible()
     form.parameters.reset_all()
-    assert form.parameters.parameters is not None and form.parameters.changed_names == [], "resetting leads to the preset of before"
+    assert form.parameters.parameters is not None and form.parameters.changed_names == [], "resetting restores the preset before"
 
 
 def test_edited_values_survive_a_walk_through_presets(form: SearchForm) -> None:
@@ -244,7 +244,7 @@ def test_unreadable_preset_is_not_selected(form: SearchForm, tmp_path: Path) -> 
 
 
 def test_undo_leaves_gap_costs(window: MainWindow) -> None:
-    """A matrix selected by the user sets its gap costs; one restored by undo does not."""
+    """Check that a matrix selected by the user sets its gap costs; one restored by undo does not."""
     window.menus.new["align"].trigger()
     form = window.form
     form.parameters.set_values({"matrix": "PAM70"})
@@ -258,14 +258,14 @@ def test_undo_leaves_gap_costs(window: MainWindow) -> None:
 
 
 def test_parameters_of_a_run_need_no_undo(form: SearchForm, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[object] = []
+    requests: list[object] = []
     form.run_requested.disconnect()
-    form.run_requested.connect(asked.append)
+    form.run_requested.connect(requests.append)
     form.parameters.set_values({"missed_cleavages": 4})
     form.presets.choose("phospho")
     monkeypatch.setattr(form, "task", lambda: object())
     form.run()
-    assert asked and not form.presets.undo_button.isVisible()
+    assert requests and not form.presets.undo_button.isVisible()
 
 
 def test_ctrl_z_undoes_reset_and_preset(window: MainWindow, qtbot: QtBot) -> None:

@@ -98,7 +98,7 @@ def test_design_is_guessed_filled_pasted_and_undone(
         window.form.run()
     assert finished.args[0].state == "done", finished.args[0].error
     opened = Project.open(project)
-    written = [one.path for one in opened.inputs(opened.latest("quantify") or "") if one.kind == "design"]
+    written = [input_file.path for input_file in opened.inputs(opened.latest("quantify") or "") if input_file.kind == "design"]
     assert written[0].read_text() == task.tables["design"] and written[0].is_relative_to(project)
     assert written[0].read_text().splitlines()[4] == "made_heat_2.mzML\ts4\tB\t2"
 
@@ -142,8 +142,8 @@ def test_search_again_restores_runs_and_design(
     lines = [f"{name}\tsample {number}\t{'odd' if number % 2 else 'even'}\t{number + 1}" for number, name in enumerate(names)]
     table.write_text("\n".join(["file\tsample\tcondition\treplicate", *lines]) + "\n")
     identified = next(run.id for run in Project.open(project).runs() if run.kind != "quantify")
-    asked: dict[str, Any] = {"method": "counts", "run": (identified,)}
-    done = run_search("quantify", {"project": [project]}, options={"design": table}, device="cpu", **asked)
+    parameters: dict[str, Any] = {"method": "counts", "run": (identified,)}
+    done = run_search("quantify", {"project": [project]}, options={"design": table}, device="cpu", **parameters)
     window.open_project(project)
     qtbot.waitUntil(lambda: any(run.id == done.run_id for run in window.project_pane.records))
     design.guess()

@@ -21,7 +21,7 @@ from tests.toy_format import TOY, write_toy
 def test_new_format_needs_only_its_registry_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_toy(tmp_path / "run.toy")
     assert [kind.format for kind in inspect_paths([tmp_path]).files] == ["MGF"], (
-        "its suffix is of no format, and its content looks like one"
+        "its suffix belongs to no format, but its content resembles one"
     )
     monkeypatch.setattr(registry, "FORMATS", (TOY, *registry.FORMATS))
     kind = file_kind(path)
@@ -39,13 +39,13 @@ def test_folder_counts_structures_and_replaces_its_subfolders(tmp_path: Path) ->
 
 
 def test_file_list_names_its_formats_when_file_is_unknown(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    (tmp_path / "letter.txt").write_text("Dear reader,\n")
+    (tmp_path / "greeting.txt").write_text("Dear reader,\n")
     (tmp_path / "paper.pdf").write_bytes(b"%PDF-1.7\n")
     survey_of_files = FileInspector(None)
-    asked = next(one for one in search_of_kind("identify").inputs if one.name == "spectra")
-    files = FileList(asked, survey_of_files)
+    spectra = next(input_file for input_file in search_of_kind("identify").inputs if input_file.name == "spectra")
+    files = FileList(spectra, survey_of_files)
     qtbot.addWidget(files)
-    for name, seems in (("letter.txt", "is text in no known format"), ("paper.pdf", "PDF")):
+    for name, seems in (("greeting.txt", "is text in no known format"), ("paper.pdf", "PDF")):
         files.clear()
         files.add([tmp_path / name])
         qtbot.waitUntil(lambda: bool(files.message.text()))
@@ -58,7 +58,7 @@ def test_vendor_runs_in_folder_are_listed_separately(tmp_path: Path) -> None:
     for name in ("waters.raw/_FUNC001.DAT", "waters.raw/_HEADER.TXT", "runs/bruker.d/analysis.tdf", "runs/thermo.raw", "notes.raw"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(THERMO_MAGIC if "thermo" in name else b"some words")
-    told = {found.path.relative_to(tmp_path).as_posix(): found.problem + found.format for found in inspect_paths([tmp_path]).files}
-    assert set(told) == {"waters.raw", "runs/bruker.d", "runs/thermo.raw"}
+    descriptions = {file.path.relative_to(tmp_path).as_posix(): file.problem + file.format for file in inspect_paths([tmp_path]).files}
+    assert set(descriptions) == {"waters.raw", "runs/bruker.d", "runs/thermo.raw"}
     for name, maker in (("waters.raw", "Waters"), ("runs/bruker.d", "Bruker"), ("runs/thermo.raw", "Thermo")):
-        assert maker in told[name]
+        assert maker in descriptions[name]

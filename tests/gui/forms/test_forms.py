@@ -64,11 +64,11 @@ def type_over(widget: QWidget, text: str) -> None:
 def test_every_parameter_has_field_with_title_help_and_value(form: ParameterForm) -> None:
     defaults = IdentificationParameters()
     assert list(form.fields) == list(IdentificationParameters.model_fields)
-    for one in IdentificationParameters.describe():
-        field = form.fields[one.name]
-        assert field.label.text() == one.title
-        assert one.name in field.label.toolTip()
-        assert field.editor.accessibleName() == one.title and field.editor.accessibleDescription() == one.help
+    for described in IdentificationParameters.describe():
+        field = form.fields[described.name]
+        assert field.label.text() == described.title
+        assert described.name in field.label.toolTip()
+        assert field.editor.accessibleName() == described.title and field.editor.accessibleDescription() == described.help
     assert form.parameters == defaults
     assert form.changed_names == [] and form.problems == {}
 
@@ -107,7 +107,7 @@ def test_sections_keep_their_order_without_holes(form: ParameterForm, qtbot: QtB
     columns = {x: [card for card in cards if card.x() == x] for x in sorted({card.x() for card in cards})}
     assert len(columns) == (2 if widths[-1] == 1000 else 1)
     groups = [card.title.text() for column in columns.values() for card in sorted(column, key=lambda card: card.y())]
-    assert groups == list(dict.fromkeys(one.group for one in IdentificationParameters.describe() if not one.advanced))
+    assert groups == list(dict.fromkeys(parameter.group for parameter in IdentificationParameters.describe() if not parameter.advanced))
     for column in columns.values():
         column.sort(key=lambda card: card.y())
         assert column[0].y() == 0
@@ -424,8 +424,8 @@ def test_vendor_run_is_accepted_when_converter_is_installed(tmp_path: Path, monk
     assert "Bruker timsTOF" in file_kind(run).problem and "msconvert" in file_kind(run).problem
     (tmp_path / "msconvert").write_text("#!/bin/sh\n")
     (tmp_path / "msconvert").chmod(0o755)
-    found = file_kind(run)
-    assert (found.sort, found.format, found.size) == ("spectra", "Bruker timsTOF run, by msconvert", 70_000)
+    file = file_kind(run)
+    assert (file.sort, file.format, file.size) == ("spectra", "Bruker timsTOF run, by msconvert", 70_000)
 
 
 def test_files_are_recognised_by_content(tmp_path: Path, sample_data: Path) -> None:

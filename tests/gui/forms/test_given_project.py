@@ -67,8 +67,8 @@ def test_results_go_into_the_given_project(form: SearchForm, project: Project, q
 
 def test_another_project_replaces_the_first(form: SearchForm, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     other, _ = project_with_results(tmp_path / "other")
-    for one in (project, other):
-        form.file_lists["project"]._take_folder([str(one.folder)])
+    for folder in (project, other):
+        form.file_lists["project"]._take_folder([str(folder.folder)])
     assert form.file_lists["project"].paths == [other.folder]
 
 

@@ -41,7 +41,7 @@ def of_drawing(drawing: Drawing, panel: int = 0) -> Pixels:
     """Return the image (rows, columns, 3) of a page within the axes of a panel."""
     pixels = np.asarray(Image.open(BytesIO(png(drawing, 72 * _SCALE))).convert("RGB"))
     clip = [shape for shape in drawing.shapes if isinstance(shape, Clip)][panel]
-    return _cropped(pixels, *(_SCALE * one for one in (clip.x, clip.y + 1, clip.width, clip.height - 2)))
+    return _cropped(pixels, *(_SCALE * length for length in (clip.x, clip.y + 1, clip.width, clip.height - 2)))
 
 
 def extent(pixels: Pixels, colour: Rgb, tolerance: int = 24) -> NDArray[np.float64]:

@@ -57,7 +57,7 @@ def of_kind(coverage: Coverage, kind: str) -> ProteinFeature:
 def test_features_out_of_range_or_unknown_are_skipped() -> None:
     rows = [
         {"kind": "chain", "first": 1, "last": 121, "description": ""},
-        {"kind": "a stranger's", "first": 1, "last": 2, "description": ""},
+        {"kind": "an unknown kind", "first": 1, "last": 2, "description": ""},
     ]
     assert protein_features([*rows, ROWS[0]], len(SEQUENCE)) == protein_features([ROWS[0]], len(SEQUENCE))
 
@@ -66,13 +66,13 @@ def test_feature_groups_stack_and_overlap_only_in_last_line() -> None:
     features = [ProteinFeature(kind.name, kind.group, at, at + 9, "") for kind in FEATURE_KINDS for at in range(0, 40, 3)]
     placed = feature_lanes(features, FEATURE_GROUPS)
     assert sorted(map(id, features)) == sorted(id(feature) for _, feature in placed)
-    lanes = {group: sorted({lane for lane, one in placed if one.group == group}) for group in FEATURE_GROUPS}
+    lanes = {group: sorted({lane for lane, feature in placed if feature.group == group}) for group in FEATURE_GROUPS}
     assert [lane for group in FEATURE_GROUPS for lane in lanes[group]] == list(range(3 * len(FEATURE_GROUPS)))
     for group in FEATURE_GROUPS:
         for lane in lanes[group][:-1]:
-            spans = sorted((one.start, one.end) for at, one in placed if at == lane)
-            assert all(one[1] <= other[0] for one, other in pairwise(spans))
-    assert not [one for _, one in feature_lanes(features, {"site"}) if one.group != "site"]
+            spans = sorted((feature.start, feature.end) for at, feature in placed if at == lane)
+            assert all(first[1] <= second[0] for first, second in pairwise(spans))
+    assert not [feature for _, feature in feature_lanes(features, {"site"}) if feature.group != "site"]
 
 
 def place_of(view: CoverageMap | HitBars, target: object) -> QRectF:
@@ -91,8 +91,8 @@ def test_tooltip_of_span_describes_its_feature(shown: CoverageMap, coverage: Cov
 def test_tooltip_of_residue_lists_all_facts(shown: CoverageMap) -> None:
     assert shown.coverage is not None and shown._sheet is not None
     assert "LVNELTEFAK" in shown.text_at(place_of(shown, shown.coverage.peptides[0]).center())
-    told = shown.text_at(QRectF(*shown._sheet.residue(59)).center()).splitlines()
-    assert told == [
+    lines = shown.text_at(QRectF(*shown._sheet.residue(59)).center()).splitlines()
+    assert lines == [
         "chain: Albumin (residues 19 to 120)",
         "domain: Albumin 1 (residues 19 to 110)",
         "disulfide bond (residues 58 to 77)",
@@ -169,5 +169,5 @@ def test_click_hides_a_query_group(bars: HitBars) -> None:
     groups = list(bars._sheet.key.places)
     place = QRectF(*bars._sheet.key.places["domain"]).center()
     QTest.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
-    assert "domain" not in bars.group_actions.shown and all(one.group != "domain" for _, one in bars._sheet.features)
+    assert "domain" not in bars.group_actions.shown and all(feature.group != "domain" for _, feature in bars._sheet.features)
     assert bars.chosen is None and list(bars._sheet.key.places) == groups

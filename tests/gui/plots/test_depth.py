@@ -31,8 +31,8 @@ def shown(qtbot: QtBot, theme: Theme) -> Iterator[DepthPlot]:
     yield widget
 
 
-def x_of(shown: DepthPlot, letter: float) -> float:
-    return shown.place_of(letter, 0.0).x()
+def x_of(shown: DepthPlot, position: float) -> float:
+    return shown.place_of(position, 0.0).x()
 
 
 def test_drawing_needs_no_python_loop_over_alignments(shown: DepthPlot) -> None:
@@ -46,13 +46,13 @@ def test_drawing_needs_no_python_loop_over_alignments(shown: DepthPlot) -> None:
 
 def test_click_selects_the_positions_under_the_pointer(shown: DepthPlot, qtbot: QtBot) -> None:
     shown.show_range(((100.5, 140.5),))
-    for letter in (101, 117, 140):
-        at = QPoint(round(x_of(shown, letter)), round(shown.inner().center().y()))
+    for position in (101, 117, 140):
+        at = QPoint(round(x_of(shown, position)), round(shown.inner().center().y()))
         with qtbot.waitSignal(shown.placeChosen) as chosen:
             QTest.mouseClick(shown.viewport(), Qt.MouseButton.LeftButton, pos=at)
-        assert chosen.args == [letter, letter]
-        depth = counted(*ranges(300))[letter - 1]
-        assert shown.text_at(QPointF(at)) == f"{letter}: depth {depth}"
+        assert chosen.args == [position, position]
+        depth = counted(*ranges(300))[position - 1]
+        assert shown.text_at(QPointF(at)) == f"{position}: depth {depth}"
     assert shown.text_at(QPointF(2, 2)) == ""
 
 
@@ -70,7 +70,7 @@ def test_click_on_chromosome_selects_pixel_and_neighbours(shown: DepthPlot, qtbo
 def test_box_keys_and_steps_zoom(shown: DepthPlot, qtbot: QtBot) -> None:
     whole = shown.ranges
     assert whole == ((0.5, LENGTH + 0.5),)
-    first, last = (QPoint(round(x_of(shown, letter)), 40) for letter in (200, 300))
+    first, last = (QPoint(round(x_of(shown, position)), 40) for position in (200, 300))
     wanted = tuple(shown.values_at(QPointF(at))[1] for at in (first, last))  # type: ignore[index]
     pull(shown, first, last)
     assert shown.ranges[0] == pytest.approx(wanted)

@@ -24,13 +24,13 @@ from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.theme import Theme
 from tests.engine.identification_tables import identification
 from tests.engine.views.test_coverage import PEPTIDES, SEQUENCE
-from tests.engine.views.test_histograms import FOUND, opened
+from tests.engine.views.test_histograms import IDENTIFICATION, opened
 from tests.gui.plots.test_coverage_map import place_of
 
 
 @pytest.fixture
 def source(tmp_path: Path) -> Iterator[TableSource]:
-    yield from opened(FOUND, tmp_path)
+    yield from opened(IDENTIFICATION, tmp_path)
 
 
 def test_plot_without_identifications_shows_a_message(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
@@ -57,7 +57,7 @@ def test_histogram_describes_bins_and_exports(source: TableSource, qtbot: QtBot,
         text = plot.text_at(QPointF(plot.place_of(middle, 0.0).x(), plot.inner().center().y()))
         assert text.endswith(f"Targets: {histogram.series[0][1][i]}, Decoys: {histogram.series[1][1][i]}")
     assert plot.text_at(QPointF(1, 1)) == ""
-    n_targets = sum(row["rank"] == 1 and not row["is_decoy"] for row in FOUND.psms.to_pylist())
+    n_targets = sum(row["rank"] == 1 and not row["is_decoy"] for row in IDENTIFICATION.psms.to_pylist())
     assert f"{n_targets} targets" in plot.accessibleDescription()
     plot.export_action.write(tmp_path / "scores.svg")
     svg = (tmp_path / "scores.svg").read_text()
@@ -79,7 +79,7 @@ def test_ticks_are_round_and_in_range(low: float, width: float, n_wanted: int) -
         leading = step / 10 ** math.floor(math.log10(step) + 1e-9)
         assert min(abs(leading - round_one) for round_one in (1, 2, 5, 10)) < 1e-3
         texts = Axis(low, high).tick_texts(ticks)
-        assert len(set(texts)) == len(texts), "each tick has a number of its own"
+        assert len(set(texts)) == len(texts), "ticks have distinct numbers"
 
 
 def test_tick_labels_have_decimals_of_their_step() -> None:
@@ -105,15 +105,15 @@ def test_click_selects_peptide_and_hover_describes_it(coverage_map: CoverageMap,
     assert coverage_map.coverage is not None
     for peptide in coverage_map.coverage.peptides[:3]:
         at = place_of(coverage_map, peptide).center()
-        with qtbot.waitSignal(coverage_map.peptideChosen) as told:
+        with qtbot.waitSignal(coverage_map.peptideChosen) as signal:
             qtbot.mouseClick(coverage_map.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
-        assert told.args == [peptide.row]
+        assert signal.args == [peptide.row]
         text = coverage_map.text_at(QPointF(at.toPoint()))
         assert peptide.peptide in text
         assert f"residues {peptide.start + 1} to {peptide.end}" in text
     assert coverage_map.text_at(QPointF(1, 1)) == ""
     qtbot.mouseClick(coverage_map.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
-    assert coverage_map.chosen == coverage_map.coverage.peptides[2].row, "a click beside all peptides chooses none"
+    assert coverage_map.chosen == coverage_map.coverage.peptides[2].row, "a click outside all peptides selects none"
 
 
 def test_keys_move_between_peptides(coverage_map: CoverageMap, qtbot: QtBot) -> None:
@@ -145,7 +145,7 @@ def test_map_is_exported_with_its_sequence(coverage_map: CoverageMap, tmp_path: 
     rows = [SEQUENCE[at : at + 60] for at in range(0, len(SEQUENCE), 60)]
     spaced = [" ".join(row[at : at + 10] for at in range(0, len(row), 10)) for row in rows]
     for row in spaced:
-        inks = [text.ljust(len(row)) for text in texts if re.fullmatch("".join(f"[{one} ]" for one in row[: len(text)]), text)]
+        inks = [text.ljust(len(row)) for text in texts if re.fullmatch("".join(f"[{character} ]" for character in row[: len(text)]), text)]
         assert "".join(max(column) for column in zip(*inks, strict=True)) == row
 
 

@@ -97,9 +97,9 @@ def test_map_without_points_explains_why(shown: RunMap) -> None:
 
 def test_export_without_points_is_reported(shown: RunMap, qtbot: QtBot) -> None:
     shown.show_points(None, "Nothing yet.")
-    with qtbot.waitSignal(shown.message) as told:
+    with qtbot.waitSignal(shown.message) as signal:
         shown.export_action.trigger()
-    assert told.args == ["There is no figure to export."]
+    assert signal.args == ["There is no figure to export."]
 
 
 def test_map_uses_theme_colours(shown: RunMap, theme: Theme, qtbot: QtBot) -> None:
@@ -141,6 +141,6 @@ def test_window_and_page_show_the_same_points(shown: RunMap) -> None:
         for picture, palette in ((window, palette_of(shown.palette())), (paper, PAPER)):
             size = np.array(picture.shape[1::-1])
             columns, rows = (places * size).astype(int).T
-            found = np.abs(picture[rows, columns].astype(int) - np.array(rgb_of(STATUS_INKS[status], palette))).max(axis=1) < 40
+            is_drawn = np.abs(picture[rows, columns].astype(int) - np.array(rgb_of(STATUS_INKS[status], palette))).max(axis=1) < 40
             # Points of rarer states are in front of others.
-            assert found.mean() > (0.9 if status == IDENTIFIED else 0.99)
+            assert is_drawn.mean() > (0.9 if status == IDENTIFIED else 0.99)

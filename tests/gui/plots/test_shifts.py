@@ -14,12 +14,12 @@ from proteoscope.engine.views.figures import Bars
 from proteoscope.engine.views.shifts import Shifts
 from proteoscope.gui.plots.shift_plot import ShiftPlot
 from proteoscope.gui.theme import Theme
-from tests.engine.views.test_shifts import MASSES, made_shifts
+from tests.engine.views.test_shifts import MASSES, random_shifts
 
 
 @pytest.fixture
 def shifts() -> Shifts:
-    return made_shifts()
+    return random_shifts()
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from proteoscope.engine.views.shifts import shifts_figure
 from proteoscope.gui.colours import palette_of
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.theme import Theme
-from tests.engine.views.test_shifts import made_shifts
+from tests.engine.views.test_shifts import random_shifts
 from tests.gui.plots.pictures import extent, on_paper, on_screen
 
 
@@ -49,8 +49,8 @@ CASES: dict[str, tuple[Callable[[], Figure], tuple[Ink, ...]]] = {
     "chromatogram": (chromatogram, ("target", "mark")),
     "histogram": (lambda: histogram(is_log=False), ("target", "decoy")),
     "logarithmic histogram": (lambda: histogram(is_log=True), ("target", "decoy")),
-    "shifts": (lambda: shifts_figure(made_shifts(), (-155.0, 505.0), "square-root", frozenset([0])), ("mark",)),
-    "logarithmic shifts": (lambda: shifts_figure(made_shifts(), (-155.0, 505.0), "logarithmic", frozenset([1])), ("mark",)),
+    "shifts": (lambda: shifts_figure(random_shifts(), (-155.0, 505.0), "square-root", frozenset([0])), ("mark",)),
+    "logarithmic shifts": (lambda: shifts_figure(random_shifts(), (-155.0, 505.0), "logarithmic", frozenset([1])), ("mark",)),
     "depth": (depth, (Shade(-0.8),)),
 }
 

@@ -31,11 +31,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     file = folder / "BSA1.mzML"
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as packed:
         file.write_bytes(packed.read())
-    found = identification(n_spectra=60)
+    results = identification(n_spectra=60)
     project = Project.create_or_open(folder / "p")
     with project.run("identify", PARAMETERS, [RunInput(file, "spectra")]) as run:
         for name in ("psms", "peptides", "proteins"):
-            run.write_table(name, getattr(found, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
+            run.write_table(name, getattr(results, name).sort_by([("score" if name == "psms" else "q_value", "descending")]))
         write_spectra(run, read_spectra([file]), Progress())
     return project
 
@@ -50,7 +50,7 @@ def view(project: Project, qtbot: QtBot, theme: Theme) -> Iterator[Identificatio
 
 def test_every_spectrum_is_listed_and_shown(view: IdentificationView, project: Project, qtbot: QtBot) -> None:
     table = view.spectra.panel.table
-    assert table.total == 0, "nothing is read before somebody looks"
+    assert table.total == 0, "nothing is read before it is visible"
     view.lists.setCurrentIndex(1)
     settle(view, qtbot)
     stored = pq.read_table(project.table("spectra"), columns=["scan", "n_peaks"]).to_pylist()
@@ -74,7 +74,7 @@ def test_every_spectrum_is_listed_and_shown(view: IdentificationView, project: P
     view.lists.setCurrentIndex(0)
     settle(view, qtbot)
     row = view.psms.view.chosen
-    assert row is not None and view.pane.row == row, "the figure belongs to the list that is in sight"
+    assert row is not None and view.pane.row == row, "the figure belongs to the visible list"
 
 
 def test_list_is_filtered_and_sorted(view: IdentificationView, qtbot: QtBot) -> None:

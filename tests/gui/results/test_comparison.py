@@ -103,14 +103,14 @@ def test_click_on_bar_shows_its_items(view: ComparisonView, expected: RunCompari
     for place, level in enumerate(LEVELS):
         view.level_box.setCurrentIndex(place)
         settle(view, qtbot)
-        assert [bar.target for bar in bars(view)] == [one.runs for one in expected.intersections(level.name, 0.01)]
+        assert [bar.target for bar in bars(view)] == [expected_row.runs for expected_row in expected.intersections(level.name, 0.01)]
         source = expected.source(level.name)
         assert len(view.panel.model.rows) == source.count(expected.conditions_of_any(0.01))
         source.close()
-        for bar, found in zip(bars(view)[:2], expected.intersections(level.name, 0.01), strict=False):
+        for bar, intersection in zip(bars(view)[:2], expected.intersections(level.name, 0.01), strict=False):
             click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
-            assert len(view.panel.model.rows) == found.count
-            assert view.panel.scope_text == f"only in {expected.names_of(found.runs)}"
+            assert len(view.panel.model.rows) == intersection.count
+            assert view.panel.scope_text == f"only in {expected.names_of(intersection.runs)}"
         view.panel.all_button.click()
         settle(view, qtbot)
 
@@ -118,7 +118,7 @@ def test_click_on_bar_shows_its_items(view: ComparisonView, expected: RunCompari
 def test_threshold_recounts(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
     view.threshold_box.setValue(5.0)
     settle(view, qtbot)
-    assert [bar.target for bar in bars(view)] == [one.runs for one in expected.intersections("spectra", 0.05)]
+    assert [bar.target for bar in bars(view)] == [expected_row.runs for expected_row in expected.intersections("spectra", 0.05)]
     assert len(view.panel.model.rows) == int((expected.accepted_from("spectra") <= 0.05).any(1).sum())
     view.differing_box.setChecked(True)
     settle(view, qtbot)
@@ -135,10 +135,8 @@ def test_selected_spectrum_is_mirrored_with_both_matches(view: ComparisonView, q
     settle(view, qtbot)
     spectra = view.mirror.spectra
     assert spectra is not None and spectra.lower is not None and spectra.is_one_spectrum
-    letters = [half.name[0] for half in spectra.halves]
-    assert [half.name.split(" (")[0] for half in spectra.halves] == [
-        f"{letter}: {shown(view.panel, f'peptide_{letter}')[0]}" for letter in letters
-    ]
+    runs = [half.name[0] for half in spectra.halves]
+    assert [half.name.split(" (")[0] for half in spectra.halves] == [f"{name}: {shown(view.panel, f'peptide_{name}')[0]}" for name in runs]
     assert "% of intensity" in view.mirror.readout.text()
 
 
@@ -149,18 +147,18 @@ def test_dot_leads_to_its_spectrum(view: ComparisonView, expected: RunComparison
     assert view.scores.drawing is not None
     dots = [shape for shape in view.scores.drawing.shapes if isinstance(shape, Points)]
     pairs = expected.scores(0, 2, 0.01)
-    assert sorted(np.concatenate([one.targets for one in dots]).tolist()) == pairs.spectrum.tolist()
+    assert sorted(np.concatenate([dot.targets for dot in dots]).tolist()) == pairs.spectrum.tolist()
     # An isolated dot, so that the click is unambiguous.
-    x, y, targets = (np.concatenate([getattr(one, name) for one in dots]) for name in ("x", "y", "targets"))
+    x, y, targets = (np.concatenate([getattr(dot, name) for dot in dots]) for name in ("x", "y", "targets"))
     distances = np.hypot(x[:, None] - x, y[:, None] - y) + np.eye(len(x)) * 1e9
     lonely = int(np.argmax(distances.min(1)))
     click(view, "scores", QPointF(x[lonely], y[lonely]), qtbot)
     source = expected.source("spectra")
-    told = source.values(targets[[lonely]], ["spectrum_id", "peptide_A", "peptide_C"]).to_pylist()[0]
+    values = source.values(targets[[lonely]], ["spectrum_id", "peptide_A", "peptide_C"]).to_pylist()[0]
     source.close()
-    assert view.mirror.title.startswith(told["spectrum_id"])
+    assert view.mirror.title.startswith(values["spectrum_id"])
     assert view.mirror.spectra is not None
-    assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {told['peptide_A']}", f"C: {told['peptide_C']}"]
+    assert [half.name.split(" (")[0] for half in view.mirror.spectra.halves] == [f"A: {values['peptide_A']}", f"C: {values['peptide_C']}"]
 
 
 def test_dot_leads_from_another_level_to_its_row(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
@@ -181,26 +179,26 @@ def test_dot_leads_from_another_level_to_its_row(view: ComparisonView, expected:
 
 
 def test_arrow_keys_select_and_mark_sets(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
-    found = expected.intersections("spectra", 0.01)
-    assert len(found) > 1
+    intersections = expected.intersections("spectra", 0.01)
+    assert len(intersections) > 1
     view.overlaps.setFocus(Qt.FocusReason.TabFocusReason)
-    for place, key in ((0, Qt.Key.Key_Right), (1, Qt.Key.Key_Right), (0, Qt.Key.Key_Left), (len(found) - 1, Qt.Key.Key_End)):
+    for at, key in ((0, Qt.Key.Key_Right), (1, Qt.Key.Key_Right), (0, Qt.Key.Key_Left), (len(intersections) - 1, Qt.Key.Key_End)):
         qtbot.keyClick(view.overlaps, key)
         settle(view, qtbot)
-        assert len(view.panel.model.rows) == found[place].count and view.overlaps.marked == found[place].runs
-        assert f"{expected.names_of(found[place].runs)} alone: {found[place].count}" in view.overlaps.accessibleDescription()
+        assert len(view.panel.model.rows) == intersections[at].count and view.overlaps.marked == intersections[at].runs
+        assert f"{expected.names_of(intersections[at].runs)} alone: {intersections[at].count}" in view.overlaps.accessibleDescription()
     view.panel.all_button.click()
     settle(view, qtbot)
     assert view.overlaps.marked is None
 
 
 def test_another_pair_of_runs_keeps_the_selected_set(view: ComparisonView, expected: RunComparison, qtbot: QtBot) -> None:
-    bar, found = bars(view)[0], expected.intersections("spectra", 0.01)[0]
+    bar, intersection = bars(view)[0], expected.intersections("spectra", 0.01)[0]
     click(view, "overlaps", QPointF(bar.x + bar.width / 2, bar.y + bar.height / 2), qtbot)
     view.pair_box.setCurrentIndex(2)
     settle(view, qtbot)
     assert view.scores.drawing is not None and view.scores.drawing.title.endswith("in B and C")
-    assert len(view.panel.model.rows) == found.count and view.overlaps.marked == found.runs
+    assert len(view.panel.model.rows) == intersection.count and view.overlaps.marked == intersection.runs
 
 
 @pytest.mark.parametrize("level", ["psms", "peptidoforms", "peptides"])
@@ -208,7 +206,7 @@ def test_spectrum_leads_to_its_match(level: str, view: ComparisonView, qtbot: Qt
     view.panel.view.choose(0)
     settle(view, qtbot)
     assert view.mirror.spectra is not None
-    view.level_box.setCurrentIndex([one.name for one in LEVELS].index(level))
+    view.level_box.setCurrentIndex([level.name for level in LEVELS].index(level))
     settle(view, qtbot)
     # The spectrum of an item of another level is cleared.
     assert view.mirror.spectra is None and view.mirror.text.startswith(("Select a P", "Select a p"))
@@ -233,8 +231,8 @@ def test_comparison_sizes_are_remembered(project: Project, make_window: Callable
         sizes.append([splitter.sizes() for splitter in splitters])
         for splitter in splitters:
             splitter.setSizes([300, 700])
-        kept = [splitter.sizes() for splitter in splitters]
-    assert sizes[1] == kept != sizes[0]
+        sizes_now = [splitter.sizes() for splitter in splitters]
+    assert sizes[1] == sizes_now != sizes[0]
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 
@@ -314,7 +312,7 @@ def test_selected_runs_are_compared(project: Project, make_window: Callable[[], 
 
 def test_runs_without_matches_are_not_offered(tmp_path: Path, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
     project_with_runs(tmp_path / "project", n_runs=1, n_spectra=20)
-    project_with_search(tmp_path / "project", n_queries=1, n_relatives=1, n_strangers=5)
+    project_with_search(tmp_path / "project", n_queries=1, n_relatives=1, n_unrelated=5)
     window = make_window()
     window.open_project(tmp_path / "project")
     window.project_pane.runs.selectAll()

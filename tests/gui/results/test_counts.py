@@ -39,7 +39,7 @@ OF_TABLES = {
     "evidence": {"protein": "proteins", "modifications? of residues?": "sites"},
     "quantify": {"proteins? quantified": "protein_quantities", "peptides? quantified": "peptide_quantities"},
 }
-"""Tables that the numbers of a header are of, by the words after them."""
+"""Tables counted by the numbers of a header, by the words after the number."""
 ENTRIES: dict[str, tuple[str, bytes]] = {
     "mzid": ("psms", rb"<SpectrumIdentificationItem "),
     "pepxml": ("psms", rb"<search_hit "),
@@ -48,7 +48,7 @@ ENTRIES: dict[str, tuple[str, bytes]] = {
     "mgf": ("clusters", rb"BEGIN IONS"),
     "sam": ("alignments", rb"(?m)^[^@\n]"),
 }
-"""What an entry of an export begins with, and the table whose rows they are."""
+"""Start of an entry of an export, and the table of its rows."""
 
 
 class Run:
@@ -104,8 +104,8 @@ def view(run: Run, qtbot: QtBot, theme: Theme) -> Iterator[RunView]:
 
 
 def number_before(words: str, text: str) -> int | None:
-    found = re.search(rf"([\d,]+) {words}s?\b", text)
-    return None if found is None else int(re.sub(r"\D", "", found[1]))
+    match = re.search(rf"([\d,]+) {words}s?\b", text)
+    return None if match is None else int(re.sub(r"\D", "", match[1]))
 
 
 def test_header_counts_what_its_tables_show(run: Run, view: RunView, qtbot: QtBot) -> None:

@@ -27,7 +27,7 @@ from proteoscope.gui.theme import Theme
 from tests.engine.evidence.evidence_projects import distant, project_with_evidence, write_albumin, write_identification
 from tests.engine.views.result_projects import rows_of
 from tests.gui.plots.test_coverage_map import place_of
-from tests.gui.result_views import KeptView, click_row, opened, settle, shown
+from tests.gui.result_views import SharedView, click_row, opened, settle, shown
 
 
 @pytest.fixture(scope="module")
@@ -36,15 +36,15 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 @pytest.fixture(scope="module")
-def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[EvidenceView]]:
-    made = KeptView(EvidenceView(EVIDENCE), project, request)
-    yield made
-    made.close()
+def cached_view(project: Project, request: pytest.FixtureRequest) -> Iterator[SharedView[EvidenceView]]:
+    opened_view = SharedView(EvidenceView(EVIDENCE), project, request)
+    yield opened_view
+    opened_view.close()
 
 
 @pytest.fixture
-def view(kept: KeptView[EvidenceView], theme: Theme, qtbot: QtBot) -> EvidenceView:
-    view = kept.as_opened(qtbot)
+def view(cached_view: SharedView[EvidenceView], theme: Theme, qtbot: QtBot) -> EvidenceView:
+    view = cached_view.as_opened(qtbot)
     choose(view, "RELATIVE", qtbot)
     return view
 
@@ -79,7 +79,7 @@ def test_selected_peptide_is_marked_in_all_views(view: EvidenceView, qtbot: QtBo
 
 
 def test_protein_filter_hides_rows_of_other_proteins(view: EvidenceView, project: Project, qtbot: QtBot) -> None:
-    """Without a selected protein the tables show all rows that pass the filter; clearing it restores everything."""
+    """Check that without a selected protein the tables show all rows that pass the filter; clearing it restores everything."""
     assert not view.header.text.endswith(" ")
     every = {name: view.panels[name].total for name in ("peptide_places", "missed", "chains")}
     assert all(every.values())
@@ -142,8 +142,9 @@ def test_residue_marks_its_peptide_in_one_image(view: EvidenceView, qtbot: QtBot
     renderer = panel.canvas.renderer
     draw = renderer.picture
     monkeypatch.setattr(renderer, "picture", lambda *given, is_smooth: (pictures.append(is_smooth), draw(*given, is_smooth=is_smooth))[1])
-    for place in [one for one in fold.near.position.tolist() if protein.n_psms[one]][::40]:
-        first = min((one for one in protein.coverage.peptides if one.start <= place < one.end), key=lambda one: one.row)
+    for place in [position for position in fold.near.position.tolist() if protein.n_psms[position]][::40]:
+        over = (peptide for peptide in protein.coverage.peptides if peptide.start <= place < peptide.end)
+        first = min(over, key=lambda peptide: peptide.row)
         before = dict(panel.scene.lit)
         pictures.clear()
         view._pick_column(int(np.flatnonzero(fold.pair.place == place)[0]))
@@ -172,8 +173,8 @@ def test_site_and_contact_are_picked_in_the_fold(view: EvidenceView, qtbot: QtBo
     view.tabs.setCurrentWidget(view.contacts)
     click_row(view.contacts, 0, qtbot)
     settle(view, qtbot)
-    one, other = panel.scene.picks
-    assert np.linalg.norm(one.place - other.place) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
+    first, second = panel.scene.picks
+    assert np.linalg.norm(first.place - second.place) == pytest.approx(shown(view.contacts, "alpha_distance")[0], abs=1e-2)
 
 
 def test_alignment_column_is_picked_and_gaps_are_explained(view: EvidenceView, qtbot: QtBot) -> None:
@@ -208,7 +209,7 @@ def test_missing_file_leaves_alignment_and_coverage(tmp_path: Path, qtbot: QtBot
 
 
 def test_requested_peptide_is_selected_in_its_protein(view: EvidenceView, qtbot: QtBot) -> None:
-    choose(view, "TWIN", qtbot)
+    choose(view, "PARTIAL", qtbot)
     wanted = shown(view.peptides, "sequence")[1]
     choose(view, "NOWHERE", qtbot)
     view.show_peptide(wanted)
@@ -225,20 +226,20 @@ def test_psm_requests_the_run_with_its_structure(project: Project, qtbot: QtBot)
     settle(view, qtbot)
     click_row(view.psms, 2, qtbot)
     settle(view, qtbot)
-    action = next(one for one in view.psms.view.actions() if "ucture" in one.text())
-    with qtbot.waitSignal(view.peptideRequested) as asked:
+    action = next(action for action in view.psms.view.actions() if "ucture" in action.text())
+    with qtbot.waitSignal(view.peptideRequested) as signal:
         action.trigger()
     assert view.psms.view.chosen is not None
     row = view.psms.model.position_of(view.psms.view.chosen)
     assert row is not None
     values = view.psms.model.values(row)
-    assert values is not None and asked.args == [project.latest("evidence"), values["peptide"]]
+    assert values is not None and signal.args == [project.latest("evidence"), values["peptide"]]
 
 
 def test_remote_chains_show_basis_and_homologues_colour_fold(shared_data: Path, tmp_path: Path, qtbot: QtBot) -> None:
     globins = {path.name: path for path in sorted((shared_data / "structures" / "globins").iterdir())}
     sequences = {name: read_structure(path).chains.sequence(0) for name, path in globins.items()}
-    (tmp_path / "relatives.fasta").write_text("".join(f">{name}\n{letters}\n" for name, letters in sequences.items()))
+    (tmp_path / "relatives.fasta").write_text("".join(f">{name}\n{sequence}\n" for name, sequence in sequences.items()))
     project = write_identification(tmp_path, {"GLOBIN": sequences["d1mbaa_"]})
     where = {"project": [project], "structures": [*globins.values()], "homologues": [tmp_path / "relatives.fasta"]}
     run_search("evidence", where, device="cpu", threads=2, chains_per_protein=1, remote_chains=2, maximum_e_value=10.0)
@@ -257,9 +258,9 @@ def test_remote_chains_show_basis_and_homologues_colour_fold(shared_data: Path, 
     protein = view._protein
     assert evidence is not None and protein is not None
     is_there = evidence.position >= 0
-    known = evidence.conservation[is_there]
-    assert np.isfinite(known).any() and np.isnan(evidence.conservation[~is_there]).all()
-    np.testing.assert_array_equal(known, protein.conservation[evidence.position[is_there]])
+    conservation = evidence.conservation[is_there]
+    assert np.isfinite(conservation).any() and np.isnan(evidence.conservation[~is_there]).all()
+    np.testing.assert_array_equal(conservation, protein.conservation[evidence.position[is_there]])
     assert sorted(shown(view.panels["homologues"], "subject")) and "d1mbaa_" not in shown(view.panels["homologues"], "subject")
 
 
@@ -280,14 +281,14 @@ def test_chain_of_low_identity_is_marked(tmp_path: Path, qtbot: QtBot) -> None:
     assert shown(view.chains, "kind") == ["distant"] and shown(view.chains, "identity") == [pytest.approx(same)]
     assert shown(view.proteins, "identity") == [pytest.approx(same)]
     # It is shown above the alignment, and available to screen readers.
-    told, layout = f"distant, {same * 100:.1f} % identity", view.alignment.plot._sheet
-    assert layout is not None and told in " ".join(layout.facts) and told in view.alignment.plot.accessibleDescription()
+    expected, layout = f"distant, {same * 100:.1f} % identity", view.alignment.plot._sheet
+    assert layout is not None and expected in " ".join(layout.facts) and expected in view.alignment.plot.accessibleDescription()
 
 
 def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: EvidenceView, tmp_path: Path, qtbot: QtBot) -> None:
     assert not view.coverage.quantity_action.isVisible()
     project = Project.open(Path(shutil.copytree(project.folder, tmp_path / "quantified")))
-    source = project.record(next(one.id for one in project.runs() if one.kind == "evidence"))["source_run"]
+    source = project.record(next(run.id for run in project.runs() if run.kind == "evidence"))["source_run"]
     run_search("quantify", {"project": [project.folder]}, method="counts", run=(source,), device="cpu", threads=2)
     view = EvidenceView(EVIDENCE)
     opened(view, project, qtbot)
@@ -302,14 +303,14 @@ def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: Ev
     plain = coverage.viewport().grab().toImage()
     qtbot.mouseClick(coverage.viewport(), Qt.MouseButton.LeftButton, pos=place.toPoint())
     assert coverage.quantity_action.isChecked() and coverage.viewport().grab().toImage() != plain
-    quantified = [one for one in protein.coverage.peptides if protein.quantities.value(protein.coverage, one) is not None]
+    quantified = [peptide for peptide in protein.coverage.peptides if protein.quantities.value(protein.coverage, peptide) is not None]
     assert quantified
     scale = protein.quantities.scale
-    for one in quantified[:5]:
-        value = protein.quantities.value(protein.coverage, one)
-        coverage.mark(one.row)
-        has_bar = one.lane < 6  # in deeper lanes only the residues are drawn
-        place = place_of(coverage, one) if has_bar else coverage.on_viewport(coverage._sheet.residue(one.start))
+    for peptide in quantified[:5]:
+        value = protein.quantities.value(protein.coverage, peptide)
+        coverage.mark(peptide.row)
+        has_bar = peptide.lane < 6  # In deeper lanes only the residues are drawn.
+        place = place_of(coverage, peptide) if has_bar else coverage.on_viewport(coverage._sheet.residue(peptide.start))
         assert f"log2 quantity: {value:.2f}" in coverage.text_at(place.center())
         if has_bar:
             colour = coverage.viewport().grab().toImage().pixelColor(round(place.left() + 4), round(place.center().y()))
@@ -324,30 +325,30 @@ def test_peptides_and_fold_are_coloured_by_quantities(project: Project, view: Ev
 
 
 def test_structure_export_prompts_before_reading(view: EvidenceView, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
-    asked = list[ExportTask]()
-    view.exportRequested.connect(asked.append)
+    tasks = list[ExportTask]()
+    view.exportRequested.connect(tasks.append)
 
     def question() -> StructuresDialog:
         view.prompt_for_export()
-        (dialog,) = [one for one in view.findChildren(ExportDialog) if one.isVisible()]
-        (structures,) = [one for one in dialog.nameFilters() if one.startswith("Structures with their coverage")]
+        (dialog,) = [dialog for dialog in view.findChildren(ExportDialog) if dialog.isVisible()]
+        (structures,) = [name_filter for name_filter in dialog.nameFilters() if name_filter.startswith("Structures with their coverage")]
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.selectNameFilter(structures)
         dialog.fileSelected.emit(str(tmp_path / "out"))
         dialog.close()
-        (box,) = [one for one in view.findChildren(StructuresDialog) if one.isVisible()]
+        (box,) = [dialog for dialog in view.findChildren(StructuresDialog) if dialog.isVisible()]
         assert str(project.folder.parent) in box.informativeText()
         return box
 
     question().cancel_button.click()
-    assert asked == [] and not (tmp_path / "out").exists()
+    assert tasks == [] and not (tmp_path / "out").exists()
     question().read_button.click()
-    (task,) = asked
+    (task,) = tasks
     assert task.request.structures == (project.folder.parent,)
     assert len(task.run(Progress())) > 2
     question().choose_button.click()
-    (folders,) = [one for one in view.findChildren(QFileDialog) if one.isVisible() and not isinstance(one, ExportDialog)]
+    (folders,) = [dialog for dialog in view.findChildren(QFileDialog) if dialog.isVisible() and not isinstance(dialog, ExportDialog)]
     folders.fileSelected.emit(str(tmp_path))
     folders.close()
-    assert asked[-1].request.structures == (tmp_path,)
-    view.exportRequested.disconnect(asked.append)
+    assert tasks[-1].request.structures == (tmp_path,)
+    view.exportRequested.disconnect(tasks.append)

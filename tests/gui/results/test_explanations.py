@@ -136,7 +136,7 @@ def test_empty_list_prompts_for_no_selection(view: ExplanationView, qtbot: QtBot
     view.filters.text.returnPressed.emit()
     settle(view, qtbot)
     assert view.mirror.spectra is None and view.mirror.text.startswith("No match is shown")
-    assert view.spectra.map.marked is None, "the map marks what is shown"
+    assert view.spectra.map.marked is None, "the map marks the shown spectrum"
     view.tables.setCurrentWidget(view.spectra.panel)
     settle(view, qtbot)
     assert view.mirror.spectra is not None
@@ -150,7 +150,7 @@ def test_table_and_map_are_shown_without_stored_peaks(tmp_path: Path, qtbot: QtB
 
 
 def test_list_and_map_are_shown_without_the_identification(project: Project, qtbot: QtBot, theme: Theme) -> None:
-    """They come from the spectra stored by the explanation; the missing spectrum is explained."""
+    """Check that they come from the spectra stored by the explanation, and that the missing spectrum is explained."""
     expected = rows_of(project, "map")
     project.delete_run("identify-0001")
     project.remove_deleted(["identify-0001"])

@@ -39,8 +39,8 @@ def test_identification_exports_match_the_engine(window: MainWindow, identified:
     for format, export in FORMATS.items():
         window.message_bar.hide()
         window.menus.export.trigger()
-        (dialog,) = [one for one in window.results.findChildren(ExportDialog) if one.isVisible()]
-        assert dialog.directory().absolutePath() == str(tmp_path), "beside the project"
+        (dialog,) = [dialog for dialog in window.results.findChildren(ExportDialog) if dialog.isVisible()]
+        assert dialog.directory().absolutePath() == str(tmp_path), "next to the project"
         dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
         dialog.selectNameFilter(next(nameFilter for nameFilter in dialog.nameFilters() if nameFilter.startswith(export.title)))
         with qtbot.waitSignal(window.bridge.finished) as finished:
@@ -52,8 +52,8 @@ def test_identification_exports_match_the_engine(window: MainWindow, identified:
         mine = f"mine {format}"
         written = [tmp_path / mine / path.name for path in expected] if export.is_folder else [tmp_path / f"{mine}{export.endings[0]}"]
         assert job.result == written and all(path.stat().st_size > 100 for path in written)
-        for one, other in zip(written, expected, strict=True):
-            assert _but_times(one) == _but_times(other)
+        for written_row, other in zip(written, expected, strict=True):
+            assert _but_times(written_row) == _but_times(other)
         qtbot.waitUntil(window.message_bar.isVisible)
     names = ", ".join(path.name for path in written)
     said = f"Export results of identify-0001 to {'mine' if len(written) > 1 else names}: {names} written in "
@@ -105,7 +105,7 @@ def test_accepted_export_has_the_rows_of_the_header(window: MainWindow, identifi
     window.open_project(project.folder)
     settle(window.results, qtbot)
     window.menus.export.trigger()
-    (dialog,) = [one for one in window.results.findChildren(ExportDialog) if one.isVisible()]
+    (dialog,) = [dialog for dialog in window.results.findChildren(ExportDialog) if dialog.isVisible()]
     dialog.setOption(QFileDialog.Option.DontUseNativeDialog)
     dialog.selectNameFilter(next(name for name in dialog.nameFilters() if "accepted rows only" in name))
     with qtbot.waitSignal(window.bridge.finished) as finished:

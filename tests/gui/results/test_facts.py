@@ -19,15 +19,15 @@ def test_continued_run_names_its_source_and_files(tmp_path: Path) -> None:
         path.write_text(path.name, encoding="utf-8")
     with project.run("identify", {}, [RunInput(spectra, "spectra"), RunInput(database, "database")]) as run:
         source = run.id
-    found = open_finished_run(project, IDENTIFICATION, "identify-0001")
+    opened_run = open_finished_run(project, IDENTIFICATION, "identify-0001")
     folder = project.folder / "results" / source
     tables = [(f"project_{name}", folder / f"{name}.parquet") for name in ("spectra", "psms", "proteins")]
     try:
-        following = replace(found, inputs=(*tables, ("contaminants", contaminants)))
+        following = replace(opened_run, inputs=(*tables, ("contaminants", contaminants)))
         assert files_facts(following) == (f"unidentified spectra of {source}", "contaminants: dust.fasta")
         assert inputs_of_source(following) == (("spectra", spectra), ("database", database))
-        assert inputs_of_source(replace(found, inputs=(("spectra", spectra),))) == ()
+        assert inputs_of_source(replace(opened_run, inputs=(("spectra", spectra),))) == ()
         gone = [("project_spectra", tmp_path / "away" / "results" / source / "spectra.parquet")]
-        assert inputs_of_source(replace(found, inputs=tuple(gone))) == ()
+        assert inputs_of_source(replace(opened_run, inputs=tuple(gone))) == ()
     finally:
-        found.close()
+        opened_run.close()

@@ -37,7 +37,7 @@ from proteoscope.gui.plots.hit_bars import HitBars
 from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.search_projects import project_with_search, search_files
-from tests.gui.result_views import KeptView, click_row, cut_off, overlapping, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, overlapping, settle, shown
 from tests.searching import align
 
 
@@ -81,18 +81,18 @@ def open_hits(qtbot: QtBot, theme: Theme, tmp_path: Path, searched: Path) -> Ite
 
 
 @pytest.fixture(scope="module")
-def kept_hits(searched: Path, request: pytest.FixtureRequest) -> Iterator[tuple[KeptView[HitsView], Project]]:
+def cached_hits(searched: Path, request: pytest.FixtureRequest) -> Iterator[tuple[SharedView[HitsView], Project]]:
     project = Project.open(searched)
-    kept = KeptView(HitsView(), project, request, (1300, 800))
-    yield kept, project
-    kept.close()
+    view = SharedView(HitsView(), project, request, (1300, 800))
+    yield view, project
+    view.close()
 
 
 @pytest.fixture
-def shared_hits(kept_hits: tuple[KeptView[HitsView], Project], theme: Theme, qtbot: QtBot) -> Opener:
+def shared_hits(cached_hits: tuple[SharedView[HitsView], Project], theme: Theme, qtbot: QtBot) -> Opener:
     """Open hits as `open_hits` does, for tests that neither sort nor change files."""
-    kept, project = kept_hits
-    return lambda: (kept.as_opened(qtbot), project)
+    cached_view, project = cached_hits
+    return lambda: (cached_view.as_opened(qtbot), project)
 
 
 def rows_of(project: Project, name: str) -> list[dict[str, Any]]:
@@ -158,7 +158,7 @@ def test_gaps_are_counted_as_runs_and_residues(shared_hits: Opener, qtbot: QtBot
     rows = rows_of(project, "hits")
     view.show_all("hits")
     settle(view, qtbot)
-    told = set()
+    values = set()
     for place in range(0, min(len(rows), 60), 4):
         runs = [int(length) for length, kind in re.findall(r"(\d+)([MID])", rows[place]["cigar"]) if kind != "M"]
         view.hits.view.choose(place)
@@ -169,8 +169,8 @@ def test_gaps_are_counted_as_runs_and_residues(shared_hits: Opener, qtbot: QtBot
         residues = f"{sum(runs)} residue{'s' if sum(runs) > 1 else ''}"
         expected = f"{openings} ({residues})" if runs else "no gaps"
         assert f", {expected}, " in pair.facts[1]
-        told.add(expected)
-    assert len(told) > 2
+        values.add(expected)
+    assert len(values) > 2
 
 
 def test_table_bars_and_alignment_follow_each_other(shared_hits: Opener, qtbot: QtBot) -> None:
@@ -220,7 +220,7 @@ def test_hits_of_all_queries_and_of_one(shared_hits: Opener, qtbot: QtBot) -> No
     of_third = next(i for i, row in enumerate(everything) if row["query_index"] == 2)
     click_row(view.hits, of_third, qtbot)
     settle(view, qtbot)
-    assert len(view.hits.model.rows) == len(everything), "all hits stay"
+    assert len(view.hits.model.rows) == len(everything), "all hits remain"
     assert view.queries.view.currentIndex().row() == 2
     assert view.bars.bars is not None and view.bars.bars.query == "Q2" and view.bars.chosen == of_third
     click_row(view.queries, 1, qtbot)
@@ -245,7 +245,7 @@ def test_filters_match_a_plain_loop(shared_hits: Opener, qtbot: QtBot) -> None:
         expected = [row["subject"] for row in hits if keeps(row)]
         assert 0 < len(expected) < len(hits)
         assert shown(view.hits, "subject") == expected
-        assert view.bars.bars is not None and [one.name for one in view.bars.bars.bars] == expected
+        assert view.bars.bars is not None and [hit_bar.name for hit_bar in view.bars.bars.bars] == expected
         bar.reset_button.click()
         settle(view, qtbot)
         assert len(view.hits.model.rows) == len(hits)
@@ -267,9 +267,9 @@ def test_e_values_can_be_typed_in_any_notation(shared_hits: Opener, qtbot: QtBot
 
 
 @pytest.mark.parametrize(
-    ("typed", "stands"), [("-5", "-5"), ("0,05", "0,05"), ("1,5", "1,5"), ("1e-", "1e-"), ("", ""), ("nan", "10"), ("abc", "10")]
+    ("typed", "expected"), [("-5", "-5"), ("0,05", "0,05"), ("1,5", "1,5"), ("1e-", "1e-"), ("", ""), ("nan", "10"), ("abc", "10")]
 )
-def test_invalid_e_value_is_marked_and_filters_nothing(shared_hits: Opener, qtbot: QtBot, typed: str, stands: str) -> None:
+def test_invalid_e_value_is_marked_and_filters_nothing(shared_hits: Opener, qtbot: QtBot, typed: str, expected: str) -> None:
     view, _ = shared_hits()
     n_hits = len(view.hits.model.rows)
     box = view.filters.e_value
@@ -282,9 +282,9 @@ def test_invalid_e_value_is_marked_and_filters_nothing(shared_hits: Opener, qtbo
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Tab):
         qtbot.keyClick(box, key)
         wait_for_typing(view, qtbot)
-        assert box.text() == stands
+        assert box.text() == expected
         assert view.filters.chosen.e_value is None and len(view.hits.model.rows) == n_hits
-        assert frame.is_wrong == (stands != "10") == ("Expected a number such as 0.5" in box.toolTip())
+        assert frame.is_wrong == (expected != "10") == ("Expected a number such as 0.5" in box.toolTip())
     view.filters.reset_button.click()
     assert (box.text(), frame.is_wrong, box.toolTip()) == ("10", False, usual_tip)
 
@@ -323,7 +323,7 @@ def test_fractional_percentage_is_marked(shared_hits: Opener, qtbot: QtBot, name
     qtbot.keyClicks(box, typed)
     qtbot.keyClick(box, Qt.Key.Key_Return)
     frame = box.parentWidget()
-    assert box.value() in (0, 12), "120 cannot be typed further than 12"
+    assert box.value() in (0, 12), "after 12, the third digit of 120 is not accepted"
     assert isinstance(frame, Outlined) and frame.is_wrong == (box.text() != "12 %")
 
 
@@ -349,9 +349,9 @@ def test_every_column_sorts(open_hits: Opener, qtbot: QtBot) -> None:
     for section, column in enumerate(view.hits.model.columns):
         view.hits.view._sort_by(section)
         settle(view, qtbot)
-        found = shown(view.hits, column.name)
+        values = shown(view.hits, column.name)
         descends = column.kind in ("integer", "number", "percent")
-        assert found == sorted((row[column.name] for row in hits), reverse=descends), column.name
+        assert values == sorted((row[column.name] for row in hits), reverse=descends), column.name
 
 
 def test_every_visible_column_sorts_by_keyboard(open_hits: Opener, qtbot: QtBot) -> None:
@@ -419,8 +419,8 @@ def test_histogram_counts_and_expects_all_sequences(shared_hits: Opener, qtbot: 
     expected = sum(row["n_expected"] for row in rows_of(project, "score_expectations") if row["query_index"] == 0)
     assert heights.sum() / width == pytest.approx(expected, rel=0.05)
     # Nearly all sequences are unrelated and have chance scores.
-    strangers = sum(row["n_subjects"] for row in counts) - 12
-    assert expected == pytest.approx(strangers, rel=0.1)
+    unrelated = sum(row["n_subjects"] for row in counts) - 12
+    assert expected == pytest.approx(unrelated, rel=0.1)
     assert (
         abs(places[np.argmax(heights)] - np.median(np.repeat([row["score"] for row in counts], [row["n_subjects"] for row in counts]))) < 6
     )
@@ -514,7 +514,7 @@ def test_long_query_name_widens_nothing(open_hits: Opener, tmp_path: Path) -> No
     assert view.minimumSizeHint().width() < 700
 
 
-def test_clear_releases_at_once(open_hits: Opener, qtbot: QtBot) -> None:
+def test_clear_releases_immediately(open_hits: Opener, qtbot: QtBot) -> None:
     view, _ = open_hits()
     view.hits.view._sort_by(3)
     click_row(view.queries, 1, qtbot)
@@ -607,12 +607,12 @@ def test_bars_have_the_score_classes_of_blast(bars: HitBars) -> None:
         place = box.center() * image.devicePixelRatio()
         colours.append(image.pixelColor(place.toPoint()))
     assert len({colour.name() for colour in colours}) == 5
-    known = plot_colours(bars.palette())
-    assert [colours[0].name(), colours[4].name()] == [QColor(known.faint).name(), QColor(known.ions["y"]).name()]
+    palette = plot_colours(bars.palette())
+    assert [colours[0].name(), colours[4].name()] == [QColor(palette.faint).name(), QColor(palette.ions["y"]).name()]
 
 
 def test_hit_without_bits_has_lowest_class(bars: HitBars) -> None:
-    """The table of hits allows both values to be missing."""
+    """Check missing values, which the table of hits allows."""
     bars.show_bars(QueryBars("Q", 400, (Bar(10, "S0", "a protein", 1, 100, None, None, 0.5),), 1))
     box = box_of(bars, 10)
     assert box is not None
@@ -634,9 +634,9 @@ def test_hover_describes_a_hit_and_click_selects_it(bars: HitBars, qtbot: QtBot)
     assert box is not None
     text = bars.text_at(QPointF(box.center().toPoint()))
     assert text.splitlines() == ["S3", "a protein", "80.0 bits, E-value 1.0e-09, 50.0 % identical", "residues 151 to 250 of the query"]
-    with qtbot.waitSignal(bars.hitChosen) as told:
+    with qtbot.waitSignal(bars.hitChosen) as signal:
         qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=box.center().toPoint())
-    assert told.args == [13]
+    assert signal.args == [13]
     assert bars.text_at(QPointF(1, 1)) == ""
     qtbot.mouseClick(bars.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
     assert bars.chosen == 13

@@ -33,7 +33,7 @@ from proteoscope.gui.results.library_view import LibraryView
 from proteoscope.gui.results.modified_view import ModifiedView
 from proteoscope.gui.theme import Theme
 from tests.engine.library_search.test_search import compound_entries, files
-from tests.gui.result_views import KeptView, click_row, cut_off, opened, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, opened, settle, shown
 
 __all__ = ["files"]
 
@@ -90,23 +90,23 @@ def run(
 
 
 class _Opened(NamedTuple):
-    kept: KeptView[Any]
+    opened_view: SharedView[Any]
     is_map_in_sight: bool
     is_map_read: bool
-    """At first, before any test looked."""
+    """True if the map was read before any test."""
 
 
 @pytest.fixture(scope="module")
 def at_first(run: tuple[str, Project], request: pytest.FixtureRequest) -> Iterator[_Opened]:
     view = _VIEWS[run[0]]()
-    kept = KeptView(view, run[1], request)
-    yield _Opened(kept, _figures(view).currentWidget() is view.spectra.map, view.spectra.map.points is not None)
-    kept.close()
+    first_view = SharedView(view, run[1], request)
+    yield _Opened(first_view, _figures(view).currentWidget() is view.spectra.map, view.spectra.map.points is not None)
+    first_view.close()
 
 
 @pytest.fixture
 def view(at_first: _Opened, theme: Theme, qtbot: QtBot) -> AnyView:
-    shown: AnyView = at_first.kept.as_opened(qtbot)
+    shown: AnyView = at_first.opened_view.as_opened(qtbot)
     return shown
 
 
@@ -118,7 +118,7 @@ def _lists(view: AnyView) -> QTabWidget:
     return view.lists if isinstance(view, IdentificationView) else view.tables
 
 
-class _Told(NamedTuple):
+class _SpectrumFacts(NamedTuple):
     """Minutes, precursor m/z (0 for an MS1 spectrum), and the sum of the peak intensities."""
 
     minutes: float
@@ -127,28 +127,28 @@ class _Told(NamedTuple):
 
 
 @cache
-def _of_file(level: int) -> dict[int, _Told]:
+def _of_file(level: int) -> dict[int, _SpectrumFacts]:
     """Return the spectra of the sample at an MS level by scan, read from its XML."""
-    found: dict[int, _Told] = {}
+    spectra: dict[int, _SpectrumFacts] = {}
     with gzip.open(resources.path("samples", "BSA1.mzML.gz")) as file:
-        for _, one in ElementTree.iterparse(file):
-            if not one.tag.endswith("}spectrum"):
+        for _, element in ElementTree.iterparse(file):
+            if not element.tag.endswith("}spectrum"):
                 continue
-            told = {term.get("accession"): term for term in one.iter() if term.tag.endswith("}cvParam")}
-            if told["MS:1000511"].get("value") == str(level):
-                scan, time = int(one.get("id", "").rpartition("=")[2]), told["MS:1000016"]
+            terms = {term.get("accession"): term for term in element.iter() if term.tag.endswith("}cvParam")}
+            if terms["MS:1000511"].get("value") == str(level):
+                scan, time = int(element.get("id", "").rpartition("=")[2]), terms["MS:1000016"]
                 minutes = float(time.get("value", "")) / (1 if time.get("unitName") == "minute" else 60)
-                mz = float(told["MS:1000744"].get("value", "")) if level > 1 else 0.0
-                found[scan] = _Told(minutes, mz, _total(one))
-            one.clear()
-    return found
+                mz = float(terms["MS:1000744"].get("value", "")) if level > 1 else 0.0
+                spectra[scan] = _SpectrumFacts(minutes, mz, _total(element))
+            element.clear()
+    return spectra
 
 
 def _total(spectrum: ElementTree.Element) -> float:
     for array in spectrum.iter():
         terms = {term.get("accession") for term in array if term.tag.endswith("}cvParam")}
         if array.tag.endswith("}binaryDataArray") and "MS:1000515" in terms:
-            packed = base64.b64decode(next(one.text or "" for one in array if one.tag.endswith("}binary")))
+            packed = base64.b64decode(next(element.text or "" for element in array if element.tag.endswith("}binary")))
             plain = zlib.decompress(packed) if "MS:1000574" in terms else packed
             return float(np.frombuffer(plain, "<f8" if "MS:1000523" in terms else "<f4").sum(dtype=np.float64))
     return 0.0
@@ -166,7 +166,7 @@ def _accepted(kind: str, project: Project) -> dict[int, str]:
 
 def test_map_has_every_spectrum_and_its_identification(run: tuple[str, Project], at_first: _Opened, view: AnyView, qtbot: QtBot) -> None:
     kind, project = run
-    assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before somebody looks"
+    assert at_first.is_map_read == at_first.is_map_in_sight, "nothing is read before it is visible"
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
     points = view.spectra.map.points
@@ -175,10 +175,10 @@ def test_map_has_every_spectrum_and_its_identification(run: tuple[str, Project],
     assert len(points) + points.n_missing == len(expected) and len(points) > 500
     for scan, x, mz in zip(points.scan.tolist(), points.x.tolist(), points.mz.tolist(), strict=True):
         assert (x, mz) == pytest.approx(expected[scan][:2], rel=1e-5)
-    found = {status: set(points.scan[points.status == status].tolist()) for status in (IDENTIFIED, EXPLAINED)}
+    scans = {status: set(points.scan[points.status == status].tolist()) for status in (IDENTIFIED, EXPLAINED)}
     accepted = set(_accepted(kind, project))
-    assert accepted and accepted == found[EXPLAINED if kind == "explain" else IDENTIFIED]
-    assert found[IDENTIFIED] == set(_accepted("identify", project)) if kind == "explain" else not found[EXPLAINED]
+    assert accepted and accepted == scans[EXPLAINED if kind == "explain" else IDENTIFIED]
+    assert scans[IDENTIFIED] == set(_accepted("identify", project)) if kind == "explain" else not scans[EXPLAINED]
 
 
 def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> None:
@@ -214,28 +214,28 @@ def test_point_of_the_map_leads_to_its_spectrum(view: AnyView, qtbot: QtBot) -> 
 
 @pytest.mark.parametrize(("name", "level"), [("total_ion_current", 2), ("surveys", 1)])
 def test_chromatograms_equal_those_of_the_file(view: AnyView, name: str, level: int, qtbot: QtBot) -> None:
-    """This includes a run that continues another and uses its file."""
+    """Check a run that continues another and uses its file, too."""
     page = view.spectra.chromatogram
     _figures(view).setCurrentWidget(page)
     page.kind.setCurrentIndex(page.kind.findData(name))
     page.kind.activated.emit(page.kind.currentIndex())
     settle(view, qtbot)
-    drawn, told = page.plot.chromatogram, sorted(_of_file(level).values())
+    drawn, spectra = page.plot.chromatogram, sorted(_of_file(level).values())
     assert drawn is not None, page.plot.text
-    assert drawn.minutes == pytest.approx([one.minutes for one in told], rel=1e-6)
-    assert drawn.intensity == pytest.approx([one.total for one in told], rel=1e-5)
+    assert drawn.minutes == pytest.approx([spectrum.minutes for spectrum in spectra], rel=1e-6)
+    assert drawn.intensity == pytest.approx([spectrum.total for spectrum in spectra], rel=1e-5)
 
 
 @pytest.mark.parametrize("run", ["explain"], indirect=True)
 def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view: ExplanationView, qtbot: QtBot) -> None:
-    """The outcomes are compared with the tables that both runs export."""
+    """Compare the outcomes with the tables that both runs export."""
     project, panel = run[1], view.spectra.panel
     assert " · identify-0001 · " in run_title(project, project.runs()[-1], view.search), "not that of a table"
     view.tables.setCurrentWidget(panel)
     settle(view, qtbot)
-    known = {"explained": _accepted("explain", project), "identified": _accepted("identify", project)}
+    ids = {"explained": _accepted("explain", project), "identified": _accepted("identify", project)}
     scans = set(_of_file(2))
-    known["unexplained"] = dict.fromkeys(scans - known["explained"].keys() - known["identified"].keys(), "")
+    ids["unexplained"] = dict.fromkeys(scans - ids["explained"].keys() - ids["identified"].keys(), "")
     assert panel.table.total == len(scans)
     assert [panel.state.itemText(at) for at in range(panel.state.count())] == ["All", "Identified", "Explained", "Unexplained"]
     for at in (1, 2, 3):
@@ -245,13 +245,13 @@ def test_list_shows_the_outcome_of_each_spectrum(run: tuple[str, Project], view:
         state = panel.state.currentText().lower()
         with open_run(project) as finished:
             listed = open_spectrum_list(finished).values(panel.table.model.rows, ("scan", "peptide", "state")).to_pylist()
-        assert {row["scan"]: row["peptide"] or "" for row in listed} == known[state] and known[state]
+        assert {row["scan"]: row["peptide"] or "" for row in listed} == ids[state] and ids[state]
         assert {row["state"] for row in listed} == {state} == set(shown(panel.table, "state")[:20])
 
 
 @pytest.mark.parametrize("run", ["library", "modified", "explain"], indirect=True)
 def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | ModifiedView | ExplanationView, qtbot: QtBot) -> None:
-    """The run is an identification tested with all its spectra."""
+    """Check an identification tested with all its spectra."""
     matches = view.matches if isinstance(view, LibraryView) else view.explained if isinstance(view, ExplanationView) else view.psms
     _figures(view).setCurrentWidget(view.spectra.map)
     settle(view, qtbot)
@@ -281,7 +281,7 @@ def test_figure_follows_the_visible_list_and_map_marks_it(view: LibraryView | Mo
 
 
 def test_small_molecule_spectra_are_identified_on_the_map(files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:
-    """The library has no decoys, so its matches have no q-values and no peptides."""
+    """Check a library without decoys, whose matches have no q-values and no peptides."""
     run, library = files
     entries, spectra = compound_entries(3)
     library.write_text(entries)

@@ -23,7 +23,7 @@ from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.modified_projects import PROTEINS, QC_SHEW, project_with_modifications
 from tests.engine.views.result_projects import rows_of
-from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlapping, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, opened, overlapping, settle, shown
 
 FDR = 0.01
 
@@ -34,15 +34,15 @@ def project(shared_data: Path, tmp_path_factory: pytest.TempPathFactory) -> Proj
 
 
 @pytest.fixture(scope="module")
-def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[ModifiedView]]:
-    made = KeptView(ModifiedView(search_of_kind("modified")), project, request)
-    yield made
-    made.close()
+def cached_view(project: Project, request: pytest.FixtureRequest) -> Iterator[SharedView[ModifiedView]]:
+    opened_view = SharedView(ModifiedView(search_of_kind("modified")), project, request)
+    yield opened_view
+    opened_view.close()
 
 
 @pytest.fixture
-def view(kept: KeptView[ModifiedView], qtbot: QtBot, theme: Theme) -> ModifiedView:
-    return kept.as_opened(qtbot)
+def view(cached_view: SharedView[ModifiedView], qtbot: QtBot, theme: Theme) -> ModifiedView:
+    return cached_view.as_opened(qtbot)
 
 
 @pytest.fixture
@@ -138,7 +138,7 @@ def test_psms_belong_to_the_clicked_modifications(own_view: ModifiedView, projec
         modifier = modifiers[generator.integers(len(modifiers))]
         if modifier == Qt.KeyboardModifier.ControlModifier:
             if chosen == {at}:
-                continue  # without a selection all PSMs are shown
+                continue  # Without a selection, all PSMs are shown.
             chosen ^= {at}
         else:
             chosen = {at}
@@ -241,18 +241,18 @@ def test_protein_shows_its_matches(view: ModifiedView, accepted: list[dict[str, 
 
 
 def test_selected_modifications_are_searched_again(own_view: ModifiedView, shared_data: Path, qtbot: QtBot) -> None:
-    view, asked = own_view, list[tuple[str, str, FormPrefill]]()
+    view, prefills = own_view, list[tuple[str, str, FormPrefill]]()
     said: list[str] = []
-    view.searchRequested.connect(lambda *given: asked.append(given))
+    view.searchRequested.connect(lambda *given: prefills.append(given))
     view.message.connect(said.append)
     view._request_search("identify")
-    assert not asked and said[-1].startswith("Select modifications with a Unimod name")
+    assert not prefills and said[-1].startswith("Select modifications with a Unimod name")
     choose_modification(view, "Oxidation", qtbot)
     assert view._run is not None
     before = ("Deamidated (N)", "Phospho (S)")
     view._run.parameters["variable_modifications"] = before
     view._request_search("identify")
-    kind, run_id, given = asked[0]
+    kind, run_id, given = prefills[0]
     assert (kind, run_id) == ("identify", "modified-0001")
     assert any(text.startswith("Oxidation (") and "M" in text for text in given.parameters["variable_modifications"])
     assert given.parameters["variable_modifications"][:2] == before, "they are added to those of the run"
@@ -300,7 +300,7 @@ def test_only_marked_matches_are_shown_on_request(view: ModifiedView, qtbot: QtB
     assert len(view.psms.model.rows) == n_all and not view.filters.marked.isChecked()
     view.psms.view.choose(2)
     settle(view, qtbot)
-    view.marks.star_action.trigger()  # other tests share the project
+    view.marks.star_action.trigger()  # Other tests share the project.
     settle(view, qtbot)
 
 

@@ -43,10 +43,10 @@ Views = dict[tuple[str, str], RunView]
 WITH_TIMES = ("PSMs", "Clusters", "Spectra", "Explained spectra")
 """Tables of spectra, which have retention times."""
 _GERMAN = ("psms", "hits", "explained")
-"""Tables that are looked at in German too, of views that tell their numbers alike; all with the tests that are `long`."""
+"""Tables that are also checked in German; all of them are checked with the tests marked `long`."""
 LOCALES = [QLocale(QLocale.Language.English, QLocale.Country.UnitedStates), QLocale(QLocale.Language.German, QLocale.Country.Germany)]
 UNITS = {"min": 1 / 60, "%": 100, "ppm": 1, "Da": 1}
-"""What the engine's tables must be multiplied by: times are in seconds, shares are parts of one, the rest is as it is."""
+"""Factors between the engine's tables and the window: times are in seconds, shares are fractions, other values are unchanged."""
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def views(projects: dict[str, Project], qapp: QApplication) -> Iterator[Views]:
 
 
 def opened(kind: str, projects: dict[str, Project], views: Views, qtbot: QtBot) -> RunView:
-    """Open all rows and columns of all tables of a run, whatever is filtered or hidden at first."""
+    """Open all rows and columns of all tables of a run, including those filtered or hidden at first."""
     for other in views.values():
         other.hide()
     key = kind, QLocale().name()
@@ -127,7 +127,7 @@ def table(
 
 def read(text: str, locale: QLocale) -> float:
     value, is_number = locale.toDouble(text)
-    assert is_number, f"{text!r} is no number"
+    assert is_number, f"{text!r} is not a number"
     return value
 
 
@@ -180,7 +180,7 @@ def test_shown_copied_and_saved_values_share_one_unit(
     assert copied[0] == [column.header for column in model.columns], "every column is shown"
     seen_units = set()
     for at, column in enumerate(model.columns):
-        if column.name not in stored[0]:  # only some runs have it
+        if column.name not in stored[0]:  # Only some runs have it.
             continue
         unit = match[1] if (match := re.search(r"\((\S+)\)$", column.header)) else ""
         seen_units.add(unit)
@@ -192,7 +192,7 @@ def test_shown_copied_and_saved_values_share_one_unit(
             value = stored[int(model.rows[row])][column.name]
             shown = model.index(row, at).data()
             tip = as_read(model.index(row, at).data(Qt.ItemDataRole.ToolTipRole))
-            where = f"{column.name}, row {row}: stored {value!r}, shown {shown!r}, told {tip!r}, copied {copied[row + 1][at]!r}"
+            where = f"{column.name}, row {row}: stored {value!r}, shown {shown!r}, tooltip {tip!r}, copied {copied[row + 1][at]!r}"
             assert model.cell(row, at)[0] == shown, where
             if value is None or (isinstance(value, float) and math.isnan(value)):
                 assert (shown, tip, copied[row + 1][at], saved[row + 1][at]) == ("", None, "", ""), where
@@ -239,7 +239,7 @@ FILTERS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[one[1] for one in FILTERS])
+@pytest.mark.parametrize(("kind", "field", "columns", "which"), FILTERS, ids=[case[1] for case in FILTERS])
 def test_typed_filter_number_uses_the_column_unit(
     kind: str, field: str, columns: dict[str, str], which: str, projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
@@ -277,11 +277,11 @@ TEXTS = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[one[1] for one in TEXTS])
+@pytest.mark.parametrize(("kind", "name", "columns"), TEXTS, ids=[case[1] for case in TEXTS])
 def test_visible_text_finds_its_row(
     kind: str, name: str, columns: tuple[str, ...], projects: dict[str, Project], views: Views, theme: Theme, qtbot: QtBot
 ) -> None:
-    """This includes texts with a tab, a quotation mark, and several accessions."""
+    """Check texts with a tab, a quotation mark, and several accessions, too."""
     view = opened(kind, projects, views, qtbot)
     panel = view.panels[name]
     cells = {column: column_texts(panel, column) for column in columns}
@@ -293,6 +293,6 @@ def test_visible_text_finds_its_row(
         view.filter_bar.text.setText(text)
         view.filter_bar.text.returnPressed.emit()
         show_all(view, qtbot)
-        found = set(panel.model.rows.tolist())
-        assert rows[text] in found, text
-        assert found <= everything
+        listed = set(panel.model.rows.tolist())
+        assert rows[text] in listed, text
+        assert listed <= everything

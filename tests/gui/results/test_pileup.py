@@ -41,7 +41,7 @@ def waited(view: ReadsView, qtbot: QtBot) -> None:
 
 def test_pileup_surrounds_the_selected_row(view: ReadsView, qtbot: QtBot, tmp_path: Path) -> None:
     page = view.pileup
-    assert page.plot.pile is None, "nothing is read out of sight"
+    assert page.plot.pile is None, "nothing is read while it is not visible"
     view.tabs.setCurrentWidget(page)
     waited(view, qtbot)
     pile = page.plot.pile
@@ -84,9 +84,9 @@ def test_drag_zooms_to_bases_and_home_resets(view: ReadsView, qtbot: QtBot) -> N
     qtbot.mousePress(plot, Qt.MouseButton.LeftButton, pos=ends[0])
     qtbot.mouseMove(plot, ends[1])
     qtbot.mouseRelease(plot, Qt.MouseButton.LeftButton, pos=ends[1])
-    letters = (inner.width() / (high - low)) ** -1
-    expected = [low + (end.x() - inner.left()) * letters for end in ends]
-    assert np.abs(np.subtract(plot.ranges[0], expected)).max() < 2 * letters
+    n_bases = (inner.width() / (high - low)) ** -1
+    expected = [low + (end.x() - inner.left()) * n_bases for end in ends]
+    assert np.abs(np.subtract(plot.ranges[0], expected)).max() < 2 * n_bases
     qtbot.keyClick(plot, Qt.Key.Key_Left)
     assert plot.ranges[0][0] < expected[0] and plot.is_waiting
     qtbot.keyClick(plot, Qt.Key.Key_Home)
@@ -108,17 +108,17 @@ def test_track_is_above_the_pileup_or_reported_missing(view: ReadsView, qtbot: Q
     page.add_track(tmp_path / "genes.gff3")
     waited(view, qtbot)
     assert "2 features" in page.track_label.full_text
-    assert "recA<b>" in [one.name for one in page.plot.features]
-    (feature, box), *_ = [one for one in page.plot.sheet.features if one[0].name == "recA<b>"]  # type: ignore[union-attr]
+    assert "recA<b>" in [feature.name for feature in page.plot.features]
+    (feature, box), *_ = [feature for feature in page.plot.sheet.features if feature[0].name == "recA<b>"]  # type: ignore[union-attr]
     assert feature.name in page.plot.text_at(QRectF(*box).center())
     (tmp_path / "no.bed").write_text("nothing here\n")
-    with qtbot.waitSignal(view.message) as told:
+    with qtbot.waitSignal(view.message) as signal:
         page.add_track(tmp_path / "no.bed")
-    assert "no.bed" in told.args[0] and page.track_label.full_text == "genes.gff3"
+    assert "no.bed" in signal.args[0] and page.track_label.full_text == "genes.gff3"
     (tmp_path / "some.bed").write_text(f"{name}\t1\t9\n{name}\t9\t1\n")
-    with qtbot.waitSignal(view.message) as told:
+    with qtbot.waitSignal(view.message) as signal:
         page.add_track(tmp_path / "some.bed")
-    assert "1 line is left out" in told.args[0] and "1 features" in page.track_label.full_text
+    assert "1 line is left out" in signal.args[0] and "1 features" in page.track_label.full_text
 
 
 def test_pileup_excludes_filtered_rows(view: ReadsView, qtbot: QtBot) -> None:

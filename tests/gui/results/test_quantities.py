@@ -110,7 +110,7 @@ def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, proje
     qtbot.waitUntil(lambda: view.traces.traces is not None)
     ion = view.traces.traces
     assert ion is not None and len(ion.traces) == 4
-    place = next(at for at, one in enumerate(ion.traces) if one.begin is not None)
+    place = next(at for at, trace in enumerate(ion.traces) if trace.begin is not None)
     trace, border = ion.traces[place], Border(place, True)
     assert trace.apex is not None and trace.begin is not None and trace.end is not None
     before = view._overview
@@ -139,7 +139,7 @@ def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, proje
     view.show_all("ion_traces")
     settle(view, qtbot)
     assert shown(view.ions, "source").count("manual") == 1
-    view.traces.bordersReset.emit(0)  # an ion that is not shown: nothing happens
+    view.traces.bordersReset.emit(0)  # This ion is not shown: nothing happens.
     view.tables.setCurrentWidget(view.ions)
     view._choose_row(view.ions, trace.row)
     settle(view, qtbot)
@@ -210,7 +210,7 @@ def test_button_above_other_results_leads_to_quantities(window: MainWindow, qtbo
     run = Project.open(identified_sample).latest(kind)
     assert form.parameters.values()["run"] in (run, (run,))
     form.presets.choose("counts")
-    assert form.parameters.values()["run"] in (run, (run,)), "a preset says nothing of the run"
+    assert form.parameters.values()["run"] in (run, (run,)), "a preset contains no run"
     qtbot.waitUntil(lambda: len(form.designs["design"].model.table.rows) == 1)
     qtbot.waitUntil(form.run_button.isEnabled)
     with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:

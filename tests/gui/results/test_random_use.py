@@ -194,8 +194,8 @@ def check_cells(panel: TablePanel, rows: list[Row]) -> None:
         assert same and all(_is_same(values[name], expected[name]) for name in same), (values, expected)
 
 
-def _is_same(one: Any, other: Any) -> bool:
-    return one == other or (one != one and other != other)
+def _is_same(first: Any, other: Any) -> bool:
+    return first == other or (first != first and other != other)
 
 
 def check_spectrum(shown: Peaks, spectrum: Row) -> None:
@@ -271,9 +271,9 @@ def check_modified(view: ModifiedView, tables: Tables) -> None:
             assert view.spectrum.spectrum is not None
             check_spectrum(view.spectrum.spectrum.peaks, tables["spectra"][spectrum])
             assert view.mirror.title.startswith(f"{psms[match]['peptide']} ({psms[match]['charge']}+)")
-    modifications, protein = [one.row for one in view.chosen_modifications], chosen_row(view.proteins)
+    modifications, protein = [modification.row for modification in view.chosen_modifications], chosen_row(view.proteins)
     chosen_row(view.modifications)
-    assert not (modifications and protein is not None), "the PSMs are of one or the other"
+    assert not (modifications and protein is not None), "the PSMs belong to one or the other"
     assert view.histogram.marked == frozenset(modifications)
     shown = [psms[row] for row in shown_rows(view.psms)]
     if view.psms.scope_text and modifications:
@@ -312,7 +312,7 @@ def check_clusters(view: ClusterView, tables: Tables) -> None:
         assert view.members.scope_text == f"of cluster {number}"
         assert all(members[row]["cluster"] == number for row in shown_rows(view.members))
     elif cluster is not None and member is not None:
-        position = [row for row, one in enumerate(tables["clusters"]) if one["cluster"] == members[member]["cluster"]]
+        position = [row for row, cluster in enumerate(tables["clusters"]) if cluster["cluster"] == members[member]["cluster"]]
         assert not position or cluster in position or view.clusters.model.position_of(position[0]) is None
 
 
@@ -437,7 +437,7 @@ def check_comparison(view: ComparisonView, tables: Tables) -> None:
         assert view.mirror.text.startswith("Only one of the runs has an answer")
         return
     name = mirrored.title.partition(": ")[0]
-    spectrum = next(one["spectrum"] for one in tables["psms"] if one["spectrum_id"] == name)
+    spectrum = next(psm["spectrum"] for psm in tables["psms"] if psm["spectrum_id"] == name)
     check_spectrum(upper(mirrored), tables["spectra"][spectrum])
     values = values_of(panel)
     if view._level.name == "spectra":
@@ -484,11 +484,11 @@ def project_of(finished_run: Callable[[str], Path], tmp_path_factory: pytest.Tem
 
 def texts_of(tables: Tables, names: list[str]) -> list[str]:
     """Return texts that occur in some rows of the tables."""
-    found: list[str] = []
+    texts: list[str] = []
     for name in names:
         if name in tables:
-            found += [value[:5] for row in tables[name][:4] for value in row.values() if isinstance(value, str) and value]
-    return sorted(set(found))
+            texts += [value[:5] for row in tables[name][:4] for value in row.values() if isinstance(value, str) and value]
+    return sorted(set(texts))
 
 
 @pytest.fixture

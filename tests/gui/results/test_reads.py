@@ -23,9 +23,9 @@ from proteoscope.engine.views.reads import NO_READS
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.reads_view import ReadsView
 from proteoscope.gui.theme import Theme
-from tests.engine.views.read_projects import N_STRANGERS, WITHIN, genome_of, project_with_reads
+from tests.engine.views.read_projects import N_UNRELATED, WITHIN, genome_of, project_with_reads
 from tests.engine.views.result_projects import rows_of
-from tests.gui.result_views import KeptView, click_row, cut_off, opened, overlapping, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, opened, overlapping, settle, shown
 
 
 @pytest.fixture(scope="module")
@@ -46,22 +46,22 @@ def view_of(project: Project, qtbot: QtBot) -> ReadsView:
 
 
 @pytest.fixture(scope="module")
-def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[ReadsView]]:
-    made = KeptView(ReadsView(search_of_kind("reads")), project, request)
-    yield made
-    made.close()
+def cached_view(project: Project, request: pytest.FixtureRequest) -> Iterator[SharedView[ReadsView]]:
+    opened_view = SharedView(ReadsView(search_of_kind("reads")), project, request)
+    yield opened_view
+    opened_view.close()
 
 
 @pytest.fixture
-def view(kept: KeptView[ReadsView], qtbot: QtBot, theme: Theme) -> ReadsView:
-    return kept.as_opened(qtbot)
+def view(cached_view: SharedView[ReadsView], qtbot: QtBot, theme: Theme) -> ReadsView:
+    return cached_view.as_opened(qtbot)
 
 
 @pytest.fixture(scope="module")
-def kept_within(within: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[ReadsView]]:
-    made = KeptView(ReadsView(search_of_kind("reads")), within, request)
-    yield made
-    made.close()
+def cached_within(within: Project, request: pytest.FixtureRequest) -> Iterator[SharedView[ReadsView]]:
+    opened_view = SharedView(ReadsView(search_of_kind("reads")), within, request)
+    yield opened_view
+    opened_view.close()
 
 
 def test_first_row_is_drawn_and_header_counts(view: ReadsView, project: Project) -> None:
@@ -107,9 +107,9 @@ FILTERS: dict[str, tuple[dict[str, Any], Passes]] = {
 }
 
 
-def choose(view: ReadsView, asked: dict[str, Any], qtbot: QtBot) -> None:
+def choose(view: ReadsView, filters: dict[str, Any], qtbot: QtBot) -> None:
     bar = view.filters
-    for name, value in asked.items():
+    for name, value in filters.items():
         if name == "text":
             bar.text.setText(value)
         elif name == "rows":
@@ -121,11 +121,11 @@ def choose(view: ReadsView, asked: dict[str, Any], qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_filter_matches_a_plain_loop(within: Project, kept_within: KeptView[ReadsView], qtbot: QtBot, theme: Theme, name: str) -> None:
-    view = kept_within.as_opened(qtbot)
-    asked, passes = FILTERS[name]
+def test_filter_matches_a_plain_loop(within: Project, cached_within: SharedView[ReadsView], qtbot: QtBot, theme: Theme, name: str) -> None:
+    view = cached_within.as_opened(qtbot)
+    filters, passes = FILTERS[name]
     rows = rows_of(within, "alignments")
-    choose(view, asked, qtbot)
+    choose(view, filters, qtbot)
     expected = [row for row in rows if passes(row)]
     assert shown(view.alignments, "pattern") == [row["pattern"] for row in expected]
     assert 0 < len(expected) < len(rows)
@@ -141,7 +141,7 @@ def test_pairs_without_alignment_are_shown_and_reported(within: Project, qtbot: 
     view = view_of(within, qtbot)
     rows = rows_of(within, "alignments")
     n_none = sum(row["score"] is None for row in rows)
-    assert n_none >= 3 * N_STRANGERS - 3 and len(view.alignments.model.rows) == len(rows)
+    assert n_none >= 3 * N_UNRELATED - 3 and len(view.alignments.model.rows) == len(rows)
     n_patterns = len({row["pattern"] for row in rows})
     assert view.header.text == f"{len(rows) - n_none} alignments of {n_patterns} reads with 3 references, {n_none} without an alignment"
     choose(view, {"rows": "none"}, qtbot)

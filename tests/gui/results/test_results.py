@@ -27,11 +27,11 @@ from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.identification_tables import Identification, identification
 from tests.engine.views.result_projects import project_with_results
-from tests.engine.views.search_projects import project_with_search, said
+from tests.engine.views.search_projects import project_with_search, summary_of
 from tests.engine.views.test_identification import accepted
 from tests.gui.picture_results import take_pictures
 from tests.gui.plots.test_coverage_map import place_of
-from tests.gui.result_views import KeptView, click_row, cut_off, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, settle, shown
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 Opener = Callable[..., tuple[IdentificationView, Identification]]
@@ -42,7 +42,7 @@ def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]
     views: list[IdentificationView] = []
 
     def open_one(**options: Any) -> tuple[IdentificationView, Identification]:
-        project, found = project_with_results(tmp_path / f"project {len(views)}", **options)
+        project, results = project_with_results(tmp_path / f"project {len(views)}", **options)
         view = IdentificationView()
         views.append(view)
         qtbot.addWidget(view)
@@ -52,7 +52,7 @@ def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]
             view.activateWindow()
         view.show_run(project, None)
         settle(view, qtbot)
-        return view, found
+        return view, results
 
     yield open_one
     for view in views:
@@ -60,41 +60,41 @@ def open_results(qtbot: QtBot, theme: Theme, tmp_path: Path) -> Iterator[Opener]
 
 
 @pytest.fixture(scope="module")
-def kept_results(
+def cached_results(
     tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
-) -> Iterator[tuple[KeptView[IdentificationView], Identification]]:
-    project, found = project_with_results(tmp_path_factory.mktemp("kept") / "project")
-    kept = KeptView(IdentificationView(), project, request, (1300, 800))
-    yield kept, found
-    kept.close()
+) -> Iterator[tuple[SharedView[IdentificationView], Identification]]:
+    project, results = project_with_results(tmp_path_factory.mktemp("cached") / "project")
+    view = SharedView(IdentificationView(), project, request, (1300, 800))
+    yield view, results
+    view.close()
 
 
 @pytest.fixture
-def shared_results(kept_results: tuple[KeptView[IdentificationView], Identification], theme: Theme, qtbot: QtBot) -> Opener:
+def shared_results(cached_results: tuple[SharedView[IdentificationView], Identification], theme: Theme, qtbot: QtBot) -> Opener:
     """Open results as `open_results` does, for tests that change neither columns, files nor spectrum settings."""
-    kept, found = kept_results
-    return lambda: (kept.as_opened(qtbot), found)
+    view, results = cached_results
+    return lambda: (view.as_opened(qtbot), results)
 
 
 def test_summary_counts_accepted_rows(open_results: Opener) -> None:
-    view, found = open_results(log=("Rescoring not used",))
-    psms = [row for row in accepted(found.psms.to_pylist()) if row["rank"] == 1]
-    peptides = accepted(found.peptides.to_pylist())
-    proteins = accepted(found.proteins.to_pylist())
+    view, results = open_results(log=("Rescoring not used",))
+    psms = [row for row in accepted(results.psms.to_pylist()) if row["rank"] == 1]
+    peptides = accepted(results.peptides.to_pylist())
+    proteins = accepted(results.proteins.to_pylist())
     parts = re.fullmatch(
         r"(\d+) PSMs \((.*?)\), (\d+) peptides \((.*?)\), (\d+) protein groups \((.*?)\) at 1 % FDR, (.*)", view.header.text
     )
     assert parts is not None, view.header.text
     assert [int(parts[i]) for i in (1, 3, 5)] == [len(psms), len(peptides), len(proteins)]
     assert parts[7] == f"{len(psms) / 120 * 100:.1f} % of 120 spectra"
-    n_decoys = sum(row["is_decoy"] and row["q_value"] <= 0.01 for row in found.peptides.to_pylist())
+    n_decoys = sum(row["is_decoy"] and row["q_value"] <= 0.01 for row in results.peptides.to_pylist())
     low, high = false_share_interval(len(peptides), n_decoys)
     assert n_decoys > 0
     decoys, share, few = parts[4].split("; ")
     assert decoys == f"{n_decoys} decoys" and share.endswith(" % false")
-    assert few == f"{sum(row['q_value'] <= 0.05 and not row['is_decoy'] for row in found.peptides.to_pylist())} at 5 % FDR"
-    told = [float(number) for number in share.removesuffix(" % false").split("–")]
-    assert told == pytest.approx([100 * low, 100 * high], abs=0.5)
+    assert few == f"{sum(row['q_value'] <= 0.05 and not row['is_decoy'] for row in results.peptides.to_pylist())} at 5 % FDR"
+    shares = [float(number) for number in share.removesuffix(" % false").split("–")]
+    assert shares == pytest.approx([100 * low, 100 * high], abs=0.5)
     sequences = {row["sequence"] for row in peptides}
     assert f"{len(peptides)}, of {len(sequences)} different sequences" in view.header.help
     assert view.header.message == "Rescoring not used"
@@ -113,33 +113,33 @@ def test_interval_has_significant_digits() -> None:
 
 def test_search_outcome_shows_its_uncertainty() -> None:
     certainty = FalseShareInterval(2, 0.001, 0.02577)
-    summary = said("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
+    summary = summary_of("", Count(1204, "PSM", "PSMs"), Count(283, "peptide", "peptides", certainty), Count(1, "protein", "proteins"))
     english = QLocale(QLocale.Language.English, QLocale.Country.UnitedStates)
     outcome = SearchTask.outcome(summary, english)
     assert outcome == "1,204 PSMs, 283 peptides (2 decoys; 0.1–2.6 % false), 1 protein"
-    assert SearchTask.outcome(said("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
+    assert SearchTask.outcome(summary_of("", Count(0, "hit", "hits"), Count(0, "query", "queries")), english) == "no hits"
 
 
 def test_accepted_rows_and_best_spectrum_are_shown_first(shared_results: Opener) -> None:
-    view, found = shared_results()
+    view, results = shared_results()
     for name, panel in view.panels.items():
-        expected = accepted(getattr(found, name).to_pylist())
+        expected = accepted(getattr(results, name).to_pylist())
         assert len(panel.model.rows) == len(expected)
         assert panel.count_label.text() == str(len(expected))
         assert panel.scope_text == ""
-    best = max(accepted(found.psms.to_pylist()), key=lambda row: row["score"])
+    best = max(accepted(results.psms.to_pylist()), key=lambda row: row["score"])
     assert view.spectrum.spectrum is not None
     assert str(view.spectrum.spectrum.peptidoform) == f"{best['peptide']}/{best['charge']}"
 
 
 def test_protein_peptide_and_psm_lead_to_spectrum(shared_results: Opener, qtbot: QtBot) -> None:
-    view, found = shared_results()
+    view, results = shared_results()
     click_row(view.proteins, 2, qtbot)
     settle(view, qtbot)
     protein = view.proteins.model.values(2)
     assert protein is not None
     members = set(protein["accessions"])
-    peptides = [row for row in accepted(found.peptides.to_pylist()) if members & set(row["proteins"])]
+    peptides = [row for row in accepted(results.peptides.to_pylist()) if members & set(row["proteins"])]
     assert sorted(shown(view.peptides, "peptide")) == sorted(row["peptide"] for row in peptides)
     assert view.peptides.scope_text.startswith(f"of {protein['accessions'][0]}")
 
@@ -147,7 +147,7 @@ def test_protein_peptide_and_psm_lead_to_spectrum(shared_results: Opener, qtbot:
     click_row(view.peptides, position, qtbot)
     settle(view, qtbot)
     peptide = shown(view.peptides, "peptide")[position]
-    psms = [row for row in accepted(found.psms.to_pylist()) if row["peptide"] == peptide]
+    psms = [row for row in accepted(results.psms.to_pylist()) if row["peptide"] == peptide]
     assert sorted(shown(view.psms, "precursor_mz")) == sorted(row["precursor_mz"] for row in psms)
     assert view.psms.scope_text == f"of {peptide}"
 
@@ -162,15 +162,15 @@ def test_protein_peptide_and_psm_lead_to_spectrum(shared_results: Opener, qtbot:
 
     qtbot.mouseClick(view.psms.all_button, Qt.MouseButton.LeftButton)
     settle(view, qtbot)
-    assert len(view.psms.model.rows) == len(accepted(found.psms.to_pylist()))
+    assert len(view.psms.model.rows) == len(accepted(results.psms.to_pylist()))
     assert view.psms.scope_text == ""
     assert view.psms.all_button.isHidden()
 
 
 def test_psm_leads_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> None:
-    view, found = shared_results()
-    proteins = {accession for row in accepted(found.proteins.to_pylist()) for accession in row["accessions"]}
-    peptides = {row["peptide"] for row in accepted(found.peptides.to_pylist())}
+    view, results = shared_results()
+    proteins = {accession for row in accepted(results.proteins.to_pylist()) for accession in row["accessions"]}
+    peptides = {row["peptide"] for row in accepted(results.peptides.to_pylist())}
     position = next(
         i
         for i, (names, peptide) in enumerate(zip(shown(view.psms, "proteins"), shown(view.psms, "peptide"), strict=True))
@@ -195,16 +195,16 @@ def test_psm_leads_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> 
 
 
 def test_filters_match_a_plain_loop(shared_results: Opener, qtbot: QtBot) -> None:
-    view, found = shared_results()
+    view, results = shared_results()
     bar = view.filters
-    psms, peptides, proteins = (getattr(found, name).to_pylist() for name in ("psms", "peptides", "proteins"))
+    psms, peptides, proteins = (getattr(results, name).to_pylist() for name in ("psms", "peptides", "proteins"))
 
     bar.charge.setFocus()
     bar.charge.setCurrentIndex(bar.charge.findText("3+"))
     bar.charge.activated.emit(bar.charge.currentIndex())
     settle(view, qtbot)
     assert sorted(shown(view.psms, "precursor_mz")) == sorted(row["precursor_mz"] for row in accepted(psms) if row["charge"] == 3)
-    assert len(view.peptides.model.rows) == len(accepted(peptides)), "charge is a matter of PSMs"
+    assert len(view.peptides.model.rows) == len(accepted(peptides)), "only PSMs have a charge"
 
     qtbot.mouseClick(bar.reset_button, Qt.MouseButton.LeftButton)
     bar.modification.setCurrentIndex(bar.modification.findText("Oxidation"))
@@ -232,18 +232,19 @@ def test_filters_match_a_plain_loop(shared_results: Opener, qtbot: QtBot) -> Non
     qtbot.mouseClick(bar.decoys, Qt.MouseButton.LeftButton, pos=QPoint(8, bar.decoys.height() // 2))
     settle(view, qtbot)
     for name, rows in (("psms", psms), ("peptides", peptides), ("proteins", proteins)):
-        assert len(view.panels[name].model.rows) == len(rows), "decoys and all"
+        assert len(view.panels[name].model.rows) == len(rows), "including decoys"
 
 
 @pytest.mark.parametrize("text", ["test3_human", "protein 4 os", "LG"])
 def test_text_is_found_in_peptides_accessions_descriptions(shared_results: Opener, qtbot: QtBot, text: str) -> None:
-    view, found = shared_results()
+    view, results = shared_results()
     view.filters.text.setFocus()
     qtbot.keyClicks(view.filters.text, text)
     qtbot.wait(200)
     settle(view, qtbot)
     small = text.lower()
-    described = {accession for row in found.proteins.to_pylist() if small in row["description"].lower() for accession in row["accessions"]}
+    proteins = [row for row in results.proteins.to_pylist() if small in row["description"].lower()]
+    described = {accession for row in proteins for accession in row["accessions"]}
 
     def fits(row: dict[str, Any]) -> bool:
         # One text, so that a match may not begin in one accession and end in the next.
@@ -251,29 +252,29 @@ def test_text_is_found_in_peptides_accessions_descriptions(shared_results: Opene
         return small in row["peptide"].lower() or small in row["sequence"].lower() or in_names or bool(described & set(row["proteins"]))
 
     for name in ("peptides", "psms"):
-        expected = [row for row in accepted(getattr(found, name).to_pylist()) if fits(row)]
+        expected = [row for row in accepted(getattr(results, name).to_pylist()) if fits(row)]
         assert expected
         assert sorted(shown(view.panels[name], "peptide")) == sorted(row["peptide"] for row in expected)
     holders = {
         accession
-        for row in found.peptides.to_pylist()
+        for row in results.peptides.to_pylist()
         if small in row["sequence"].lower() or small in row["peptide"].lower()
         for accession in row["proteins"]
     }
     expected_groups = [
         row["group"]
-        for row in accepted(found.proteins.to_pylist())
+        for row in accepted(results.proteins.to_pylist())
         if small in row["group"].lower() or small in row["description"].lower() or holders & set(row["accessions"])
     ]
     assert sorted(shown(view.proteins, "group")) == sorted(expected_groups)
 
 
 def test_empty_tables_explain_why(shared_results: Opener, open_results: Opener, qtbot: QtBot) -> None:
-    view, found = shared_results()
+    view, results = shared_results()
     view.filters.text.setText("nothing has this name")
     qtbot.wait(200)
     settle(view, qtbot)
-    n = len(found.psms)
+    n = len(results.psms)
     assert view._why_empty(view.psms) == f"No PSMs of {n} pass the filter. Increase the maximum q-value or reset the filter."
     nothing, _ = open_results(found=identification(n_spectra=0), with_spectra=False)
     assert nothing._why_empty(nothing.proteins) == "The search found no proteins."
@@ -281,7 +282,7 @@ def test_empty_tables_explain_why(shared_results: Opener, open_results: Opener, 
 
 
 def test_coverage_follows_protein_and_leads_to_peptide(shared_results: Opener, qtbot: QtBot) -> None:
-    view, found = shared_results()
+    view, results = shared_results()
     click_row(view.proteins, 1, qtbot)
     settle(view, qtbot)
     protein = view.proteins.model.values(1)
@@ -289,14 +290,14 @@ def test_coverage_follows_protein_and_leads_to_peptide(shared_results: Opener, q
     view.tabs.setCurrentWidget(view.coverage)
     coverage = view.coverage.coverage
     assert coverage is not None
-    sequence = found.database[protein["accessions"][0]].sequence
-    own = [row for row in accepted(found.peptides.to_pylist()) if protein["accessions"][0] in row["proteins"]]
+    sequence = results.database[protein["accessions"][0]].sequence
+    peptides = [row for row in accepted(results.peptides.to_pylist()) if protein["accessions"][0] in row["proteins"]]
     covered = [False] * len(sequence)
-    for row in own:
+    for row in peptides:
         start = sequence.index(row["sequence"])
         covered[start : start + len(row["sequence"])] = [True] * len(row["sequence"])
     assert coverage.covered.tolist() == covered
-    peptide = next(one for one in coverage.peptides if one.row != view.peptides.view.chosen)
+    peptide = next(peptide for peptide in coverage.peptides if peptide.row != view.peptides.view.chosen)
     at = place_of(view.coverage, peptide).center().toPoint()
     qtbot.mouseClick(view.coverage.viewport(), Qt.MouseButton.LeftButton, pos=at)
     settle(view, qtbot)
@@ -344,7 +345,7 @@ def test_missing_finished_run_is_reported(qtbot: QtBot, theme: Theme, tmp_path: 
     assert "No results yet" in view.text
 
 
-def test_clear_releases_at_once_while_running(open_results: Opener, qtbot: QtBot) -> None:
+def test_clear_releases_immediately_while_running(open_results: Opener, qtbot: QtBot) -> None:
     view, _ = open_results()
     for order in ("peptide", "score", "proteins"):
         view.psms.model.show(order=[(order, False)])
@@ -368,7 +369,7 @@ def test_columns_and_sizes_are_remembered(open_results: Opener, qtbot: QtBot) ->
     other, _ = open_results()
     assert "matched_ions" not in other.psms.view.hidden_columns()
     other.restore_state(state)
-    assert other.spectrum.annotation.choice == choice, "the ions that are looked for are kept too"
+    assert other.spectrum.annotation.choice == choice, "the ions to match are retained too"
     assert "matched_ions" in other.psms.view.hidden_columns()
     for nonsense in ("", "{", "[]", '{"version": 99}', '{"version": 1, "hidden": {"psms": 3}, "sizes": {"down": ["x"]}}'):
         other.restore_state(nonsense)
@@ -379,8 +380,8 @@ def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
     before = QLocale()
     QLocale.setDefault(QLocale(QLocale.Language.German, QLocale.Country.Germany))
     try:
-        view, found = open_results()
-        best = max(accepted(found.psms.to_pylist()), key=lambda row: row["score"])
+        view, results = open_results()
+        best = max(accepted(results.psms.to_pylist()), key=lambda row: row["score"])
         section = [column.name for column in view.psms.model.columns].index("precursor_mz")
         assert view.psms.model.index(0, section).data() == f"{best['precursor_mz']:,.4f}".translate(str.maketrans(",.", ".,"))
         assert " % FDR" in view.header.text
@@ -390,7 +391,7 @@ def test_german_numbers(open_results: Opener, qtbot: QtBot) -> None:
         qtbot.keyClick(view.filters.q_value, Qt.Key.Key_Return)
         qtbot.wait(200)
         settle(view, qtbot)
-        assert len(view.psms.model.rows) == len(accepted(found.psms.to_pylist(), 0.0003))
+        assert len(view.psms.model.rows) == len(accepted(results.psms.to_pylist(), 0.0003))
     finally:
         QLocale.setDefault(before)
 
@@ -432,7 +433,7 @@ def test_nothing_is_cut_off(shared_results: Opener, qtbot: QtBot, width: int, he
 
 @pytest.fixture(scope="module")
 def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """Projects for screenshots: one with an identification, one with a sequence search."""
+    """Return projects for screenshots: one with an identification, one with a sequence search."""
     folder = tmp_path_factory.mktemp("pictured")
     project_with_results(folder / "identified", log=("Rescoring not used: too few targets",))
     project_with_search(folder / "searched")
@@ -441,14 +442,14 @@ def pictured(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 @pytest.mark.parametrize("scale", ["1", pytest.param("2", marks=pytest.mark.long)])
 def test_images_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme, scale: str) -> None:
-    """Each view is taken in both themes and at both scales, and stored in PROTEOSCOPE_SCREENSHOTS if that is set."""
-    kept = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
+    """Take each view in both themes and at both scales, and store it in PROTEOSCOPE_SCREENSHOTS if that is set."""
+    folder = Path(os.environ.get("PROTEOSCOPE_SCREENSHOTS", tmp_path))
     if scale == "1":
-        take_pictures(theme, *pictured, str(kept / "results-1"))
+        take_pictures(theme, *pictured, str(folder / "results-1"))
     else:
         environment = {**os.environ, "QT_SCALE_FACTOR": scale, "PYTHONPATH": os.pathsep.join([*sys.path, str(REPOSITORY)])}
         done = subprocess.run(
-            [sys.executable, "-m", "tests.gui.picture_results", *pictured, str(kept / f"results-{scale}")],
+            [sys.executable, "-m", "tests.gui.picture_results", *pictured, str(folder / f"results-{scale}")],
             env=environment,
             capture_output=True,
             text=True,
@@ -459,7 +460,7 @@ def test_images_of_every_view(tmp_path: Path, pictured: list[str], theme: Theme,
         assert done.stderr == ""
     names = ["coverage", "errors", "expectations", "hits", "ions", "scores", "spectrum"]
     for look in ("light", "dark"):
-        pictures = sorted(kept.glob(f"results-{scale}-{look}-*.png"))
+        pictures = sorted(folder.glob(f"results-{scale}-{look}-*.png"))
         assert [picture.stem.rsplit("-", 1)[1] for picture in pictures] == names
         assert all(picture.stat().st_size > 20_000 for picture in pictures)
 
@@ -497,7 +498,7 @@ def test_first_psm_is_drawn_when_filter_hides_the_selected(shared_results: Opene
         view.filters.text.returnPressed.emit()
         settle(view, qtbot)
 
-    filtered(next(one for one in peptides if one != peptides[0]))
+    filtered(next(peptide for peptide in peptides if peptide != peptides[0]))
     assert view.psms.view.chosen not in (None, first) and view.psms.model.position_of(view.psms.view.chosen or 0) == 0
     assert view.pane.row == view.psms.view.chosen
     filtered("no such peptide")
@@ -510,7 +511,7 @@ def test_first_psm_is_drawn_when_filter_hides_the_selected(shared_results: Opene
     settle(view, qtbot)
     filtered("no such peptide")
     filtered("")
-    assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was chosen before"
+    assert view.psms.view.chosen is None and view.spectrum.spectrum is None, "nothing was selected before"
 
 
 def test_star_and_comment_are_stored_shown_and_filtered(open_results: Opener, qtbot: QtBot) -> None:
@@ -550,10 +551,10 @@ def test_mark_is_reverted_when_it_cannot_be_stored(open_results: Opener, qtbot: 
     project = view._project
     assert project is not None
     project.read_only = True
-    with qtbot.waitSignal(view.message) as told:
+    with qtbot.waitSignal(view.message) as signal:
         view.pane.marks.star_action.trigger()
     settle(view, qtbot)
-    assert "may not write" in told.args[0]
+    assert "may not write" in signal.args[0]
     assert not view.pane.marks.star_button.isChecked() and shown(view.psms, "starred")[0] == ""
 
 
@@ -571,7 +572,7 @@ def test_spectrum_is_mirrored_with_its_references(open_results: Opener, qtbot: Q
     assert "predicted b and y ions" in (tmp_path / "mirror.svg").read_text()
     pane.set_reference()
     settle(view, qtbot)
-    assert pane.spectrum.isVisible(), "with itself there is nothing to compare"
+    assert pane.spectrum.isVisible(), "there is nothing to compare with itself"
     view.psms.view.choose(1)
     settle(view, qtbot)
     mirrored = pane.mirror.spectra
@@ -579,7 +580,7 @@ def test_spectrum_is_mirrored_with_its_references(open_results: Opener, qtbot: Q
     view.spectrum.annotation.series["a"].click()
     settle(view, qtbot)
     assert pane.mirror.spectra is not None and pane.mirror.spectra.upper.ions is not None
-    assert pane.mirror.spectra.upper.ions.settings.series == "aby", "the ions that are chosen are those of both views"
+    assert pane.mirror.spectra.upper.ions.settings.series == "aby", "both views show the selected ions"
     pane.below_actions["other"].trigger()
     settle(view, qtbot)
     assert pane.mirror.spectra.lower is None and "No other PSM" in pane.mirror.readout.text()

@@ -19,38 +19,38 @@ from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.search_projects import project_with_search
-from tests.gui.result_views import KeptView, settle, shown
+from tests.gui.result_views import SharedView, settle, shown
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return project_with_search(tmp_path_factory.mktemp("stacked") / "project", n_queries=2, n_relatives=6, n_strangers=30)
+    return project_with_search(tmp_path_factory.mktemp("stacked") / "project", n_queries=2, n_relatives=6, n_unrelated=30)
 
 
 @pytest.fixture(scope="module")
-def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[HitsView]]:
-    made = KeptView(HitsView(), project, request)
-    yield made
-    made.close()
+def cached_view(project: Project, request: pytest.FixtureRequest) -> Iterator[SharedView[HitsView]]:
+    opened_view = SharedView(HitsView(), project, request)
+    yield opened_view
+    opened_view.close()
 
 
 @pytest.fixture
-def view(kept: KeptView[HitsView], qtbot: QtBot, theme: Theme) -> HitsView:
-    widget = kept.as_opened(qtbot)
+def view(cached_view: SharedView[HitsView], qtbot: QtBot, theme: Theme) -> HitsView:
+    widget = cached_view.as_opened(qtbot)
     widget.tabs.setCurrentWidget(widget.stack)
     settle(widget, qtbot)
     return widget
 
 
 def test_stack_has_the_hits_of_the_table(view: HitsView, qtbot: QtBot) -> None:
-    found = view.stack.found
-    assert found is not None and found.rows.tolist() == view.hits.model.rows.tolist()
-    assert view.stack.title.startswith(f"{len(found.rows)} hits below Q0")
+    stack = view.stack.found
+    assert stack is not None and stack.rows.tolist() == view.hits.model.rows.tolist()
+    assert view.stack.title.startswith(f"{len(stack.rows)} hits below Q0")
     view.filters.identity.setValue(60)
     view.filters.filterChanged.emit()
     settle(view, qtbot)
     assert view.stack.found is not None and view.stack.found.rows.tolist() == view.hits.model.rows.tolist()
-    assert 0 < len(view.stack.found.rows) < len(found.rows)
+    assert 0 < len(view.stack.found.rows) < len(stack.rows)
 
 
 def test_only_selected_hits_are_stacked(view: HitsView, qtbot: QtBot) -> None:
@@ -82,10 +82,10 @@ def test_click_in_stack_selects_the_hit(view: HitsView, qtbot: QtBot) -> None:
 def test_hover_describes_the_residues(view: HitsView) -> None:
     plot, painted = view.stack.plot, view.stack.plot.painted
     assert painted is not None
-    found = {plot.text_at(QPointF(x, y)) for x in range(0, plot.viewport().width(), 9) for y in range(0, plot.viewport().height(), 9)}
+    texts = {plot.text_at(QPointF(x, y)) for x in range(0, plot.viewport().width(), 9) for y in range(0, plot.viewport().height(), 9)}
     stack = painted.stack
     expected = {painted.text_at(row, column) for row in range(len(stack)) for column in range(len(painted.columns))}
-    assert len(found) > 50 and found - {""} <= expected
+    assert len(texts) > 50 and texts - {""} <= expected
 
 
 def test_insertions_are_hidden_or_shown(view: HitsView, qtbot: QtBot) -> None:
@@ -100,8 +100,8 @@ def test_insertions_are_hidden_or_shown(view: HitsView, qtbot: QtBot) -> None:
 
 
 def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> None:
-    plot, found = view.stack.plot, view.stack.found
-    assert found is not None
+    plot, stack = view.stack.plot, view.stack.found
+    assert stack is not None
     cells: dict[tuple[int, int], list[QPointF]] = {}
     for x in range(0, plot.viewport().width(), 2):
         for y in range(0, plot.viewport().height(), 2):
@@ -109,19 +109,19 @@ def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> No
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
     # Insertions are hidden unless requested.
-    letters = found.stack.symbols[:, ~found.stack.is_opened]
-    for scheme in [one.name for one in SCHEMES]:
+    residues = stack.stack.symbols[:, ~stack.stack.is_opened]
+    for scheme in [scheme.name for scheme in SCHEMES]:
         view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
         settle(view, qtbot)
-        assert view.stack.found is not None and view.stack.found.rows.tolist() == found.rows.tolist()
+        assert view.stack.found is not None and view.stack.found.rows.tolist() == stack.rows.tolist()
         image = plot.viewport().grab().toImage()
         ratio = image.devicePixelRatio()
-        colours = stack_colours(found.stack, scheme)[:, ~found.stack.is_opened]
+        colours = stack_colours(stack.stack, scheme)[:, ~stack.stack.is_opened]
         n_compared = 0
         for (row, column), points in cells.items():
-            if letters[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
+            if residues[row, column] != OUTSIDE and colours[row, column, 3] and len(points) > 12:
                 wanted = tuple(colours[row, column, :3].tolist())
-                # Some of them have letters drawn on top.
+                # Some of them have symbols drawn on top.
                 assert any(image.pixelColor((point * ratio).toPoint()).getRgb()[:3] == wanted for point in points), scheme
                 n_compared += 1
         assert n_compared > 50 or scheme == "none"
@@ -135,16 +135,16 @@ def test_whole_stack_is_a_figure(view: HitsView, tmp_path: Path, ending: str) ->
 
 
 def test_stack_is_saved_as_an_alignment(view: HitsView, tmp_path: Path, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(view.message) as told:
+    with qtbot.waitSignal(view.message) as signal:
         view.stack.save(tmp_path / "stack.sto", "stockholm")
-    assert told.args == ["Saved stack.sto."]
+    assert signal.args == ["Saved stack.sto."]
     with Align.parse(tmp_path / "stack.sto", "stockholm") as alignments:
         (read,) = alignments
     names = [record.id.split("/")[0] for record in read.sequences]
     assert names == ["Q0", *shown(view.hits, "subject")]
-    with qtbot.waitSignal(view.message) as told:
+    with qtbot.waitSignal(view.message) as signal:
         view.stack.save(tmp_path / "stack.sto" / "below a file", "a3m")
-    assert "stack.sto" in told.args[0] and "Saved" not in told.args[0]
+    assert "stack.sto" in signal.args[0] and "Saved" not in signal.args[0]
 
 
 def test_whole_subject_is_shown_and_becomes_the_query(project: Project, make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
@@ -158,10 +158,10 @@ def test_whole_subject_is_shown_and_becomes_the_query(project: Project, make_win
     settle(view, qtbot)
     subject = view.subject.subject
     assert subject is not None and subject.name == shown(view.hits, "subject")[2]
-    told = "".join(letter for letter in view.subject.sequence_text.toPlainText() if letter.isalpha())
-    assert told == subject.sequence
+    sequence = "".join(character for character in view.subject.sequence_text.toPlainText() if character.isalpha())
+    assert sequence == subject.sequence
     marked = "".join(selection.cursor.selectedText() for selection in view.subject.sequence_text.extraSelections())  # type: ignore[attr-defined]
-    aligned = "".join(letter for letter in marked if letter.isalpha())
+    aligned = "".join(character for character in marked if character.isalpha())
     assert aligned == subject.sequence[subject.start - 1 : subject.end]
     view.subject.copy_button.click()
     assert QGuiApplication.clipboard().text() == subject.fasta()

@@ -33,7 +33,7 @@ from proteoscope.gui.results.structure_view import StructureView
 from proteoscope.gui.tasks import SuperpositionTask
 from proteoscope.gui.theme import Theme
 from tests.engine.views.structure_projects import AUTHORS_SHIFT, project_with_structures
-from tests.gui.result_views import KeptView, click_row, cut_off, overlapping, settle, shown
+from tests.gui.result_views import SharedView, click_row, cut_off, overlapping, settle, shown
 from tests.searching import find_structures
 
 
@@ -48,15 +48,15 @@ def project(searched: Path) -> Project:
 
 
 @pytest.fixture(scope="module")
-def kept(project: Project, request: pytest.FixtureRequest) -> Iterator[KeptView[StructureView]]:
-    made = KeptView(StructureView(), project, request)
-    yield made
-    made.close()
+def cached_view(project: Project, request: pytest.FixtureRequest) -> Iterator[SharedView[StructureView]]:
+    opened_view = SharedView(StructureView(), project, request)
+    yield opened_view
+    opened_view.close()
 
 
 @pytest.fixture
-def view(kept: KeptView[StructureView], qtbot: QtBot, theme: Theme) -> StructureView:
-    return kept.as_opened(qtbot)
+def view(cached_view: SharedView[StructureView], qtbot: QtBot, theme: Theme) -> StructureView:
+    return cached_view.as_opened(qtbot)
 
 
 def rows_of(project: Project, query: int | None = 0) -> list[dict[str, Any]]:
@@ -115,7 +115,7 @@ def test_hover_describes_a_column(view: StructureView) -> None:
     assert text == pair_of(view).column_text(30) and "Å to the next Cα" in text
 
 
-@pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda one: one.column)
+@pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda threshold: threshold.column)
 def test_threshold_counts_while_typed_and_filters_on_enter(threshold: Any, view: StructureView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project)
     values = sorted(row[threshold.column] for row in rows)
@@ -126,14 +126,14 @@ def test_threshold_counts_while_typed_and_filters_on_enter(threshold: Any, view:
     typed = f"{bound / threshold.scale:.10g}"
     bound = float(typed) * threshold.scale
     is_least = BOUNDED[threshold.column] == ">="
-    kept = [row for row in rows if (row[threshold.column] >= bound if is_least else row[threshold.column] <= bound)]
+    passing = [row for row in rows if (row[threshold.column] >= bound if is_least else row[threshold.column] <= bound)]
     QTest.keyClicks(box, typed)
-    assert label.text() == f"{len(kept)} of {len(rows)}"
+    assert label.text() == f"{len(passing)} of {len(rows)}"
     assert len(view.hits.model.rows) == len(rows)
     QTest.keyClick(box, Qt.Key.Key_Return)
     qtbot.wait(250)
     settle(view, qtbot)
-    assert shown(view.hits, "target") == [row["target"] for row in kept]
+    assert shown(view.hits, "target") == [row["target"] for row in passing]
     view.filters.reset_button.click()
     settle(view, qtbot)
     assert len(view.hits.model.rows) == len(rows) and label.text() == f"{len(rows)} of {len(rows)}"
@@ -192,10 +192,10 @@ def test_counts_follow_the_query_or_all_queries(view: StructureView, project: Pr
 def test_hit_is_saved_superposed(view: StructureView, tmp_path: Path, qtbot: QtBot) -> None:
     view.superpose_action.trigger()
     dialog = view.findChild(QFileDialog)
-    with qtbot.waitSignal(view.exportRequested) as asked:
+    with qtbot.waitSignal(view.exportRequested) as signal:
         dialog.fileSelected.emit(str(tmp_path / "superposed"))
     dialog.close()
-    task = asked.args[0]
+    task = signal.args[0]
     assert isinstance(task, SuperpositionTask) and task.title == f"Superpose {pair_of(view).subject_name} and query"
     assert task.run(Progress()) == tmp_path / "superposed"
     names = {path.name for path in (tmp_path / "superposed").iterdir()}
@@ -266,7 +266,7 @@ def test_hits_of_lost_queries_are_shown(searched: Path, tmp_path: Path, qtbot: Q
 
 
 def test_chance_hits_are_reported_above_the_table(tmp_path: Path, sample_data: Path, qtbot: QtBot, theme: Theme) -> None:
-    """A random walk resembles no fold, a chain of the database does."""
+    """Check a random walk, which resembles no fold, and a chain of the database, which does."""
     rng, place, lines = np.random.default_rng(3), np.zeros(3), []
     for number in range(1, 61):
         step = rng.normal(size=3)

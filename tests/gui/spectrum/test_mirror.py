@@ -28,7 +28,7 @@ from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.theme import Theme
 from tests.gui.plots.pictures import extent, on_screen
 from tests.gui.result_views import corner_texts, cut_off
-from tests.gui.spectrum.test_spectrum import boxes_in_sight, labels_in_sight, made_peaks, move_mouse, page_panel
+from tests.gui.spectrum.test_spectrum import boxes_in_sight, labels_in_sight, move_mouse, page_panel, synthetic_peaks
 
 TOLERANCE = Tolerance(0.05, "Da")
 
@@ -146,7 +146,7 @@ def test_single_spectrum_uses_the_whole_height(view: MirrorView) -> None:
 
 
 def test_ions_are_named_and_shared_peaks_coloured(view: MirrorView) -> None:
-    of = made_peaks(n_noise=20)
+    of = synthetic_peaks(n_noise=20)
     peptide = parse("[Acetyl]-LVNELTEFM[Oxidation]K/3")
     ions = annotate_peptidoform(peptide, 450.0, of, IonSettings(Tolerance(20, "ppm")))
     assert len(ions.matches)
@@ -188,5 +188,5 @@ def test_figure_has_both_spectra_without_negative_intensity(view: MirrorView, tm
     assert path.stat().st_size > 1500
     if ending == ".svg":
         text = path.read_text(encoding="utf-8")
-        assert all(one in text for one in ("cosine 0.873", "spectrum 7", "consensus", ">100<", "m/z"))
+        assert all(part in text for part in ("cosine 0.873", "spectrum 7", "consensus", ">100<", "m/z"))
         assert ">-100<" not in text and ">−100<" not in text

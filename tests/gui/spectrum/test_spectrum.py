@@ -35,7 +35,7 @@ from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
-from tests.engine.views.test_annotation import ROW, SETTINGS, made_peaks
+from tests.engine.views.test_annotation import ROW, SETTINGS, synthetic_peaks
 from tests.gui.plots.pictures import on_screen
 from tests.gui.result_views import cut_off
 
@@ -48,7 +48,7 @@ def view(qtbot: QtBot, theme: Theme) -> Iterator[SpectrumView]:
     with qtbot.waitActive(view):
         view.show()
         view.activateWindow()
-    view.show_match(ROW, made_peaks(), SETTINGS, "scan 7")
+    view.show_match(ROW, synthetic_peaks(), SETTINGS, "scan 7")
     view.plot.viewport().repaint()
     yield view
 
@@ -65,7 +65,10 @@ def boxes_in_sight(plot: FigureView) -> list[QRectF]:
     """Return the boxes of the placed labels, in pixels."""
     metrics = QFontMetricsF(plot.font())
     size = metrics.height() * 0.8
-    return [QRectF(one.x - 0.35 * size * len(one.text), one.y - size, 0.7 * size * len(one.text), size) for one in labels_in_sight(plot)]
+    return [
+        QRectF(label.x - 0.35 * size * len(label.text), label.y - size, 0.7 * size * len(label.text), size)
+        for label in labels_in_sight(plot)
+    ]
 
 
 def place_of_peak(view: SpectrumView, peak: int) -> QPointF:
@@ -83,42 +86,42 @@ def test_labels_cover_no_label_or_higher_peak(peaks: list[tuple[float, float, fl
     x, y, widths = (np.array(column, np.float64) for column in zip(*peaks, strict=True))
     height = 12.0
     placed = place_labels(x, y, widths, height, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
-    rectangles = [(one.left, one.top, one.left + widths[one.label], one.top + height) for one in placed]
-    for i, one in enumerate(rectangles):
+    rectangles = [(label.left, label.top, label.left + widths[label.label], label.top + height) for label in placed]
+    for i, rectangle in enumerate(rectangles):
         for other in rectangles[:i]:
-            assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+            assert rectangle[2] <= other[0] or other[2] <= rectangle[0] or rectangle[3] <= other[1] or other[3] <= rectangle[1]
         label = placed[i].label
-        assert one[0] >= 0
-        assert one[1] >= 0
+        assert rectangle[0] >= 0
+        assert rectangle[1] >= 0
         for at in range(len(x)):
-            if one[0] <= x[at] <= one[2] and x[at] != x[label]:
-                assert y[at] >= one[3], "the line of another peak runs below the label"
+            if rectangle[0] <= x[at] <= rectangle[2] and x[at] != x[label]:
+                assert y[at] >= rectangle[3], "the line of another peak runs below the label"
         for j, other in enumerate(placed):
             if other.foot is not None and j != i:
                 start, end = np.array([other.foot, other.top + height]), np.array([x[other.label], y[other.label]])
                 way = start + np.linspace(0, 1, 50)[:, None] * (end - start)
-                inside = (way[:, 0] > one[0]) & (way[:, 0] < one[2]) & (way[:, 1] > one[1]) & (way[:, 1] < one[3])
-                assert not inside.any(), "the line to another peak runs beside the label"
+                inside = (way[:, 0] > rectangle[0]) & (way[:, 0] < rectangle[2]) & (way[:, 1] > rectangle[1]) & (way[:, 1] < rectangle[3])
+                assert not inside.any(), "the line to another peak overlaps the label"
     highest = int(np.argmin(y))
     if y[highest] > 14 and (y == y[highest]).sum() == 1:
-        assert highest in {one.label for one in placed}, "the base peak always has its name"
+        assert highest in {label.label for label in placed}, "the base peak is always labelled"
 
 
 def test_crowded_labels_have_a_line_to_their_peak() -> None:
     x = np.array([300.0, 306.0, 312.0, 318.0, 324.0])
     y = np.array([150.0, 60.0, 140.0, 130.0, 145.0])
     placed = place_labels(x, y, np.full(5, 30.0), 12.0, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
-    assert placed[0].label == 1, "the strongest has its name first"
+    assert placed[0].label == 1, "the strongest peak is labelled first"
     assert placed[0].foot is None
-    assert len(placed) == 5, "each finds a place, where there was one for the strongest alone"
-    assert [one.foot is not None for one in placed[1:]] == [True] * 4
+    assert len(placed) == 5, "each has a position, as the strongest did without the others"
+    assert [label.foot is not None for label in placed[1:]] == [True] * 4
 
 
 def test_label_lines_never_cross() -> None:
     """Each pair of lines is checked by solving for a common point, over random crowded spectra."""
 
-    def have_common_place(one: np.ndarray, other: np.ndarray) -> bool:
-        (from_one, to_one), (from_other, to_other) = one, other
+    def have_common_place(first: np.ndarray, other: np.ndarray) -> bool:
+        (from_one, to_one), (from_other, to_other) = first, other
         directions = np.column_stack((to_one - from_one, from_other - to_other))
         if abs(np.linalg.det(directions)) < 1e-9:
             return False
@@ -131,9 +134,9 @@ def test_label_lines_never_cross() -> None:
         n = int(generator.integers(5, 60))
         x, y, widths = generator.uniform(0, 600, n), generator.uniform(20, 300, n), generator.uniform(15, 60, n)
         placed = place_labels(x, y, widths, 12.0, 300 - y, x, y, (0.0, 0.0, 600.0, 300.0))
-        lines = [np.array([[one.foot, one.top + 12], [x[one.label], y[one.label]]]) for one in placed if one.foot is not None]
+        lines = [np.array([[label.foot, label.top + 12], [x[label.label], y[label.label]]]) for label in placed if label.foot is not None]
         n_lines += len(lines)
-        assert not any(have_common_place(one, other) for i, one in enumerate(lines) for other in lines[:i])
+        assert not any(have_common_place(line, other) for i, line in enumerate(lines) for other in lines[:i])
     assert n_lines > 300
 
 
@@ -143,8 +146,8 @@ def test_labels_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
         view.plot.show_range(((low, high), view.plot.ranges[1]))
         boxes = boxes_in_sight(view.plot)
         counts.append(len(boxes))
-        for i, one in enumerate(boxes):
-            assert not any(one.intersects(other) for other in boxes[:i])
+        for i, box in enumerate(boxes):
+            assert not any(box.intersects(other) for other in boxes[:i])
     assert counts[0] > 10
     in_sight = [label.text for label in labels_in_sight(view.plot)]
     spectrum = view.spectrum
@@ -152,7 +155,7 @@ def test_labels_do_not_overlap_at_any_zoom(view: SpectrumView) -> None:
     expected = {
         label for label, peak in zip(spectrum.labels, spectrum.matches.peak.tolist(), strict=True) if 560 <= spectrum.peaks.mz[peak] <= 575
     }
-    assert set(in_sight) <= expected, "labels belong to what is in sight"
+    assert set(in_sight) <= expected, "labels belong to visible peaks"
 
 
 def send_wheel(view: SpectrumView, at: QPointF, steps: int) -> None:
@@ -196,7 +199,7 @@ def test_wheel_and_box_zoom_and_double_click_resets(view: SpectrumView, qtbot: Q
     assert whole[1] - whole[0] > 1.3 * (high - low)
     assert place_of_peak(view, 200).x() == pytest.approx(pivot.x(), abs=3), "the wheel zooms around the pointer"
     assert low <= mz <= high
-    assert height == whole_height, "the wheel leaves the height"
+    assert height == whole_height, "the wheel does not change the height"
     upper, lower = (items.place for items in view.plot._panels)
     assert upper is not None and lower is not None
     assert (lower.panel.x.low, lower.panel.x.high) == pytest.approx((low, high)), "errors move with the spectrum"
@@ -205,7 +208,7 @@ def test_wheel_and_box_zoom_and_double_click_resets(view: SpectrumView, qtbot: Q
     (left, right), (foot, top) = view.plot.ranges
     assert right - left < 0.5 * (high - low)
     assert top < height[1]
-    assert foot == 0, "peaks always have the axis below them"
+    assert foot == 0, "the axis remains below the peaks"
 
     qtbot.mouseDClick(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
     qtbot.mouseRelease(view.plot.viewport(), Qt.MouseButton.LeftButton, pos=QPoint(300, 200))
@@ -235,9 +238,9 @@ def test_hover_describes_the_peak(view: SpectrumView, qtbot: QtBot) -> None:
     peak = int(spectrum.matches.peak[match])
     at = place_of_peak(view, peak) + QPointF(1, 3)
     before = view.plot.grab().toImage()
-    with qtbot.waitSignal(view.plot.targetHovered) as told:
+    with qtbot.waitSignal(view.plot.targetHovered) as signal:
         move_mouse(view.plot, at)
-    assert told.args == [peak]
+    assert signal.args == [peak]
     text = view.readout.text()
     assert f"{spectrum.peaks.mz[peak]:.4f}" in text.replace(",", "")
     assert spectrum.labels[match] in text
@@ -263,7 +266,7 @@ def test_errors_are_shown_in_the_selected_unit(view: SpectrumView, qtbot: QtBot)
     qtbot.keyClick(view.unit, Qt.Key.Key_Down)
     assert shown_errors() == pytest.approx(sorted(spectrum.matches.error))
     assert view.plot._panels[1].left.labelText == "Error (Da)"
-    assert view.plot.ranges[0] == (300, 700), "the zoom stays"
+    assert view.plot.ranges[0] == (300, 700), "the zoom is unchanged"
 
 
 def test_ion_table_marks_found_ions(view: SpectrumView) -> None:
@@ -293,14 +296,14 @@ def test_ions_are_selected_in_the_menu(view: SpectrumView, qtbot: QtBot) -> None
     menu = view.annotation
     QTimer.singleShot(0, lambda: grab_and_close(menu))
     qtbot.mouseClick(view.annotation_button, Qt.MouseButton.LeftButton)
-    told = []
-    view.choiceChanged.connect(lambda: told.append(menu.choice))
+    received = []
+    view.choiceChanged.connect(lambda: received.append(menu.choice))
     for box in (menu.series["a"], menu.immonium, menu.precursor):
         qtbot.mouseClick(box, Qt.MouseButton.LeftButton, pos=QPoint(8, box.height() // 2))
     spectrum = view.spectrum
     assert spectrum is not None
-    assert {SERIES[one] for one in spectrum.ions.series} == set("abyi")
-    assert told[-1].series == "aby"
+    assert {SERIES[series] for series in spectrum.ions.series} == set("abyi")
+    assert received[-1].series == "aby"
     menu.tolerance.setText("0.4 Da")
     qtbot.keyClick(menu.tolerance, Qt.Key.Key_Return)
     assert view.spectrum.settings.tolerance == Tolerance(0.4, "Da")
@@ -308,11 +311,11 @@ def test_ions_are_selected_in_the_menu(view: SpectrumView, qtbot: QtBot) -> None
     menu.tolerance.setText("wide")
     qtbot.keyClick(menu.tolerance, Qt.Key.Key_Return)
     assert "0.5 Da" in menu.problem.text()
-    assert view.spectrum.settings.tolerance == Tolerance(0.4, "Da"), "what cannot be read changes nothing"
+    assert view.spectrum.settings.tolerance == Tolerance(0.4, "Da"), "unreadable text changes nothing"
     qtbot.mouseClick(menu.reset_button, Qt.MouseButton.LeftButton)
     assert view.spectrum.settings == SETTINGS
     assert menu.choice == AnnotationChoice()
-    assert told[-1] == AnnotationChoice()
+    assert received[-1] == AnnotationChoice()
 
 
 def grab_and_close(menu: QMenu) -> None:
@@ -340,12 +343,12 @@ def test_losses_are_shown_only_on_request(view: SpectrumView, qtbot: QtBot) -> N
         qtbot.keyClick(box, Qt.Key.Key_Space)
     assert view.spectrum is not None
     assert not view.spectrum.ions.loss.any()
-    assert view.plot.ranges[0][0] == pytest.approx(300), "the zoom stays"
+    assert view.plot.ranges[0][0] == pytest.approx(300), "the zoom is unchanged"
     assert before[0][0] < 300
 
 
 def test_residue_without_mass_is_reported(view: SpectrumView) -> None:
-    view.show_match({**ROW, "sequence": "LVXELTEFMK"}, made_peaks(), SETTINGS, "")
+    view.show_match({**ROW, "sequence": "LVXELTEFMK"}, synthetic_peaks(), SETTINGS, "")
     assert "LVXELTEFMK" in view.text
 
 
@@ -435,7 +438,7 @@ def test_pdf_has_text_and_is_not_blank(view: SpectrumView, tmp_path: Path) -> No
     assert "m/z" in text
     assert "LVNELT[Phospho]EFM[Oxidation]K/3" in text
     assert spectrum.labels[int(np.argmax(spectrum.relative[spectrum.matches.peak]))].replace("²⁺", "") in text
-    # 510 x 360 points at 60 dots to the inch.
+    # These are 510 x 360 points at 60 dots per inch.
     assert page.size == (425, 300)
     assert page.getpixel((1, 1)) == (255, 255, 255)
     assert len(set(np.asarray(page).reshape(-1, 3).sum(axis=1).tolist())) > 20
@@ -447,7 +450,7 @@ def test_png_is_white_with_300_dpi(view: SpectrumView, theme: Theme, tmp_path: P
     image = QImage(str(tmp_path / "figure.png"))
     assert (image.width(), image.height()) == (2125, 1500)
     assert image.dotsPerMeterX() == pytest.approx(300 / 0.0254, abs=1)
-    assert image.pixelColor(2, 2).name() == "#ffffff", "paper is white whatever the screen is"
+    assert image.pixelColor(2, 2).name() == "#ffffff", "paper is white in any theme"
 
 
 def test_failed_figure_leaves_no_file(view: SpectrumView, tmp_path: Path) -> None:

@@ -20,11 +20,11 @@ def test_projection_equals_the_opengl_matrices(is_perspective: bool) -> None:
     homogeneous = np.column_stack([POINTS, np.ones(len(POINTS))])
     clip = homogeneous @ camera.view_matrix().T @ camera.projection_matrix(400 / 300, near, far).T
     device = clip[:, :3] / clip[:, 3:]
-    found = camera.projected(POINTS, 400, 300)
-    assert np.allclose(found[:, 0], (device[:, 0] + 1) * 200) and np.allclose(found[:, 1], (1 - device[:, 1]) * 150)
+    points = camera.projected(POINTS, 400, 300)
+    assert np.allclose(points[:, 0], (device[:, 0] + 1) * 200) and np.allclose(points[:, 1], (1 - device[:, 1]) * 150)
     # Visible points lie between the planes, and nearer ones have smaller depth in both.
     assert (np.abs(device[:, 2]) <= 1 + 1e-9).all()
-    assert (np.argsort(device[:, 2]) == np.argsort(found[:, 2])).all()
+    assert (np.argsort(device[:, 2]) == np.argsort(points[:, 2])).all()
 
 
 @given(st.floats(-200, 200), st.floats(-200, 200), st.floats(-200, 200))
@@ -58,10 +58,10 @@ def test_point_under_pointer_stays_when_zooming(is_perspective: bool) -> None:
 @pytest.mark.parametrize("aspect", [0.4, 1.0, 3.0])
 def test_fitted_scene_is_inside_the_image(is_perspective: bool, aspect: float) -> None:
     camera = Camera(is_perspective=is_perspective).turned(33, 21).fitted(POINTS + ASIDE, aspect)
-    found = camera.projected(POINTS + ASIDE, 300 * aspect, 300)
-    assert (found[:, 0] > 0).all() and (found[:, 0] < 300 * aspect).all() and (found[:, 1] > 0).all() and (found[:, 1] < 300).all()
+    points = camera.projected(POINTS + ASIDE, 300 * aspect, 300)
+    assert (points[:, 0] > 0).all() and (points[:, 0] < 300 * aspect).all() and (points[:, 1] > 0).all() and (points[:, 1] < 300).all()
     # It is not a dot in the middle.
-    assert np.ptp(found[:, 0]) > 0.5 * 300 * aspect or np.ptp(found[:, 1]) > 150
+    assert np.ptp(points[:, 0]) > 0.5 * 300 * aspect or np.ptp(points[:, 1]) > 150
 
 
 def test_first_view_shows_the_widest_spread() -> None:

@@ -48,8 +48,8 @@ def test_image_has_the_requested_size(canvas: StructureCanvas, size: tuple[int, 
     dialog.height_box.setValue(size[1])
     task = dialog.task(canvas, tmp_path / "picture.png")
     assert isinstance(task, PictureTask) and task.run(Progress()) == tmp_path / "picture.png"
-    found = pixels(tmp_path / "picture.png")
-    assert found.shape == (size[1], size[0], 3) and (found != found[0, 0]).any()
+    drawn = pixels(tmp_path / "picture.png")
+    assert drawn.shape == (size[1], size[0], 3) and (drawn != drawn[0, 0]).any()
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
 
 

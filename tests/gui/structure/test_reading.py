@@ -1,4 +1,4 @@
-"""Tests of data read besides the chains of a hit from real files: other chains, side chains, B-factors, and exports."""
+"""Tests of data read in addition to the chains of a hit from real files: other chains, side chains, B-factors, and exports."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ def chain_of(path: Path, number: int = 0) -> FoundChain:
 
 @pytest.fixture(scope="module")
 def globins(shared_data: Path) -> tuple[Trace, Trace]:
-    """A globin, and another superposed onto it."""
+    """Return a globin, and another superposed onto it."""
     query, target = (chain_of(shared_data / "structures" / "globins" / name) for name in ("d1b0ba_", "d1cg5a_"))
     offsets, none = np.array([0, len(target.chains.position)]), np.array([0, 0])
-    found = superpose_many(query.chains.position, target.chains.position, offsets, np.empty((0, 2), np.int32), none, threads=1)
-    numbers = {"rotation": ",".join(map(str, found.rotation[0].ravel())), "translation": ",".join(map(str, found.translation[0]))}
-    row = hit_row(query, target, found.pairs, **numbers)
+    superpositions = superpose_many(query.chains.position, target.chains.position, offsets, np.empty((0, 2), np.int32), none, threads=1)
+    rotation, translation = superpositions.rotation[0].ravel(), superpositions.translation[0]
+    numbers = {"rotation": ",".join(map(str, rotation)), "translation": ",".join(map(str, translation))}
+    row = hit_row(query, target, superpositions.pairs, **numbers)
     return create_query_trace(query), superpose_hit(row, query, target)
 
 
@@ -59,11 +60,11 @@ def test_other_chains_move_with_their_hit(tmp_path: Path, globins: tuple[Trace, 
     structure[0].add_chain(other)
     path = tmp_path / "two.pdb"
     structure.write_pdb(str(path))
-    found = chain_of(path)
-    trace = Trace("two", hit.position, found, hit.pairs, hit.rotation, hit.translation, hit.hit)
-    (beside,) = other_chains(trace)
-    assert beside.name == "two:Z" and len(beside) == len(trace)
-    assert beside.position - trace.position == pytest.approx(np.tile(50 * hit.rotation[:, 0], (len(trace), 1)), abs=1e-3)
+    chains = chain_of(path)
+    trace = Trace("two", hit.position, chains, hit.pairs, hit.rotation, hit.translation, hit.hit)
+    (other_chain,) = other_chains(trace)
+    assert other_chain.name == "two:Z" and len(other_chain) == len(trace)
+    assert other_chain.position - trace.position == pytest.approx(np.tile(50 * hit.rotation[:, 0], (len(trace), 1)), abs=1e-3)
     path.write_bytes(globins[0].path.read_bytes())
     with pytest.raises(InputError, match="no longer contains"):
         other_chains(trace)

@@ -56,9 +56,9 @@ def test_both_renderers_draw_the_same(opengl: OpenGLRenderer, style: str, is_per
     scene = scene_of(2)
     scene.style = style
     camera = Camera(is_perspective=is_perspective).facing(scene.points()).fitted(scene.points(), 4 / 3).panned(9, -6, 180)
-    by_opengl, by_engine = (drawn(one, scene, camera, fog=False) for one in (opengl, DrawnRenderer()))
+    by_opengl, by_engine = (drawn(renderer, scene, camera, fog=False) for renderer in (opengl, DrawnRenderer()))
     # Edges are smoothed in two ways; over a few pixels that is the same.
-    by_opengl, by_engine = (one.reshape(45, 4, 60, 4, 3).mean(axis=(1, 3)) for one in (by_opengl, by_engine))
+    by_opengl, by_engine = (picture.reshape(45, 4, 60, 4, 3).mean(axis=(1, 3)) for picture in (by_opengl, by_engine))
     differs = np.abs(by_opengl - by_engine).max(axis=2)
     is_drawn = (by_engine < 250).any(axis=2)
     assert is_drawn.mean() > 0.05 and np.median(differs[is_drawn]) <= 8 and (differs > 30).mean() < 0.01
@@ -109,16 +109,16 @@ def test_buffers_are_freed_with_their_bodies(opengl: OpenGLRenderer) -> None:
 def test_recoloured_meshes_are_drawn_as_new(opengl: OpenGLRenderer) -> None:
     scene = scene_of(3)
     before = drawn(opengl, scene, is_smooth=False)
-    uploaded = {key: one.points for key, one in opengl._uploaded.items()}
+    uploaded = {key: body.points for key, body in opengl._uploaded.items()}
     assert scene.query is not None
     scene.lit = {scene.query: np.arange(len(scene.query)) % 3 == 0}
     after = drawn(opengl, scene, is_smooth=False)
     # The vertex positions stayed in GPU memory.
-    assert {key: one.points for key, one in opengl._uploaded.items()} == uploaded
+    assert {key: body.points for key, body in opengl._uploaded.items()} == uploaded
     fresh = OpenGLRenderer()
     assert (after != before).any() and (after == drawn(fresh, scene, is_smooth=False)).all()
     fresh.close()
-    # The same mesh twice, in two colours, of which the last is in front.
+    # The same mesh is drawn twice, in two colours; the second is in front.
     twice = [scene.bodies(100_000)[0], Body(scene.bodies(100_000)[0].mesh, np.zeros_like(scene.bodies(100_000)[0].colours))]
     alone = drawn(opengl, scene, bodies=twice[:1], is_smooth=False)
     assert (drawn(opengl, scene, bodies=twice, is_smooth=False) == alone).all()
@@ -150,10 +150,10 @@ def test_recoloured_bodies_are_drawn_over_the_old(opengl: OpenGLRenderer, monkey
         # Picks appear and disappear.
         bodies = [*scene.bodies(100_000), *([ball] if step % 3 else [])]
         triangles.clear()
-        found = drawn(opengl, scene, camera, bodies=bodies, is_smooth=False)
-        assert (sum(triangles) < whole / 2) == (step not in (0, 7)), "all is drawn where it is seen from elsewhere alone"
+        picture = drawn(opengl, scene, camera, bodies=bodies, is_smooth=False)
+        assert (sum(triangles) < whole / 2) == (step not in (0, 7)), "the hidden body is drawn when it is visible from elsewhere"
         fresh = OpenGLRenderer()
-        assert (found == drawn(fresh, scene, camera, bodies=bodies, is_smooth=False)).all()
+        assert (picture == drawn(fresh, scene, camera, bodies=bodies, is_smooth=False)).all()
         fresh.close()
 
 

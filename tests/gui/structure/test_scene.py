@@ -59,7 +59,7 @@ def test_hidden_hit_is_not_drawn_and_others_are_reused() -> None:
     assert len(first) == 4 and all(a is b for a, b in zip(first, scene.bodies(100_000), strict=True))
     scene.hits[1].is_shown = False
     second = scene.bodies(100_000)
-    assert [any(one is other for other in second) for one in first] == [True, True, False, True]
+    assert [any(trace is other for other in second) for trace in first] == [True, True, False, True]
     assert len(scene._meshes) == len(scene._bodies) == 3
 
 
@@ -79,12 +79,12 @@ def test_only_aligned_residues_are_shown_on_request(style: str) -> None:
     assert len(scene.points()) == 2 * len(hit.pairs)
 
 
-@pytest.mark.parametrize("scheme", [one.name for one in SCHEMES])
+@pytest.mark.parametrize("scheme", [scheme.name for scheme in SCHEMES])
 def test_every_scheme_colours_every_residue(scheme: str) -> None:
     scene = scene_of(2)
     scene.scheme = scheme
-    found = scene.coloured()
-    assert [len(colour) for colour in found.colours] == [len(trace) for trace in scene.traces] and found.legend.title
+    coloured_scene = scene.coloured()
+    assert [len(colour) for colour in coloured_scene.colours] == [len(trace) for trace in scene.traces] and coloured_scene.legend.title
     assert len(scene.bodies(100_000)) == 3
 
 
@@ -151,10 +151,10 @@ def test_ligands_are_drawn_on_request() -> None:
 def test_nearest_atoms_of_two_picked_residues_are_shown() -> None:
     scene = scene_of()
     assert scene.query is not None
-    one, other = Pick(scene.query, 3), Pick(scene.query, 8)
-    scene.pick([one, other])
-    assert scene.nearest_atoms(one, other) is None
+    first, second = Pick(scene.query, 3), Pick(scene.query, 8)
+    scene.pick([first, second])
+    assert scene.nearest_atoms(first, second) is None
     bonds, owner = np.array([[0, 1]], np.int32), np.zeros(2, np.int32)
-    scene.atoms[one.trace, one.row] = Atoms(("CA", "CB"), ("C", "C"), np.array([[0, 0, 0], [1, 0, 0]], np.float32), owner, bonds)
-    scene.atoms[other.trace, other.row] = Atoms(("CA", "NZ"), ("C", "N"), np.array([[9, 0, 0], [4, 4, 0]], np.float32), owner, bonds)
-    assert scene.nearest_atoms(one, other) == ("CB", "NZ", 5.0)
+    scene.atoms[first.trace, first.row] = Atoms(("CA", "CB"), ("C", "C"), np.array([[0, 0, 0], [1, 0, 0]], np.float32), owner, bonds)
+    scene.atoms[second.trace, second.row] = Atoms(("CA", "NZ"), ("C", "N"), np.array([[9, 0, 0], [4, 4, 0]], np.float32), owner, bonds)
+    assert scene.nearest_atoms(first, second) == ("CB", "NZ", 5.0)

@@ -53,7 +53,7 @@ def by(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 DRAWN = pytest.mark.parametrize("by", [pytest.param("OpenGL", marks=pytest.mark.long), "drawn"], indirect=True)
-"""For what is told to the camera and the scene, whoever draws."""
+"""Panel for tests of the camera and the scene, with either renderer."""
 
 
 def shown(project: Project, qtbot: QtBot) -> StructureView:
@@ -133,7 +133,7 @@ def test_selected_hit_is_drawn_with_its_query(view: StructureView, by: str) -> N
 def test_renderer_compiles_before_the_first_smooth_image(
     opengl: OpenGLRenderer, project: Project, qtbot: QtBot, theme: Theme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In software each step may block for long: context, sample and image are made in three turns."""
+    """Check that context, sample and image are created in three turns, since in software each step may block for long."""
     done: list[tuple[int, str]] = []
     turn = 0
 
@@ -343,8 +343,8 @@ def test_unmoved_view_grows_with_its_widget(drawn_view: StructureView, qtbot: Qt
     canvas = panel.canvas
 
     def share() -> float:
-        found = canvas.camera.projected(panel.scene.points(), canvas.width(), canvas.height())
-        return float(max(np.ptp(found[:, 0]) / canvas.width(), np.ptp(found[:, 1]) / canvas.height()))
+        points = canvas.camera.projected(panel.scene.points(), canvas.width(), canvas.height())
+        return float(max(np.ptp(points[:, 0]) / canvas.width(), np.ptp(points[:, 1]) / canvas.height()))
 
     assert share() > 0.6
     width = canvas.width()
@@ -376,8 +376,8 @@ def test_view_centres_on_residue_or_aligned_part(drawn_view: StructureView, qtbo
     panel.aligned_action.trigger()
     chosen = panel.scene.chosen
     assert chosen is not None and chosen.trace.pairs is not None
-    found = canvas.camera.projected(panel.scene.aligned_points(), canvas.width(), canvas.height())
-    assert (found[:, :2] > 0).all() and (found[:, 0] < canvas.width()).all() and (found[:, 1] < canvas.height()).all()
+    points = canvas.camera.projected(panel.scene.aligned_points(), canvas.width(), canvas.height())
+    assert (points[:, :2] > 0).all() and (points[:, 0] < canvas.width()).all() and (points[:, 1] < canvas.height()).all()
     panel.pick([pick])
     panel.centre_action.trigger()
     assert canvas.camera.centre == pytest.approx(pick.place.astype(float))
@@ -477,11 +477,11 @@ def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: Structu
     query = panel.scene.query
     assert query is not None
     residue = front_residue(panel, 0)
-    beside = residue.place
+    place = residue.place
     # In front of everything drawn, so that nothing else is under the pointer.
-    toward = panel.canvas.camera.projected(np.eye(3) * 0.01 + beside, panel.canvas.width(), panel.canvas.height())
+    toward = panel.canvas.camera.projected(np.eye(3) * 0.01 + place, panel.canvas.width(), panel.canvas.height())
     nearer = np.eye(3)[int(np.argmin(toward[:, 2]))] * (1 if toward[:, 2].min() < toward[:, 2].max() else -1)
-    iron, oxygen = beside + 25 * nearer, beside + 25 * nearer + np.roll(nearer, 1) * 9
+    iron, oxygen = place + 25 * nearer, place + 25 * nearer + np.roll(nearer, 1) * 9
     panel.scene.ligands[query] = Atoms(
         ("HEM FE", "HEM O1A"), ("FE", "O"), np.stack([iron, oxygen]).astype(np.float32), np.zeros(2, np.int32), np.empty((0, 2), np.int32)
     )
@@ -513,9 +513,9 @@ def test_ligand_and_side_chain_atoms_are_picked_and_measured(drawn_view: Structu
     panel.pick([residue, nitrogen])
     assert nitrogen.label == f"{query.label(residue.row)} NZ"
     apart = float(np.linalg.norm(residue.place.astype(float) - nitrogen.place))
-    assert any(f"{apart:.2f} Å" in one for one in heard)
+    assert any(f"{apart:.2f} Å" in message for message in heard)
     panel.ligand_action.setChecked(False)
-    assert panel.canvas.pick_at(QPointF(place_of(panel, atoms[0]))) not in atoms, "what is not drawn is not picked"
+    assert panel.canvas.pick_at(QPointF(place_of(panel, atoms[0]))) not in atoms, "only drawn atoms are picked"
 
 
 @DRAWN
@@ -531,10 +531,10 @@ def test_surfaces_surround_their_chains(view: StructureView, qtbot: QtBot) -> No
         assert (np.abs(np.argmin(away, axis=1) - mesh.residue) <= 1).mean() > 0.6
     ribbon = panel.canvas.grab().toImage()
     bodies = panel.scene.bodies(panel.canvas.renderer.maximum_triangles)
-    assert sum(len(one.mesh.triangles) for one in bodies) >= sum(len(one.triangles) for one in panel.scene.surfaces.values())
+    assert sum(len(body.mesh.triangles) for body in bodies) >= sum(len(surface.triangles) for surface in panel.scene.surfaces.values())
     panel.extent_box.setCurrentIndex(panel.extent_box.findData("residues"))
     fewer = panel.scene.bodies(panel.canvas.renderer.maximum_triangles)
-    assert 0 < sum(len(one.mesh.triangles) for one in fewer) < sum(len(one.mesh.triangles) for one in bodies)
+    assert 0 < sum(len(body.mesh.triangles) for body in fewer) < sum(len(body.mesh.triangles) for body in bodies)
     panel.style_box.setCurrentIndex(panel.style_box.findData("ribbon"))
     assert panel.canvas.grab().toImage() != ribbon
     panel.canvas.close_renderer()

@@ -129,7 +129,7 @@ def test_newest_request_wins(view: TableView, psms: pa.Table, qtbot: QtBot) -> N
 
 
 def test_pages_of_an_older_order_are_discarded(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
-    """While an order is pending, the old rows are painted and request pages, which arrive after the new order."""
+    """Check a pending order, in which the old rows are painted and request pages, which arrive after the new order."""
     model = view._model
     model.show(order=[("peptide", False)])
     model.index(PAGE_ROWS + 3, section_of(view, "peptide")).data()
@@ -153,20 +153,20 @@ def test_selected_row_stays_selected_when_order_changes(view: TableView, qtbot: 
     settle(view, qtbot)
     qtbot.waitUntil(lambda: view.currentIndex().isValid())
     assert int(view._model.rows[view.currentIndex().row()]) == row == view.chosen
-    assert chosen == [row], "told once"
+    assert chosen == [row], "reported once"
 
 
 def test_keys_move_through_the_rows(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
-    told: list[tuple[int, Any]] = []
-    view.rowChosen.connect(lambda row, values: told.append((row, values["peptide"])))
+    received: list[tuple[int, Any]] = []
+    view.rowChosen.connect(lambda row, values: received.append((row, values["peptide"])))
     view.setFocus()
     view.choose(0)
     qtbot.keyClick(view, Qt.Key.Key_Down)
     qtbot.keyClick(view, Qt.Key.Key_End, Qt.KeyboardModifier.ControlModifier)
     settle(view, qtbot)
     last = len(psms) - 1
-    assert [row for row, _ in told] == [0, 1, last]
-    assert told[-1][1] == psms["peptide"][last].as_py(), "values are told when their page is there"
+    assert [row for row, _ in received] == [0, 1, last]
+    assert received[-1][1] == psms["peptide"][last].as_py(), "values are sent when their page is available"
 
 
 def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
@@ -177,11 +177,11 @@ def test_copied_rows_suit_a_spreadsheet_of_the_locale(view: TableView, psms: pa.
         view.choose(2)
         qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
         qtbot.keyClick(view, Qt.Key.Key_Down, Qt.KeyboardModifier.ShiftModifier)
-        with qtbot.waitSignal(view.message) as told:
+        with qtbot.waitSignal(view.message) as signal:
             qtbot.keyClick(view, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     finally:
         QLocale.setDefault(before)
-    assert told.args == ["Copied 3 rows."]
+    assert signal.args == ["Copied 3 rows."]
     header, *lines = QGuiApplication.clipboard().text().splitlines()
     titles = header.split("\t")
     assert titles == [column.header for column in view._model.columns if column.is_shown]
@@ -207,11 +207,11 @@ def test_saved_table_has_all_rows_in_order(view: TableView, psms: pa.Table, tmp_
 
 
 def test_failed_write_is_reported(view: TableView, tmp_path: Path, qtbot: QtBot) -> None:
-    with qtbot.waitSignal(view.failed) as told:
+    with qtbot.waitSignal(view.failed) as signal:
         (tmp_path / "a file").touch()
         view.save(tmp_path / "a file" / "out.tsv")
-    assert "a file" in told.args[0]
-    assert not told.args[0].startswith("Saved")
+    assert "a file" in signal.args[0]
+    assert not signal.args[0].startswith("Saved")
 
 
 def test_columns_are_selected_in_a_menu(view: TableView, psms: pa.Table, qtbot: QtBot) -> None:
@@ -263,7 +263,7 @@ def test_empty_table_explains_why(view: TableView, qtbot: QtBot) -> None:
     image = view.viewport().grab().toImage()
     width, height = image.width(), image.height()
     colours = {image.pixelColor(x, y).name() for x in range(0, width, 2) for y in range(height // 3, 2 * height // 3)}
-    assert len(colours) > 3, "the text is drawn where rows would be"
+    assert len(colours) > 3, "the text is drawn in place of rows"
 
 
 VALUES = [
@@ -294,7 +294,7 @@ def test_values_follow_the_locale(column: Column, value: Any, english: str, germ
         assert full_text(column, value, american) == machine
         assert full_text(column, value, GERMAN) == (machine.replace(".", ",") if isinstance(value, float) else machine)
     else:
-        assert full_text(column, value, american) == full_text(column, value, GERMAN) == english, "words as they are shown"
+        assert full_text(column, value, american) == full_text(column, value, GERMAN) == english, "words as shown"
 
 
 class TestWorker:
@@ -312,7 +312,7 @@ class TestWorker:
         qtbot.waitUntil(lambda: bool(seen))
         assert seen == [ZeroDivisionError]
 
-    def test_what_is_dropped_is_never_told(self, qtbot: QtBot) -> None:
+    def test_discarded_work_is_never_reported(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         for i in range(20):
             worker.submit("same", lambda i=i: (time.sleep(0.01), i)[1], seen.append, seen.append)
@@ -328,7 +328,7 @@ class TestWorker:
         assert seen == []
         assert not worker.is_busy
 
-    def test_what_has_run_and_is_on_its_way_is_dropped_too(self, qtbot: QtBot) -> None:
+    def test_finished_work_is_discarded_before_delivery(self, qtbot: QtBot) -> None:
         worker, seen = TableWorker(), []
         has_run = threading.Event()
         worker.submit("a", has_run.set, seen.append, seen.append)
@@ -373,4 +373,4 @@ def test_row_is_announced_when_the_order_changes_before_its_page(view: TableView
     settle(view, qtbot)
     # The row is selected again in a later turn of the event loop.
     qtbot.waitUntil(lambda: bool(announced))
-    assert [found for found, _ in announced] == [row] and view.selected == [row]
+    assert [announced_row for announced_row, _ in announced] == [row] and view.selected == [row]

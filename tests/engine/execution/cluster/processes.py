@@ -1,4 +1,4 @@
-"""A scheduler and workers as processes with certificates of their own, as users start them."""
+"""A scheduler and workers as processes with their own certificates, as users start them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SECONDS = 60.0
 
 
 class Workers(NamedTuple):
-    """Where the scheduler listens, its process, the folder of its certificates, and the processes that run workers."""
+    """The address and process of a scheduler, the folder of its certificates, and the processes that run workers."""
 
     address: str
     scheduler: subprocess.Popen[str]
@@ -28,18 +28,18 @@ class Workers(NamedTuple):
 
     @property
     def options(self) -> list[str]:
-        """Of a search on the command line that computes there."""
+        """Command line options of a search that computes on these workers."""
         return ["--workers", self.address, "--certificates", str(self.certificates)]
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        """One more process with workers."""
+        """Start a further process with workers."""
         process = program("workers", "start", self.address, "--certificates", str(self.certificates), "--device", "cpu", *options)
         self.started.append(process)
         return process
 
 
 def program(*arguments: str) -> subprocess.Popen[str]:
-    """The program in a process of its own, which leads a group."""
+    """Start the program in a process that leads a process group."""
     command = [sys.executable, "-m", "proteoscope.engine.command_line", *arguments]
     return subprocess.Popen(
         command,
@@ -53,23 +53,23 @@ def program(*arguments: str) -> subprocess.Popen[str]:
 
 @contextmanager
 def scheduler_with_workers(folder: Path, *counts: int, threads: int = 1) -> Iterator[Workers]:
-    """A scheduler, and for each number a process with so many workers, ended with the block."""
+    """Run a scheduler and for each count a process with that many workers; end them after the block."""
     certificates = folder / "certificates"
     assert main(["workers", "certificates", "--out", str(certificates)]) == 0
     scheduler = program("workers", "scheduler", "tls://127.0.0.1:0", "--certificates", str(certificates))
     assert scheduler.stdout is not None
-    found = Workers(scheduler.stdout.readline().split()[-1], scheduler, certificates, [])
+    workers = Workers(scheduler.stdout.readline().split()[-1], scheduler, certificates, [])
     try:
         for count in counts:
-            found.start("--count", str(count), "--threads", str(threads))
-        yield found
+            workers.start("--count", str(count), "--threads", str(threads))
+        yield workers
     finally:
-        for process in [*found.started, scheduler]:
+        for process in [*workers.started, scheduler]:
             end(process)
 
 
 def when(condition: Callable[[], object], seconds: float = _SECONDS) -> None:
-    """Wait until a condition holds, with an end."""
+    """Wait until a condition holds, at most for the given time."""
     until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
@@ -77,7 +77,7 @@ def when(condition: Callable[[], object], seconds: float = _SECONDS) -> None:
 
 
 def end(process: subprocess.Popen[str]) -> None:
-    """Tell a process to end, and see that it does, with all that it started."""
+    """End a process and all processes that it started."""
     if process.poll() is None:
         process.terminate()
         with suppress(subprocess.TimeoutExpired):
@@ -89,7 +89,7 @@ def end(process: subprocess.Popen[str]) -> None:
 
 
 def close(process: subprocess.Popen[str]) -> None:
-    """Close its pipes."""
+    """Close the pipes of a process."""
     for pipe in (process.stdout, process.stderr):
         if pipe is not None:
             pipe.close()

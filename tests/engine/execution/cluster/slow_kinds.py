@@ -1,4 +1,4 @@
-"""A kind of work that takes its time and no processor, and may end the process that does it."""
+"""A workload type that takes time but no CPU and can end the process that computes it."""
 
 from __future__ import annotations
 
@@ -19,22 +19,24 @@ NAME = "slow squares"
 
 
 def load() -> type[SlowSquares]:
-    """Return the kind, as the registry of kinds asks for it."""
+    """Return the workload type, as its registry expects."""
     return SlowSquares
 
 
 def squares(
     x: NDArray[np.int64], *, seconds: float = 0.0, deadly: int = -1, trace: Path | None = None, gate: Path | None = None
 ) -> Workload:
-    """Squares of numbers, each of which takes so long; one of them ends the process. `trace`: a file that grows
-    with each that is done; others, with more behind their names, with each time that the work is opened and closed.
-    `gate`: a file for which each number waits."""
+    """Return the workload of squares of numbers that take `seconds` each; the number `deadly` ends the process.
+
+    `trace` is a file to which each finished number is appended; the files with the suffixes .opened and .closed record each opening and
+    closing of the workload. Each number waits until the file `gate` exists.
+    """
     files = {"trace": "" if trace is None else str(trace), "gate": "" if gate is None else str(gate)}
     return Workload(NAME, {"numbers": {"x": x}}, {"seconds": seconds, "deadly": deadly, **files})
 
 
 class SlowSquares:
-    """Items are the numbers; the state of a round is added to each."""
+    """Squares of numbers: items are the numbers; the state of a round is added to each square."""
 
     parts_of_worker = 0
 
@@ -56,7 +58,7 @@ class SlowSquares:
         return {"found": np.full(n, -1, np.int64)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        assert (into["found"][first:end] == -1).all(), "each item comes once"
+        assert (into["found"][first:end] == -1).all(), "each item is merged once"
         by_item(into, first, end, rows)
 
 

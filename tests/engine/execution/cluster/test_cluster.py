@@ -155,7 +155,7 @@ def test_items_that_end_three_workers_are_named_and_all_others_done(cluster: Clu
     trace = tmp_path / "trace"
     with on(cluster).session(squares(X, deadly=41, trace=trace)) as session, pytest.raises(WorkersError) as caught:
         session.run()
-    assert "3 workers ended over the items 41 to 41" in str(caught.value)
+    assert "3 workers were lost on items 41 to 41" in str(caught.value)
     assert set(lines(trace)) >= {str(item) for item in X if item != 41}
 
 
@@ -224,8 +224,8 @@ asyncio.run(serve())
 @pytest.mark.parametrize(
     ("lacks", "message"),
     [
-        ("program", "it is no worker of this Proteoscope"),
-        ("class", "it is no worker of this Proteoscope"),
+        ("program", "expected a worker of this version"),
+        ("class", "expected a worker of this version"),
         ("answer", "it does not answer as a worker of Proteoscope does"),
         ("version", "is another Proteoscope: version 0.0.1 there"),
     ],

@@ -1,4 +1,4 @@
-"""Columns are named by the files that hold them, and opened only where these are the same."""
+"""Columns are identified by their files and opened only if the files are unchanged."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ def spool(tmp_path: Path) -> Spool:
 
 
 def there_and_back(named: NamedColumns, value: object, folder: Path, digests: dict[str, str] | None = None) -> object:
-    return unpack(pack(value, named.name), lambda one: open_column(one, folder, digests or {}))
+    return unpack(pack(value, named.name), lambda column: open_column(column, folder, digests or {}))
 
 
-def test_a_memory_map_is_named_by_its_file_and_a_part_by_its_place_in_it(spool: Spool, tmp_path: Path) -> None:
+def test_memory_map_is_named_by_file_and_offset(spool: Spool, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(100_000).reshape(1000, 100))
     mapped, named = np.load(tmp_path / "x.npy", mmap_mode="r"), NamedColumns(spool)
     for part in (mapped, mapped[300:800], np.asarray(mapped)[10:900]):
-        found = there_and_back(named, {"x": part}, tmp_path)["x"]  # type: ignore[index]
-        assert np.array_equal(found, part) and not found.flags.writeable
+        opened = there_and_back(named, {"x": part}, tmp_path)["x"]  # type: ignore[index]
+        assert np.array_equal(opened, part) and not opened.flags.writeable
     assert list(named.files) == [str(tmp_path / "x.npy")]
 
 
 @pytest.mark.parametrize("kind", ["<i8", "<f4", "|u1", [("a", "<i4"), ("b", "<f8")]])
-def test_what_lies_in_memory_goes_through_the_spool_and_may_be_written_to(spool: Spool, tmp_path: Path, kind: object) -> None:
+def test_array_in_memory_is_spooled_and_writable(spool: Spool, tmp_path: Path, kind: object) -> None:
     array = np.zeros(400_000, kind)  # type: ignore[call-overload]
     array[7] = np.ones(1, kind)[0]  # type: ignore[call-overload]
     named = NamedColumns(spool)
-    found = there_and_back(named, array[1::2], tmp_path)
-    assert np.array_equal(found, array[1::2]) and found.dtype == array.dtype  # type: ignore[attr-defined]
-    found[3] = array[0]  # type: ignore[index]
+    opened = there_and_back(named, array[1::2], tmp_path)
+    assert np.array_equal(opened, array[1::2]) and opened.dtype == array.dtype  # type: ignore[attr-defined]
+    opened[3] = array[0]  # type: ignore[index]
     assert np.array_equal(there_and_back(NamedColumns(spool), array[1::2], tmp_path), array[1::2])
     named.remove()
     assert not any(Path(path).exists() for path in named.files)
 
 
-def test_small_arrays_are_sent_themselves(spool: Spool, tmp_path: Path) -> None:
+def test_small_arrays_are_sent_inline(spool: Spool, tmp_path: Path) -> None:
     named = NamedColumns(spool)
     assert np.array_equal(there_and_back(named, np.arange(9), tmp_path), np.arange(9))  # type: ignore[arg-type]
     assert not named.files
 
 
-def test_a_file_that_changed_is_another(tmp_path: Path) -> None:
+def test_changed_file_is_not_the_same_column(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"12345678")
     file = ColumnFile.at(path)
@@ -61,7 +61,7 @@ def test_a_file_that_changed_is_another(tmp_path: Path) -> None:
     assert not file.is_here
 
 
-def test_a_copy_stands_for_its_file_by_its_digest(spool: Spool, tmp_path: Path) -> None:
+def test_copy_of_a_file_is_found_by_its_digest(spool: Spool, tmp_path: Path) -> None:
     path, store, array = tmp_path / "x.npy", tmp_path / "store", np.arange(100_000)
     store.mkdir()
     np.save(path, array)
@@ -69,21 +69,21 @@ def test_a_copy_stands_for_its_file_by_its_digest(spool: Spool, tmp_path: Path) 
     packed = pack(np.load(path, mmap_mode="r"), named.name)
     digest = file_digest(path)
     path.rename(store / digest)
-    assert np.array_equal(unpack(packed, lambda one: open_column(one, store, {str(path): digest})), array)
+    assert np.array_equal(unpack(packed, lambda column: open_column(column, store, {str(path): digest})), array)
 
 
 @pytest.mark.parametrize(
     "changed",
     [{"offset": -8}, {"offset": 1 << 40}, {"shape": [1 << 40]}, {"shape": [-1]}, {"shape": [0]}, {"dtype": "|O"}],
 )
-def test_a_column_that_is_not_in_its_file_is_refused(spool: Spool, tmp_path: Path, changed: dict[str, object]) -> None:
+def test_open_column_rejects_ranges_outside_the_file(spool: Spool, tmp_path: Path, changed: dict[str, object]) -> None:
     named = NamedColumns(spool).name(np.zeros(100_000))
     assert named is not None
     with pytest.raises(ValueError):
         open_column({**named, **changed}, tmp_path, {})
 
 
-def test_the_store_lets_the_oldest_go(tmp_path: Path) -> None:
+def test_trim_store_removes_the_oldest(tmp_path: Path) -> None:
     for number in range(4):
         (tmp_path / f"{number}").write_bytes(b"x" * 10)
         os.utime(tmp_path / f"{number}", ns=(number, number))

@@ -1,4 +1,4 @@
-"""Plain data goes to other processes as bytes, and nothing else does."""
+"""Only plain data is sent to other processes, as bytes."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ PLAIN = st.recursive(
 
 @given(PLAIN)
 @settings(max_examples=60, deadline=None)
-def test_plain_data_comes_back(value: object) -> None:
+def test_plain_data_is_unpacked_unchanged(value: object) -> None:
     assert unpack(pack(value)) == value
 
 
 @given(ARRAYS)
 @settings(max_examples=60, deadline=None)
-def test_arrays_come_back_to_the_bit(array: np.ndarray) -> None:
-    found = unpack(pack({"column": [array]}))["column"][0]
-    assert (found.dtype, found.shape, found.tobytes()) == (array.dtype, array.shape, array.tobytes())
-    assert found.flags.writeable
+def test_arrays_are_unpacked_to_the_bit(array: np.ndarray) -> None:
+    unpacked = unpack(pack({"column": [array]}))["column"][0]
+    assert (unpacked.dtype, unpacked.shape, unpacked.tobytes()) == (array.dtype, array.shape, array.tobytes())
+    assert unpacked.flags.writeable
 
 
-def test_arrays_that_must_not_be_written_to_come_back_so() -> None:
-    # A kernel is compiled for one sort or the other: a worker would compile again what was compiled for here.
-    kept = np.arange(3)
-    kept.flags.writeable = False
-    found = unpack(pack((kept, np.arange(3), np.float64(1))))
-    assert [one.flags.writeable for one in found[:2]] == [False, True]
+def test_read_only_arrays_are_unpacked_read_only() -> None:
+    # Kernels are compiled for read-only or writable arrays: a worker would have to compile a compiled kernel again.
+    read_only = np.arange(3)
+    read_only.flags.writeable = False
+    unpacked = unpack(pack((read_only, np.arange(3), np.float64(1))))
+    assert [array.flags.writeable for array in unpacked[:2]] == [False, True]
 
 
 @pytest.mark.parametrize("value", [object(), np.array([object()]), {"a": {1, 2}}, np.array([[], None], object)])
-def test_what_is_no_plain_data_is_refused(value: object) -> None:
+def test_pack_rejects_other_than_plain_data(value: object) -> None:
     with pytest.raises(TypeError):
         pack(value)
 
 
-def test_a_pickle_in_an_array_is_not_opened() -> None:
+def test_pickle_in_an_array_is_rejected() -> None:
     import io
 
     import msgpack
@@ -58,7 +58,7 @@ def test_a_pickle_in_an_array_is_not_opened() -> None:
         unpack(msgpack.packb(msgpack.ExtType(1, file.getvalue())))
 
 
-def test_an_unknown_part_is_refused() -> None:
+def test_unknown_extension_type_is_rejected() -> None:
     import msgpack
 
     with pytest.raises(ValueError, match="kind 77"):

@@ -1,6 +1,6 @@
-"""A Slurm of one node, from Debian's packages, installed and started by the test: jobs come with workers, and go with the run.
+"""A single-node Slurm from Debian's packages, installed and started by the test: jobs provide workers and end with the run.
 
-Not in the default suite, since it installs packages on the machine: as root, `PROTEOSCOPE_SLURM=1 python -m pytest -m long` and this file.
+Not in the default suite because it installs packages. Run as root: `PROTEOSCOPE_SLURM=1 python -m pytest -m long` and this file.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ pytestmark = [pytest.mark.long, pytest.mark.skipif("PROTEOSCOPE_SLURM" not in os
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
 
 
 @pytest.fixture
 def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A controller and a node on this machine; the folder of its configuration."""
+    """Start a controller and a node on this machine and return the folder of the configuration."""
     if not all(map(shutil.which, ("slurmctld", "slurmd", "munged", "sbatch"))):
         subprocess.run(["apt-get", "install", "-y", "--no-install-recommends", "slurm-wlm", "munge"], check=True)
     folder, host = tmp_path / "slurm", socket.gethostname().split(".")[0]
@@ -91,7 +91,7 @@ PartitionName=all Nodes={host} Default=YES State=UP OverSubscribe=FORCE:4
             process.wait(20)
 
 
-def test_jobs_bring_workers_and_go_with_the_run(slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slurm_jobs_provide_workers_and_end_with_the_run(slurm: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(KINDS, NAME, load)
     path, x = tmp_path / "config.toml", np.arange(60)
     path.write_text(

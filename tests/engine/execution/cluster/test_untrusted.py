@@ -1,4 +1,4 @@
-"""Certificates, workers and calls that are not what they should be are refused in a sentence."""
+"""Invalid certificates, workers and calls are rejected in a sentence."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ def shift_clock(monkeypatch: pytest.MonkeyPatch, days: int) -> None:
 
 
 @pytest.mark.parametrize(("days", "text"), [(2, "valid until"), (-2, "valid from"), (-20000, "valid from"), (49000, "valid until")])
-def test_certificates_are_refused_outside_their_time(folder: Path, monkeypatch: pytest.MonkeyPatch, days: int, text: str) -> None:
+def test_certificates_are_rejected_outside_their_validity(folder: Path, monkeypatch: pytest.MonkeyPatch, days: int, text: str) -> None:
     shift_clock(monkeypatch, days)
     with pytest.raises(InputError, match=text):
         read_certificates(folder)
 
 
 @pytest.mark.parametrize("name", ["certificate.pem", "key.pem"])
-def test_certificate_of_another_key_is_refused(folder: Path, tmp_path: Path, name: str) -> None:
+def test_certificate_of_another_key_is_rejected(folder: Path, tmp_path: Path, name: str) -> None:
     other = tmp_path / "other"
     write_certificates(make_certificates(1), other)
     (folder / name).write_bytes((other / name).read_bytes())
@@ -53,7 +53,7 @@ def test_certificate_of_another_key_is_refused(folder: Path, tmp_path: Path, nam
 
 @pytest.mark.parametrize("name", ["certificate.pem", "key.pem"])
 @pytest.mark.parametrize("text", ["", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "x" * 2_000_000])
-def test_damaged_certificates_are_refused(folder: Path, name: str, text: str) -> None:
+def test_damaged_certificates_are_rejected(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
     with pytest.raises(InputError) as error:
         read_certificates(folder)
@@ -61,7 +61,7 @@ def test_damaged_certificates_are_refused(folder: Path, name: str, text: str) ->
 
 
 class Client:
-    """A client of `distributed` whose scheduler names a worker, which gives the same answer to each call."""
+    """A client of `distributed` with a scheduler of one worker, which gives the same answer to each call."""
 
     status = "running"
 
@@ -104,7 +104,7 @@ class Client:
         ),
     ],
 )
-def test_worker_with_a_foreign_answer_is_refused(answer: Any) -> None:
+def test_worker_with_a_foreign_answer_is_rejected(answer: Any) -> None:
     messages: list[str] = []
     opened = connection.Connection(Client(answer), messages.append)
     for thread in threading.enumerate():
@@ -115,7 +115,7 @@ def test_worker_with_a_foreign_answer_is_refused(answer: Any) -> None:
 
 
 @pytest.mark.parametrize("digest", ["../../secret", "/etc/passwd", "", "A" * 64, "0" * 63, "0" * 64 + "/"])
-def test_workers_refuse_names_that_are_no_digests(digest: str, own_cache: Path) -> None:
+def test_workers_reject_names_that_are_not_digests(digest: str, own_cache: Path) -> None:
     workload = RemoteWorkload()
     with pytest.raises(ValueError, match="not a digest"):
         workload.receive(digest, 4, 0, b"data")
@@ -125,7 +125,7 @@ def test_workers_refuse_names_that_are_no_digests(digest: str, own_cache: Path) 
 
 
 @pytest.mark.parametrize(("size", "offset"), [(4, 1), (4, -1), (-4, 0), (2, 0), (1 << 70, 1 << 69)])
-def test_workers_refuse_parts_outside_their_file(size: int, offset: int) -> None:
+def test_workers_reject_parts_outside_their_file(size: int, offset: int) -> None:
     with pytest.raises((ValueError, IsADirectoryError)):
         RemoteWorkload().receive("0" * 64, size, offset, b"data")
 

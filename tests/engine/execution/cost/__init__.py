@@ -1,1 +1,1 @@
-"""The cost model."""
+"""Tests of the cost model."""

@@ -1,4 +1,4 @@
-"""The cost function against the thesis's examples, worked out by hand."""
+"""The cost function equals the thesis's examples, worked out by hand."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def thesis_addition(n):
     return (Round(k, 13, 3 * k, MACHINE.cores, 2 * n, n, 2, 1),)
 
 
-def test_serial_cost_is_that_of_the_thesis():
+def test_serial_cost_equals_the_thesis():
     cost = serial_cost(MACHINE, thesis_addition(3200))
     # alpha and beta of 2 n words in 2 transfers and n words in one; (2 * 13 + lambda 3 k) / gamma with k = 100; sigma.
     assert cost == pytest.approx((2 * 10 + 6400 * 0.5, (2 * 13 + 400 * 300) / 2, 20 + 3200 * 0.25, 3.0))
@@ -38,41 +38,41 @@ def test_serial_cost_is_that_of_the_thesis():
     assert cost.transfer_share == pytest.approx(4040 / cost.seconds)
 
 
-def test_blocks_take_turns_where_a_machine_holds_fewer():
+def test_blocks_run_in_waves_beyond_the_occupancy():
     # l = min(floor(12288 / 32), 16) = 16, k' l = 64, ceil(100 / 64) = 2.
     assert occupancy(MACHINE, 32) == 16
     assert serial_cost(MACHINE, thesis_addition(3200)).kernel == pytest.approx((2 * 13 + 400 * 300) / 2)
-    # A block of 1,000 words leaves room for twelve: ceil(100 / 48) = 3.
+    # Shared memory holds twelve blocks of 1,000 words: ceil(100 / 48) = 3.
     crowded = (thesis_addition(3200)[0]._replace(shared_words=1000),)
     assert serial_cost(MACHINE, crowded).kernel == pytest.approx((3 * 13 + 400 * 300) / 2)
 
 
-def test_what_was_read_before_comes_out_of_the_cache():
+def test_cached_blocks_cost_the_cached_latency():
     again = (thesis_addition(3200)[0]._replace(cached_blocks=200),)
-    assert serial_cost(MACHINE, again).kernel == serial_cost(MACHINE, thesis_addition(3200)).kernel, "a cache that nobody measured"
+    assert serial_cost(MACHINE, again).kernel == serial_cost(MACHINE, thesis_addition(3200)).kernel, "a cache that was not measured"
     assert serial_cost(MACHINE._replace(cached_lambda=100.0), again).kernel == pytest.approx((2 * 13 + 400 * 100 + 100 * 200) / 2)
 
 
-def test_of_a_product_all_but_the_first_look_at_each_tile_is_cached():
-    (one,) = multiplication_rounds(160)
-    assert one.memory_blocks - one.cached_blocks == pytest.approx(3 * 160 * 160 / 32), "both matrices once, and the product"
+def test_multiplication_rounds_count_cached_tiles():
+    (first,) = multiplication_rounds(160)
+    assert first.memory_blocks - first.cached_blocks == pytest.approx(3 * 160 * 160 / 32), "both matrices once, and the product"
     assert multiplication_rounds(16)[0].cached_blocks == 0
 
 
 def test_what_does_not_fit_cannot_be_run():
-    with pytest.raises(ValueError, match=r"wants 12,289 words of shared memory; a multiprocessor has 12,288"):
+    with pytest.raises(ValueError, match=r"needs 12,289 words of shared memory; a multiprocessor has 12,288"):
         serial_cost(MACHINE, [Round(1, 1, 1, 12_289)])
     with pytest.raises(ValueError, match="global memory"):
         serial_cost(MACHINE, addition_rounds(1 << 20))
 
 
-def test_rounds_that_move_nothing_cost_a_launch():
+def test_rounds_without_transfer_cost_a_launch():
     rounds = reduction_rounds(512 * 512 * 2)
     assert len(rounds) == 3
     assert serial_cost(MACHINE, rounds).synchronisation == pytest.approx(3.0 + 2 * 1.0)
 
 
-def test_a_measured_curve_stands_for_alpha_and_beta():
+def test_measured_curve_replaces_alpha_and_beta():
     cost = serial_cost(MACHINE, thesis_addition(3200), lambda n_bytes, is_inward: n_bytes / (1000 if is_inward else 100))
     assert (cost.transfer_in, cost.transfer_out) == pytest.approx((2 * 12.8, 128))
 
@@ -86,12 +86,12 @@ def test_a_measured_curve_stands_for_alpha_and_beta():
         (scan_rounds, 10**6, 10**6, 10**6),
     ],
 )
-def test_words_of_the_problems(rounds, n, into, out):
-    """O(n) words for all, 3 n of an addition, 3 n n of a product, n + 1 of a reduction, 2 n of a scan, as the thesis has them."""
-    assert sum(one.words_in for one in rounds(n)) == into
-    assert sum(one.words_out for one in rounds(n)) == out
+def test_words_moved_equal_the_thesis(rounds, n, into, out):
+    """O(n) words for all: 3 n for an addition, 3 n n for a product, n + 1 for a reduction, 2 n for a scan, as in the thesis."""
+    assert sum(step.words_in for step in rounds(n)) == into
+    assert sum(step.words_out for step in rounds(n)) == out
 
 
-def test_a_reduction_takes_logarithmically_many_rounds():
+def test_reduction_takes_logarithmically_many_rounds():
     assert [len(reduction_rounds(512**power)) for power in (1, 2, 3)] == [1, 2, 3]
     assert len(scan_rounds(512**3)) == 5

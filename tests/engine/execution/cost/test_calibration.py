@@ -1,4 +1,4 @@
-"""A processor is measured; kinds of work are counted; what a device should do is guessed where nobody knows it."""
+"""A CPU is measured, operations of workload types are counted, and run times on unmeasured devices are estimated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from proteoscope.engine.execution.cost import calibration
 from proteoscope.engine.execution.cost.calibration import calibrate_processor
 from proteoscope.engine.execution.cost.calibration_store import calibrated_at, store_calibration, stored_calibration
-from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, least_run, run_sample, runs_in_turn, size_of
+from proteoscope.engine.execution.cost.kind_samples import KindSamples, Run, least_run, measure_workload, run_sample, runs_in_turn
 from proteoscope.engine.execution.cost.parameters import KindCosts
 from proteoscope.engine.execution.devices import processor
 from proteoscope.engine.execution.kinds import KINDS, workload_type
@@ -23,18 +23,18 @@ from tests.engine.execution.toy_kinds import NearestCentroid
 from tests.shim.shim_card import ShimCard, missing_compiler
 
 SHAPE = CardShape(132, 227 << 10, 90)
-OF_SEARCHES = [name for search in SEARCHES for name, _ in search.work]
+OF_SEARCHES = [name for search in SEARCHES for name, _ in search.workload_types]
 
 
 @pytest.mark.parametrize("name", sorted(set(OF_SEARCHES)))
-def test_every_kind_of_work_is_counted_and_grows(name):
+def test_every_workload_type_is_counted_and_grows(name):
     kind = workload_type(Workload(name, {}, {}))
     assert isinstance(kind, PredictableWorkloadType)
     sizes = []
     for scale in (2.0**-8, 2.0**-5):
         sample = kind.samples(scale, 1)
         for shape in (None, SHAPE):
-            sizes.append(size_of(sample.work, sample.states, shape))
+            sizes.append(measure_workload(sample.workload, sample.states, shape))
             assert min(sizes[-1].operations, sizes[-1].items, sizes[-1].bytes_in, sizes[-1].bytes_out) > 0
     assert sizes[2].operations > sizes[0].operations
     assert sizes[3].operations > sizes[1].operations
@@ -43,21 +43,21 @@ def test_every_kind_of_work_is_counted_and_grows(name):
 def test_calibrate_processor_predicts_a_sample(tmp_path, monkeypatch):
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
     sample = workload_type(Workload("structures", {}, {})).samples(2.0**-9, 5)
-    found = calibrate_processor(1, ["structures"], Progress())
-    assert set(found.rates) == set(OPERATIONS)
-    assert found.is_processor
-    assert found.card is None
+    measured = calibrate_processor(1, ["structures"], Progress())
+    assert set(measured.rates) == set(OPERATIONS)
+    assert measured.is_processor
+    assert measured.card is None
     assert (stored_calibration(processor(), 1), calibrated_at(processor(), 1)) == (None, None)
-    store_calibration(processor(), 1, found)
-    assert stored_calibration(processor(), 1) == found
+    store_calibration(processor(), 1, measured)
+    assert stored_calibration(processor(), 1) == measured
     assert stored_calibration(processor(), 2) is None
     seconds = run_sample(sample, Processor(1)).seconds
-    predicted = found.kinds["structures"].kernel_seconds(size_of(sample.work, sample.states, None).operations)
+    predicted = measured.kinds["structures"].kernel_seconds(measure_workload(sample.workload, sample.states, None).operations)
     assert seconds / 30 < predicted < seconds * 30
 
 
 @pytest.mark.parametrize(("seconds", "turns"), [(0.0, 2), (1e9, 5)])
-def test_samples_are_run_in_as_many_turns_as_there_is_time_for(seconds, turns, monkeypatch):
+def test_samples_are_repeated_while_time_remains(seconds, turns, monkeypatch):
     run = list[str]()
     monkeypatch.setattr(calibration, "_SECONDS", seconds)
     monkeypatch.setattr(KindSamples, "grow", lambda self, *_: run.append("first"))
@@ -67,21 +67,21 @@ def test_samples_are_run_in_as_many_turns_as_there_is_time_for(seconds, turns, m
     assert run == ["first"] * 2 + ["again"] * 2 * (turns - 1)
 
 
-def test_kinds_that_nobody_samples_are_not_predicted():
+def test_workload_types_without_samples_are_not_predicted():
     KINDS.setdefault("toy points", lambda: NearestCentroid)
-    with pytest.raises(ValueError, match="not predicted"):
+    with pytest.raises(ValueError, match="has no cost model"):
         KindSamples("toy points", Processor(1), None)
 
 
 def test_least_run_takes_the_least_of_each_part():
     def parts(*runs, is_processor=False):
-        found = least_run(runs, is_processor=is_processor)
-        return found.seconds, found.kernel, found.transfer
+        combined = least_run(runs, is_processor=is_processor)
+        return combined.seconds, combined.kernel, combined.transfer
 
     quick, slow = Run(0.008, 0.002, 0.002), Run(0.011, 0.001, 0.003)
     assert parts(quick, slow) == (0.008, 0.001, 0.002)
     assert parts(slow, is_processor=True) == (0.011, 0.011, 0.0)
-    assert parts(Run(0.004, 0.001, 0.001), Run(0.003, 0.0, 0.0, False)) == (0.003, 0.001, 0.001), "notes take time of their own"
+    assert parts(Run(0.004, 0.001, 0.001), Run(0.003, 0.0, 0.0, False)) == (0.003, 0.001, 0.001), "notes take extra time"
     assert sum(parts(Run(0.02, 0.015, 0.004), Run(0.015, 0.014, 0.001))[1:]) <= 0.015
 
 
@@ -93,16 +93,18 @@ def test_runs_in_turn_measures_the_processor_once():
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
-def test_cycles_of_a_plan_need_no_card():
-    """They are those of the parts that a search on the card would take."""
+def test_predicted_cycles_need_no_gpu():
+    """The cycles are those of the parts that a search on the GPU would run."""
     rng = np.random.default_rng(3)
     lengths = np.sort(rng.integers(30, 400, 300))
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     card = ShimCard()
     search = AlignmentSearch(card, rng.integers(0, 20, offsets[-1], np.int8), offsets)
-    cycles = [predicted_cycles(90, 1, card.maximum_shared_bytes(), own, lengths) for own in ([300], [300, 300], [300] * 8)]
+    cycles = [
+        predicted_cycles(90, 1, card.maximum_shared_bytes(), query_lengths, lengths) for query_lengths in ([300], [300, 300], [300] * 8)
+    ]
     assert cycles == sorted(cycles)
-    assert cycles[1] < 1.9 * cycles[0], "two queries go together"
-    work = [search.work(own).operations for own in ([300], [300, 300], [300] * 8)]
+    assert cycles[1] < 1.9 * cycles[0], "two queries are aligned together"
+    work = [search.workload_types(query_lengths).operations for query_lengths in ([300], [300, 300], [300] * 8)]
     assert 0.5 < cycles[2] / cycles[1] / (work[2] / work[1]) < 2.0
     assert predicted_cycles(90, 1, card.maximum_shared_bytes(), [300], np.zeros(0, np.int64)) == 0.0

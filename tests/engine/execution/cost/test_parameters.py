@@ -1,4 +1,4 @@
-"""What is measured of a device: curves, fits, what is kept of it, and what is not believed."""
+"""Measurements of a device: curves, fits, their storage, and rejection of implausible ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from proteoscope.engine.execution.cost.calibration_store import store_calibration, stored_calibration
 from proteoscope.engine.execution.cost.kind_samples import fitted
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize
-from proteoscope.engine.execution.cost.prediction import bound_of, predicted_work
+from proteoscope.engine.execution.cost.prediction import find_bound, predict_workload
 from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.devices import Device, processor
 
@@ -26,7 +26,7 @@ def card(**changes) -> DeviceParameters:
     return DeviceParameters(
         **(
             {
-                "description": "a card",
+                "description": "a GPU",
                 "threads": 0,
                 "multiprocessors": 100,
                 "cores": 128,
@@ -55,40 +55,40 @@ def card(**changes) -> DeviceParameters:
     )
 
 
-def test_between_samples_and_beyond_them():
+def test_kernel_seconds_are_interpolated_and_extrapolated():
     costs = card().kinds["sequences"]
     assert costs.kernel_seconds(1e3) == pytest.approx(1e-3)
-    assert costs.kernel_seconds(1e4) == pytest.approx(2**0.5 * 1e-3), "half way in logarithms"
+    assert costs.kernel_seconds(1e4) == pytest.approx(2**0.5 * 1e-3), "interpolated in logarithms"
     assert costs.kernel_seconds(1e1) <= 1e-3
-    assert costs.kernel_seconds(1e7) == pytest.approx(1.1e-2 + 9e6 * (9e-3 / 9e5)), "at the rate of the last two"
+    assert costs.kernel_seconds(1e7) == pytest.approx(1.1e-2 + 9e6 * (9e-3 / 9e5)), "at the rate of the last two samples"
     assert costs.kernel_seconds(0) == 0.0
     assert card().transfers.seconds(1e8, False) == pytest.approx(4e-2)
-    assert card().transfers.seconds(4, True) == card().transfers.alpha(True) == 1e-5, "a transfer of a word still has to begin"
+    assert card().transfers.seconds(4, True) == card().transfers.alpha(True) == 1e-5, "a transfer of a word costs its start"
 
 
-def test_the_host_takes_what_it_took_of_samples_and_beyond_them_as_of_the_last():
+def test_host_seconds_use_the_last_sample_beyond_it():
     costs = card().kinds["sequences"].model_copy(update={"host_over_line": (1.0, 0.5)})
     assert costs.host_seconds(1000, 1e3) == pytest.approx(2e-3 + 1e-7)
     assert costs.host_seconds(1000, 1e6) == pytest.approx(0.5 * (2e-3 + 1e-4))
-    assert costs.host_seconds(1000, 10**4.5) == pytest.approx(0.75 * (2e-3 + 10**-5.5)), "half way in logarithms"
+    assert costs.host_seconds(1000, 10**4.5) == pytest.approx(0.75 * (2e-3 + 10**-5.5)), "interpolated in logarithms"
     assert costs.host_seconds(5000, 1e8) == pytest.approx(0.5 * (6e-3 + 1e-2))
     with pytest.raises(ValidationError, match="each sample"):
         KindCosts(operations=(1.0,), kernel=(1.0,), moved=(1.0, 2.0), transfer=(1.0, 1.0), host_over_line=(1.0,))
 
 
 def test_a_work_takes_the_sum_of_its_parts():
-    found = predicted_work(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
+    found = predict_workload(card(), "sequences", WorkSize(1e6, 1000, 5e5, 5e5, 2))
     assert found.kernel == pytest.approx(1.1e-2)
     assert found.transfer == pytest.approx(1e-3)
     assert found.synchronisation + found.host == pytest.approx(1e-3 + 1e-3 + 1e-4)
     assert found.seconds == pytest.approx(1.41e-2)
-    assert bound_of(found) == "compute"
-    assert bound_of(found._replace(transfer=1.0)) == "transfer"
-    assert bound_of(found._replace(host=1.0)) == "host"
-    assert bound_of(found._replace(memory=1e-2)) == "memory"
+    assert find_bound(found) == "compute"
+    assert find_bound(found._replace(transfer=1.0)) == "transfer"
+    assert find_bound(found._replace(host=1.0)) == "host"
+    assert find_bound(found._replace(memory=1e-2)) == "memory"
 
 
-def test_coefficients_come_back_and_none_is_negative():
+def test_fitted_coefficients_are_recovered_and_nonnegative():
     rows = [(1.0, n, m) for n, m in ((10.0, 5.0), (100.0, 7.0), (1000.0, 900.0), (5.0, 4000.0))]
     assert fitted(rows, [2.0 + 0.3 * n + 0.01 * m for _, n, m in rows]) == pytest.approx([2.0, 0.3, 0.01], rel=1e-6)
     assert min(fitted([(1.0, 1.0), (1.0, 2.0)], [2.0, 1.0])) >= 0.0
@@ -99,7 +99,7 @@ def damaged(**changes) -> bytes:
 
 
 @pytest.mark.parametrize(
-    "spoilt",
+    "damaged_entry",
     [
         b"null",
         b"[1]",
@@ -110,41 +110,41 @@ def damaged(**changes) -> bytes:
         damaged(kinds={"sequences": {"operations": [1, 2], "kernel": [1]}}),
     ],
 )
-def test_stored_calibration_ignores_a_damaged_one(own_cache, spoilt):
+def test_stored_calibration_ignores_a_damaged_one(own_cache, damaged_entry):
     store_calibration(processor(), 2, card())
     assert stored_calibration(processor(), 2) == card()
     assert stored_calibration(processor(), 3) is None
     path = own_cache / "devices.json"
     content = json.loads(path.read_text())
     (entry,) = content["calibrations"].values()
-    entry[1] = json.loads(spoilt)
+    entry[1] = json.loads(damaged_entry)
     path.write_text(json.dumps(content))
     assert stored_calibration(processor(), 2) is None
 
 
 @pytest.mark.parametrize("change", ["identity", "description"])
-def test_stored_calibration_is_that_of_the_same_card(monkeypatch, change):
-    device = Device("cuda:0", "a card, driver 1", 1, True, numbers=(0,))
+def test_stored_calibration_is_of_the_same_gpu(monkeypatch, change):
+    device = Device("cuda:0", "a GPU, driver 1", 1, True, numbers=(0,))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: "uuid at 1980000 kHz")
     store_calibration(device, 2, card())
     assert stored_calibration(device, 8) == card(), "threads make no difference"
     if change == "identity":
         monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: "uuid at 1500000 kHz")
     else:
-        device = replace(device, description="a card, driver 2")
+        device = replace(device, description="a GPU, driver 2")
     assert stored_calibration(device, 2) is None
 
 
-def test_a_curve_that_falls_back_is_refused():
+def test_decreasing_curve_is_rejected():
     with pytest.raises(ValidationError):
         KindCosts(operations=(2.0, 1.0), kernel=(1.0, 1.0))
     with pytest.raises(ValidationError):
         TransferCosts(sizes=(1.0, 2.0), seconds_in=(1.0,), seconds_out=(1.0, 1.0))
 
 
-def test_devices_that_were_not_measured_are_those_that_ship():
+def test_unmeasured_devices_use_the_shipped_calibration():
     shipped = reference_parameters(Device("cuda:0", "any", 1, True, numbers=(0,)), 4)
     assert not shipped.is_processor
-    one, eight = reference_parameters(processor(), 1), reference_parameters(processor(), 8)
-    assert set(shipped.kinds) == set(one.kinds)
-    assert one.kinds["structures"].kernel_seconds(1e9) == pytest.approx(8 * eight.kinds["structures"].kernel_seconds(1e9), rel=0.01)
+    single, eight = reference_parameters(processor(), 1), reference_parameters(processor(), 8)
+    assert set(shipped.kinds) == set(single.kinds)
+    assert single.kinds["structures"].kernel_seconds(1e9) == pytest.approx(8 * eight.kinds["structures"].kernel_seconds(1e9), rel=0.01)

@@ -1,4 +1,4 @@
-"""Recent runs correct predictions; a loaded machine is forgotten as soon as runs are fast again."""
+"""Recent runs correct predictions; a past load is forgotten as soon as runs are fast again."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def estimate(predicted: dict[str, float]) -> float:
 
 
 class Machine:
-    """A machine on which a step takes a constant and a multiple of its prediction, times its load, with some noise."""
+    """A machine on which a step takes a constant and a multiple of its prediction, times the load, with some noise."""
 
     def __init__(self, seed: int = 1, noise: float = 0.03) -> None:
         self.rng, self.noise = np.random.default_rng(seed), noise
 
     def run(self, size: float, load: float) -> tuple[float, float]:
-        """Store a run; its relative error and what an idle machine would take without noise."""
+        """Store a run and return the relative error of the estimate and the measured total."""
         predicted = {"start": 0.4, "read": 0.2 * size, "score": size}
         plain = {"start": 0.7, "read": 0.3 * size, "score": 0.1 + 1.3 * size}
         measured = {step: load * seconds * (1.0 + self.noise * self.rng.random()) for step, seconds in plain.items()}
@@ -44,17 +44,17 @@ def test_corrected_follows_one_run_of_the_same_size():
     predicted = {"start": 0.4, "read": 2.0}
     assert history().corrected(predicted) == (predicted, 0)
     history().add(predicted, {"start": 1.1, "read": 6.0})
-    found, n = history().corrected(predicted)
-    assert found == pytest.approx({"start": 1.1, "read": 6.0}) and n == 1
+    corrected, n = history().corrected(predicted)
+    assert corrected == pytest.approx({"start": 1.1, "read": 6.0}) and n == 1
     assert StepHistory("align", "cpu", 4).corrected(predicted) == (predicted, 0), "runs with other threads"
 
 
 def test_corrected_scales_long_steps_and_shifts_short_ones():
-    # A step of 20 s that took 40 s: about twice as long for 40 s. One of 0.01 s that took 0.3 s: about 0.3 s more.
+    # A step of 20 s that took 40 s: about twice as long for 40 s. A step of 0.01 s that took 0.3 s: about 0.3 s more.
     history().add({"long": 20.0, "short": 0.01}, {"long": 40.0, "short": 0.3})
-    found, _ = history().corrected({"long": 40.0, "short": 0.05})
-    assert found["long"] == pytest.approx(80.0, rel=0.03)
-    assert found["short"] == pytest.approx(0.34, rel=0.1)
+    corrected, _ = history().corrected({"long": 40.0, "short": 0.05})
+    assert corrected["long"] == pytest.approx(80.0, rel=0.03)
+    assert corrected["short"] == pytest.approx(0.34, rel=0.1)
 
 
 def test_corrected_prefers_runs_near_in_size():
@@ -72,7 +72,7 @@ def test_corrected_forgets_a_load_after_it_ends(size):
     for _ in range(20):
         machine.run(size, load=4.0)
     errors = [machine.run(size, load=1.0)[0] for _ in range(6)]
-    assert errors[0] > 1.0, "nobody can know before"
+    assert errors[0] > 1.0, "the first run cannot be predicted"
     assert max(errors[1:]) < 0.25
     loaded = [machine.run(size, load=4.0)[0] for _ in range(6)]
     assert max(loaded[3:]) < 0.25, "three loaded runs show a loaded machine"

@@ -80,7 +80,7 @@ def test_msp_is_cut_between_entries(tmp_path: Path, end: str, size: int, monkeyp
         "PRECURSORMZ: 5.5\nNAME: a\nNum Peaks: 1\n1x 1\n\nPRECURSORMZ: 6.5\nNAME: b\nNum Peaks: 1\n50 1\n",
     ],
 )
-def test_msp_entry_without_peaks_does_not_take_the_next(tmp_path: Path, text: str) -> None:
+def test_msp_entry_without_peaks_leaves_the_next_unchanged(tmp_path: Path, text: str) -> None:
     library, _ = read(tmp_path / "a.msp", text)
     assert library.name.to_pylist() == ["b"] and library.precursor_mz.tolist() == [6.5] and library.skipped.n == 1
 
@@ -121,7 +121,7 @@ def test_msp_peaks_are_read_with_their_separators(tmp_path: Path, name: str) -> 
 
 
 @pytest.mark.parametrize("text", ["70.25 10 76.5 35\n", "70.25 10, 76.5 35\n"])
-def test_msp_peaks_without_count_are_refused_when_ambiguous(tmp_path: Path, text: str) -> None:
+def test_msp_peaks_without_count_are_rejected_when_ambiguous(tmp_path: Path, text: str) -> None:
     library, messages = read(tmp_path / "a.msp", f"Name: a\nPrecursorMZ: 300.5\n{text}\nName: b\nPrecursorMZ: 300.5\n50.5 1\n")
     assert library.name.to_pylist() == ["b"] and "read as one peak or as several" in messages[0]
 
@@ -176,7 +176,7 @@ def test_invalid_gnps_sequence_is_counted(tmp_path: Path, name: str, is_read: bo
     assert library.skipped.n == (not is_read)
 
 
-def test_gnps_surveys_are_counted(tmp_path: Path) -> None:
+def test_gnps_ms1_spectra_are_counted(tmp_path: Path) -> None:
     good = GNPS.format(seq="*..*", name="NAME=a")
     library, messages = read(tmp_path / "a.mgf", good + good.replace("MSLEVEL=2", "MSLEVEL=1"))
     assert len(library) == 1 and "MSLEVEL=1" in messages[0]

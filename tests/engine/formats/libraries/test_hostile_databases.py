@@ -45,7 +45,7 @@ def blib(path: Path, then: str = "", n: int = 3, *, before: str = "", n_peaks: i
 
 
 @pytest.mark.parametrize("size", [512, 65536])
-def test_any_size_of_pages_is_read(tmp_path: Path, size: int) -> None:
+def test_blib_of_any_page_size_is_read(tmp_path: Path, size: int) -> None:
     assert len(read_libraries([blib(tmp_path / "a.blib", before=f"PRAGMA page_size = {size};")])) == 3
 
 
@@ -61,7 +61,7 @@ LEFT_OUT = {
 
 
 @pytest.mark.parametrize("name", LEFT_OUT)
-def test_entries_of_other_kinds_of_values_are_left_out(tmp_path: Path, name: str) -> None:
+def test_entries_with_values_of_other_types_are_left_out(tmp_path: Path, name: str) -> None:
     library = read_libraries([blib(tmp_path / "a.blib", LEFT_OUT[name])])
     assert len(library) == 1 and library.skipped.n == 2 and library.peptidoform.to_pylist() == ["AC[Carbamidomethyl]M[Oxidation]K"]
 
@@ -93,7 +93,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_no_library_is_like_is_refused_in_one_line(tmp_path: Path, name: str) -> None:
+def test_non_libraries_are_rejected_in_one_line(tmp_path: Path, name: str) -> None:
     then, reason = REFUSED[name]
     with pytest.raises(InputError, match=reason) as error:
         read_libraries([blib(tmp_path / "a.blib", then)])
@@ -140,7 +140,7 @@ def measure_memory(path: Path) -> tuple[str, int]:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
-def test_peaks_that_unpack_to_gigabytes_take_no_such_memory(tmp_path: Path) -> None:
+def test_peaks_that_unpack_to_gigabytes_stay_within_memory(tmp_path: Path) -> None:
     n = 1 << 20
     peaks = zlib.compress(np.full(n, 100.0).tobytes()), zlib.compress(np.ones(n, np.float32).tobytes())
     message, megabytes = measure_memory(blib(tmp_path / "a.blib", n=300, n_peaks=n, peaks=peaks))
@@ -149,7 +149,7 @@ def test_peaks_that_unpack_to_gigabytes_take_no_such_memory(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is measured as on Linux")
-def test_json_with_too_many_objects_is_refused(tmp_path: Path) -> None:
+def test_json_with_too_many_objects_is_rejected(tmp_path: Path) -> None:
     path = tmp_path / "a.mzlib.json"
     head = b'{"format_version": "1.0", "attributes": [{"accession": "MS:1003186", "name": "x", "value": "1.0"}], "spectra": [{"mzs": ['
     path.write_bytes(head + b"[]," * 12_000_000 + b"1]}]}")
@@ -196,7 +196,7 @@ COLUMNS = {
 }
 
 
-def test_values_changed_by_chance_are_read_left_out_or_refused(tmp_path: Path) -> None:
+def test_randomly_changed_values_are_read_left_out_or_rejected(tmp_path: Path) -> None:
     """Try two hundred libraries, each with up to four values or column types of another kind."""
     chance, n_read, n_refused = random.Random(33), 0, 0
     whole = blib(

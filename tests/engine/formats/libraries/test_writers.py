@@ -28,7 +28,7 @@ def batches(*parts):
 
 @pytest.mark.parametrize("format", LIBRARY_FORMATS)
 @pytest.mark.parametrize("origin", ["merged", "predicted"])
-def test_what_is_written_is_read_again(format, origin, tmp_path):
+def test_written_libraries_are_read_back(format, origin, tmp_path):
     # blib has no termini: modifications of termini are written at the terminal residues.
     parts = [entries(n, seed, origin=origin, ends=format != "blib") for n, seed in ((40, 1), (1, 2), (25, 3))]
     path = tmp_path / f"library{SUFFIX[format]}"
@@ -37,17 +37,17 @@ def test_what_is_written_is_read_again(format, origin, tmp_path):
     assert library.skipped.n == 0 and len(library) == 66
     first = 0
     for part in parts:
-        own = library.take(np.arange(first, first + len(part)))
+        actual = library.take(np.arange(first, first + len(part)))
         first += len(part)
-        assert own.peptidoform.to_pylist() == part.peptidoforms().to_pylist()
-        assert own.proteins.to_pylist() == part.proteins.to_pylist()
-        np.testing.assert_array_equal(own.charge, part.charge)
-        np.testing.assert_allclose(own.precursor_mz, part.precursor_mz, atol=6e-6)
-        np.testing.assert_allclose(own.retention_time, part.retention_time, rtol=1e-12)
-        np.testing.assert_array_equal(own.n_members, part.n_members)
-        np.testing.assert_array_equal(own.offsets, part.offsets)
-        np.testing.assert_array_equal(own.mz, part.mz)
-        np.testing.assert_array_equal(own.intensity, part.intensity)
+        assert actual.peptidoform.to_pylist() == part.peptidoforms().to_pylist()
+        assert actual.proteins.to_pylist() == part.proteins.to_pylist()
+        np.testing.assert_array_equal(actual.charge, part.charge)
+        np.testing.assert_allclose(actual.precursor_mz, part.precursor_mz, atol=6e-6)
+        np.testing.assert_allclose(actual.retention_time, part.retention_time, rtol=1e-12)
+        np.testing.assert_array_equal(actual.n_members, part.n_members)
+        np.testing.assert_array_equal(actual.offsets, part.offsets)
+        np.testing.assert_array_equal(actual.mz, part.mz)
+        np.testing.assert_array_equal(actual.intensity, part.intensity)
 
 
 def test_msp_has_ions_and_q_value(tmp_path):
@@ -82,13 +82,13 @@ def test_mzspeclib_has_the_mass_of_the_analyte(tmp_path):
     part = entries(30, 5)
     write_library(tmp_path / "library.mzlib.txt", batches(part), "mzspeclib", Progress())
     text = (tmp_path / "library.mzlib.txt").read_text()
-    results = [float(one) for one in re.findall(r"^MS:1001117\|theoretical neutral mass=(\S+)$", text, re.MULTILINE)]
+    results = [float(text) for text in re.findall(r"^MS:1001117\|theoretical neutral mass=(\S+)$", text, re.MULTILINE)]
     expected = [
         mass.fast_mass(sequence) + carried
         for sequence, carried in zip(part.sequence.to_pylist(), part.modifications.mass().tolist(), strict=True)
     ]
     assert results == pytest.approx(expected, abs=2e-5)
-    assert "MS:1003207" not in text  # its value is a term that the program does not know
+    assert "MS:1003207" not in text  # its value is a term unknown to the program
 
 
 def test_blib_names_the_files_of_its_spectra(tmp_path):
@@ -99,7 +99,7 @@ def test_blib_names_the_files_of_its_spectra(tmp_path):
         assert [name for (name,) in connection.execute(query)] == ["a/one.mzML", "b/two.mgf"] * 15
 
 
-def test_blib_is_as_skyline_reads_it(tmp_path):
+def test_blib_has_the_tables_that_skyline_reads(tmp_path):
     part = entries(30, 6)
     write_library(tmp_path / "library.blib", batches(part), "blib", Progress())
     with closing(sqlite3.connect(tmp_path / "library.blib")) as connection:
@@ -117,9 +117,9 @@ def test_blib_is_as_skyline_reads_it(tmp_path):
 
 
 @pytest.mark.parametrize("format", LIBRARY_FORMATS)
-def test_a_library_appears_whole_or_not_at_all(format, tmp_path):
+def test_cancelled_library_leaves_the_former_file(format, tmp_path):
     path = tmp_path / f"library{SUFFIX[format]}"
-    path.write_text("what was there")
+    path.write_text("former content")
     stopped = Progress()
 
     def cut():
@@ -129,7 +129,7 @@ def test_a_library_appears_whole_or_not_at_all(format, tmp_path):
 
     with pytest.raises(Cancelled):
         write_library(path, cut(), format, stopped)
-    assert path.read_text() == "what was there" and [file.name for file in tmp_path.iterdir()] == [path.name]
+    assert path.read_text() == "former content" and [file.name for file in tmp_path.iterdir()] == [path.name]
     with pytest.raises(StorageError):
         write_library(tmp_path, batches(entries(2, 9)), format, Progress())
 

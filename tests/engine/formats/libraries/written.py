@@ -19,15 +19,17 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
     rng = np.random.default_rng(seed)
     sequences, modifications, mass = [], [], []
     for i in range(n):
-        letters = ["E", *rng.choice(list("ACDEFGHIKLMNPQSTVWY"), rng.integers(5, 20)), "M", "C", "K"]
-        sequences.append("".join(letters))
-        own = [] if i % 3 == 0 else [(len(letters) - 2, 0), (len(letters) - 1, 1)]
+        residues = ["E", *rng.choice(list("ACDEFGHIKLMNPQSTVWY"), rng.integers(5, 20)), "M", "C", "K"]
+        sequences.append("".join(residues))
+        placed_kinds = [] if i % 3 == 0 else [(len(residues) - 2, 0), (len(residues) - 1, 1)]
         if ends and i % 3 == 1:
-            own = [(0, 2), *own, (len(letters) + 1, 5)]
+            placed_kinds = [(0, 2), *placed_kinds, (len(residues) + 1, 5)]
         if i % 3 == 2:
-            own = [*([(1, 3)] if ends else []), *own, (len(letters), 4)]
-        modifications.append(own)
-        mass.append(sum(RESIDUE_MASS[ord(letter) - 65] for letter in letters) + WATER_MASS + sum(MASSES[kind] for _, kind in own))
+            placed_kinds = [*([(1, 3)] if ends else []), *placed_kinds, (len(residues), 4)]
+        modifications.append(placed_kinds)
+        mass.append(
+            sum(RESIDUE_MASS[ord(residue) - 65] for residue in residues) + WATER_MASS + sum(MASSES[kind] for _, kind in placed_kinds)
+        )
     count = rng.integers(1, 60, n)
     offsets = run_offsets(count)
     owner = np.repeat(np.arange(n), count)
@@ -38,7 +40,7 @@ def entries(n: int, seed: int, *, origin="merged", ends=True) -> LibraryEntries:
     number, charge = (rng.integers(1, most, offsets[-1]).astype(np.uint8) * is_ion for most in (9, 3))
     ions = PeakIons(series, number, charge, (rng.normal(0, 0.01, offsets[-1]) * is_ion).astype(np.float32))
     is_bare = np.arange(n) % 3 == 0
-    places, kinds = zip(*(pair for one in modifications for pair in one), strict=True) if any(modifications) else ((), ())
+    places, kinds = zip(*(pair for entry in modifications for pair in entry), strict=True) if any(modifications) else ((), ())
     counts = np.array([len(modification) for modification in modifications], np.int64)
     placed = EntryModifications(run_offsets(counts), np.array(places, np.int64), np.array(kinds, np.int64), NAMES, MASSES)
     proteins = [

@@ -1,4 +1,4 @@
-"""Places of peptides on nucleotides, against counting codons in plain Python, and the rules of both formats."""
+"""Genome positions of peptides in GFF3 and BED, compared with counting codons in plain Python."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def small() -> Identification:
 
 
 def expected_places(small: Identification, fdr: float) -> list[tuple[str, int, int, str, str]]:
-    """Sequence, first and last nucleotide from 1, strand, peptide, of all places of accepted peptides."""
+    """Return sequence, first and last nucleotide from 1, strand and peptide for all positions of accepted peptides."""
     frames = {row["accession"]: row for row in small.reading_frames.to_pylist()}
     psms = {row["psm_id"]: row for row in small.psms.to_pylist()}
-    found = []
+    positions = []
     for peptide in small.peptides.to_pylist():
         if peptide["is_decoy"] or peptide["q_value"] is None or peptide["q_value"] > fdr:
             continue
@@ -36,12 +36,12 @@ def expected_places(small: Identification, fdr: float) -> list[tuple[str, int, i
             if frame["strand"] == "-":
                 codons.reverse()
             bases = [base for codon in codons[start - 1 : start - 1 + length] for base in codon]
-            found.append((frame["sequence"], min(bases), max(bases), frame["strand"], peptide["peptide"]))
-    return found
+            positions.append((frame["sequence"], min(bases), max(bases), frame["strand"], peptide["peptide"]))
+    return positions
 
 
 @pytest.mark.parametrize("fdr", [0.01, 0.2])
-def test_gff3_and_bed_hold_each_place_of_each_accepted_peptide(small: Identification, tmp_path: Path, fdr: float) -> None:
+def test_gff3_and_bed_have_all_accepted_peptides(small: Identification, tmp_path: Path, fdr: float) -> None:
     folder = small.write(tmp_path / "run", is_translated=True)
     expected = sorted(expected_places(small, fdr))
     assert expected or fdr < 0.1
@@ -49,17 +49,17 @@ def test_gff3_and_bed_hold_each_place_of_each_accepted_peptide(small: Identifica
     export(folder, "bed", tmp_path / "places.bed", {"fdr": fdr})
     lines = (tmp_path / "places.gff3").read_text(encoding="utf-8").splitlines()
     assert lines[0] == "##gff-version 3"
-    found, names = [], []
+    positions, names = [], []
     for line in lines[1:]:
-        name, source, kind, first, last, score, strand, phase, told = line.split("\t")
-        # As the specification has it: characters that mean something are escaped, identifiers are of one line each.
+        name, source, kind, first, last, score, strand, phase, written_attributes = line.split("\t")
+        # By the specification, special characters are escaped and each line has its own identifier.
         assert re.fullmatch(r"([a-zA-Z0-9.:^*$@!+_?|~-]|%[0-9A-F]{2})+", name)
         assert (source, kind, phase) == ("Proteoscope", "CDS", "0") and float(score) <= fdr
-        attributes = dict(pair.split("=") for pair in told.split(";"))
+        attributes = dict(pair.split("=") for pair in written_attributes.split(";"))
         names.append(attributes["ID"])
-        found.append((unquote(name), int(first), int(last), strand, unquote(attributes["Name"])))
-    assert sorted(found) == expected and len(set(names)) == len(names)
-    assert [place[1] for place in found] == sorted(place[1] for place in found)
+        positions.append((unquote(name), int(first), int(last), strand, unquote(attributes["Name"])))
+    assert sorted(positions) == expected and len(set(names)) == len(names)
+    assert [position[1] for position in positions] == sorted(position[1] for position in positions)
     bed = []
     for line in (tmp_path / "places.bed").read_text(encoding="utf-8").splitlines():
         name, start, end, peptide, score, strand = line.split("\t")
@@ -69,14 +69,14 @@ def test_gff3_and_bed_hold_each_place_of_each_accepted_peptide(small: Identifica
 
 
 @pytest.mark.parametrize("format", OF_GENOMES)
-def test_a_run_that_translated_nothing_is_told_what_to_do(small: Identification, tmp_path: Path, format: str) -> None:
+def test_genome_export_rejects_run_without_translation(small: Identification, tmp_path: Path, format: str) -> None:
     with pytest.raises(ParameterError, match="the run translated no nucleotides"):
         export(small.write(tmp_path / "run"), format, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("format", OF_GENOMES)
-def test_a_cancelled_export_leaves_what_stood_there(small: Identification, tmp_path: Path, format: str) -> None:
+def test_cancelled_export_leaves_existing_file_unchanged(small: Identification, tmp_path: Path, format: str) -> None:
     folder = small.write(tmp_path / "run", is_translated=True)
     (tmp_path / "out").write_text("old")
     progress = Progress()
@@ -87,18 +87,18 @@ def test_a_cancelled_export_leaves_what_stood_there(small: Identification, tmp_p
 
 
 @pytest.mark.parametrize(("column", "value"), [("last", 5), ("strand", "?"), ("first", 0)])
-def test_places_of_a_stranger_are_looked_at(small: Identification, tmp_path: Path, column: str, value: object) -> None:
+def test_genome_export_rejects_invalid_reading_frames(small: Identification, tmp_path: Path, column: str, value: object) -> None:
     folder = small.write(tmp_path / "run", is_translated=True)
     frames = small.reading_frames
     at = frames.column_names.index(column)
-    spoilt = pa.array([value, *frames[column].to_pylist()[1:]], frames.schema.field(column).type)
-    pq.write_table(frames.set_column(at, column, spoilt), folder / "reading_frames.parquet")
+    invalid = pa.array([value, *frames[column].to_pylist()[1:]], frames.schema.field(column).type)
+    pq.write_table(frames.set_column(at, column, invalid), folder / "reading_frames.parquet")
     with pytest.raises(InputError, match=r"reading_frames\.parquet"):
         export(folder, "bed", tmp_path / "out")
 
 
 @pytest.mark.parametrize("name", ["track1", "browser", "#1", "chr 1", "a\tb\nc", "%23"])
-def test_bed_has_no_headers_named_by_sequences(small: Identification, tmp_path: Path, name: str) -> None:
+def test_bed_escapes_sequence_names_that_look_like_headers(small: Identification, tmp_path: Path, name: str) -> None:
     frames = small.reading_frames
     named = frames.set_column(frames.column_names.index("sequence"), "sequence", pa.array([name] * len(frames)))
     folder = small.write(tmp_path / "run", is_translated=True)

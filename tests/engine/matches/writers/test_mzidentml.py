@@ -1,4 +1,4 @@
-"""mzIdentML says what the tables say, as pyteomics reads it, and is valid where the schema is at hand."""
+"""mzIdentML export: equal to the tables when read by pyteomics, and valid by the schema if available."""
 
 import gzip
 import importlib.util
@@ -18,7 +18,7 @@ from tests.engine.identification_tables import Identification, identification
 from tests.engine.matches.exported import export
 
 LEFT_OPEN = ("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-"""pyteomics asks psims, where it is installed, for the vocabulary, and that leaves its file open."""
+"""Warnings of pyteomics, which uses psims, if installed, for the vocabulary; psims leaves the file open."""
 
 NAMESPACE = {"m": "http://psidev.info/psi/pi/mzIdentML/1.2"}
 
@@ -28,13 +28,13 @@ def small() -> Identification:
     return identification()
 
 
-def write(one: Identification, folder: Path, **parameters) -> Path:
+def write(tables: Identification, folder: Path, **parameters) -> Path:
     (path,) = export(
-        one.write(folder),
+        tables.write(folder),
         "mzid",
         folder / "x.mzid",
-        {**one.parameters, **parameters},
-        spectra=one.spectra,
+        {**tables.parameters, **parameters},
+        spectra=tables.spectra,
         databases=["/data/odd & <db>.fasta", "/data/contaminants.fasta"],
         version="1.0",
     )
@@ -52,12 +52,12 @@ def root(path) -> etree._Element:
 
 
 def psims_file(*parts: str) -> Path:
-    """A file that the package psims ships: the schema and the vocabulary."""
-    found = importlib.util.find_spec("psims")
-    folder = Path(found.origin).parent if found and found.origin else Path(os.environ.get("PROTEOSCOPE_PSIMS", "/nowhere"))
+    """Return a file of the package psims, which has the schema and the vocabulary."""
+    spec = importlib.util.find_spec("psims")
+    folder = Path(spec.origin).parent if spec and spec.origin else Path(os.environ.get("PROTEOSCOPE_PSIMS", "/nowhere"))
     file = folder.joinpath(*parts)
     if not file.is_file():
-        pytest.skip("the package psims, which ships the PSI's schema and vocabulary, is not there (PROTEOSCOPE_PSIMS may name its folder)")
+        pytest.skip("the package psims, which ships the PSI's schema and vocabulary, is missing (PROTEOSCOPE_PSIMS may name its folder)")
     return file
 
 
@@ -66,40 +66,40 @@ def validate(path: Path) -> None:
     schema.assertValid(etree.parse(path))
 
 
-def test_it_is_valid(path):
+def test_mzidentml_is_valid(path):
     validate(path)
 
 
 @pytest.mark.parametrize("specificity", ["specific", "semi-specific", "non-specific"])
-def test_it_is_valid_whatever_is_known_of_the_search(small, tmp_path, specificity):
+def test_mzidentml_is_valid_with_any_description(small, tmp_path, specificity):
     validate(write(small, tmp_path, specificity=specificity))
     export(small.write(tmp_path), "mzid", tmp_path / "bare.mzid")
     validate(tmp_path / "bare.mzid")
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_no_psm_gives_a_file_that_can_be_read(tmp_path):
+def test_export_without_psms_is_readable(tmp_path):
     path = write(identification(0), tmp_path)
     with mzid.read(str(path), use_index=False) as reader:
         assert list(reader) == []
-    # The schema has no way to say that nothing was found; that is its only complaint.
+    # The schema requires at least one result; this is the only violation.
     with pytest.raises(etree.DocumentInvalid, match=r"SpectrumIdentificationList.*Missing child element") as refusal:
         validate(path)
     assert len(refusal.value.error_log) == 1
 
 
-def test_terms_are_those_of_the_vocabulary(root):
+def test_mzidentml_terms_match_the_vocabulary(root):
     names = {}
     with gzip.open(psims_file("controlled_vocabulary", "vendor", "psi-ms.obo.gz"), "rt", encoding="utf-8") as file:
         for accession, name in re.findall(r"^id: (MS:\d+)\nname: (.*)$", file.read(), re.MULTILINE):
             names[accession] = name.replace("\\", "")
-    used = {(one.get("accession"), one.get("name")) for one in root.iter("{*}cvParam") if one.get("cvRef") == "PSI-MS"}
+    used = {(term.get("accession"), term.get("name")) for term in root.iter("{*}cvParam") if term.get("cvRef") == "PSI-MS"}
     assert {accession for accession, _ in used} - set(names) <= {"MS:1003434"}
     assert all(names.get(accession, name) == name for accession, name in used)
 
 
 @pytest.mark.filterwarnings(*LEFT_OPEN)
-def test_every_psm_is_read_back(small, path):
+def test_exported_psms_match_tables(small, path):
     expected = defaultdict(list)
     for row in small.psms.to_pylist():
         expected[row["spectrum"]].append(row)
@@ -134,35 +134,43 @@ def _check_result(by_reference: dict, rows: list[dict]) -> None:
         assert ("delta score" in item) == (row["delta_score"] is not None)
         assert ("KSDP" in item) == (row["ksdp"] == row["ksdp"])
         assert item["PeptideSequence"] == row["sequence"]
-        told = [(one["location"], one.get("residues"), one["monoisotopicMassDelta"]) for one in item.get("Modification", [])]
+        modifications = [
+            (modification["location"], modification.get("residues"), modification["monoisotopicMassDelta"])
+            for modification in item.get("Modification", [])
+        ]
         residues = f" {row['sequence']} "
-        assert told == [
+        assert modifications == [
             (position, [residues[position]] if residues[position].strip() else None, pytest.approx(delta, abs=1e-6))
             for position, delta in zip(row["modification_positions"], row["modification_masses"], strict=True)
         ]
         evidence = item["PeptideEvidenceRef"]
-        assert [one["accession"] for one in evidence] == [attribute_text(accession) for accession in row["proteins"]]
-        assert [one["start"] for one in evidence] == row["protein_starts"]
-        assert [one["end"] for one in evidence] == [start + len(row["sequence"]) - 1 for start in row["protein_starts"]]
-        assert [one["pre"] for one in evidence] == row["residues_before"]
-        assert [one["post"] for one in evidence] == row["residues_after"]
-        assert {bool(one.get("isDecoy")) for one in evidence} == {row["is_decoy"]}
+        assert [protein["accession"] for protein in evidence] == [attribute_text(accession) for accession in row["proteins"]]
+        assert [protein["start"] for protein in evidence] == row["protein_starts"]
+        assert [protein["end"] for protein in evidence] == [start + len(row["sequence"]) - 1 for start in row["protein_starts"]]
+        assert [protein["pre"] for protein in evidence] == row["residues_before"]
+        assert [protein["post"] for protein in evidence] == row["residues_after"]
+        assert {bool(protein.get("isDecoy")) for protein in evidence} == {row["is_decoy"]}
 
 
 def attribute_text(text: str) -> str:
     return etree.fromstring(f'<a b="{attribute(text)}"/>').get("b")
 
 
-def test_places_are_where_the_protein_says(small, root):
-    """Each peptide is found in its protein's sequence at the place told, between the residues told."""
-    sequences = {one.get("id"): small.database[one.get("accession")].sequence for one in root.iterfind(".//m:DBSequence", NAMESPACE)}
-    peptides = {one.get("id"): one.findtext("m:PeptideSequence", namespaces=NAMESPACE) for one in root.iterfind(".//m:Peptide", NAMESPACE)}
+def test_peptide_positions_match_protein_sequences(small, root):
+    """Each peptide occurs in its protein's sequence at the exported position, between the exported residues."""
+    sequences = {
+        element.get("id"): small.database[element.get("accession")].sequence for element in root.iterfind(".//m:DBSequence", NAMESPACE)
+    }
+    peptides = {
+        element.get("id"): element.findtext("m:PeptideSequence", namespaces=NAMESPACE)
+        for element in root.iterfind(".//m:Peptide", NAMESPACE)
+    }
     n_checked = 0
-    for one in root.iterfind(".//m:PeptideEvidence", NAMESPACE):
-        protein = f"-{sequences[one.get('dBSequence_ref')]}-"
-        start, end = int(one.get("start")), int(one.get("end"))
-        assert protein[start : end + 1] == peptides[one.get("peptide_ref")]
-        assert (protein[start - 1], protein[end + 1]) == (one.get("pre"), one.get("post"))
+    for element in root.iterfind(".//m:PeptideEvidence", NAMESPACE):
+        protein = f"-{sequences[element.get('dBSequence_ref')]}-"
+        start, end = int(element.get("start")), int(element.get("end"))
+        assert protein[start : end + 1] == peptides[element.get("peptide_ref")]
+        assert (protein[start - 1], protein[end + 1]) == (element.get("pre"), element.get("post"))
         n_checked += 1
     assert n_checked > len(peptides)
 
@@ -171,18 +179,18 @@ def test_modifications_have_their_unimod_terms(small, root):
     expected = set()
     for row in small.psms.to_pylist():
         expected |= set(zip(row["modification_names"], row["modification_unimod"], strict=True))
-    told = set()
-    for one in root.iterfind(".//m:Modification/m:cvParam", NAMESPACE):
-        if one.get("cvRef") == "UNIMOD":
-            told.add((one.get("name"), int(one.get("accession").removeprefix("UNIMOD:"))))
+    exported = set()
+    for element in root.iterfind(".//m:Modification/m:cvParam", NAMESPACE):
+        if element.get("cvRef") == "UNIMOD":
+            exported.add((element.get("name"), int(element.get("accession").removeprefix("UNIMOD:"))))
         else:
-            assert (one.get("accession"), one.get("name")) == ("MS:1001460", "unknown modification")
-            assert one.get("value") is None  # the term has none
-            told.add((None, None))
-    assert told == {(name if number else None, number) for name, number in expected}
+            assert (element.get("accession"), element.get("name")) == ("MS:1001460", "unknown modification")
+            assert element.get("value") is None  # the term has no value
+            exported.add((None, None))
+    assert exported == {(name if number else None, number) for name, number in expected}
     searched = {
-        (one.find("m:cvParam", NAMESPACE).get("name"), one.get("fixedMod"), one.get("residues"))
-        for one in root.iterfind(".//m:SearchModification", NAMESPACE)
+        (element.find("m:cvParam", NAMESPACE).get("name"), element.get("fixedMod"), element.get("residues"))
+        for element in root.iterfind(".//m:SearchModification", NAMESPACE)
     }
     assert searched == {
         ("Carbamidomethyl", "true", "C"),
@@ -192,7 +200,10 @@ def test_modifications_have_their_unimod_terms(small, root):
         ("Amidated", "false", "."),
         ("unknown modification", "false", "K"),
     }
-    assert [one.get("accession") for one in root.iterfind(".//m:SpecificityRules/m:cvParam", NAMESPACE)] == ["MS:1002057", "MS:1001190"]
+    assert [element.get("accession") for element in root.iterfind(".//m:SpecificityRules/m:cvParam", NAMESPACE)] == [
+        "MS:1002057",
+        "MS:1001190",
+    ]
 
 
 def test_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path):
@@ -213,17 +224,18 @@ def test_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path)
 
 def test_relative_paths_are_one_file_with_its_address(small, tmp_path):
     rows = small.psms.to_pylist()
-    names = {one: f"{folder}/run.mzML" for one, folder in zip(small.spectra, ("A", "../B/A"), strict=True)}
+    names = {path: f"{folder}/run.mzML" for path, folder in zip(small.spectra, ("A", "../B/A"), strict=True)}
     for row in rows:
         row["spectrum_file"] = names[row["spectrum_file"]]
     psms = pa.Table.from_pylist(rows, small.psms.schema)
     paths = ["/d/A/run.mzML", "/d/B/A/run.mzML", "/d/silent.mgf"]
     root = etree.parse(write(Identification(**{**small.__dict__, "psms": psms, "spectra": paths}), tmp_path)).getroot()
-    found = {one.get("id"): one.get("location") for one in root.iterfind(".//m:SpectraData", NAMESPACE)}
-    assert sorted(found.values()) == ["B/A/run.mzML", "d/A/run.mzML", "silent.mgf"]
+    locations = {element.get("id"): element.get("location") for element in root.iterfind(".//m:SpectraData", NAMESPACE)}
+    assert sorted(locations.values()) == ["B/A/run.mzML", "d/A/run.mzML", "silent.mgf"]
     assert len(root.findall(".//m:InputSpectra", NAMESPACE)) == 3
     by_spectrum = {
-        (found[one.get("spectraData_ref")], one.get("spectrumID")) for one in root.iterfind(".//m:SpectrumIdentificationResult", NAMESPACE)
+        (locations[element.get("spectraData_ref")], element.get("spectrumID"))
+        for element in root.iterfind(".//m:SpectrumIdentificationResult", NAMESPACE)
     }
     address = {"A/run.mzML": "d/A/run.mzML", "../B/A/run.mzML": "B/A/run.mzML"}
     assert by_spectrum == {(address[row["spectrum_file"]], row["spectrum_id"]) for row in rows}
@@ -238,23 +250,23 @@ def test_addresses_are_relative_to_the_export(small, tmp_path):
     psms = pa.Table.from_pylist(rows, small.psms.schema)
     (tmp_path / "out").mkdir()
     path = write(Identification(**{**small.__dict__, "psms": psms, "spectra": paths}), tmp_path / "out")
-    found = [one.get("location") for one in etree.parse(path).getroot().iterfind(".//m:SpectraData", NAMESPACE)]
-    assert sorted(found) == ["../in/A/run%201.mzML", "../in/B/run%201.mzML"]
+    locations = [element.get("location") for element in etree.parse(path).getroot().iterfind(".//m:SpectraData", NAMESPACE)]
+    assert sorted(locations) == ["../in/A/run%201.mzML", "../in/B/run%201.mzML"]
     assert str(tmp_path) not in Path(path).read_text(encoding="utf-8")
 
 
-def test_every_reference_leads_somewhere(root):
-    names = [one.get("id") for one in root.iter() if one.get("id") is not None]
+def test_mzidentml_references_are_resolved(root):
+    names = [element.get("id") for element in root.iter() if element.get("id") is not None]
     assert len(names) == len(set(names))
-    references = {value for one in root.iter("{*}*") for name, value in one.attrib.items() if name.endswith("_ref")}
+    references = {value for element in root.iter("{*}*") for name, value in element.attrib.items() if name.endswith("_ref")}
     assert references <= set(names)
 
 
-def test_the_search_is_described(root):
-    def terms(place: str) -> dict[str, tuple[str | None, str | None]]:
+def test_export_describes_the_search(root):
+    def terms(element_path: str) -> dict[str, tuple[str | None, str | None]]:
         return {
-            one.get("accession"): (one.get("value"), one.get("unitAccession"))
-            for one in root.iterfind(f".//m:{place}/m:cvParam", NAMESPACE)
+            element.get("accession"): (element.get("value"), element.get("unitAccession"))
+            for element in root.iterfind(f".//m:{element_path}/m:cvParam", NAMESPACE)
         }
 
     assert terms("FragmentTolerance") == {"MS:1001412": ("0.02", "UO:0000221"), "MS:1001413": ("0.02", "UO:0000221")}
@@ -262,12 +274,17 @@ def test_the_search_is_described(root):
     assert set(terms("EnzymeName")) == {"MS:1001251"}
     assert terms("SpectrumIdentificationProtocol/m:Threshold") == {"MS:1002260": ("0.01", None)}
     assert terms("SearchDatabase")["MS:1001283"] == ("^DECOY_", None)
-    assert [one.get("location") for one in root.iterfind(".//m:SpectraData", NAMESPACE)] == [
+    assert [element.get("location") for element in root.iterfind(".//m:SpectraData", NAMESPACE)] == [
         "run%201%20%26%202.mzML",
         "sp%C3%A4te.mgf",
     ]
-    assert [one.get("accession") for one in root.iterfind(".//m:SpectrumIDFormat/m:cvParam", NAMESPACE)] == ["MS:1000768", "MS:1000774"]
-    parameters = {one.get("name"): one.get("value") for one in root.iterfind(".//m:AdditionalSearchParams/m:userParam", NAMESPACE)}
+    assert [element.get("accession") for element in root.iterfind(".//m:SpectrumIDFormat/m:cvParam", NAMESPACE)] == [
+        "MS:1000768",
+        "MS:1000774",
+    ]
+    parameters = {
+        element.get("name"): element.get("value") for element in root.iterfind(".//m:AdditionalSearchParams/m:userParam", NAMESPACE)
+    }
     assert parameters["isotope_errors"] == "0, 1"
 
 
@@ -281,45 +298,45 @@ def test_the_search_is_described(root):
 )
 def test_existing_decoys_are_described_by_their_tag(small, tmp_path, settings, pattern):
     written = etree.parse(write(small, tmp_path, decoys="existing", **settings))
-    assert {one.get("value") for one in written.iterfind(".//m:cvParam[@accession='MS:1001283']", NAMESPACE)} == {pattern}
+    assert {element.get("value") for element in written.iterfind(".//m:cvParam[@accession='MS:1001283']", NAMESPACE)} == {pattern}
 
 
-def test_decoys_are_known_by_their_suffix(small, root, tmp_path):
-    suffix = next(one.get("accession") for one in root.iterfind(".//m:DBSequence", NAMESPACE))[-3:]
+def test_decoys_are_recognised_by_their_suffix(small, root, tmp_path):
+    suffix = next(element.get("accession") for element in root.iterfind(".//m:DBSequence", NAMESPACE))[-3:]
     written = etree.parse(write(small, tmp_path, decoys="existing", decoy_suffix=suffix))
-    accessions = {one.get("id"): one.get("accession") for one in written.iterfind(".//m:DBSequence", NAMESPACE)}
+    accessions = {element.get("id"): element.get("accession") for element in written.iterfind(".//m:DBSequence", NAMESPACE)}
     for evidence in written.iterfind(".//m:PeptideEvidence", NAMESPACE):
         if accessions[evidence.get("dBSequence_ref")].endswith(suffix):
             assert evidence.get("isDecoy") == "true"
 
 
-def test_protein_groups_rest_on_the_psms_that_pass(small, root):
+def test_protein_groups_reference_accepted_psms(small, root):
     psms = small.psms.to_pylist()
     groups = root.findall(".//m:ProteinAmbiguityGroup", NAMESPACE)
     assert len(groups) == len(small.proteins)
-    accessions = {one.get("id"): one.get("accession") for one in root.iterfind(".//m:DBSequence", NAMESPACE)}
+    accessions = {element.get("id"): element.get("accession") for element in root.iterfind(".//m:DBSequence", NAMESPACE)}
     for group, row in zip(groups, small.proteins.to_pylist(), strict=True):
         hypotheses = group.findall("m:ProteinDetectionHypothesis", NAMESPACE)
-        assert [accessions[hypothese.get("dBSequence_ref")] for hypothese in hypotheses] == row["accessions"]
-        assert {hypothese.get("passThreshold") for hypothese in hypotheses} == {
+        assert [accessions[hypothesis.get("dBSequence_ref")] for hypothesis in hypotheses] == row["accessions"]
+        assert {hypothesis.get("passThreshold") for hypothesis in hypotheses} == {
             "true" if row["q_value"] <= 0.01 and not row["is_decoy"] else "false"
         }
-        told = {one.get("accession"): one.get("value") for one in group.iterfind("m:cvParam", NAMESPACE)}
-        assert float(told["MS:1002373"]) == pytest.approx(row["q_value"])
+        terms = {element.get("accession"): element.get("value") for element in group.iterfind("m:cvParam", NAMESPACE)}
+        assert float(terms["MS:1002373"]) == pytest.approx(row["q_value"])
         for hypothesis in hypotheses:
             accession = accessions[hypothesis.get("dBSequence_ref")]
-            own = [psm for psm in psms if psm["rank"] == 1 and accession in psm["proteins"]]
-            passing = [one for one in own if one["q_value"] <= 0.01]
-            expected = {f"SII_{one['psm_id']}" for one in passing or own}
-            support = {one.get("spectrumIdentificationItem_ref") for one in hypothesis.iter("{*}SpectrumIdentificationItemRef")}
+            supporting = [psm for psm in psms if psm["rank"] == 1 and accession in psm["proteins"]]
+            passing = [psm for psm in supporting if psm["q_value"] <= 0.01]
+            expected = {f"SII_{psm['psm_id']}" for psm in passing or supporting}
+            support = {reference.get("spectrumIdentificationItem_ref") for reference in hypothesis.iter("{*}SpectrumIdentificationItemRef")}
             assert support == expected or (not passing and support < {f"SII_{psm['psm_id']}" for psm in psms})
     n_passing = sum(row["q_value"] <= 0.01 and not row["is_decoy"] for row in small.proteins.to_pylist())
     (count,) = root.findall("m:DataCollection/m:AnalysisData/m:ProteinDetectionList/m:cvParam", NAMESPACE)
     assert (count.get("accession"), count.get("value")) == ("MS:1002404", str(n_passing))
 
 
-def test_attributes_hold_any_text():
-    """Whatever an accession holds, a reader gets it back, but for the control characters that XML has no place for."""
+def test_attribute_restores_any_text():
+    """Accessions are restored by readers, except for control characters that XML excludes."""
     text = "".join(map(chr, [*range(0x20, 0x7F), 0xE9, 0x3A9, 0x1F600]))
     assert attribute_text(text) == text
     assert attribute_text("a\x00\x01\tb\n\ufffe") == "a   b  "
@@ -328,7 +345,7 @@ def test_attributes_hold_any_text():
 
 @pytest.mark.peers
 @pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms")
-def test_openms_reads_it(small, path):
+def test_openms_reads_all_psms(small, path):
     script = (
         "import sys, pyopenms as o; runs, spectra = [], o.PeptideIdentificationList();"
         "o.MzIdentMLFile().load(sys.argv[1], runs, spectra);"

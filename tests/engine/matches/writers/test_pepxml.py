@@ -1,4 +1,4 @@
-"""pepXML says what the tables say, as pyteomics reads it."""
+"""pepXML export: equal to the tables when read by pyteomics."""
 
 import math
 import os
@@ -35,7 +35,7 @@ def path(small, tmp_path_factory) -> Path:
     return written
 
 
-def test_every_psm_is_read_back(small, path):
+def test_exported_psms_match_tables(small, path):
     expected = defaultdict(list)
     for row in small.psms.to_pylist():
         expected[row["spectrum_file"], row["spectrum"], row["charge"]].append(row)
@@ -64,9 +64,9 @@ def _check_query(query: dict, rows: list[dict]) -> None:
         assert hit["massdiff"] == pytest.approx(row["observed_mass"] - row["calculated_mass"], abs=1e-6)
         assert (hit["num_matched_ions"], hit["tot_num_ions"]) == (row["matched_ions"], row["total_ions"])
         assert hit["num_missed_cleavages"] == row["missed_cleavages"]
-        assert [one["protein"] for one in hit["proteins"]] == row["proteins"]
-        assert [one["peptide_prev_aa"] for one in hit["proteins"]] == row["residues_before"]
-        assert [one["peptide_next_aa"] for one in hit["proteins"]] == row["residues_after"]
+        assert [protein["protein"] for protein in hit["proteins"]] == row["proteins"]
+        assert [protein["peptide_prev_aa"] for protein in hit["proteins"]] == row["residues_before"]
+        assert [protein["peptide_next_aa"] for protein in hit["proteins"]] == row["residues_after"]
         protein = f"{row['residues_before'][0]}{row['sequence']}{row['residues_after'][0]}"
         cuts = [re.fullmatch(r"-.|.-|[KR][^P]", bond) is not None for bond in (protein[:2], protein[-2:])]
         assert hit["proteins"][0]["num_tol_term"] == sum(cuts)
@@ -78,13 +78,13 @@ def _check_query(query: dict, rows: list[dict]) -> None:
 
 
 def _check_modifications(hit: dict, row: dict) -> None:
-    """Masses of the modified residues by the definition: residue (or H, OH at the ends) and all that sits on it."""
+    """Compare masses of modified residues with the residue (or H, OH at the ends) plus all its modifications."""
     expected: dict[int, float] = defaultdict(float)
     for position, delta in zip(row["modification_positions"], row["modification_masses"], strict=True):
         expected[position] += delta
     last = len(row["sequence"]) + 1
-    told = {one["position"]: one["mass"] for one in hit["modifications"]}
-    assert told == {
+    masses = {modification["position"]: modification["mass"] for modification in hit["modifications"]}
+    assert masses == {
         position: pytest.approx(
             delta + {0: HYDROGEN, last: HYDROXYL}.get(position, 0) + RESIDUES.get((row["sequence"] + "-")[position - 1], 0), abs=2e-6
         )
@@ -94,7 +94,7 @@ def _check_modifications(hit: dict, row: dict) -> None:
     }
 
 
-def test_the_search_is_described(path):
+def test_export_describes_the_search(path):
     root = ElementTree.parse(path).getroot()
     summaries = root.findall(f"{NAMESPACE}msms_run_summary")
     assert [summary.get("base_name") for summary in summaries] == ["run 1 & 2", "späte"]
@@ -103,21 +103,21 @@ def test_the_search_is_described(path):
     assert (specificity.get("sense"), specificity.get("cut"), specificity.get("no_cut")) == ("C", "KR", "P")
     search = summaries[0].find(f"{NAMESPACE}search_summary")
     assert search.find(f"{NAMESPACE}search_database").get("local_path") == '"odd" & <db>.fasta'
-    modified = {one.get("aminoacid"): one for one in search.findall(f"{NAMESPACE}aminoacid_modification")}
-    assert {residue: one.get("variable") for residue, one in modified.items()} == {
+    modified = {element.get("aminoacid"): element for element in search.findall(f"{NAMESPACE}aminoacid_modification")}
+    assert {residue: element.get("variable") for residue, element in modified.items()} == {
         **dict.fromkeys("MSTYK", "Y"),
         "C": "N",
     }
     assert float(modified["M"].get("mass")) == pytest.approx(RESIDUES["M"] + 15.994915, abs=2e-6)
-    ends = {one.get("terminus"): one for one in search.findall(f"{NAMESPACE}terminal_modification")}
+    ends = {element.get("terminus"): element for element in search.findall(f"{NAMESPACE}terminal_modification")}
     assert ends["N"].get("protein_terminus") == "Y"
     assert float(ends["N"].get("mass")) == pytest.approx(HYDROGEN + 42.010565, abs=2e-6)
-    parameters = {one.get("name"): one.get("value") for one in search.findall(f"{NAMESPACE}parameter")}
+    parameters = {element.get("name"): element.get("value") for element in search.findall(f"{NAMESPACE}parameter")}
     assert parameters["precursor_tolerance"] == "10 ppm"
     assert parameters["second_pass"] == "false"
 
 
-def test_no_psm_gives_a_file_that_can_be_read(tmp_path):
+def test_export_without_psms_is_readable(tmp_path):
     empty = identification(0)
     for parameters, spectra in (({}, ()), (empty.parameters, empty.spectra)):
         export(empty.write(tmp_path), "pepxml", tmp_path / "x.pep.xml", parameters, spectra=spectra)
@@ -126,7 +126,7 @@ def test_no_psm_gives_a_file_that_can_be_read(tmp_path):
 
 
 @pytest.mark.parametrize("enzyme", ["Asp-N", "no cleavage", "unspecific cleavage", "Formic_acid"])
-def test_any_enzyme_can_be_told(small, tmp_path, enzyme):
+def test_pepxml_describes_any_enzyme(small, tmp_path, enzyme):
     parameters = {**small.parameters, "enzyme": enzyme, "specificity": "semi-specific"}
     export(small.write(tmp_path), "pepxml", tmp_path / "x.pep.xml", parameters)
     root = ElementTree.parse(tmp_path / "x.pep.xml").getroot()
@@ -136,7 +136,7 @@ def test_any_enzyme_can_be_told(small, tmp_path, enzyme):
 
 @pytest.mark.peers
 @pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with pyopenms")
-def test_openms_reads_it(small, path):
+def test_openms_reads_all_psms(small, path):
     script = (
         "import sys, pyopenms as o; runs, spectra = [], o.PeptideIdentificationList();"
         "o.PepXMLFile().load(sys.argv[1], runs, spectra); print('READ', len(runs), spectra.size())"

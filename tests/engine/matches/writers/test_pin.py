@@ -1,4 +1,4 @@
-"""PIN is what Percolator and mokapot take: a header, labels of 1 and -1, numbers, and proteins at the end."""
+"""PIN export in the format of Percolator and mokapot: a header, labels of 1 and -1, numbers, and proteins at the end."""
 
 import json
 import os
@@ -21,17 +21,17 @@ def small() -> Identification:
     return identification()
 
 
-def lines_of(tables: IdentificationTables, path) -> list[list[str]]:
+def read_lines(tables: IdentificationTables, path) -> list[list[str]]:
     export(tables, "pin", path)
     return [line.split("\t") for line in path.read_text(encoding="utf-8").removesuffix("\n").split("\n")]
 
 
-def of(one: Identification, **replaced) -> IdentificationTables:
-    return IdentificationTables(replaced.get("psms", one.psms), one.peptides, one.proteins)
+def tables_with(results: Identification, **replaced) -> IdentificationTables:
+    return IdentificationTables(replaced.get("psms", results.psms), results.peptides, results.proteins)
 
 
 def test_each_line_follows_the_documented_grammar(small, tmp_path):
-    header, *lines = lines_of(of(small), tmp_path / "x.pin")
+    header, *lines = read_lines(tables_with(small), tmp_path / "x.pin")
     features = [name for name in small.psms.column_names if name.startswith("feature_")]
     assert header == ["SpecId", "Label", "ScanNr", "ExpMass", "CalcMass", *features, "Peptide", "Proteins"]
     assert len({line[0] for line in lines}) == len(lines) == len(small.psms)
@@ -47,28 +47,28 @@ def test_each_line_follows_the_documented_grammar(small, tmp_path):
         assert line[6 + len(features) :] == row["proteins"]
 
 
-def test_spectra_of_several_files_are_told_apart_and_scans_kept_where_they_do(small, tmp_path):
-    _, *lines = lines_of(of(small), tmp_path / "both.pin")
+def test_pin_numbers_spectra_of_several_files(small, tmp_path):
+    _, *lines = read_lines(tables_with(small), tmp_path / "both.pin")
     assert [int(line[2]) for line in lines] == [spectrum + 1 for spectrum in small.psms["spectrum"].to_pylist()]
     one_file = small.psms.filter([scan is not None for scan in small.psms["scan"].to_pylist()])
-    _, *lines = lines_of(of(small, psms=one_file), tmp_path / "one.pin")
+    _, *lines = read_lines(tables_with(small, psms=one_file), tmp_path / "one.pin")
     assert [int(line[2]) for line in lines] == one_file["scan"].to_pylist()
 
 
-def test_without_features_plain_ones_are_made_and_none_knows_the_labels(small, tmp_path):
+def test_pin_without_features_has_label_free_defaults(small, tmp_path):
     bare = small.psms.drop_columns([name for name in small.psms.column_names if name.startswith("feature_")])
-    header, *lines = lines_of(of(small, psms=bare), tmp_path / "x.pin")
+    header, *lines = read_lines(tables_with(small, psms=bare), tmp_path / "x.pin")
     features = header[5:-2]
     assert "hyperscore" in features
     assert not {"score", "q_value", "posterior_error_probability", "is_decoy", "rank"} & set(features)
     assert all(float(value) == float(value) for line in lines for value in line[5 : 5 + len(features)])
 
 
-def test_charges_are_flags_that_readers_know(small, tmp_path):
+def test_pin_has_a_flag_for_each_charge(small, tmp_path):
     psms = small.psms
     for name in ("charge_2", "charge_3", "charge_4_or_more"):
         psms = psms.append_column(f"feature_{name}", pa.array(np.zeros(len(psms))))
-    header, *lines = lines_of(of(small, psms=psms), tmp_path / "x.pin")
+    header, *lines = read_lines(tables_with(small, psms=psms), tmp_path / "x.pin")
     charges = sorted(set(psms["charge"].to_pylist()))
     names = [f"charge{charge}" for charge in charges]
     assert [name for name in header if "charge" in name] == names
@@ -76,15 +76,15 @@ def test_charges_are_flags_that_readers_know(small, tmp_path):
         assert [name for name in names if float(line[header.index(name)]) == 1.0] == [f"charge{charge}"]
 
 
-def test_no_psm_gives_a_header(tmp_path):
-    lines = lines_of(of(identification(0)), tmp_path / "x.pin")
+def test_pin_without_psms_has_a_header(tmp_path):
+    lines = read_lines(tables_with(identification(0)), tmp_path / "x.pin")
     assert len(lines) == 1
 
 
 @pytest.mark.peers
 @pytest.mark.skipif("PROTEOSCOPE_PEER_PYTHON" not in os.environ, reason="PROTEOSCOPE_PEER_PYTHON names no Python with mokapot")
-def test_mokapot_reads_it(small, tmp_path):
-    export(of(small), "pin", tmp_path / "x.pin")
+def test_mokapot_reads_pin(small, tmp_path):
+    export(tables_with(small), "pin", tmp_path / "x.pin")
     script = (
         "import sys, json, mokapot; psms = mokapot.read_pin(sys.argv[1]);"
         "print(json.dumps([len(psms.data), int(psms.targets.sum()), list(psms.features.columns)]))"
@@ -102,7 +102,7 @@ def test_names_with_control_characters_break_no_line(small, tmp_path):
     files = pa.array(["run\n1.mgf"] * len(small.psms))
     at, of_file = (small.psms.column_names.index(name) for name in ("proteins", "spectrum_file"))
     psms = small.psms.set_column(at, "proteins", proteins).set_column(of_file, "spectrum_file", files)
-    header, *lines = lines_of(of(small, psms=psms), tmp_path / "x.pin")
+    header, *lines = read_lines(tables_with(small, psms=psms), tmp_path / "x.pin")
     assert len(lines) == len(psms)
     assert {len(line) for line in lines} == {len(header)}
     assert {line[-1] for line in lines} == {"a b c "}

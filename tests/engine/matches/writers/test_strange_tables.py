@@ -1,4 +1,4 @@
-"""Tables that a stranger made: names of columns are names and nothing else, and no query reaches a file beside the tables."""
+"""Untrusted tables: column names are never executed, and queries cannot access files outside the tables."""
 
 import duckdb
 import pyarrow as pa
@@ -19,7 +19,7 @@ def small():
 @pytest.fixture
 def secret(tmp_path):
     path = tmp_path / "secret.txt"
-    path.write_text("what nobody else may read")
+    path.write_text("confidential content")
     return path
 
 
@@ -38,7 +38,7 @@ def evil_names(secret, out):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_names_of_columns_run_nothing(small, tmp_path, secret, format):
+def test_column_names_are_not_executed_as_sql(small, tmp_path, secret, format):
     written = tmp_path / "written.csv"
     folder = small.write(tmp_path / "results", is_translated=format in OF_GENOMES)
     clean = tmp_path / "clean"
@@ -51,17 +51,17 @@ def test_names_of_columns_run_nothing(small, tmp_path, secret, format):
     target = tmp_path / "exported"
     export(folder, format, target, PARAMETERS)
     assert not written.exists()
-    for one, other in [(target, clean)] if clean.is_file() else [(target / path.name, path) for path in clean.iterdir()]:
-        # The date, to a second, may differ, and so may the file's own name.
+    for exported, expected_file in [(target, clean)] if clean.is_file() else [(target / path.name, path) for path in clean.iterdir()]:
+        # Dates and file names may differ.
         lines = [
             [line for line in path.read_text(encoding="utf-8").splitlines() if "Date=" not in line and " date=" not in line]
-            for path in (one, other)
+            for path in (exported, expected_file)
         ]
         assert lines[0] == lines[1]
-        assert "nobody else" not in one.read_text(encoding="utf-8")
+        assert "confidential" not in exported.read_text(encoding="utf-8")
 
 
-def test_a_name_is_a_name_in_tables_from_memory_too(small, tmp_path, secret):
+def test_column_names_in_memory_are_not_executed_as_sql(small, tmp_path, secret):
     names = [name for name in evil_names(secret, tmp_path / "written.csv") if name]
     psms = small.psms
     for name in names:
@@ -74,7 +74,7 @@ def test_a_name_is_a_name_in_tables_from_memory_too(small, tmp_path, secret):
 
 
 @pytest.mark.parametrize("of_files", [True, False])
-def test_no_query_reaches_a_file_beside_the_tables(small, tmp_path, secret, of_files):
+def test_queries_cannot_access_other_files(small, tmp_path, secret, of_files):
     folder = small.write(tmp_path / "results [x]? *'")
     pq.write_table(small.psms, folder / "psmss.parquet")
     tables = IdentificationTables.of_folder(folder) if of_files else IdentificationTables(small.psms, small.peptides, small.proteins)
@@ -99,7 +99,7 @@ def test_no_query_reaches_a_file_beside_the_tables(small, tmp_path, secret, of_f
     assert not out.exists()
 
 
-def test_what_is_larger_than_the_memory_still_spills(small, tmp_path, monkeypatch):
+def test_query_larger_than_memory_spills_to_disk(small, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.matches.writers.tables._MEMORY", "60MB")
     folder = small.write(tmp_path / "results")
     n = 1_000_000
@@ -109,26 +109,26 @@ def test_what_is_larger_than_the_memory_still_spills(small, tmp_path, monkeypatc
     assert rows == [("P000000000000" * 4,), ("P000000000001" * 4,)]
 
 
-def test_too_little_memory_is_told_as_memory(small, tmp_path, monkeypatch):
+def test_exhausted_memory_is_not_an_input_error(small, tmp_path, monkeypatch):
     monkeypatch.setattr("proteoscope.engine.matches.writers.tables._MEMORY", "1MB")
     folder = small.write(tmp_path / "results")
     pq.write_table(pa.table({"peptide": [f"P{i:099d}" for i in range(300_000)]}), folder / "peptides.parquet")
-    with pytest.raises(ProteoscopeError, match="memory") as told, database(IdentificationTables.of_folder(folder)) as connection:
+    with pytest.raises(ProteoscopeError, match="memory") as error, database(IdentificationTables.of_folder(folder)) as connection:
         connection.execute("SELECT list(peptide ORDER BY peptide DESC) FROM peptides").fetchall()
-    assert not isinstance(told.value, InputError)
-    assert "cannot be read" not in str(told.value)
+    assert not isinstance(error.value, InputError)
+    assert "cannot be read" not in str(error.value)
 
 
-def test_a_table_without_a_column_of_ours_is_refused(small, tmp_path):
+def test_export_rejects_table_without_required_column(small, tmp_path):
     folder = small.write(tmp_path / "results")
-    pq.write_table(pa.table({"stranger": [1]}), folder / "peptides.parquet")
+    pq.write_table(pa.table({"unexpected": [1]}), folder / "peptides.parquet")
     with pytest.raises(InputError, match="has no column peptide"):
         export(folder, "tsv", tmp_path / "out")
 
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("value", [None, float("nan")])
-def test_matches_of_spectra_without_a_precursor_are_refused(small, tmp_path, format, value):
+def test_export_rejects_psms_without_precursor_mz(small, tmp_path, format, value):
     folder = small.write(tmp_path / "results", is_translated=format in OF_GENOMES)
     at = small.psms.column_names.index("precursor_mz")
     precursor_mz = pa.array([value, *small.psms["precursor_mz"].to_pylist()[1:]], pa.float64())

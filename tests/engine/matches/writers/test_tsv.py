@@ -1,4 +1,4 @@
-"""The tables of tab-separated values say what the Parquet tables say, under the names and in the order that others rely on."""
+"""TSV export: equal to the Parquet tables, with documented column names and order."""
 
 import csv
 import math
@@ -49,7 +49,7 @@ def read(path: Path) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize("table", ["psms", "peptides", "proteins"])
-def test_the_columns_that_others_rely_on_come_first_and_in_order(small, exported, table):
+def test_tsv_starts_with_documented_columns(small, exported, table):
     names = COLUMNS[table].split()
     header = (exported / f"{table}.tsv").read_text(encoding="utf-8").splitlines()[0].split("\t")
     assert header[: len(names)] == names
@@ -57,7 +57,7 @@ def test_the_columns_that_others_rely_on_come_first_and_in_order(small, exported
 
 
 @pytest.mark.parametrize("table", ["psms", "peptides", "proteins"])
-def test_every_cell_is_read_back(small, exported, table):
+def test_tsv_cells_match_tables(small, exported, table):
     written, expected = read(exported / f"{table}.tsv"), getattr(small, table).to_pylist()
     assert len(written) == len(expected) > 0
     for line, row in zip(written, expected, strict=True):
@@ -78,15 +78,15 @@ def _check(text: str, value: object, name: str) -> None:
         assert len(text) <= 20
     elif isinstance(value, list):
         assert text.count(";") == max(0, len(value) - 1)
-        for part, one in zip(text.split(";"), value, strict=False):
-            _check(part, one, name)
+        for part, item in zip(text.split(";"), value, strict=False):
+            _check(part, item, name)
     elif isinstance(value, str):
         assert text == re.sub(r"[\x00-\x1f\x7f-\x9f]", " ", value)
     else:
         assert text == str(value)
 
 
-def test_duckdb_reads_it_as_it_is(small, exported):
+def test_duckdb_detects_types_of_tsv(small, exported):
     path = exported / "psms.tsv"
     types = dict(duckdb.sql(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM read_csv('{path}', delim = '\t'))").fetchall())
     assert types["is_decoy"] == "BOOLEAN"
@@ -100,7 +100,7 @@ def test_duckdb_reads_it_as_it_is(small, exported):
     assert row[3] == pytest.approx(max(scores), rel=1e-9)
 
 
-def test_no_psm_gives_tables_of_headers(tmp_path):
+def test_tsv_without_psms_has_headers(tmp_path):
     empty = identification(0)
     export(empty.write(tmp_path), "tsv", tmp_path / "exports")
     assert {path.name: len(path.read_text().splitlines()) for path in (tmp_path / "exports").iterdir()} == {
@@ -110,7 +110,7 @@ def test_no_psm_gives_tables_of_headers(tmp_path):
     }
 
 
-def test_arrow_tables_serve_as_well_as_files_and_folders_may_have_any_name(small, exported, tmp_path):
+def test_tsv_from_memory_and_files_is_identical(small, exported, tmp_path):
     folder = tmp_path / "it's [a] *folder*? ä%"
     export(small.write(folder), "tsv", folder / "out")
     export(IdentificationTables(small.psms, small.peptides, small.proteins), "tsv", tmp_path / "memory")
@@ -118,7 +118,7 @@ def test_arrow_tables_serve_as_well_as_files_and_folders_may_have_any_name(small
         assert (folder / "out" / name).read_bytes() == (tmp_path / "memory" / name).read_bytes() == (exported / name).read_bytes()
 
 
-def test_what_is_no_identification_is_refused(small, tmp_path):
+def test_tsv_export_rejects_invalid_tables(small, tmp_path):
     with pytest.raises(InputError, match=r"psms\.parquet: does not exist"):
         export(tmp_path, "tsv", tmp_path / "out")
     small.write(tmp_path)
@@ -131,7 +131,7 @@ def test_what_is_no_identification_is_refused(small, tmp_path):
     assert list((tmp_path / "out").glob("*")) == []
 
 
-def test_a_file_that_cannot_be_written_leaves_the_old_one(small, tmp_path):
+def test_failed_tsv_export_leaves_existing_file_unchanged(small, tmp_path):
     script = (
         "import resource, sys; from pathlib import Path; from tests.engine.matches.exported import export\n"
         "from proteoscope.engine.errors import StorageError\n"
@@ -156,13 +156,13 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(small, tmp_path):
         export(tmp_path / "in", "tsv", tmp_path / "file")
 
 
-def test_a_run_of_22690_psms_is_written_with_all_its_rows(small, tmp_path):
+def test_tsv_export_writes_all_of_22690_psms(small, tmp_path):
     tables = IdentificationTables(many_psms(small, 22_690), small.peptides, small.proteins)
     export(tables, "tsv", tmp_path)
     assert len((tmp_path / "psms.tsv").read_bytes().splitlines()) == 22_691
 
 
-def test_memory_does_not_grow_with_the_psms_and_a_cancel_is_obeyed_at_once(small, tmp_path):
+def test_tsv_export_has_bounded_memory_and_fast_cancel(small, tmp_path):
     large = many_psms(small, 300_000)
     small.write(tmp_path)
     pq.write_table(large, tmp_path / "psms.parquet", row_group_size=1 << 17)
@@ -188,7 +188,7 @@ HARMLESS = ["sp|P1|ONE", "a=b", "x-1", "", '"=1"', "[Acetyl]-PEPTIDE"]
 
 @pytest.fixture(scope="module")
 def with_formulas(small) -> IdentificationTables:
-    """The small identification, with texts in it that a spreadsheet would take for formulas."""
+    """Return the small identification with texts that a spreadsheet would interpret as formulas."""
     texts = (FORMULAS + HARMLESS)[: small.psms.num_rows]
     assert len(texts) == len(FORMULAS + HARMLESS)
     psms = small.psms.slice(0, len(texts))
@@ -199,19 +199,19 @@ def with_formulas(small) -> IdentificationTables:
     return IdentificationTables(psms, small.peptides, small.proteins)
 
 
-def test_texts_for_a_spreadsheet_are_no_formulas_and_numbers_stay_numbers(with_formulas, tmp_path):
+def test_spreadsheet_safe_texts_are_not_formulas(with_formulas, tmp_path):
     texts = FORMULAS + HARMLESS
     export(with_formulas, "tsv", tmp_path / "safe", spreadsheet_safe=True)
     written = read(tmp_path / "safe" / "psms.tsv")
     expected = ["'" + text.replace("\t", " ") for text in FORMULAS] + HARMLESS
     assert [line["spectrum_id"] for line in written] == expected
-    # The second of a list stands in the middle of its cell.
+    # The second item of a list is not at the beginning of the cell.
     assert [line["proteins"] for line in written] == [f"{text};=2" for text in expected]
     assert {line["mass_error_ppm"] for line in written} == {"-1.5000"}
     assert len(written) == len(texts)
 
 
-def test_without_the_wish_for_a_spreadsheet_texts_stay_as_they_are(with_formulas, tmp_path):
+def test_texts_are_unchanged_unless_spreadsheet_safe(with_formulas, tmp_path):
     export(with_formulas, "tsv", tmp_path / "plain")
     assert [line["spectrum_id"] for line in read(tmp_path / "plain" / "psms.tsv")] == [
         text.replace("\t", " ") for text in FORMULAS + HARMLESS

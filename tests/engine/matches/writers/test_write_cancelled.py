@@ -1,4 +1,4 @@
-"""An export that the user stops leaves nothing behind and what stood there before."""
+"""A cancelled export leaves an existing file unchanged and no partial file."""
 
 import pytest
 
@@ -8,8 +8,8 @@ from tests.engine.identification_tables import identification, many_psms
 from tests.engine.matches.exported import FORMATS, OF_GENOMES, export
 
 
-@pytest.mark.parametrize("format", [one for one in FORMATS if one not in OF_GENOMES])
-def test_a_cancelled_export_leaves_what_stood_there(tmp_path, format):
+@pytest.mark.parametrize("format", [name for name in FORMATS if name not in OF_GENOMES])
+def test_cancelled_export_leaves_existing_file_unchanged(tmp_path, format):
     small = identification()
     tables = IdentificationTables(many_psms(small, 20_000), small.peptides, small.proteins)
     out = tmp_path if format == "tsv" else tmp_path / "file"

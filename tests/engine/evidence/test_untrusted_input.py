@@ -1,4 +1,4 @@
-"""What strangers hand over to evidence on structures: names that are commands, paths or markup, and runs without anything to show."""
+"""Untrusted input of evidence runs: names that are commands, paths or markup, and runs without results."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ NAMES = (
     "x" * 1_000,
     "&quot<script>alert(1)</script>",
 )
-"""No blank stands in them, behind which a FASTA file has the description, and no semicolon, which parts proteins in tables."""
+"""Names without blanks, which end a name in FASTA, and without semicolons, which separate proteins in tables."""
 N_RESIDUES = 300
 HOSTILE = "'); quit; delete all #"
 CHAINS_CALLED = (
@@ -67,7 +67,7 @@ SCRIPT_LINE = {
 
 
 def hostile_structure(folder: Path) -> Path:
-    """The first half of albumin as mmCIF, with names of all that has one which are commands of PyMOL, ChimeraX and a shell."""
+    """Write the first half of albumin as mmCIF with names that are commands of PyMOL, ChimeraX or a shell."""
     structure = gemmi.read_structure(str(write_albumin(folder)))
     del structure[0][0][N_RESIDUES:]
     structure.name = HOSTILE
@@ -83,18 +83,18 @@ def hostile_structure(folder: Path) -> Path:
 
 
 def export_structures(project: Project, run: str, target: Path) -> None:
-    """Export a run with the structures that its project records, which is of this user."""
-    paths = tuple(one.path for one in project.inputs(run) if one.kind == "structures")
+    """Export a run with the structures that its project records."""
+    paths = tuple(source.path for source in project.inputs(run) if source.kind == "structures")
     EVIDENCE.export(project, ExportRequest(run, "structures", target, structures=paths), Progress())
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
-    """A run whose proteins and structure have such names."""
-    folder = tmp_path_factory.mktemp("strangers")
+def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
+    """Return a project and a run whose proteins and structure have such names."""
+    folder = tmp_path_factory.mktemp("untrusted")
     path = hostile_structure(folder)
     sequence = read_structure(path).chains.sequence(0)
-    # Every fourth to sixth residue is another, in each protein at other places: none shares a peptide.
+    # Each protein has every fourth to sixth residue exchanged at other positions, so that no peptide is shared.
     kinds = [(every, shift) for every in (4, 5, 6) for shift in range(every)]
     relatives = {name: changed("G" * k + sequence, n)[k:] for name, (n, k) in zip(NAMES, kinds, strict=False)}
     project = write_identification(folder, relatives)
@@ -103,14 +103,14 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
     return Project.open(project), done.run_id
 
 
-def test_a_name_is_no_command_and_no_path_in_what_is_exported(found: tuple[Project, str], tmp_path: Path) -> None:
-    project, run = found
-    near = [one["accession"] for one in rows(project.folder, run, CHAINS) if one["rank"] == 1]
+def test_structure_export_escapes_untrusted_names(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+    project, run = hostile_run
+    near = [row["accession"] for row in rows(project.folder, run, CHAINS) if row["rank"] == 1]
     assert len(near) == len(NAMES)
     export_structures(project, run, tmp_path / "out" / "structures")
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and [path.name for path in (tmp_path / "out").iterdir()] == ["structures"]
     folders = sorted((tmp_path / "out" / "structures").iterdir())
-    # Each has its own, also on a disk that does not tell capitals apart, and none is a word of PyMOL or Windows.
+    # Names of folders also differ without regard to case, and none is a keyword of PyMOL or a reserved name of Windows.
     assert len({path.name.casefold() for path in folders}) == len(near)
     for folder in folders:
         assert re.fullmatch("[A-Za-z0-9_]{1,60}", folder.name) and folder.name.casefold() not in {"all", "con", "com1", "7"}
@@ -121,8 +121,8 @@ def test_a_name_is_no_command_and_no_path_in_what_is_exported(found: tuple[Proje
             assert len(lines) > 5 and not [line for line in lines if not allowed.fullmatch(line)]
 
 
-def test_a_name_stays_in_its_cell_of_gff3_and_text(found: tuple[Project, str], tmp_path: Path) -> None:
-    project, run = found
+def test_gff3_and_tsv_keep_untrusted_names_in_their_cells(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+    project, run = hostile_run
     (path,) = EVIDENCE.export(project, ExportRequest(run, "gff3", tmp_path / "sites.gff3"), Progress())
     names = set()
     for line in path.read_text().splitlines():
@@ -130,16 +130,16 @@ def test_a_name_stays_in_its_cell_of_gff3_and_text(found: tuple[Project, str], t
             cells = line.split("\t")
             assert len(cells) == 9 and not set(cells[0]) & set(" ;=&,<>\"'")
             names.add(unquote(cells[0]))
-            assert all(len(one.split("=")) == 2 and one.isprintable() for one in cells[8].split(";"))
-    assert names == {one["accession"] for one in rows(project.folder, run, CHAINS)} == set(NAMES)
+            assert all(len(attribute.split("=")) == 2 and attribute.isprintable() for attribute in cells[8].split(";"))
+    assert names == {row["accession"] for row in rows(project.folder, run, CHAINS)} == set(NAMES)
     tables = EVIDENCE.export(project, ExportRequest(run, "tsv", tmp_path / "tables"), Progress())
     for table in tables:
         lines = table.read_text().splitlines()
         assert len({line.count("\t") for line in lines}) == 1
 
 
-def test_names_are_text_on_pages_and_no_paths(found: tuple[Project, str], tmp_path: Path) -> None:
-    project, run = found
+def test_pages_show_untrusted_names_as_text(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+    project, run = hostile_run
     written = EVIDENCE.write_pages(project, run, tmp_path / "pages", Progress())
     assert len(written) == 2 * len(NAMES) + 1 and all(path.parent == tmp_path / "pages" for path in written)
     texts = "".join(path.read_text() for path in written if path.suffix == ".html")
@@ -148,10 +148,10 @@ def test_names_are_text_on_pages_and_no_paths(found: tuple[Project, str], tmp_pa
 
 @pytest.fixture(scope="module")
 def chains(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
-    """Parts of albumin as chains with such names, each with a protein of its own."""
+    """Return a project and a run with parts of albumin as chains of such names, one for each protein."""
     folder = tmp_path_factory.mktemp("chains")
     structure = gemmi.read_structure(str(write_albumin(folder)))
-    residues = [one.clone() for one in structure[0][0]]
+    residues = [residue.clone() for residue in structure[0][0]]
     structure[0].remove_chain(structure[0][0].name)
     length = len(residues) // len(CHAINS_CALLED)
     for number in range(len(CHAINS_CALLED)):
@@ -174,19 +174,19 @@ def chains(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, str]:
     return Project.open(project), done.run_id
 
 
-def test_chains_of_any_name_are_told_apart_and_are_no_commands(chains: tuple[Project, str], tmp_path: Path) -> None:
+def test_untrusted_chain_names_stay_distinct_and_inert(chains: tuple[Project, str], tmp_path: Path) -> None:
     project, run = chains
-    near = [one for one in rows(project.folder, run, CHAINS) if one["rank"] == 1]
-    sequence_of = {one["accession"]: one["sequence"] for one in rows(project.folder, run, PROTEINS)}
-    assert len({one["chain"] for one in near}) == len(near) == len(sequence_of) == len(CHAINS_CALLED)
-    assert all(one["kind"] == "same" and one["identity"] == 1 and one["has_atoms"] for one in near)
-    # Those that have no blank keep their names.
-    assert {"parts:a_b", "parts:AAA-long-name", "parts:../../x"} < {one["chain"] for one in near}
-    assert all(one["exposure"] is not None for one in rows(project.folder, run, MAPPED_RESIDUES))
+    near = [row for row in rows(project.folder, run, CHAINS) if row["rank"] == 1]
+    sequence_of = {row["accession"]: row["sequence"] for row in rows(project.folder, run, PROTEINS)}
+    assert len({row["chain"] for row in near}) == len(near) == len(sequence_of) == len(CHAINS_CALLED)
+    assert all(row["kind"] == "same" and row["identity"] == 1 and row["has_atoms"] for row in near)
+    # Names without blanks are unchanged.
+    assert {"parts:a_b", "parts:AAA-long-name", "parts:../../x"} < {row["chain"] for row in near}
+    assert all(row["exposure"] is not None for row in rows(project.folder, run, MAPPED_RESIDUES))
     export_structures(project, run, tmp_path / "structures")
-    for one in near:
-        (path,) = (tmp_path / "structures" / one["accession"]).glob("*.cif")
-        assert read_structure(path).chains.sequence(0) == sequence_of[one["accession"]]
+    for chain in near:
+        (path,) = (tmp_path / "structures" / chain["accession"]).glob("*.cif")
+        assert read_structure(path).chains.sequence(0) == sequence_of[chain["accession"]]
         for suffix, allowed in SCRIPT_LINE.items():
             (script,) = path.parent.glob(f"*{suffix}")
             lines = [line for line in script.read_text().splitlines() if line and not line.startswith("# Open in")]
@@ -203,17 +203,17 @@ def test_chains_of_any_name_are_told_apart_and_are_no_commands(chains: tuple[Pro
             assert fold.pair.query == fold.pair.subject == protein.coverage.sequence
 
 
-def test_without_matches_one_sentence_says_what_to_do(found: tuple[Project, str], tmp_path: Path) -> None:
-    project, _ = found
-    before = [one.id for one in project.runs() if one.status == "done"]
+def test_evidence_rejects_run_without_accepted_peptides(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+    project, _ = hostile_run
+    before = [record.id for record in project.runs() if record.status == "done"]
     given = {"project": [project.folder], "structures": [write_albumin(tmp_path)]}
     with pytest.raises(InputError, match=r"no peptide up to the false discovery rate.*raise psm_fdr"):
         run_search("evidence", given, device="cpu", threads=2, psm_fdr=1e-9)
-    assert [one.id for one in project.runs() if one.status == "done"] == before
+    assert [record.id for record in project.runs() if record.status == "done"] == before
 
 
-def test_a_structure_of_another_protein_leaves_all_that_needs_none(found: tuple[Project, str], tmp_path: Path) -> None:
-    project, _ = found
+def test_unrelated_structure_leaves_sequence_evidence(hostile_run: tuple[Project, str], tmp_path: Path) -> None:
+    project, _ = hostile_run
     atoms = gemmi.read_structure(str(write_albumin(tmp_path)))
     for residue in atoms[0][0]:
         residue.name = "GLY"
@@ -230,16 +230,16 @@ def test_a_structure_of_another_protein_leaves_all_that_needs_none(found: tuple[
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    """A project with a run of evidence; the structure lies beside it."""
-    return project_with_evidence(tmp_path_factory.mktemp("evidence") / "made")
+def evidence_project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """Return a project with an evidence run; its structure is in the parent folder."""
+    return project_with_evidence(tmp_path_factory.mktemp("evidence") / "evidence_project")
 
 
-def test_a_report_that_is_a_file_is_told_before_anything_is_computed(made: Project, tmp_path: Path) -> None:
-    project = made
+def test_report_path_that_is_a_file_is_rejected_first(evidence_project: Project, tmp_path: Path) -> None:
+    project = evidence_project
     n = len(project.runs())
     (tmp_path / "pages").write_text("mine")
-    for kind, inputs in (("evidence", {"structures": [made.folder.parent / "1ao6_A.pdb"]}), ("quantify", {})):
+    for kind, inputs in (("evidence", {"structures": [evidence_project.folder.parent / "1ao6_A.pdb"]}), ("quantify", {})):
         parameters = {"method": "counts"} if kind == "quantify" else {}
         with pytest.raises(InputError, match="pages: is a file, where a folder is wanted"):
             run_search(kind, {"project": [project.folder], **inputs}, options={"report": tmp_path / "pages"}, device="cpu", **parameters)
@@ -247,17 +247,17 @@ def test_a_report_that_is_a_file_is_told_before_anything_is_computed(made: Proje
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
-def test_a_pipe_in_place_of_a_structure_keeps_nobody_waiting(made: Project, tmp_path: Path) -> None:
-    path = made.folder.parent / "1ao6_A.pdb"
-    path.rename(tmp_path / "kept")
+def test_export_rejects_pipe_in_place_of_structure(evidence_project: Project, tmp_path: Path) -> None:
+    path = evidence_project.folder.parent / "1ao6_A.pdb"
+    path.rename(tmp_path / "original")
     try:
         os.mkfifo(path)
-        run, progress = str(made.latest("evidence")), RecordingProgress(Progress())
+        run, progress = str(evidence_project.latest("evidence")), RecordingProgress(Progress())
         request = ExportRequest(run, "structures", tmp_path / "structures", structures=(path,))
         with pytest.raises(InputError, match=r"1ao6_A.pdb: is a pipe or a device"):
-            EVIDENCE.export(made, request, progress)
-        pages = EVIDENCE.write_pages(made, run, tmp_path / "pages", Progress())
+            EVIDENCE.export(evidence_project, request, progress)
+        pages = EVIDENCE.write_pages(evidence_project, run, tmp_path / "pages", Progress())
     finally:
-        (tmp_path / "kept").replace(path)
+        (tmp_path / "original").replace(path)
     text = pages[0].read_text()
-    assert "1ao6_A.pdb: has changed since the run read it" in text and str(made.folder.parent) not in text
+    assert "1ao6_A.pdb: has changed since the run read it" in text and str(evidence_project.folder.parent) not in text

@@ -1,9 +1,9 @@
-"""A search on a card that fails in the middle: run by test_scoring_on_gpu.py in a process of its own, because the card is lost to it.
+"""Search on a GPU that fails in the middle.
 
-    python -m tests.gpu.lost_card sparse|dense
+    python -m tests.gpu.lost_gpu sparse|dense
 
-A trap is planted in the kernel for sparse or for dense mass windows, for the heavier half of the queries. Prints what the user is told, and
-whether the hits are the processor's.
+test_scoring_on_gpu.py runs this in a process of its own, because the process loses the GPU. A trap is planted in the kernel for sparse or
+dense mass windows, for the heavier half of the queries. Prints the messages to the user, and whether the hits are those of the CPU.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ scoring.scoring_settings = lambda *_: settings
 for name, value in (batches | {"minimum_sharing": 0.0 if is_dense else np.inf}).items():
     setattr(SpectrumSearch, name, value)
 answers = []
-for wish in ("cpu", "cuda"):
+for requested in ("cpu", "cuda"):
     progress = Progress(lambda event: print(event.message) if event.message else None)
     index = SpectrumIndex(spectra, queries, len(queries.mass), SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8)))
     search = scoring.plan_scoring(
@@ -48,7 +48,7 @@ for wish in ("cpu", "cuda"):
         peptides,
         modifications,
         IdentificationParameters(),
-        Resources(4, open_cards(resolve_device(wish), progress), progress=progress),
+        Resources(4, open_cards(resolve_device(requested), progress), progress=progress),
     )
     answers.append(search.run())
 names = ("spectrum", "peptide", "site", "modification", "score")

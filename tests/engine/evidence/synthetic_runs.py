@@ -1,7 +1,7 @@
-"""Runs on spectra that are made of peptides of known proteins, some of whose residues carry something: nobody measured these.
+"""Synthetic runs: spectra of peptides of given proteins, some with a modified residue.
 
-Intensities are those of the model that ships, so that a search of them shows where peptides and sites are put, and nothing of how many
-of a sample are found.
+Intensities are those of the model that ships with the program. Searches of these spectra test where peptides and sites are mapped, not
+how much of a real sample is identified.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from proteoscope.engine.chemistry.enzymes import digest, enzyme
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.matches.fragment_intensities import load_network
 
-__all__ = ["MadeRun", "Planted", "make_run"]
+__all__ = ["Planted", "SyntheticRun", "write_run"]
 
 _LENGTHS = 8, 22
 _STANDARD = set("ADEFGHIKLMNPQRSTVWYC")
 
 
 class Planted(NamedTuple):
-    """A peptide whose spectrum was made: where it lies (from 0), and what residue `site` of the protein (from 0) carries, -1: none."""
+    """The peptide of a synthetic spectrum: start and modified residue (`site`) in the protein, from 0; a site of -1 if unmodified."""
 
     protein: str
     sequence: str
@@ -34,22 +34,24 @@ class Planted(NamedTuple):
     name: str
 
 
-class MadeRun(NamedTuple):
-    """Files of spectra and proteins, and by the title of each spectrum what it is of."""
+class SyntheticRun(NamedTuple):
+    """Files of spectra and proteins, and the planted peptide of each spectrum by title."""
 
     spectra: Path
     database: Path
     planted: dict[str, Planted]
 
 
-def make_run(
+def write_run(
     folder: Path, proteins: Mapping[str, str], carried: Mapping[str, str], seed: int, every: int = 1, share: float = 0.3
-) -> MadeRun:
-    """Write spectra of the tryptic peptides of proteins, one in `every` of them, and their database.
+) -> SyntheticRun:
+    """Write spectra of the tryptic peptides of proteins and their database.
 
     Parameters
     ----------
-    carried : names in Unimod with the residues that may carry them; of the peptides that can, a `share` carries one of them.
+    carried : residues that may carry a modification, by its name in Unimod.
+    every : use every n-th peptide.
+    share : share of the peptides with a suitable residue that carry a modification.
     """
     generator = np.random.default_rng(seed)
     network = load_network(resources.path("fragmentation", "intensities.npz"))
@@ -61,7 +63,12 @@ def make_run(
             if not set(sequence) <= _STANDARD:
                 continue
             shift, site, name = np.zeros(len(sequence)), -1, ""
-            possible = [(one, k) for one, letters in carried.items() for k, letter in enumerate(sequence[:-1]) if letter in letters]
+            possible = [
+                (modification, k)
+                for modification, residues in carried.items()
+                for k, residue in enumerate(sequence[:-1])
+                if residue in residues
+            ]
             if possible and generator.random() < share:
                 name, k = possible[int(generator.integers(len(possible)))]
                 site, shift[k] = span.start + k, unimod().by_name(name).mass
@@ -71,4 +78,4 @@ def make_run(
     database, spectra = folder / "proteins.fasta", folder / "made.mgf"
     database.write_text("".join(f">{name} made\n{residues}\n" for name, residues in proteins.items()))
     spectra.write_text("".join(texts))
-    return MadeRun(spectra, database, planted)
+    return SyntheticRun(spectra, database, planted)

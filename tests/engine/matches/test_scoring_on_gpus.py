@@ -1,4 +1,4 @@
-"""The search of spectra on any cards, that tests/shim stands in for, and on the processor: the same hits, whatever fails."""
+"""Scoring on simulated GPUs (tests/shim) and the CPU: the same hits whatever fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def shim() -> Any:
 
 @pytest.fixture
 def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Any, list[str]]]:
-    """Searches on cards; what came of it, and what was told."""
+    """Return a function that searches on GPUs and returns the matches and messages."""
     from proteoscope.engine.identification.parameters import IdentificationParameters
     from proteoscope.engine.matches import scoring
     from proteoscope.engine.spectra.ion_series import SpectrumSeries
@@ -39,56 +39,56 @@ def searched(shim: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[
     monkeypatch.setattr(scoring, "scoring_settings", lambda *_: settings)
     index = SpectrumIndex(spectra, queries, len(queries.mass), SpectrumSeries.of("by", np.zeros(len(spectra.offsets) - 1, np.uint8)))
 
-    def search(used: list[Any], *, with_processor: bool = False) -> tuple[Any, list[str]]:
-        for number, one in enumerate(used):
-            one.name = f"shim:{number}"
+    def search(used: list[Any], *, with_cpu: bool = False) -> tuple[Any, list[str]]:
+        for number, gpu in enumerate(used):
+            gpu.name = f"shim:{number}"
         progress = RecordingProgress(Progress())
-        one = scoring.plan_scoring(
-            index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_processor, progress)
+        scoring_pass = scoring.plan_scoring(
+            index, peptides, modifications, IdentificationParameters(), Resources(2, list(used), with_cpu, progress)
         )
-        return one.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The processor does"))]
+        return scoring_pass.run(), [text for text in progress.messages if not text.startswith(("Planned shares", "The CPU computes"))]
 
     return search
 
 
-def assert_same(found: Any, expected: Any) -> None:
+def assert_same(actual: Any, expected: Any) -> None:
     assert len(expected) > 15
     for name in ("spectrum", "peptide", "site", "modification", "n_candidates"):
-        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
-    np.testing.assert_allclose(found.expectation, expected.expectation, rtol=1e-9)
-    np.testing.assert_allclose(found.score, expected.score, rtol=1e-6)
+        np.testing.assert_array_equal(getattr(actual, name), getattr(expected, name))
+    np.testing.assert_allclose(actual.expectation, expected.expectation, rtol=1e-9)
+    np.testing.assert_allclose(actual.score, expected.score, rtol=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("failing", "with_processor"),
+    ("failing", "with_cpu"),
     [
         ((-1,), False),
         ((-1,), True),
         ((-1, -1, -1), False),
         ((-1, -1), True),
-        ((0,), False),  # lost while it counts
-        ((8,), False),  # and while it searches
+        ((0,), False),  # lost while counting
+        ((8,), False),  # lost while searching
         ((8,), True),
         ((8, -1), False),
         ((6, 9), False),
         ((-1, 7, 9), True),
     ],
 )
-def test_any_cards_and_the_processor_give_the_hits_of_the_processor(
-    failing: tuple[int, ...], with_processor: bool, shim: Any, searched: Callable[..., tuple[Any, list[str]]]
+def test_gpus_and_cpu_find_the_hits_of_the_cpu(
+    failing: tuple[int, ...], with_cpu: bool, shim: Any, searched: Callable[..., tuple[Any, list[str]]]
 ) -> None:
-    expected, nothing = searched([])
+    expected, no_messages = searched([])
     used = [shim.ShimCard(failing_launch=launch) for launch in failing]
-    found, told = searched(used, with_processor=with_processor)
-    assert_same(found, expected)
-    assert not nothing
-    lost = [one for one in used if one._lost]
-    assert len(told) == len(lost), told
-    assert all("the card is lost; what it had not finished is repeated elsewhere" in text for text in told)
+    matches, messages = searched(used, with_cpu=with_cpu)
+    assert_same(matches, expected)
+    assert not no_messages
+    lost = [gpu for gpu in used if gpu._lost]
+    assert len(messages) == len(lost), messages
+    assert all("the card is lost; its unfinished items are repeated elsewhere" in text for text in messages)
 
 
 @pytest.mark.parametrize(("failing", "memory"), [((-1,), 512), ((-1, -1), 8), ((3,), 512), ((8,), 8), ((5, -1), 512)])
-def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
+def test_gpu_fragment_index_finds_the_hits_of_the_cpu(
     failing: tuple[int, ...], memory: int, shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from proteoscope.engine.matches import fragment_index, scoring
@@ -100,17 +100,17 @@ def test_a_fragment_index_on_any_cards_gives_the_hits_of_the_processor(
     monkeypatch.setattr(FragmentSearchOnCard, "forms_of_chunk", 1024)
     monkeypatch.setattr(scoring, "_MB", memory * 1000)
     used = [shim.ShimCard(failing_launch=launch) for launch in failing]
-    found, told = searched(used)
-    assert_same(found, expected)
-    lost = [one for one in used if one._lost]
+    matches, messages = searched(used)
+    assert_same(matches, expected)
+    lost = [gpu for gpu in used if gpu._lost]
     assert len(lost) == sum(launch >= 0 for launch in failing)
-    assert len(told) == len(lost), told
-    assert any("search_chunks" in kernel for one in used for kernel in one.launched) == (failing != (3,))
+    assert len(messages) == len(lost), messages
+    assert any("search_chunks" in kernel for gpu in used for kernel in gpu.launched) == (failing != (3,))
 
 
-@pytest.mark.parametrize("with_processor", [False, True])
-def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_others(
-    shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch, with_processor: bool
+@pytest.mark.parametrize("with_cpu", [False, True])
+def test_spectra_with_many_peaks_are_scored_on_the_cpu(
+    shim: Any, searched: Callable[..., tuple[Any, list[str]]], monkeypatch: pytest.MonkeyPatch, with_cpu: bool
 ) -> None:
     from proteoscope.engine.matches import scoring
     from proteoscope.kernels.cuda.scoring import SpectrumSearch
@@ -119,34 +119,32 @@ def test_spectra_with_more_peaks_than_a_card_takes_go_to_the_processor_and_no_ot
     peaks: list[int] = []
     search_queries = SpectrumSearch.search_queries
 
-    def noting(self: SpectrumSearch, spectra: Any, queries: Any, *others: Any) -> Generator[int, None, None]:
+    def recording(self: SpectrumSearch, spectra: Any, queries: Any, *others: Any) -> Generator[int, None, None]:
         peaks.extend(np.diff(spectra.offsets)[queries.spectrum].tolist())
         return search_queries(self, spectra, queries, *others)
 
-    monkeypatch.setattr(SpectrumSearch, "search_queries", noting)
+    monkeypatch.setattr(SpectrumSearch, "search_queries", recording)
     monkeypatch.setattr(scoring, "MAXIMUM_PEAKS", {2: 80})
-    found, told = searched([shim.ShimCard(), shim.ShimCard()], with_processor=with_processor)
-    assert_same(found, expected)
-    assert told == []
+    matches, messages = searched([shim.ShimCard(), shim.ShimCard()], with_cpu=with_cpu)
+    assert_same(matches, expected)
+    assert messages == []
     assert len(peaks) > 5
     assert max(peaks) <= 80
 
 
-def test_a_full_card_is_searched_in_small_batches_or_its_share_goes_elsewhere(
-    shim: Any, searched: Callable[..., tuple[Any, list[str]]]
-) -> None:
+def test_full_gpu_uses_small_batches_or_is_left_out(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
-    full, fuller = shim.ShimCard(), shim.ShimCard()
-    full.largest_buffer, fuller.largest_buffer = 210_000, 1000
-    found, told = searched([full, fuller])
-    assert_same(found, expected)
-    assert len(told) == 1
-    assert "no room" in told[0]
+    limited, full = shim.ShimCard(), shim.ShimCard()
+    limited.largest_buffer, full.largest_buffer = 210_000, 1000
+    matches, messages = searched([limited, full])
+    assert_same(matches, expected)
+    assert len(messages) == 1
+    assert "for the candidates of one spectrum" in messages[0]
 
 
-def test_cards_of_little_memory_are_searched_within_it(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
-    class Small(shim.ShimCard):
-        """A card that knows what is taken of its memory."""
+def test_gpu_memory_limit_is_respected(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+    class LimitedCard(shim.ShimCard):
+        """A GPU that accounts for its allocated memory."""
 
         def __init__(self, n_bytes: int) -> None:
             super().__init__()
@@ -170,35 +168,35 @@ def test_cards_of_little_memory_are_searched_within_it(shim: Any, searched: Call
 
     expected, _ = searched([])
     for n_bytes in (1_000_000, 400_000):
-        used = [Small(n_bytes), Small(n_bytes)]
-        found, told = searched(used)
-        assert_same(found, expected)
-        assert told == []
-        assert all(0 < one.most <= n_bytes for one in used)
+        used = [LimitedCard(n_bytes), LimitedCard(n_bytes)]
+        matches, messages = searched(used)
+        assert_same(matches, expected)
+        assert messages == []
+        assert all(0 < gpu.most <= n_bytes for gpu in used)
         gc.collect()
-        assert all(one.taken == 0 for one in used)
-    found, told = searched([Small(150_000)])  # less than the proteins take
-    assert_same(found, expected)
-    assert len(told) == 1
-    assert "not enough" in told[0]
+        assert all(gpu.taken == 0 for gpu in used)
+    matches, messages = searched([LimitedCard(150_000)])  # less memory than the proteins need
+    assert_same(matches, expected)
+    assert len(messages) == 1
+    assert "not enough" in messages[0]
 
 
-def test_a_kernel_that_does_not_compile_costs_no_hits(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
+def test_kernel_that_does_not_compile_loses_no_hits(shim: Any, searched: Callable[..., tuple[Any, list[str]]]) -> None:
     expected, _ = searched([])
 
-    class Old(shim.ShimCard):
+    class OldCard(shim.ShimCard):
         def launch(self, file: str, kernel: str, *arguments: Any, **options: Any) -> None:
             raise DeviceError(f"a kernel does not compile for {self.name}:\n{file}(3): error: " + "no such intrinsic\n" * 100)
 
-    found, told = searched([Old(), shim.ShimCard()], with_processor=True)
-    assert_same(found, expected)
-    assert len(told) == 1
-    assert told[0].startswith("a kernel does not compile for shim:0: candidate_counts.cu(3): error: no such intrinsic")
-    assert "\n" not in told[0]
-    assert len(told[0]) < 400
+    matches, messages = searched([OldCard(), shim.ShimCard()], with_cpu=True)
+    assert_same(matches, expected)
+    assert len(messages) == 1
+    assert messages[0].startswith("a kernel does not compile for shim:0: candidate_counts.cu(3): error: no such intrinsic")
+    assert "\n" not in messages[0]
+    assert len(messages[0]) < 400
 
 
-def test_card_takes_an_index_without_peptides(shim: Any) -> None:
+def test_gpu_accepts_an_index_without_peptides(shim: Any) -> None:
     from proteoscope.kernels.cuda.scoring import SpectrumSearch
     from tests.shim.search_inputs import random_search
 

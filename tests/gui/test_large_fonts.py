@@ -23,7 +23,7 @@ _KINDS = ("identify", "align", "structures", "modified", "evidence", "library", 
 SIZES = pytest.mark.parametrize(
     "large", [pytest.param((150, QSize(1024, 700)), marks=pytest.mark.long), (200, QSize(1280, 800))], ids=str, indirect=True
 )
-"""Letters and the window; the second is the narrower and the lower one by letters."""
+"""Font sizes and window sizes; the second window is narrower and lower in characters."""
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def small_window(large: QSize, make_window: Callable[[], MainWindow], qtbot: QtB
 
 def out_of_reach(top: QWidget) -> list[str]:
     """Return widgets that extend beyond their parent, or beyond the content of a scroll area."""
-    found = []
+    widgets = []
     for widget in top.findChildren(QWidget):
         place, inside = QRect(widget.rect()), widget
         if not widget.isVisibleTo(top) or widget.window() is not top.window() or widget.size().isEmpty():
@@ -58,7 +58,7 @@ def out_of_reach(top: QWidget) -> list[str]:
             area = parent.parentWidget()
             if isinstance(area, QAbstractScrollArea) and area.viewport() is parent:
                 if not isinstance(area, QScrollArea):
-                    # It scrolls to its rows by itself.
+                    # It scrolls to its rows automatically.
                     break
                 place, inside = QRect(area.rect()), area
                 continue
@@ -66,22 +66,22 @@ def out_of_reach(top: QWidget) -> list[str]:
             if isinstance(parent, QMainWindow):
                 break
             if not parent.rect().contains(place):
-                found.append(f"{type(widget).__name__} {widget.accessibleName()} {place} in {type(parent).__name__} {parent.rect()}")
+                widgets.append(f"{type(widget).__name__} {widget.accessibleName()} {place} in {type(parent).__name__} {parent.rect()}")
                 break
             inside = parent
-    return found
+    return widgets
 
 
 def cut_words(top: QWidget) -> list[str]:
     """Return wrapped texts with fewer lines than they need."""
-    labels = [one for one in top.findChildren(QLabel) if one.isVisibleTo(top) and one.wordWrap() and one.text()]
-    return [f"{one.text()}: {one.size()}" for one in labels if one.height() < one.heightForWidth(one.width()) - 1]
+    labels = [label for label in top.findChildren(QLabel) if label.isVisibleTo(top) and label.wordWrap() and label.text()]
+    return [f"{label.text()}: {label.size()}" for label in labels if label.height() < label.heightForWidth(label.width()) - 1]
 
 
 def scrolled_across(top: QWidget) -> list[int]:
     """Return how far pages must be scrolled sideways; figures may be wider than their view."""
-    areas = [one for one in top.findChildren(QScrollArea) if one.isVisibleTo(top) and one.widget().layout() is not None]
-    return [one.horizontalScrollBar().maximum() for one in areas]
+    areas = [area for area in top.findChildren(QScrollArea) if area.isVisibleTo(top) and area.widget().layout() is not None]
+    return [area.horizontalScrollBar().maximum() for area in areas]
 
 
 def assert_can_be_reached(top: QWidget) -> None:
@@ -141,10 +141,10 @@ def test_pages_and_dialogs_are_readable(small_window: MainWindow, finished_run: 
     for show in (small_window.dialogs.new_database, small_window.dialogs.convert_spectra, small_window.dialogs.predict_library):
         show()
         qtbot.wait(30)
-        (dialog,) = [one for one in small_window.findChildren(QDialog) if one.isVisible()]
+        (dialog,) = [dialog for dialog in small_window.findChildren(QDialog) if dialog.isVisible()]
         assert_fits(dialog)
-        room = dialog.screen().availableGeometry()
-        assert dialog.width() <= room.width() and dialog.height() <= room.height()
+        screen = dialog.screen().availableGeometry()
+        assert dialog.width() <= screen.width() and dialog.height() <= screen.height()
         dialog.close()
         dialog.deleteLater()
         qtbot.wait(1)
@@ -163,7 +163,7 @@ def test_tour_is_readable(small_window: MainWindow, qtbot: QtBot) -> None:
 
 
 def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
-    """Its texts may wrap into more lines; Qt's own scroll area would give it its preferred height."""
+    """Check texts that may wrap into more lines; Qt's own scroll area would give the page its preferred height."""
     from PySide6.QtWidgets import QListWidget, QVBoxLayout
 
     page = QWidget()
@@ -178,7 +178,7 @@ def test_page_scrolls_only_where_it_does_not_fit(qtbot: QtBot) -> None:
     area.show()
     down, across = area.verticalScrollBar(), area.horizontalScrollBar()
     assert page.size() == area.size() and down.maximum() == across.maximum() == 0
-    assert page.height() < page.layout().totalHeightForWidth(page.width()), "no more than it needs, though it would like more"
+    assert page.height() < page.layout().totalHeightForWidth(page.width()), "no more than it needs, although it prefers more"
     area.resize(400, 120)
     assert down.maximum() > 0 and across.maximum() == 0
     assert words.height() >= words.heightForWidth(words.width()) and rows.height() >= 100
@@ -207,7 +207,7 @@ def test_toolbar_folds_when_its_groups_do_not_fit(qtbot: QtBot) -> None:
 
 
 def test_font_may_be_twice_as_large() -> None:
-    """The Web Content Accessibility Guidelines require this (1.4.4)."""
+    """Check a requirement of the Web Content Accessibility Guidelines (1.4.4)."""
     assert FONT_SCALES[-1] == 200
 
 

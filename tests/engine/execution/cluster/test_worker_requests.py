@@ -1,4 +1,4 @@
-"""What users write of workers: values of --workers, files of hosts, Slurm configurations, certificates."""
+"""User input about workers: values of --workers, host files, Slurm configurations, certificates."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from proteoscope.engine.execution.cluster.worker_process import program_version,
         ("tls://host:1/../x", "not a scheduler address"),
     ],
 )
-def test_a_wish_that_cannot_be_is_refused_in_a_sentence(text: str, part: str) -> None:
+def test_parse_workers_rejects_invalid_requests(text: str, part: str) -> None:
     with pytest.raises(ParameterError, match=part):
         parse_workers(text)
 
 
-def test_wishes_that_can_be(tmp_path: Path) -> None:
+def test_parse_workers_reads_valid_requests(tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("a\n")
     assert parse_workers("local:3").count == 3
     assert parse_workers(f"ssh:{tmp_path / 'hosts'}").file == tmp_path / "hosts"
@@ -47,7 +47,7 @@ def test_wishes_that_can_be(tmp_path: Path) -> None:
     assert checked_address("tcp://127.0.0.1:80") and checked_address("tcp://[::1]:80") and checked_address("tls://[fe80::1]:80")
 
 
-def test_hosts_of_a_file(tmp_path: Path) -> None:
+def test_read_hosts_reads_a_host_file(tmp_path: Path) -> None:
     path = tmp_path / "hosts.txt"
     path.write_text("# ours\nnode1\n\nanna@node2 workers=2 threads=8 command=/opt/p/bin/proteoscope # fast\nnode3 device=cpu\n")
     assert read_hosts(path) == [
@@ -76,7 +76,7 @@ def test_hosts_of_a_file(tmp_path: Path) -> None:
         "a workers\n",
     ],
 )
-def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str) -> None:
+def test_read_hosts_rejects_invalid_files(tmp_path: Path, text: str) -> None:
     path = tmp_path / "hosts.txt"
     path.write_text(text)
     with pytest.raises(InputError):
@@ -86,14 +86,14 @@ def test_a_wrong_file_of_hosts_is_refused(tmp_path: Path, text: str) -> None:
 @pytest.mark.parametrize(
     "text", ["jobs = 0", "jobs = 'x'", "nodes = 3", "[", "memory = 3", "cores = true", "walltime = 3", "job_extra_directives = [1]"]
 )
-def test_a_wrong_slurm_configuration_is_refused(tmp_path: Path, text: str) -> None:
+def test_read_slurm_rejects_invalid_configurations(tmp_path: Path, text: str) -> None:
     path = tmp_path / "slurm.toml"
     path.write_text(text)
     with pytest.raises(InputError):
         read_slurm(path)
 
 
-def test_certificates_are_written_for_their_owner_alone_and_read_again(tmp_path: Path) -> None:
+def test_certificates_are_private_and_read_back(tmp_path: Path) -> None:
     made, folder = make_certificates(3), tmp_path / "certificates"
     written = write_certificates(made, folder)
     assert [path.name for path in written] == ["certificate.pem", "key.pem"]
@@ -112,9 +112,9 @@ def test_certificates_are_written_for_their_owner_alone_and_read_again(tmp_path:
         read_certificates(folder)
 
 
-@pytest.mark.skipif(os.name != "posix", reason="modes are other ones there")
+@pytest.mark.skipif(os.name != "posix", reason="this system has other file modes")
 @pytest.mark.parametrize("mode", [0o2775, 0o1777, 0o755])
-def test_write_certificates_keeps_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
+def test_write_certificates_retains_mode_of_existing_folder(tmp_path: Path, mode: int, capsys: pytest.CaptureFixture[str]) -> None:
     folder, link = tmp_path / "shared", tmp_path / "link"
     folder.mkdir()
     folder.chmod(mode)
@@ -128,11 +128,11 @@ def test_write_certificates_keeps_mode_of_existing_folder(tmp_path: Path, mode: 
 def test_write_certificates_makes_private_folder(tmp_path: Path) -> None:
     mask = os.umask(0)
     try:
-        write_certificates(make_certificates(1), tmp_path / "parent" / "own")
+        write_certificates(make_certificates(1), tmp_path / "parent" / "private")
     finally:
         os.umask(mask)
-    assert stat.S_IMODE((tmp_path / "parent" / "own").stat().st_mode) == 0o700
-    assert stat.S_IMODE((tmp_path / "parent").stat().st_mode) == 0o777, "a folder on the way is as usual"
+    assert stat.S_IMODE((tmp_path / "parent" / "private").stat().st_mode) == 0o700
+    assert stat.S_IMODE((tmp_path / "parent").stat().st_mode) == 0o777, "a parent folder has the usual mode"
 
 
 @pytest.mark.parametrize("line", ["", "{}", "[1]", "[1, 2]", '["a", "b", "c"]', "[" * 9999])
@@ -141,12 +141,12 @@ def test_from_line_rejects_other_text(line: str) -> None:
         Certificates.from_line(line)
 
 
-def test_programs_that_differ_are_told_apart_in_a_phrase() -> None:
-    own = program_version()
-    assert version_difference(own, dict(own)) == ""
-    assert version_difference({**own, "version": "0.0.1"}, own) == f"version 0.0.1 there, version {own['version']} here"
-    assert "sources 0123" in version_difference({**own, "sources": "0123"}, own)
-    assert version_difference({**own, "python": "3.1"}, own).startswith("Python 3.1 there")
+def test_version_difference_names_what_differs() -> None:
+    current = program_version()
+    assert version_difference(current, dict(current)) == ""
+    assert version_difference({**current, "version": "0.0.1"}, current) == f"version 0.0.1 there, version {current['version']} here"
+    assert "sources 0123" in version_difference({**current, "sources": "0123"}, current)
+    assert version_difference({**current, "python": "3.1"}, current).startswith("Python 3.1 there")
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_programs_that_differ_are_told_apart_in_a_phrase() -> None:
         ["workers", "certificates", "--out", "x", "--days", "0"],
     ],
 )
-def test_wrong_commands_are_told_in_a_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_workers_command_is_reported_in_a_line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("proteoscope: ") and said.count("\n") == 1 and "Traceback" not in said
+    error = capsys.readouterr().err
+    assert error.startswith("proteoscope: ") and error.count("\n") == 1 and "Traceback" not in error

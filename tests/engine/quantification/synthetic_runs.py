@@ -1,4 +1,4 @@
-"""Runs of mzML that hold planted peptides, and projects in which these are identified."""
+"""Synthetic mzML runs with planted peptides, and projects in which these are identified."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESIDUES = "ADEFGHILNPQSTVWY"
 
 @dataclass(frozen=True)
 class Planted:
-    """A peptide in a run: its sequence and charge, amount (area, all isotopes), time of its apex and deviation, seconds."""
+    """A peptide in a run: sequence, charge, amount (area of all isotopes), apex time and standard deviation (s)."""
 
     sequence: str
     charge: int
@@ -35,9 +35,11 @@ class Planted:
 
 
 @dataclass
-class MadeRun:
-    """A run: survey spectra every `cycle` seconds, with planted peptides and noise, and a spectrum of each peptide that is to be identified
-    behind the survey next to its apex."""
+class SyntheticRun:
+    """A synthetic run with planted peptides and noise.
+
+    It has an MS1 spectrum every `cycle` seconds. The MS2 spectrum of each identified peptide follows the MS1 spectrum nearest to its apex.
+    """
 
     seconds: float = 600.0
     cycle: float = 2.0
@@ -47,64 +49,64 @@ class MadeRun:
     planted: list[Planted] = field(default_factory=list)
     identified: list[Planted] = field(default_factory=list)
     fragments: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
-    noise: Mapping[str, float] = field(default_factory=dict)  # of fragment spectra; not told of others
+    noise: Mapping[str, float] = field(default_factory=dict)  # of fragment spectra; the others have no noise array
     suffix: str = ".mzML"
 
-    def surveys(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-        """Times, and the peaks of each."""
+    def ms1_spectra(self) -> tuple[NDArray[np.float64], list[tuple[NDArray[np.float64], NDArray[np.float64]]]]:
+        """Return the times of the MS1 spectra and the peaks of each."""
         rng = np.random.default_rng(self.seed)
         times = np.arange(0.0, self.seconds, self.cycle)
         peaks: list[list[tuple[float, float]]] = [[] for _ in times]
-        for one in self.planted:
-            pattern = averaged_pattern(one.sequence)
-            near = np.flatnonzero(np.abs(times - one.apex) < 4 * one.deviation)
-            shape = np.exp(-0.5 * ((times[near] - one.apex) / one.deviation) ** 2) / (one.deviation * np.sqrt(2 * np.pi))
-            for at, height in zip(near.tolist(), (one.amount * shape).tolist(), strict=True):
+        for peptide in self.planted:
+            pattern = averaged_pattern(peptide.sequence)
+            near = np.flatnonzero(np.abs(times - peptide.apex) < 4 * peptide.deviation)
+            shape = np.exp(-0.5 * ((times[near] - peptide.apex) / peptide.deviation) ** 2) / (peptide.deviation * np.sqrt(2 * np.pi))
+            for at, height in zip(near.tolist(), (peptide.amount * shape).tolist(), strict=True):
                 for k, part in enumerate(pattern):
                     value = height * part * rng.lognormal(0, 0.03)
                     if value > 50:
-                        centre = one.mz + k * SPACING / one.charge
+                        centre = peptide.mz + k * SPACING / peptide.charge
                         peaks[at].append((centre * (1 + rng.normal(0, self.ppm) * 1e-6), value))
-        found = []
+        peaks_of_spectra = []
         for some in peaks:
             noise = np.stack([rng.uniform(400, 1200, self.noise_peaks), rng.lognormal(5, 0.7, self.noise_peaks)], axis=1)
             every = np.concatenate([np.array(some).reshape(-1, 2), noise])
             every = every[np.argsort(every[:, 0])]
-            found.append((every[:, 0], every[:, 1]))
-        return times, found
+            peaks_of_spectra.append((every[:, 0], every[:, 1]))
+        return times, peaks_of_spectra
 
     def write(self, path: Path) -> list[tuple[int, Planted]]:
-        """Write it as mzML; scan numbers of the spectra of those that are identified."""
-        times, surveys = self.surveys()
-        behind: dict[int, list[Planted]] = {}
-        for one in self.identified:
-            behind.setdefault(int(np.argmin(np.abs(times - one.apex))), []).append(one)
+        """Write the run as mzML and return the scan numbers of the spectra of identified peptides."""
+        times, ms1_spectra = self.ms1_spectra()
+        peptides_after: dict[int, list[Planted]] = {}
+        for peptide in self.identified:
+            peptides_after.setdefault(int(np.argmin(np.abs(times - peptide.apex))), []).append(peptide)
         texts, scans = [], []
-        for number, (time, (mz, intensity)) in enumerate(zip(times.tolist(), surveys, strict=True)):
+        for number, (time, (mz, intensity)) in enumerate(zip(times.tolist(), ms1_spectra, strict=True)):
             texts.append(spectrum_text(len(texts), 1, time, mz, intensity))
-            for one in behind.get(number, ()):
-                scans.append((len(texts) + 1, one))
-                fragments = self.fragments.get(one.sequence, ((150.1, 250.2, 350.3), (5.0, 7.0, 9.0)))
-                own = np.array(fragments)
-                more = {"MS:1000517": own[1] / self.noise[one.sequence]} if one.sequence in self.noise else {}
-                texts.append(spectrum_text(len(texts), 2, time + 0.1, *own, one, more))
+            for peptide in peptides_after.get(number, ()):
+                scans.append((len(texts) + 1, peptide))
+                fragments = self.fragments.get(peptide.sequence, ((150.1, 250.2, 350.3), (5.0, 7.0, 9.0)))
+                peaks = np.array(fragments)
+                more = {"MS:1000517": peaks[1] / self.noise[peptide.sequence]} if peptide.sequence in self.noise else {}
+                texts.append(spectrum_text(len(texts), 2, time + 0.1, *peaks, peptide, more))
         path.write_text(mzml_text(texts), encoding="utf-8")
         return scans
 
 
 def averaged_pattern(sequence: str, n: int = 5) -> NDArray[np.float64]:
-    """Isotope pattern by plain convolution, atom by atom, of pyteomics' abundances; carbamidomethyl is not known here."""
+    """Return the isotope pattern by convolution, atom by atom, of pyteomics' abundances; carbamidomethyl is not supported."""
     pattern = np.array([1.0])
     for element, count in mass.Composition(sequence=sequence).items():
         isotopes = {number: share for number, (_, share) in mass.nist_mass[element].items() if number}
         lightest = min(number for number, share in isotopes.items() if share > 0)
         width = max(number for number, share in isotopes.items() if share > 0) - lightest + 1
-        one = np.zeros(width)
+        atom = np.zeros(width)
         for number, share in isotopes.items():
             if share > 0:
-                one[number - lightest] = share
+                atom[number - lightest] = share
         for _ in range(count):
-            pattern = np.convolve(pattern, one)[: 2 * n]
+            pattern = np.convolve(pattern, atom)[: 2 * n]
     return pattern[:n]
 
 
@@ -117,7 +119,7 @@ def spectrum_text(
     precursor: Planted | None = None,
     more: Mapping[str, NDArray] | None = None,
 ) -> str:
-    """A spectrum of mzML; `more` arrays by their terms."""
+    """Return a spectrum as mzML; `more` holds further arrays by their terms."""
     arrays = "".join(
         f'<binaryDataArray encodedLength="{len(text)}"><cvParam accession="MS:1000523" name="64-bit float"/>'
         f'<cvParam accession="MS:1000576" name="no compression"/><cvParam accession="{term}" name="array"/>'
@@ -144,7 +146,7 @@ def spectrum_text(
 
 
 def mzml_text(spectra: Sequence[str]) -> str:
-    """A file of mzML."""
+    """Return the text of an mzML file."""
     return (
         '<?xml version="1.0" encoding="utf-8"?><mzML xmlns="http://psi.hupo.org/ms/mzml" version="1.1.0">'
         f'<run id="made"><spectrumList count="{len(spectra)}">{"".join(spectra)}</spectrumList></run></mzML>'
@@ -152,32 +154,32 @@ def mzml_text(spectra: Sequence[str]) -> str:
 
 
 @dataclass
-class VoltageRun(MadeRun):
-    """A run whose survey spectra are at one of `n_voltages` in turn, at each of which other peptides come through."""
+class VoltageRun(SyntheticRun):
+    """A run whose MS1 spectra cycle through `n_voltages` voltages; each voltage transmits other peptides."""
 
     n_voltages: int = 1
 
     def write(self, path: Path) -> list[tuple[int, Planted]]:
-        """Write it as mzML; scan numbers of the spectra of those that are identified."""
-        own = {one: number % self.n_voltages for number, one in enumerate(self.planted)}
+        """Write the run as mzML and return the scan numbers of the spectra of identified peptides."""
+        voltage_of = {peptide: number % self.n_voltages for number, peptide in enumerate(self.planted)}
         parts = []
         for number in range(self.n_voltages):
-            planted = [one for one in self.planted if own[one] == number]
-            times, peaks = MadeRun(**self._shared(planted, number)).surveys()
+            planted = [peptide for peptide in self.planted if voltage_of[peptide] == number]
+            times, peaks = SyntheticRun(**self._shared(planted, number)).ms1_spectra()
             parts.append(peaks)
-        behind: dict[int, list[Planted]] = {}
-        for one in self.identified:
-            at = np.flatnonzero(np.arange(len(times)) % self.n_voltages == own[one])
-            behind.setdefault(int(at[np.argmin(np.abs(times[at] - one.apex))]), []).append(one)
+        peptides_after: dict[int, list[Planted]] = {}
+        for peptide in self.identified:
+            at = np.flatnonzero(np.arange(len(times)) % self.n_voltages == voltage_of[peptide])
+            peptides_after.setdefault(int(at[np.argmin(np.abs(times[at] - peptide.apex))]), []).append(peptide)
         texts, scans = [], []
         for number, time in enumerate(times.tolist()):
             voltage = number % self.n_voltages
             text = spectrum_text(len(texts), 1, time, *parts[voltage][number])
             term = f'<cvParam accession="MS:1001581" name="FAIMS compensation voltage" value="{-35 - 10 * voltage}"/>'
             texts.append(text.replace("<scanList", term + "<scanList", 1) if self.n_voltages > 1 else text)
-            for one in behind.get(number, ()):
-                scans.append((len(texts) + 1, one))
-                texts.append(spectrum_text(len(texts), 2, time + 0.1, np.array([150.1, 250.2]), np.array([5.0, 7.0]), one))
+            for peptide in peptides_after.get(number, ()):
+                scans.append((len(texts) + 1, peptide))
+                texts.append(spectrum_text(len(texts), 2, time + 0.1, np.array([150.1, 250.2]), np.array([5.0, 7.0]), peptide))
         path.write_text(mzml_text(texts), encoding="utf-8")
         return scans
 
@@ -188,42 +190,42 @@ class VoltageRun(MadeRun):
 def voltage_run(seed: int, n_voltages: int, n: int = 60) -> tuple[VoltageRun, list[str]]:
     """Return a run with n peptides, all identified once, and their sequences."""
     rng, peptides = np.random.default_rng(seed), random_peptides(n, seed + 4000)
-    planted = [Planted(one, 2, float(4e6 * rng.lognormal(0, 0.5)), float(rng.uniform(60, 540)), 8.0) for one in peptides]
+    planted = [Planted(peptide, 2, float(4e6 * rng.lognormal(0, 0.5)), float(rng.uniform(60, 540)), 8.0) for peptide in peptides]
     return VoltageRun(cycle=1.0, seed=seed, planted=planted, identified=planted, n_voltages=n_voltages), peptides
 
 
 def random_peptides(n: int, seed: int, lengths: tuple[int, int] = (8, 18)) -> list[str]:
-    """Different tryptic peptides."""
+    """Return distinct random tryptic peptides."""
     rng = np.random.default_rng(seed)
-    found = dict.fromkeys(
+    peptides = dict.fromkeys(
         "".join(rng.choice(list(RESIDUES), int(rng.integers(*lengths)))) + str(rng.choice(["K", "R"])) for _ in range(n + n // 10 + 5)
     )
-    return list(found)[:n]
+    return list(peptides)[:n]
 
 
 def write_project(
-    folder: Path, runs: Mapping[str, MadeRun], proteins: Mapping[str, Sequence[str]], q_values: Mapping[str, float] | None = None
+    folder: Path, runs: Mapping[str, SyntheticRun], proteins: Mapping[str, Sequence[str]], q_values: Mapping[str, float] | None = None
 ) -> Path:
-    """A project in which the runs are identified: files by their stems, and the peptides of each protein; `q_values` of some peptides."""
+    """Write a project with identified runs: runs by file stem, peptides by protein, and optional `q_values` of peptides."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "proteins.fasta").write_text("".join(f">{name} made\n{''.join(peptides)}\n" for name, peptides in proteins.items()))
     holders: dict[str, list[str]] = {}
     for name, peptides in proteins.items():
-        for one in peptides:
-            holders.setdefault(one, []).append(name)
+        for peptide in peptides:
+            holders.setdefault(peptide, []).append(name)
     rows = ["PSMId\tscore\tq-value\tposterior_error_prob\tpeptide\tproteinIds"]
     for stem, run in runs.items():
-        for scan, one in run.write(folder / f"{stem}{run.suffix}"):
-            score = 100 - int(hashlib.sha256(one.sequence.encode()).hexdigest()[:4], 16) / 65536
+        for scan, peptide in run.write(folder / f"{stem}{run.suffix}"):
+            score = 100 - int(hashlib.sha256(peptide.sequence.encode()).hexdigest()[:4], 16) / 65536
             rows.append(
                 "\t".join(
                     [
-                        f"{stem}_{scan}_{one.charge}_1",
+                        f"{stem}_{scan}_{peptide.charge}_1",
                         f"{score:.4f}",
-                        str((q_values or {}).get(one.sequence, 0.001)),
+                        str((q_values or {}).get(peptide.sequence, 0.001)),
                         "0.001",
-                        f"-.{one.sequence}.-",
-                        *holders[one.sequence],
+                        f"-.{peptide.sequence}.-",
+                        *holders[peptide.sequence],
                     ]
                 )
             )
@@ -234,7 +236,7 @@ def write_project(
 
 
 def table_of(project: Path, name: str) -> list[dict]:
-    """The rows of a table of the last run that has it."""
+    """Return the rows of a table of the last run that has it."""
     import pyarrow.parquet as pq
 
     return pq.read_table(Project.open(project).table(name)).to_pylist()

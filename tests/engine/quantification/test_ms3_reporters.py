@@ -1,5 +1,4 @@
-"""Reporter ions of MS3: planted ratios in mzML written by psims and in mzXML, by the names that spectra tell and without, and in files
-without MS3."""
+"""Reporter ions of MS3: planted ratios in mzML and mzXML, with and without references to MS2, and in files without MS3."""
 
 from __future__ import annotations
 
@@ -12,24 +11,26 @@ from psims.mzml import MzMLWriter
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.searches import run_search
-from tests.engine.quantification.made_runs import MadeRun, Planted, random_peptides, table_of, write_project
+from tests.engine.quantification.synthetic_runs import Planted, SyntheticRun, random_peptides, table_of, write_project
 
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning", "ignore::ResourceWarning")
 """psims leaves its vocabularies open."""
 KIT = label("tmt-10")
 PEPTIDES = random_peptides(8, 77)
-IDENTIFIED = [Planted(one, 2, 1e6, 10.0 + 10 * i) for i, one in enumerate(PEPTIDES)]
+IDENTIFIED = [Planted(peptide, 2, 1e6, 10.0 + 10 * i) for i, peptide in enumerate(PEPTIDES)]
 AMOUNTS = 1e4 * np.random.default_rng(4).lognormal(0, 1, (len(PEPTIDES), len(KIT)))
-WITHOUT_THIRD = 5
-"""This one was not fragmented again."""
+WITHOUT_MS3 = 5
+"""Index of the peptide whose MS2 spectrum has no MS3 spectrum."""
 
 
-class SpectraByThree(MadeRun):
-    """A run as instruments with synchronous precursor selection make it: all MS2 of a cycle, whose reporter ions are wrong, then their MS3
-    in another order, with the planted ones."""
+class MzmlRunWithMs3(SyntheticRun):
+    """A run of synchronous precursor selection, written by psims.
+
+    A cycle has all MS2 spectra, with wrong reporter ions, and then their MS3 spectra in another order, with the planted reporter ions.
+    """
 
     names = True
-    has_third = True
+    has_ms3 = True
 
     def write(self, path):
         scans, rng = [], np.random.default_rng(1)
@@ -39,7 +40,7 @@ class SpectraByThree(MadeRun):
             out.software_list([{"id": "made", "version": "1", "params": ["custom unreleased software tool"]}])
             out.instrument_configuration_list([out.InstrumentConfiguration(id="IC1", component_list=[])])
             out.data_processing_list([out.DataProcessing([out.ProcessingMethod(order=1, software_reference="made")], id="DP1")])
-            with out.run(id="made", instrument_configuration="IC1"), out.spectrum_list(count=8 + 8 + 7 * self.has_third):
+            with out.run(id="made", instrument_configuration="IC1"), out.spectrum_list(count=8 + 8 + 7 * self.has_ms3):
                 number = 0
                 for first in range(0, 8, 4):
                     of_cycle = range(first, first + 4)
@@ -49,8 +50,8 @@ class SpectraByThree(MadeRun):
                         wrong = rng.permutation(AMOUNTS[i])
                         self._spectrum(out, number, 2, IDENTIFIED[i].apex, wrong, [{"mz": IDENTIFIED[i].mz, "charge": 2}])
                     named = {i: scans[i][0] for i in of_cycle}
-                    for i in reversed(of_cycle) if self.has_third else ():
-                        if i == WITHOUT_THIRD:
+                    for i in reversed(of_cycle) if self.has_ms3 else ():
+                        if i == WITHOUT_MS3:
                             continue
                         number += 1
                         before = [
@@ -63,10 +64,10 @@ class SpectraByThree(MadeRun):
     @staticmethod
     def _spectrum(out, number, level, time, amounts, before):
         ions = []
-        for one in before:
-            ion = {"mz": one["mz"], "isolation_window": [0.5, one["mz"], 0.5], "activation": ["collision-induced dissociation"]}
-            ion |= {name: one[name] for name in ("charge",) if name in one}
-            ion |= {"spectrum_reference": one["scan_id"]} if one.get("scan_id") else {}
+        for precursor in before:
+            ion = {"mz": precursor["mz"], "isolation_window": [0.5, precursor["mz"], 0.5], "activation": ["collision-induced dissociation"]}
+            ion |= {name: precursor[name] for name in ("charge",) if name in precursor}
+            ion |= {"spectrum_reference": precursor["scan_id"]} if precursor.get("scan_id") else {}
             ions.append(ion)
         out.write_spectrum(
             np.append(KIT.mz, 301.2),
@@ -80,28 +81,28 @@ class SpectraByThree(MadeRun):
         )
 
 
-class ScansByThree(MadeRun):
-    """The same as mzXML, each scan of MS3 within that of MS2, or behind it."""
+class MzxmlRunWithMs3(SyntheticRun):
+    """The same run as mzXML, each MS3 scan within that of MS2 or after it."""
 
     suffix = ".mzXML"
     names = True
-    has_third = True
+    has_ms3 = True
     within = True
-    spoilt = ""
+    invalid_reference = ""
 
     def write(self, path):
         scans, rng, texts, number = [], np.random.default_rng(1), [], 0
-        for i, one in enumerate(IDENTIFIED):
+        for i, peptide in enumerate(IDENTIFIED):
             number += 1
-            scans.append((number, one))
-            second = self._scan(number, 2, one.apex, rng.permutation(AMOUNTS[i]), f"<precursorMz>{one.mz:.6f}</precursorMz>")
-            if not self.has_third or i == WITHOUT_THIRD:
+            scans.append((number, peptide))
+            second = self._scan(number, 2, peptide.apex, rng.permutation(AMOUNTS[i]), f"<precursorMz>{peptide.mz:.6f}</precursorMz>")
+            if not self.has_ms3 or i == WITHOUT_MS3:
                 texts.append(second + "</scan>")
                 continue
-            named = f' precursorScanNum="{self.spoilt or number}"' if self.names else ""
-            ions = f"<precursorMz{named}>{400.0 + i}</precursorMz><precursorMz>{one.mz + 0.002}</precursorMz>"
+            named = f' precursorScanNum="{self.invalid_reference or number}"' if self.names else ""
+            ions = f"<precursorMz{named}>{400.0 + i}</precursorMz><precursorMz>{peptide.mz + 0.002}</precursorMz>"
             number += 1
-            third = self._scan(number, 3, one.apex + 0.5, AMOUNTS[i], ions) + "</scan>"
+            third = self._scan(number, 3, peptide.apex + 0.5, AMOUNTS[i], ions) + "</scan>"
             texts.append(second + third + "</scan>" if self.within else second + "</scan>" + third)
         path.write_text(f'<?xml version="1.0"?>\n<mzXML><msRun scanCount="{number}">{"".join(texts)}</msRun></mzXML>\n')
         return scans
@@ -115,7 +116,7 @@ class ScansByThree(MadeRun):
         )
 
 
-def made(folder, run_type=SpectraByThree, **options):
+def made(folder, run_type=MzmlRunWithMs3, **options):
     run = run_type(suffix=run_type.suffix)
     for name, value in options.items():
         setattr(run, name, value)
@@ -127,14 +128,14 @@ def quantify(project, **parameters):
 
 
 def shares(project):
-    """Of each peptide the parts of its channels, and the level and the refusal of its rows."""
-    found = {}
+    """Return the share of each channel, and the level and reason of refusal of its rows, by peptide."""
+    rows_by_peptide = {}
     for row in table_of(project, "reporter_ions"):
-        found.setdefault(row["peptide"], []).append(row)
-    parts = {one: np.array([row["measured"] or 0.0 for row in rows]) for one, rows in found.items()}
+        rows_by_peptide.setdefault(row["peptide"], []).append(row)
+    parts = {peptide: np.array([row["measured"] or 0.0 for row in rows]) for peptide, rows in rows_by_peptide.items()}
     return (
-        {one: values / values.sum() for one, values in parts.items() if values.sum()},
-        {one: {(row["level"], row["refused"]) for row in rows} for one, rows in found.items()},
+        {peptide: values / values.sum() for peptide, values in parts.items() if values.sum()},
+        {peptide: {(row["level"], row["refused"]) for row in rows} for peptide, rows in rows_by_peptide.items()},
     )
 
 
@@ -145,48 +146,48 @@ def planted(i):
 @pytest.mark.parametrize(
     ("run_type", "options"),
     [
-        (SpectraByThree, {"names": True}),
-        (SpectraByThree, {"names": False}),
-        (ScansByThree, {"names": True}),
-        (ScansByThree, {"names": False, "within": False}),
-        (ScansByThree, {"spoilt": "99999"}),
-        (ScansByThree, {"spoilt": "none&lt;", "within": False}),
+        (MzmlRunWithMs3, {"names": True}),
+        (MzmlRunWithMs3, {"names": False}),
+        (MzxmlRunWithMs3, {"names": True}),
+        (MzxmlRunWithMs3, {"names": False, "within": False}),
+        (MzxmlRunWithMs3, {"invalid_reference": "99999"}),
+        (MzxmlRunWithMs3, {"invalid_reference": "none&lt;", "within": False}),
     ],
 )
-def test_reporter_ions_of_ms3_are_those_of_the_identified_spectrum_that_it_was_made_from(tmp_path, run_type, options):
+def test_ms3_reporter_ions_are_assigned_to_their_ms2_spectrum(tmp_path, run_type, options):
     project = made(tmp_path, run_type, **options)
     summary = quantify(project)
-    parts, told = shares(project)
-    for i, one in enumerate(PEPTIDES):
-        if i == WITHOUT_THIRD:
-            assert told[one] == {(3, "no spectrum of MS3")} and one not in parts
+    parts, levels = shares(project)
+    for i, peptide in enumerate(PEPTIDES):
+        if i == WITHOUT_MS3:
+            assert levels[peptide] == {(3, "no spectrum of MS3")} and peptide not in parts
         else:
-            assert told[one] == {(3, None)}
-            np.testing.assert_allclose(parts[one], planted(i), rtol=1e-6)
+            assert levels[peptide] == {(3, None)}
+            np.testing.assert_allclose(parts[peptide], planted(i), rtol=1e-6)
     assert any("read from MS3, which 7 of 8 identified spectra have" in text for text in summary.messages)
 
 
-def test_reporter_ions_of_ms2_are_taken_where_they_are_asked_for(tmp_path):
+def test_reporter_level_ms2_reads_ms2(tmp_path):
     project = made(tmp_path)
     quantify(project, reporter_level="ms2")
-    parts, told = shares(project)
-    assert set().union(*told.values()) == {(2, None)}
-    for i, one in enumerate(PEPTIDES):
-        np.testing.assert_allclose(np.sort(parts[one]), np.sort(planted(i)), rtol=1e-6)
-        assert np.abs(parts[one] - planted(i)).max() > 0.01
+    parts, levels = shares(project)
+    assert set().union(*levels.values()) == {(2, None)}
+    for i, peptide in enumerate(PEPTIDES):
+        np.testing.assert_allclose(np.sort(parts[peptide]), np.sort(planted(i)), rtol=1e-6)
+        assert np.abs(parts[peptide] - planted(i)).max() > 0.01
 
 
-@pytest.mark.parametrize("run_type", [SpectraByThree, ScansByThree])
-def test_a_file_without_ms3_has_its_reporter_ions_in_ms2_or_is_refused_where_ms3_is_asked_for(tmp_path, run_type):
-    project = made(tmp_path, run_type, has_third=False)
+@pytest.mark.parametrize("run_type", [MzmlRunWithMs3, MzxmlRunWithMs3])
+def test_file_without_ms3_uses_ms2_or_is_rejected(tmp_path, run_type):
+    project = made(tmp_path, run_type, has_ms3=False)
     quantify(project)
     assert set().union(*shares(project)[1].values()) == {(2, None)}
     with pytest.raises(InputError, match=r"has no fragment spectra \(MS3\)"):
         quantify(project, reporter_level="ms3")
 
 
-def test_other_methods_do_not_read_ms3_whatever_level_is_asked_for(tmp_path):
-    project = made(tmp_path, ScansByThree)
+def test_other_methods_ignore_the_reporter_level(tmp_path):
+    project = made(tmp_path, MzxmlRunWithMs3)
     summary = run_search("quantify", {"project": [project]}, method="counts", device="cpu", reporter_level="ms3")
     assert summary.n_peptides == len(PEPTIDES) and not table_of(project, "reporter_ions")
     with pytest.raises(InputError, match=r"has no MS1 spectra"):

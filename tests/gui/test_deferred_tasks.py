@@ -58,7 +58,7 @@ def test_each_task_has_its_own_turn(count: _Count, qtbot: QtBot) -> None:
     assert len({turn for turn, _ in count.notes}) == 3
 
 
-def test_remaining_tasks_can_be_done_at_once(count: _Count) -> None:
+def test_remaining_tasks_can_be_done_together(count: _Count) -> None:
     turns = DeferredTasks(count)
     turns.add(*(lambda name=name: count.note(name) for name in "abc"))
     now = count.turn
@@ -81,7 +81,7 @@ def test_dropped_tasks_are_never_done(count: _Count, qtbot: QtBot) -> None:
 def test_another_project_is_opened_in_steps(
     window: MainWindow, count: _Count, tmp_path: Path, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Views release the old project and forms receive the new one, each in its own later turn."""
+    """Check that views release the old project and forms receive the new one, each in its own later turn."""
     project_with_results(tmp_path / "first")
     Project.create_or_open(tmp_path / "second")
     window.open_project(tmp_path / "first")
@@ -104,15 +104,16 @@ def test_another_project_is_opened_in_steps(
     window.open_project(tmp_path / "second")
     of_opening = [name for turn, name in count.notes if turn == before]
     qtbot.waitUntil(lambda: not window.deferred.is_busy)
-    assert of_opening == [], "nothing of that was in sight"
+    assert of_opening == [], "none of these parts was visible"
     assert sorted(name for _, name in count.notes) == sorted(["results", *(f"form of {kind}" for kind in window.searches)])
     assert max(Counter(turn for turn, _ in count.notes).values()) == 1
     assert not results.is_used
-    assert all(one.form.project_folder() == tmp_path / "second" for one in window.searches.values() if one.form.given_project is None)
+    forms = [search.form for search in window.searches.values() if search.form.given_project is None]
+    assert all(form.project_folder() == tmp_path / "second" for form in forms)
 
 
 def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:
-    """A requested form or comparison never comes before its task."""
+    """Check that a requested form or comparison never comes before its task."""
     project, *_ = project_with_runs(tmp_path / "second", n_runs=2)
     project_with_results(tmp_path / "first")
     window.open_project(tmp_path / "first")
@@ -130,7 +131,7 @@ def test_task_is_done_before_the_user_needs_it(window: MainWindow, tmp_path: Pat
 
 
 def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each palette is sent to all widgets, and each dozen icons drawn, in its own turn."""
+    """Check that each palette is sent to all widgets, and each dozen icons drawn, in its own turn."""
 
     class Application(QApplication):
         @staticmethod
@@ -138,7 +139,7 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
             count.note(f"palette of {kind}")
             QApplication.setPalette(palette, kind)  # type: ignore[arg-type]
 
-    pictures: list[int] = []  # drawn in each step
+    pictures: list[int] = []  # It is drawn in each step.
     is_refreshing = False
 
     def drawn(name: str, *given: object) -> QPixmap:
@@ -148,12 +149,12 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
 
     def refresh() -> Iterator[None]:
         nonlocal is_refreshing
-        pieces, is_over = refresh_icons(), False
+        steps, is_over = refresh_icons(), False
         while not is_over:
             count.note("icons")
             pictures.append(0)
             is_refreshing = True
-            is_over = next(pieces, pieces) is pieces
+            is_over = next(steps, steps) is steps
             is_refreshing = False
             if not is_over:
                 yield
@@ -173,7 +174,7 @@ def test_another_theme_is_applied_in_steps(window: MainWindow, count: _Count, qt
 
 
 def test_slow_parts_of_results_have_their_own_turns(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each step of the preparation builds at most one view of spectra."""
+    """Check that each step of the preparation builds at most one view of spectra."""
     pages = window.searches["identify"]
     _ = pages.form
     made: list[str] = []

@@ -1,4 +1,4 @@
-"""A project from a stranger: opening it, and writing into it, touches nothing outside its folder and runs nothing that it brings."""
+"""Untrusted projects: opening and writing them changes nothing outside their folder and runs none of their content."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ needs_links = pytest.mark.skipif(os.name != "posix", reason="links need rights t
 
 @pytest.fixture
 def victim(tmp_path) -> Path:
-    """A folder outside, with things that somebody needs."""
+    """Return a folder outside the project, with files that must not change."""
     folder = tmp_path / "victim"
     (folder / "deep").mkdir(parents=True)
     (folder / "thesis.txt").write_text("years of work")
@@ -33,7 +33,7 @@ def victim(tmp_path) -> Path:
 
 @pytest.fixture
 def project(tmp_path) -> Path:
-    """A project with a finished and a failed run."""
+    """Return a project with a finished and a failed run."""
     project = Project.create_or_open(tmp_path / "shared" / "project")
     with project.run("identify", {}) as run:
         run.write_table("psms", TABLE)
@@ -43,7 +43,7 @@ def project(tmp_path) -> Path:
 
 
 def state(folder: Path) -> dict:
-    """All that is in a folder: contents, and where links lead."""
+    """Return the contents of a folder, and the targets of its links."""
     return {
         path.relative_to(folder).as_posix(): path.readlink() if path.is_symlink() else path.read_bytes() if path.is_file() else None
         for path in sorted(folder.rglob("*"))
@@ -59,12 +59,12 @@ def changed(folder: Path, *statements: str) -> None:
 
 @pytest.mark.parametrize("status", ["failed", "cancelled", "running"])
 @pytest.mark.parametrize("run", ["../../../victim", "{victim}", "..", ".", "", "../results", "identify-0001/../../../../victim", "a\0b"])
-def test_an_id_that_leads_elsewhere_is_never_swept(project, victim, run, status):
+def test_sweep_ignores_run_id_outside_project(project, victim, run, status):
     before = state(victim), state(project / "results")
     named = run.format(victim=victim).replace("\0", "' || char(0) || '")
     changed(project, f"UPDATE runs SET id = '{named}', status = '{status}' WHERE id = 'identify-0002'")
     opened = Project.open(project)
-    assert [one.id for one in opened.runs()] == ["identify-0001"]
+    assert [run.id for run in opened.runs()] == ["identify-0001"]
     assert any("is not an id" in problem for problem in opened.problems)
     with opened.run("identify", {}) as run:
         run.write_table("psms", TABLE)
@@ -91,7 +91,7 @@ def test_an_id_that_leads_elsewhere_is_never_swept(project, victim, run, status)
         ("exports", "../../victim"),
     ],
 )
-def test_a_link_in_a_project_is_refused_and_followed_by_nobody(project, victim, name, target):
+def test_project_rejects_symbolic_links(project, victim, name, target):
     path = project / name
     if name == "project.sqlite":
         path.rename(victim / "project.sqlite")
@@ -100,9 +100,9 @@ def test_a_link_in_a_project_is_refused_and_followed_by_nobody(project, victim, 
     path.symlink_to(target)
     before = state(victim), state(project)
     for _ in range(2):
-        with pytest.raises(StorageError, match="symbolic link") as told:
+        with pytest.raises(StorageError, match="symbolic link") as error:
             Project.open(project)
-        assert str(path) in str(told.value)
+        assert str(path) in str(error.value)
     with pytest.raises(StorageError, match="symbolic link"):
         Project.create_or_open(project)
     assert (state(victim), state(project)) == before
@@ -110,7 +110,7 @@ def test_a_link_in_a_project_is_refused_and_followed_by_nobody(project, victim, 
 
 @needs_links
 @pytest.mark.parametrize("name", ["exports", "run.json", "results"])
-def test_a_link_that_comes_while_the_project_is_open_is_refused_too(project, victim, name):
+def test_open_project_rejects_new_symbolic_link(project, victim, name):
     opened = Project.open(project)
     if name == "results":
         (project / name).rename(victim / "results")
@@ -127,7 +127,7 @@ def test_a_link_that_comes_while_the_project_is_open_is_refused_too(project, vic
 
 
 @needs_links
-def test_a_lock_is_not_taken_through_a_link(tmp_path, victim):
+def test_lock_is_not_taken_through_a_link(tmp_path, victim):
     (tmp_path / "lock").symlink_to(victim / "thesis.txt")
     lock = FileLock(tmp_path / "lock")
     with pytest.raises(StorageError, match="symbolic link"):
@@ -138,7 +138,7 @@ def test_a_lock_is_not_taken_through_a_link(tmp_path, victim):
 
 @needs_links
 @pytest.mark.parametrize("name", ["project.lock", "project.sqlite", "results/identify-0001/psms.parquet", "run.json"])
-def test_a_pipe_in_a_project_keeps_nobody_waiting(project, name):
+def test_pipe_in_project_does_not_block(project, name):
     (project / name).unlink(missing_ok=True)
     os.mkfifo(project / name)
     script = "import sys; from proteoscope.engine.project import Project; Project.open(sys.argv[1])"
@@ -148,7 +148,7 @@ def test_a_pipe_in_a_project_keeps_nobody_waiting(project, name):
     assert expected in done.stderr.splitlines()[-1]
 
 
-def test_an_index_that_a_project_brings_is_not_looked_at(project, victim):
+def test_index_inside_project_is_not_opened(project, victim):
     (project / "index").symlink_to(victim)
     before = state(victim)
     with Project.open(project).run("identify", {}) as run:
@@ -156,11 +156,11 @@ def test_an_index_that_a_project_brings_is_not_looked_at(project, victim):
     assert state(victim) == before
 
 
-def test_a_journal_that_names_a_file_elsewhere_does_not_remove_it(project, victim):
-    """SQLite removes the file that a left journal names as that of a transaction over several databases, when it finds no other in it."""
+def test_journal_removes_no_file_outside_project(project, victim):
+    """Check a journal that names a file as part of a transaction over several databases, which makes SQLite remove that file."""
     pages = (project / "project.sqlite").stat().st_size // 4096
     name, magic = str(victim / "thesis.txt").encode(), bytes.fromhex("d9d505f920a163d7")
-    numbers = (0, 0, pages, 512, 4096)  # records, nonce, pages before, sector, page
+    numbers = (0, 0, pages, 512, 4096)  # These are records, nonce, pages before, sector and page.
     header = magic + b"".join(number.to_bytes(4, "big") for number in numbers)
     ending = (1 << 20).to_bytes(4, "big") + name + len(name).to_bytes(4, "big") + sum(name).to_bytes(4, "big") + magic
     (project / "project.sqlite-journal").write_bytes(header.ljust(512, b"\0") + ending)
@@ -170,7 +170,7 @@ def test_a_journal_that_names_a_file_elsewhere_does_not_remove_it(project, victi
     assert (victim / "thesis.txt").read_text() == "years of work"
     with closing(sqlite3.connect(copy / "project.sqlite")) as connection:
         connection.execute("SELECT * FROM runs").fetchall()
-    assert not (victim / "thesis.txt").exists(), "the journal is one that SQLite obeys"
+    assert not (victim / "thesis.txt").exists(), "SQLite obeys the journal"
 
 
 @pytest.mark.parametrize(
@@ -181,24 +181,24 @@ def test_a_journal_that_names_a_file_elsewhere_does_not_remove_it(project, victi
         "CREATE TABLE surprise (a)",
     ],
 )
-def test_what_the_program_did_not_put_into_the_database_is_refused(project, statement):
+def test_unexpected_database_objects_are_rejected(project, statement):
     changed(project, statement)
     with pytest.raises(StorageError, match=r"did not write \(surprise\)"):
         Project.open(project)
 
 
-def test_tables_that_are_views_are_refused(project):
+def test_project_rejects_views_as_tables(project):
     changed(project, "ALTER TABLE runs RENAME TO hidden", "CREATE VIEW runs AS SELECT * FROM hidden")
     with pytest.raises(StorageError, match="runs"):
         Project.open(project)
 
 
-def test_a_lock_that_tells_too_much_is_told_in_short(project):
+def test_oversized_lock_text_is_not_shown(project):
     (project / "project.lock").write_text('{"pid": 1, "host": "' + "x" * 10_000_000 + '", "since": "", "purpose": ""}')
     assert FileLock(project / "project.lock").holder() == "another process"
 
 
-def test_a_path_that_is_not_utf8_is_refused_before_anything_is_made(tmp_path):
+def test_project_rejects_non_utf8_path_before_creation(tmp_path):
     folder = tmp_path / os.fsdecode(b"project-\xff")
     with pytest.raises(InputError, match="not valid UTF-8"):
         Project.create_or_open(folder)

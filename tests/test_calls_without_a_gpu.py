@@ -1,4 +1,4 @@
-"""What is not run where there is no card, tests on one and benchmarks, still calls the program's functions as they are."""
+"""Code that needs a GPU, in tests and benchmarks, calls the program's functions with their actual parameters."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ OURS = ("proteoscope", "benchmarks", "tests")
 
 
 def imported(tree: ast.Module) -> dict[str, Any]:
-    """What the names that are imported from the program stand for."""
-    found = {}
+    """Return the objects of the names that are imported from the program."""
+    functions = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] in OURS:
             module = importlib.import_module(node.module)
             for name in node.names:
                 if not hasattr(module, name.name):
                     importlib.import_module(f"{node.module}.{name.name}")
-                found[name.asname or name.name] = getattr(module, name.name)
-    return found
+                functions[name.asname or name.name] = getattr(module, name.name)
+    return functions
 
 
 def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Any]]:
-    """Calls of functions and classes of the program by an imported name, or by a name of an imported module."""
+    """Return calls of functions and classes of the program by an imported name, or by a name of an imported module."""
     names = imported(tree)
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call):
@@ -42,24 +42,28 @@ def calls(tree: ast.Module) -> Iterator[tuple[ast.Call, Any]]:
             yield node, getattr(names[called.value.id], called.attr)
 
 
-def fault(node: ast.Call, function: Any) -> str:
-    """Why a call cannot be made; nothing where it can, or where arguments are unpacked."""
+def error_of_call(node: ast.Call, function: Any) -> str:
+    """Return why a call cannot be made, or '' if it can or if arguments are unpacked."""
     function = getattr(function, "py_func", function)
-    if not callable(function) or any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+    if (
+        not callable(function)
+        or any(isinstance(argument, ast.Starred) for argument in node.args)
+        or any(argument.arg is None for argument in node.keywords)
+    ):
         return ""
     try:
-        inspect.signature(function).bind(*node.args, **{str(one.arg): one.value for one in node.keywords})
+        inspect.signature(function).bind(*node.args, **{str(keyword.arg): keyword.value for keyword in node.keywords})
     except (TypeError, ValueError) as error:
         return f"line {node.lineno}, {getattr(function, '__qualname__', function)}: {error}"
     return ""
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
-def test_calls_of_the_program_have_its_arguments(file):
+def test_calls_have_the_parameters_of_the_program(file):
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    assert not [text for node, function in calls(tree) if (text := fault(node, function))]
+    assert not [text for node, function in calls(tree) if (text := error_of_call(node, function))]
 
 
-def test_a_call_with_an_argument_too_few_is_told():
+def test_call_with_a_missing_argument_is_reported():
     tree = ast.parse("from proteoscope.kernels.cpu import candidates as cpu\ncpu.search_queries(1, 2, 3)\ncpu.search_queries(*range(9))\n")
-    assert ["search_queries" in text for node, function in calls(tree) if (text := fault(node, function))] == [True]
+    assert ["search_queries" in text for node, function in calls(tree) if (text := error_of_call(node, function))] == [True]

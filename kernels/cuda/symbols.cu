@@ -1,10 +1,10 @@
-// Which letters sequences consist of, so that tables need have no others.
+// Symbols that occur in sequences, so that tables need only these.
 
 using Word = unsigned int;
 using Place = long long;
 
-// Which letters occur: a bit for each.
-extern "C" __global__ void note_letters(const signed char* codes, Place n, Word* letters) {
+// Set a bit for each symbol that occurs.
+extern "C" __global__ void note_symbols(const signed char* codes, Place n, Word* symbols) {
     Word seen = 0;
     for (Place k = (static_cast<Place>(blockIdx.x) * blockDim.x + threadIdx.x) * 16; k < n; k += static_cast<Place>(gridDim.x) * blockDim.x * 16) {
         if (k + 16 <= n) {
@@ -15,5 +15,5 @@ extern "C" __global__ void note_letters(const signed char* codes, Place n, Word*
             for (Place left = k; left < n; ++left) seen |= 1u << (codes[left] & 31);
         }
     }
-    if (seen != 0) atomicOr(letters, seen);
+    if (seen != 0) atomicOr(symbols, seen);
 }
