@@ -63,7 +63,7 @@ def sequences(data: Path, resources: Resources, stack: ExitStack, sessions: list
     scheme = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
     device = resources.cards[0] if resources.cards else Processor(resources.threads)
     search = backend_module(device, "alignment").AlignmentSearch(device, database.residues, database.offsets)
-    session = stack.enter_context(Executor(resources).session(scoring.work_of(database.residues, database.offsets, scheme)))
+    session = stack.enter_context(Executor(resources).session(scoring.build_workload(database.residues, database.offsets, scheme)))
     sessions.append(session)
 
     def plain() -> object:

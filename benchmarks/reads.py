@@ -41,7 +41,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.gapsmis_layouts import GapRules, Sequences
 from tests.peers.peer_programs import peers_folder
@@ -233,7 +233,7 @@ def cells(options: argparse.Namespace) -> None:
     progress = Progress()
     used = open_cards(resolve_device(options.device), progress)
     every, size = np.arange(options.pairs), float(options.pairs) * options.text * options.pattern
-    with Executor(Resources(options.threads, used, not used, progress)).session(work_of(texts, patterns, rules)) as session:
+    with Executor(Resources(options.threads, used, not used, progress)).session(build_workload(texts, patterns, rules)) as session:
         for traces in (False, True):
             seconds = []
             for _ in range(1 + ROUNDS):  # the first one warms up

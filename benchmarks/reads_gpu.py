@@ -30,7 +30,7 @@ from benchmarks.reads import MATRIX, inputs
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
-from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
 from proteoscope.kernels.cpu.gapsmis import ReadSearch as OnProcessor
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.gapsmis import ReadSearch
@@ -108,7 +108,7 @@ def table(options: argparse.Namespace, about: dict[str, Any]) -> None:
             began = time.perf_counter()
             aligned(on_processor, pairs, rules, traces=traces, last=some)
             processor_s = time.perf_counter() - began
-        with Executor(Resources(threads, [device], False)).session(work_of(texts, patterns, rules)) as session:
+        with Executor(Resources(threads, [device], False)).session(build_workload(texts, patterns, rules)) as session:
             engine_s = minimum_seconds(partial(align_pairs, session, every, every, traces=traces), options.repeats)
         emit(
             size,

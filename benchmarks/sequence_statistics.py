@@ -30,7 +30,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.scoring import score_all
 from proteoscope.engine.sequences.composition import CompositionAdjustment, significant_hits
 from proteoscope.engine.sequences.database import SequenceDatabase, decode, read_sequences
-from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import BACKGROUND, default_gap_costs, tabulated
 from tests.peers.sequence_peers import run_peer
@@ -55,9 +55,9 @@ def composition_classes(proteins: SequenceDatabase) -> np.ndarray:
 
     The excess of a residue is ``(share - usual share) / sqrt(usual share)``; a protein without any excess of a quarter is usual.
     """
-    codes = [LETTERS.index(residue) for residue in RESIDUES]
+    codes = [SYMBOLS.index(residue) for residue in RESIDUES]
     owner, lengths = np.repeat(np.arange(len(proteins)), proteins.lengths), proteins.lengths
-    counts = np.zeros((len(proteins), len(LETTERS)), np.int64)
+    counts = np.zeros((len(proteins), len(SYMBOLS)), np.int64)
     np.add.at(counts, (owner, proteins.residues), 1)
     counts, usual = counts[:, codes], BACKGROUND[codes]
     excess = (counts / np.maximum(lengths, 1)[:, None] - usual) / np.sqrt(usual)

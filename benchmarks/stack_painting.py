@@ -61,7 +61,7 @@ class TextItems(pg.GraphicsView):
         """Show the part that starts at a row and column."""
         n_columns, n_rows = int(self.width() / self.cell[0]), int(self.height() / self.cell[1])
         self.box.setRange(QRectF(column, row, n_columns, n_rows), padding=0)
-        characters = self.stack.letters[row : row + n_rows, column : column + n_columns]
+        characters = self.stack.symbols[row : row + n_rows, column : column + n_columns]
         while len(self.items_in_use) < characters.size:
             self.items_in_use.append(pg.TextItem("", color="k", anchor=(0.5, 0.5)))
             self.box.addItem(self.items_in_use[-1], ignoreBounds=True)
@@ -113,7 +113,7 @@ class PictureItem(TextItems):
         n_columns, n_rows = int(self.width() / self.cell[0]), int(self.height() / self.cell[1])
         area = QRectF(column, row, n_columns, n_rows)
         self.box.setRange(area, padding=0)
-        self.characters.show(self.stack.letters[row : row + n_rows, column : column + n_columns], area, self.cell, self.font())
+        self.characters.show(self.stack.symbols[row : row + n_rows, column : column + n_columns], area, self.cell, self.font())
 
 
 def measure(figure: str, widget: QWidget, show: Callable[[int], None], size: dict[str, int]) -> None:

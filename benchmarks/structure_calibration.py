@@ -37,7 +37,7 @@ from proteoscope.engine.structure_search.calibration import Calibration, chance_
 from proteoscope.engine.structure_search.candidates import Comparison, score_chains
 from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import DescribedChains, described
 from proteoscope.engine.structures.chains import RESIDUE_COLUMNS, Chains
 from proteoscope.engine.structures.rewards import SensitiveTables
@@ -116,7 +116,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
         if aligned is not None:
             tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(part != number, chains.chains.offsets)))
         queries = np.flatnonzero(part == number).tolist()
-        with Executor(running).session(work_of(chains.arrays)) as session:
+        with Executor(running).session(build_workload(chains.arrays)) as session:
             comparison = Comparison(chains, chains, parameters, session, running, tables=tables)
             for i in queries:
                 (hits,) = query_hits(comparison, [i])
@@ -124,7 +124,7 @@ def measured_pairs(chains: DescribedChains, labels: Labels, mode: str, threads: 
                 targets, *both = (hits.hits[name].to_pylist() for name in ("target_index", "tm_score_query", "tm_score_target"))
                 result += [(i, int(place[target]), *tm) for target, *tm in zip(targets, *both, strict=True) if place[target] != i]
         if backwards is not None:
-            with Executor(running).session(work_of(backwards.arrays)) as session:
+            with Executor(running).session(build_workload(backwards.arrays)) as session:
                 comparison = Comparison(chains, backwards, parameters, session, running, tables=tables)
                 for i in queries:
                     here = score_chains(comparison, i)

@@ -33,7 +33,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.candidates import Comparison
 from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import ChainSource, DescribedChains, read_chains
 from proteoscope.engine.structures.rewards import SensitiveTables, sensitive_tables
 from proteoscope.engine.version import VERSION
@@ -120,7 +120,7 @@ def sequence_share(comparison: Comparison, queries: Sequence[int], labels: Label
     query_chains, others = comparison.queries.arrays, comparison.database.arrays
     for i in queries:
         hits = query_hits(comparison, [i])[0]
-        for index, alignment in zip(hits.hits["target_index"].to_pylist(), hits.beside, strict=True):
+        for index, alignment in zip(hits.hits["target_index"].to_pylist(), hits.aligned, strict=True):
             target = int(place[index])
             if target == i or labels.superfamily[target] != labels.superfamily[i]:
                 continue
@@ -143,7 +143,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
         if aligned is not None:
             tables = SensitiveTables.of(learned_tables(chains.arrays, aligned.among(folds != fold, chains.chains.offsets)))
         began = time.perf_counter()
-        with Executor(resources).session(work_of(chains.arrays)) as session:
+        with Executor(resources).session(build_workload(chains.arrays)) as session:
             hits = rankings_of(
                 Comparison(chains, chains, parameters, session, resources, tables=tables), np.flatnonzero(folds == fold).tolist(), n
             )
@@ -153,7 +153,7 @@ def measured(chains: DescribedChains, labels: Labels, mode: str, threads: int, n
         print(json.dumps(rows[-1]), flush=True)
     if mode == "sensitive":
         # Of the bundled tables; a tenth of the queries suffices.
-        with Executor(resources).session(work_of(chains.arrays)) as session:
+        with Executor(resources).session(build_workload(chains.arrays)) as session:
             every = Comparison(chains, chains, parameters, session, resources)
             share = {"sequence_share": round(sequence_share(every, range(0, n, _OF_SHARE), labels, place), 3)}
     rows.append(

@@ -27,10 +27,10 @@ from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.structure_search.candidates import Comparison, rewards_of
+from proteoscope.engine.structure_search.candidates import Comparison, compute_rewards
 from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import DescribedChains, read_chains, sources_of
 from proteoscope.engine.structures.superposition import superpose_many
 from proteoscope.kernels.cpu.structure_pairs import align_pair
@@ -45,13 +45,13 @@ def drawn_candidates(chains: DescribedChains, n_queries: int, n_pairs: int) -> l
     """Return queries, candidates of each, and the alignments by descriptors."""
     running, place, rng = Resources(available_threads(), progress=Progress()), np.argsort(chains.file_order), np.random.default_rng(0)
     drawn = []
-    with Executor(running).session(work_of(chains.arrays)) as session:
+    with Executor(running).session(build_workload(chains.arrays)) as session:
         comparison = Comparison(chains, chains, StructureSearchParameters(), session, running)
         for i in place[:: max(1, len(chains) // n_queries)][:n_queries].tolist():
             candidates = place[query_hits(comparison, [i])[0].hits["target_index"].to_numpy()]
             targets = rng.permutation(candidates[candidates != i])[:n_pairs]
             query = chains.arrays.chain(i)
-            rewards, _ = rewards_of(comparison, i)
+            rewards, _ = compute_rewards(comparison, i)
             drawn.append((i, targets, [align_pair(query, chains.arrays.chain(k), rewards)[1] for k in targets.tolist()]))
     return drawn
 

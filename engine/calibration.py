@@ -1,4 +1,4 @@
-"""Measure the devices of this machine for all kinds of work, and keep what was found."""
+"""Measure the devices of this machine for all types of workloads, and store the calibrations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
             if device.numbers:
                 measured = calibrate_card(device.numbers[0], device.description, list(KINDS), progress)
             else:
-                # In separate processes, which end at once when the user stops the calibration.
+                # In separate processes, which end immediately when the user stops the calibration.
                 compile_kernels([search.kind for search in searches.SEARCHES if search.workload_types] + ["fragment-index"], progress)
                 measured = calibrate_processor(threads, list(KINDS), progress)
             store_calibration(device, threads, measured)

@@ -10,7 +10,7 @@ END_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIG
 def heeded_signals() -> tuple[signal.Signals, ...]:
     """Return the signals that are to end this process.
 
-    `nohup` starts programs with SIGHUP ignored, which it stays. Shell scripts start what is to continue in the background with SIGINT
+    `nohup` starts programs with SIGHUP ignored, which remains. Shell scripts start background programs with SIGINT
     ignored; if it is sent nevertheless, it is meant.
     """
     return tuple(number for number in END_SIGNALS if number == signal.SIGINT or signal.getsignal(number) != signal.SIG_IGN)

@@ -35,20 +35,20 @@ __all__ = [
     "SPECTRA_INPUT",
     "STRICT_OPTION",
     "WORKLOAD_ESTIMATORS",
+    "CachedIndexKind",
     "Command",
     "Demo",
     "Export",
     "ExportRequest",
     "FileContent",
     "Input",
-    "KeptKind",
     "Option",
     "Search",
     "SearchRequest",
     "WriteExport",
+    "find_result_table",
     "identifying_kinds",
     "recorded_parameters",
-    "table_of_kind",
 ]
 
 Model = TypeVar("Model", bound="SearchParameters")
@@ -60,7 +60,7 @@ WorkloadEstimator: TypeAlias = "Callable[[], Callable[[SearchRequest], Any]]"
 """A callable that imports and returns the function from a request to its `proteoscope.engine.estimates.Expectation`."""
 
 WORKLOAD_ESTIMATORS: dict[str, WorkloadEstimator] = {}
-"""The function that tells what a request of each kind of search takes; entries add theirs."""
+"""Function that estimates the work of a request, by type of search; entries add theirs."""
 
 FileContent = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries", "structure database", "project"]
 """A kind of file: spectra in any format, sequences, structures (also a folder or a list of them), results of other search engines, spectral
@@ -76,7 +76,7 @@ class Input:
     name
         In requests, and the kind under which a run records them.
     title
-        Of their card in the window.
+        Title of the input in the window.
     content
         Content of the files, which decides the slot of dropped files.
     also
@@ -86,18 +86,18 @@ class Input:
     option
         The flag that names them there, as ``--database``; positional where it is empty.
     in_a_row
-        True if that flag takes several at once, as well as one each time; what is positional then stands before it.
+        True if the flag accepts several files after it and may also be repeated; positional arguments then come before it.
     several
         True if more than one may be given.
-    is_kept
+    is_cached
         True if the window still has them at its next start.
     can_be_pasted
         True if the window also takes it as text.
     takes_nucleotides
-        True if its sequences may be DNA or RNA, of which the window warns elsewhere.
-    wanted, one
-        In the window's words: what is asked for, as ``a protein database``, and what one of them is called, as ``database``; the title and
-        ``file`` where they are empty.
+        True if its sequences may be DNA or RNA; the window warns about them in other inputs.
+    wanted, singular
+        Words of the window: the requested input, such as ``a protein database``, and the name of one file, such as ``database``. Empty
+        ones default to the title and ``file``.
     hint
         Text in the empty list, if the content does not explain it.
     instead
@@ -113,10 +113,10 @@ class Input:
     help: str = ""
     option: str = ""
     several: bool = True
-    is_kept: bool = False
+    is_cached: bool = False
     can_be_pasted: bool = False
     wanted: str = ""
-    one: str = "file"
+    singular: str = "file"
     hint: str = ""
     also: FileContent | None = None
     takes_nucleotides: bool = False
@@ -135,7 +135,7 @@ class Input:
         return (self.content,) if self.also is None else (self.content, self.also)
 
 
-SPECTRA_INPUT = Input("spectra", "Spectra", "spectra", "SPECTRA", one="spectrum file")
+SPECTRA_INPUT = Input("spectra", "Spectra", "spectra", "SPECTRA", singular="spectrum file")
 DATABASE_INPUT = Input(
     "database",
     "Protein databases",
@@ -143,9 +143,9 @@ DATABASE_INPUT = Input(
     "PROTEINS",
     f"protein sequences ({format_names('proteins')}); may be given several times",
     option="--database",
-    is_kept=True,
+    is_cached=True,
     wanted="a protein database",
-    one="database",
+    singular="database",
     hint=f"one or more databases ({format_names('proteins')})",
 )
 IDENTIFICATION_INPUT = Input(
@@ -156,7 +156,7 @@ IDENTIFICATION_INPUT = Input(
     "the folder of a project with an identification",
     several=False,
     wanted="a project with an identification",
-    one="project",
+    singular="project",
     hint="the folder of a project",
 )
 IDENTIFICATION_TABLES = {"modified": frozenset(("psms", "proteins", "spectra")), "explain": frozenset(("explained",))}
@@ -180,7 +180,7 @@ class Option:
         True if the folder is a project that the search continues.
     editor
         The editor with which the window creates the file: ``design``, a table of the samples of the identification that the search uses;
-        empty if the window asks for a file.
+        empty if the window opens a file dialog.
     choices
         Values that it takes on the command line, any where it is empty.
     is_output_file
@@ -246,9 +246,9 @@ class Export:
     files
         Names of those in a folder, where they are fixed.
     has_queries
-        True if it can be of the hits of one query alone.
+        True if it can be restricted to the hits of one query.
     is_library
-        True if it is a spectral library of what was identified.
+        True if it is a spectral library of the identified peptides.
     has_acceptance
         True if it can be limited to the rows that are accepted at the false discovery rate of the run.
     structure_folders
@@ -290,8 +290,8 @@ class Command(NamedTuple):
         return self.parameters()
 
 
-class KeptKind(NamedTuple):
-    """A kind of indexes in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and what they are, in words."""
+class CachedIndexKind(NamedTuple):
+    """A kind of indexes in the user's cache: its name for `proteoscope.engine.project.cache.index_store`, and its title."""
 
     name: str
     title: str
@@ -310,7 +310,7 @@ class Demo(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchRequest:
-    """A request to a search, whoever makes it: the command line, a window or a script. It goes as it is to the search's `search.py`.
+    """A request to a search, from the command line, the window or a script, passed unchanged to the search's `search.py`.
 
     Attributes
     ----------
@@ -323,10 +323,10 @@ class SearchRequest:
     out, format
         The file for the results of a search that writes one, and its format.
     device
-        ``auto`` (all usable GPUs, else the processor), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable GPUs
-        and the processor together).
+        ``auto`` (all usable GPUs, else the CPU), ``cpu``, ``cuda`` (the first usable GPU), ``cuda:N``, or ``all`` (all usable GPUs
+        and the CPU together).
     threads
-        Of the processor, all when None.
+        CPU threads; all by default.
     resume
         The id of a run of the project that was stopped and is to go on; `proteoscope.engine.resumption.resumed_request` makes such a
         request.
@@ -363,7 +363,7 @@ class SearchRequest:
         return None if value is None else Path(value)
 
     def outputs(self, *names: str) -> list[Path]:
-        """Return the files to write in addition to the project: `out`, and those of options with these names."""
+        """Return the files to write in addition to the project: `out`, and the values of these options."""
         return [Path(path) for path in (self.out, *(self.path(name) for name in names)) if path is not None]
 
     def folder(self, name: str) -> Path | None:
@@ -396,9 +396,9 @@ class SearchRequest:
 class ExportRequest:
     """Results of a finished run that are to be written: in which format, and where to.
 
-    `spreadsheet_safe`: of ``tsv``: an apostrophe stands before texts that a spreadsheet would take for formulas.
+    `spreadsheet_safe`: of ``tsv``: texts that a spreadsheet would read as formulas begin with an apostrophe.
     `query`: of searches with queries, the name of the one whose hits are written; of all where it is empty.
-    `consensus`: of a spectral library, whether an entry is the mean of its spectra, or the best of them.
+    `consensus`: of a spectral library, True if an entry is the mean of its spectra, False for the best of them.
     `accepted_only`: of formats that have it, only the targets that are accepted at the false discovery rate of the run.
     `structures`: of formats that read structures, the files or folders that the user names; no others outside the project are read.
     """
@@ -420,7 +420,7 @@ class Fitting(Protocol):
         """Return the name of the preset that suits the inputs, or ''."""
 
     def input_conflict(self, contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-        """Return why what is given does not go together, or ''."""
+        """Return the reason why inputs and settings do not fit together, or ''."""
 
 
 @dataclass(frozen=True)
@@ -428,7 +428,7 @@ class Search:
     """A kind of search.
 
     Much of it is a callable without arguments, as ``lambda: identification.tables.TABLES``, which imports a module when it is first needed
-    and returns what stands there: packages load their modules lazily, so that an entry stays light.
+    and returns its object: packages load their modules lazily, so that an entry stays light.
 
     Attributes
     ----------
@@ -439,11 +439,11 @@ class Search:
     question
         Of a scientist, that it answers.
     purpose
-        What it is for, in a sentence.
+        Purpose, in a sentence.
     description, epilog
         Of the sub-command.
     job
-        What is done with which inputs, as ``Search {queries} in {database}``.
+        Description with its inputs, such as ``Search {queries} in {database}``.
     icon
         The name of one that ships.
     parameters
@@ -464,20 +464,20 @@ class Search:
     tables
         Returns its result tables, a tuple of `proteoscope.engine.results.columns.Table`, the first in the hierarchy first.
     stored
-        The same of the tables that its runs have besides.
+        Returns the additional tables of its runs, likewise.
     fitting
-        Returns the module that says which preset suits what is given, and what does not fit; of a search whose inputs are sequences. None
-        where the usual preset suits all.
+        Returns the module that suggests presets for the inputs and reports unsuitable ones, for searches of sequences. None if the
+        default preset suits all.
     advising
-        Returns the function that says which preset suits files of spectra better than what is chosen
+        Returns the function that suggests a preset that suits files of spectra better than the selected one
         (`proteoscope.engine.parameters.PresetAdvice`), of the kind, what files are of (`proteoscope.engine.formats.spectra_content`), and
-        the parameters. None where none is told.
+        the parameters. None if presets do not depend on files.
     methods
-        Returns the function that tells how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
+        Returns the function that describes how a run was done (`proteoscope.engine.results.methods.MethodsWriter`); None where what all
         searches have in common does.
     pages
         Returns the function that writes pages about the results of a finished run into a folder (project, the run's id, folder, progress;
-        the paths); None where there are none but those of every search.
+        the paths); None if there are only the pages common to all searches.
     workload_types
         Types of workloads that the search computes on devices, each by its name and a callable that returns its
         `proteoscope.engine.execution.workload.WorkloadType`; they are registered with the entry. Searches that share a type share the pair.
@@ -496,7 +496,7 @@ class Search:
         For a search that uses a run of a project: the kinds other than identifications whose runs it accepts, each with the tables that
         such a run must have.
     manual
-        The page of the manual that tells about it (`docs`), by its name.
+        Name of its page of the manual (`docs`).
     """
 
     kind: str
@@ -526,7 +526,7 @@ class Search:
     workload_types: tuple[RegisteredWorkload, ...] = ()
     workload_estimator: WorkloadEstimator | None = None
     advise_later: Callable[[], Callable[[SearchRequest, str, Progress], tuple[str, ...]]] | None = None
-    keeps: tuple[KeptKind, ...] = ()
+    keeps: tuple[CachedIndexKind, ...] = ()
     identifies: bool = False
     goes_on_from: Mapping[str, frozenset[str]] = field(default_factory=dict)
     question: str = ""
@@ -548,7 +548,7 @@ class Search:
         Raises
         ------
         ParameterError
-            It takes none, and some are wished.
+            It cannot use workers, and some are requested.
         """
         if workers and not self.takes_workers:
             raise ParameterError(f"{self.kind} has no work for other processes: leave out --workers")
@@ -564,7 +564,7 @@ class Search:
         Raises
         ------
         InputError, ParameterError
-            There is no such preset, or it holds what the search does not take.
+            The preset does not exist, or has parameters of another search.
         """
         if not preset:
             return self.model()
@@ -622,7 +622,7 @@ class Search:
     @property
     def contents(self) -> set[FileContent]:
         """Sorts of files that it reads."""
-        return {sort for one in self.inputs for sort in one.contents}
+        return {sort for search_input in self.inputs for sort in search_input.contents}
 
     def format_of(self, name: str) -> str:
         """Return the format of a file name's suffix, or the first one."""
@@ -671,7 +671,7 @@ class Search:
         for run in project.runs():
             if run.id == request.run_id:
                 self.recorded_parameters(project, run)  # raises if the search has no such value
-        inputs = [one.path for one in project.inputs(request.run_id)]
+        inputs = [file.path for file in project.inputs(request.run_id)]
         check_outputs([request.target / name for name in chosen.files] or [request.target], inputs, project.folder)
         return chosen.write()(project, request, progress)
 
@@ -693,13 +693,13 @@ def recorded_parameters(project: Project, run: RunRecord) -> dict[str, Any]:
     InputError
         The search does not allow one of the values, or this version of the program has no such search.
     """
-    search = next((one for one in engine.searches.SEARCHES if one.kind == run.kind), None)
+    search = next((search for search in engine.searches.SEARCHES if search.kind == run.kind), None)
     if search is None:
         raise InputError(project.folder, f"run {run.id} is of an unknown search '{run.kind:.40}'", remedy="Search again")
     return search.recorded_parameters(project, run)
 
 
-def table_of_kind(kind: str, name: str) -> Table:
+def find_result_table(kind: str, name: str) -> Table:
     """Return a result table of another search by kind and name, without importing that search."""
-    search = next(one for one in engine.searches.SEARCHES if one.kind == kind)
-    return next(one for one in search.result_tables if one.name == name)
+    search = next(search for search in engine.searches.SEARCHES if search.kind == kind)
+    return next(table for table in search.result_tables if table.name == name)

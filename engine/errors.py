@@ -25,7 +25,7 @@ class InputError(ProteoscopeError):
     place : str
         Place in the file (``line 12``, ``spectrum scan=4``, ``byte 4096``), or '' for the file as a whole.
     remedy : str
-        What the user can do, as a sentence without a full stop; it may end with a question mark.
+        Remedy for the user, as a sentence without a full stop; it may end with a question mark.
     """
 
     def __init__(self, path: str | Path, reason: str, *, place: str = "", remedy: str = "") -> None:

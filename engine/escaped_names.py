@@ -52,7 +52,7 @@ def escape_unprintable(name: str) -> str:
     >>> escape_unprintable("a\x1b[31m\u2028é"), escape_unprintable("%1B")
     ('a%1B[31m%E2%80%A8é', '%1B')
     """
-    return _UNPRINTABLE.sub(lambda found: _percent_encoded(found.group()), name)
+    return _UNPRINTABLE.sub(lambda match: _percent_encoded(match.group()), name)
 
 
 def escape_names(names: Sequence[str]) -> tuple[Sequence[str], int]:
@@ -95,14 +95,14 @@ def warn_escaped_names(progress: Progress, path: str | Path, n: int) -> None:
 class NameCharacters:
     """Characters that a format allows in names.
 
-    Different names stay different: the percent sign of a name is escaped where it would look like an escape.
+    Different names stay different: the percent sign of a name is escaped where it could be read as an escape.
 
     Parameters
     ----------
     allowed : bytes
         Bytes of UTF-8.
     not_first : bytes
-        Those of them that no name may begin with.
+        Allowed characters that may not begin a name.
     """
 
     def __init__(self, allowed: bytes, not_first: bytes = b"") -> None:
@@ -112,7 +112,7 @@ class NameCharacters:
 
     @cached_property
     def _pattern(self) -> re.Pattern[bytes]:
-        # Escapes of control characters are those of the readers, and stay.
+        # Escapes of control characters come from the readers, and remain.
         escaped = {*np.flatnonzero(~self.is_allowed & ~_IS_CONTROL).tolist(), *self._not_first, _PERCENT}
         codes = b"|".join(b"%02X" % byte for byte in sorted(escaped))
         refused = b"".join(b"\\x%02x" % byte for byte in np.flatnonzero(~self.is_allowed).tolist())
@@ -125,7 +125,7 @@ class NameCharacters:
         >>> NameCharacters(b"ab%0123456789", not_first=b"b").escape("béb%61%40")
         '%62%C3%A9b%61%2540'
         """
-        return self._pattern.sub(lambda found: b"".join(b"%%%02X" % byte for byte in found.group()), name.encode()).decode()
+        return self._pattern.sub(lambda match: b"".join(b"%%%02X" % byte for byte in match.group()), name.encode()).decode()
 
     def escape_texts(self, names: Texts) -> tuple[Texts, NDArray[np.bool_]]:
         """Return names of allowed characters, and which changed.

@@ -4,7 +4,7 @@ From counts to seconds, in the order of this module:
 
 1. `expected` checks a request and returns its `Expectation`: workloads, seconds of the host, memory and counts, by the module `workload`
    of the search.
-2. `predicted_run` adds the seconds of the workloads, by the calibration of each device or of one that ships (`_on_devices`), to those of
+2. `predicted_run` adds the seconds of the workloads, by the calibration of each device or a shipped one (`_on_devices`), to the seconds of
    the host (`_steps`). Recent runs on this machine correct the steps (`StepHistory`).
 3. `estimate` compares devices. `faster_device_rule` is the only place that decides whether a GPU is worth its start.
 4. `proteoscope.engine.views.estimates` words the result.
@@ -37,26 +37,26 @@ __all__ = [
     "Estimate",
     "Expectation",
     "ExpectedWork",
-    "counts_of",
     "estimate",
     "expected",
     "faster_device_rule",
     "predicted_run",
+    "read_counts",
     "remember_run",
     "run_prediction",
 ]
 
 STEPS = ("read", "index", "plan", "score", "report")
 _START_SECONDS = 0.4  # not in any step: imports
-_BASE_BYTES = 250e6  # of the program with what it has loaded
+_BASE_BYTES = 250e6  # of the program with its loaded modules
 _RECOGNISED = ("spectra", "proteins", "identifications", "libraries")  # sorts that a file shows by its beginning
 _WITHOUT_SECONDS = 0.02  # of the host's work outside kernels, where these could not be measured
 
 
 class ExpectedWork(NamedTuple):
-    """Work of a type: its size as a GPU or CPU (None) counts it, and the bytes that a GPU holds at once.
+    """Work of a type: its size as a GPU or CPU (None) counts it, and the bytes that a GPU holds simultaneously.
 
-    None stands for all bytes that are transferred to it and back.
+    By default, all bytes that are transferred to and from it.
     """
 
     kind: str
@@ -160,7 +160,7 @@ class Estimate:
 
 
 def expected(search: Search, request: SearchRequest) -> Expectation:
-    """Return what the search expects of a request.
+    """Return the expected workload of a request.
 
     Raises
     ------
@@ -168,24 +168,24 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
         A file or a parameter is wrong, as the search itself reports it.
     """
     search.check_workers(request.workers)
-    for one in search.inputs:
-        given = request.files(one.name)
-        if not given and not (one.is_optional or (one.instead and request.options.get(one.instead))):
-            raise ParameterError(f"no file of {one.name} was given, as {one.option or one.metavar}")
-        if one.content != "structures":
+    for search_input in search.inputs:
+        given = request.files(search_input.name)
+        if not given and not (search_input.is_optional or (search_input.instead and request.options.get(search_input.instead))):
+            raise ParameterError(f"no file of {search_input.name} was given, as {search_input.option or search_input.metavar}")
+        if search_input.content != "structures":
             for path in given:
-                _check(path, one)
+                _check(path, search_input)
     if search.workload_estimator is None:
         raise ParameterError(f"the time and memory of {search.kind} cannot be estimated")
     return _expected(search.workload_estimator, request)
 
 
-def _check(path: Path, asked: Input) -> None:
+def _check(path: Path, search_input: Input) -> None:
     if not is_there(path):
         raise InputError(path, "does not exist", remedy="Check the path")
-    if asked.content in _RECOGNISED and asked.also is None and path.is_file():
+    if search_input.content in _RECOGNISED and search_input.also is None and path.is_file():
         with ByteSource(path) as source:
-            recognise_as(source, asked.content)
+            recognise_as(source, search_input.content)
 
 
 def _expected(load: WorkloadEstimator, request: SearchRequest) -> Expectation:
@@ -194,7 +194,7 @@ def _expected(load: WorkloadEstimator, request: SearchRequest) -> Expectation:
 
 
 def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
-    """Return what a kind of search expects, or None where it cannot be estimated; the search itself reports what is wrong."""
+    """Return the expected workload of a search, or None if it cannot be estimated; the search itself reports errors."""
     try:
         return _expected(WORKLOAD_ESTIMATORS[kind], request) if kind in WORKLOAD_ESTIMATORS else None
     except (ProteoscopeError, OSError, ValueError, ArithmeticError):
@@ -204,8 +204,8 @@ def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
 def predicted_run(kind: str, expectation: Expectation, device: Device, threads: int) -> Estimate:
     """Return the estimate of a run on a device, or on several together. It reads no input, and takes some milliseconds."""
     parameters = [_parameters(member, threads) for member in _members(device)]
-    on_devices = _on_devices(expectation.works, [one for one, _ in parameters])
-    raw_steps = _steps(expectation.host, on_devices, [one for one, _ in parameters], threads)
+    on_devices = _on_devices(expectation.works, [device_numbers for device_numbers, _ in parameters])
+    raw_steps = _steps(expectation.host, on_devices, [device_numbers for device_numbers, _ in parameters], threads)
     history = StepHistory(kind, _device_title(device), threads)
     steps, n_runs = history.corrected(raw_steps)
     seconds = sum(steps.values())
@@ -245,16 +245,16 @@ class _OnDevices(NamedTuple):
 def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParameters]) -> _OnDevices:
     """Return what devices need together: they share each workload in proportion to their speeds, and end at the same time."""
     total, seconds, gpu_bytes, missing = Prediction(0.0, 0.0, 0.0, 0.0), dict[str, float](), 0.0, set[str]()
-    n_gpus = sum(not one.is_processor for one in parameters)
+    n_gpus = sum(not parameter.is_processor for parameter in parameters)
     for work in works:
-        measured = [(one, work.size(one.card)) for one in parameters if work.kind in one.kinds]
+        measured = [(parameter, work.size(parameter.card)) for parameter in parameters if work.kind in parameter.kinds]
         if len(measured) < len(parameters):
             missing.add(work.kind)
-        gpu_bytes = max([gpu_bytes, *(work.card_bytes(size, n_gpus) for one, size in measured if not one.is_processor)])
-        alone = [predict_workload(one, work.kind, size) for one, size in measured]
-        together = 1.0 / sum(1.0 / max(one.seconds, 1e-9) for one in alone) if alone else _WITHOUT_SECONDS
+        gpu_bytes = max([gpu_bytes, *(work.card_bytes(size, n_gpus) for gpu, size in measured if not gpu.is_processor)])
+        alone = [predict_workload(gpu, work.kind, size) for gpu, size in measured]
+        together = 1.0 / sum(1.0 / max(prediction.seconds, 1e-9) for prediction in alone) if alone else _WITHOUT_SECONDS
         if alone:
-            fastest = min(alone, key=lambda one: one.seconds)
+            fastest = min(alone, key=lambda prediction: prediction.seconds)
             share = together / max(fastest.seconds, 1e-9)
             total = Prediction(*(before + share * part for before, part in zip(total, fastest, strict=True)))
         seconds[work.kind] = seconds.get(work.kind, 0.0) + together
@@ -262,7 +262,7 @@ def _on_devices(works: Sequence[ExpectedWork], parameters: Sequence[DeviceParame
 
 
 def _steps(host: Mapping[str, float], on_devices: _OnDevices, parameters: Sequence[DeviceParameters], threads: int) -> dict[str, float]:
-    """Return the seconds of each step. All GPUs are opened at once, while files are read."""
+    """Return the seconds of each step. All GPUs are opened concurrently while files are read."""
     steps = {step: host.get(step, 0.0) / _speed_up(step, threads) for step in STEPS}
     steps["score"] += sum(on_devices.seconds.values())
     return steps | {"start": _START_SECONDS + max((parameter.start for parameter in parameters if not parameter.is_processor), default=0.0)}
@@ -285,7 +285,7 @@ def _members(device: Device) -> list[Device]:
     """Return the devices that a choice of several consists of."""
     if not device.numbers:
         return [device]
-    result = [one for one in gpus() if one.numbers and one.numbers[0] in device.numbers] or [device]
+    result = [gpu for gpu in gpus() if gpu.numbers and gpu.numbers[0] in device.numbers] or [device]
     return [*result, *([processor()] if device.with_processor else [])]
 
 
@@ -300,7 +300,7 @@ def _device_title(device: Device) -> str:
 
 
 def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -> Estimate:
-    """Return the estimate of a request on its device; with `compares` also that of the CPU alone, or of the unused GPU.
+    """Return the estimate of a request on its device; with `compares` also an estimate for only the CPU, or for the unused GPU.
 
     Raises
     ------
@@ -322,20 +322,20 @@ def estimate(search: Search, request: SearchRequest, *, compares: bool = True) -
     compared = predicted_run(search.kind, expectation, other, threads)
     result = replace(result, alternatives={other.name: round(compared.seconds, 3)})
     if device is not requested:
-        return _with_note(result, "the processor is taken, which should be done before a GPU is ready (--device cuda takes that)")
+        return _with_note(result, "the CPU is used, since it should finish before a GPU is ready (--device cuda uses the GPU)")
     if compared.seconds < result.seconds:
-        return _with_note(result, "the processor alone would be done sooner: a GPU is not worth its start here (--device cpu)")
+        return _with_note(result, "the CPU would finish sooner: starting a GPU does not pay here (--device cpu)")
     return result
 
 
-def _with_note(found: Estimate, note: str) -> Estimate:
-    return replace(found, notes=(*found.notes, note))
+def _with_note(estimated: Estimate, note: str) -> Estimate:
+    return replace(estimated, notes=(*estimated.notes, note))
 
 
 def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Callable[[Callable[[], Device]], Device] | None:
     """Return the rule that chooses the device ``auto`` for `proteoscope.engine.execution.device_lookup.DeviceLookup`.
 
-    It takes the processor where that should be done before a GPU is ready, and does not look for GPUs where no GPU could be. Tables do not
+    It uses the CPU if that should finish before a GPU is ready, and does not detect GPUs where none could be ready in time. Tables do not
     depend on it. None where the request names a device.
     """
     if request.device != "auto" or request.workers:
@@ -349,7 +349,7 @@ def faster_device_rule(kind: str, request: SearchRequest, threads: int) -> Calla
 
 
 def _faster_device(kind: str, expectation: Expectation, threads: int, resolve: Callable[[], Device]) -> Device:
-    """Return the device of `resolve`, or the processor where that alone should be done before it."""
+    """Return the device of `resolve`, or the CPU if it should finish sooner."""
     alone = predicted_run(kind, expectation, processor(), threads)
     # A GPU saves at most the seconds of the workloads, or of the whole step where these are not counted.
     on_threads = sum(alone.works.values()) if alone.works else alone.raw_steps["score"]
@@ -370,15 +370,15 @@ def run_prediction(kind: str, request: SearchRequest, device: Device, threads: i
     return None if expectation is None else predicted_run(kind, expectation, device, threads)
 
 
-def remember_run(found: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
+def remember_run(estimated: Estimate, device: Device, threads: int, measured: Mapping[str, float], seconds: float) -> None:
     """Store the predicted and measured seconds of a run's steps; the rest is its start. Overlapping steps count in part."""
     total = sum(measured.values())
     steps = {step: taken * min(1.0, seconds / max(total, 1e-9)) for step, taken in measured.items()}
     steps["start"] = max(0.0, seconds - total)
-    StepHistory(found.kind, _device_title(device), threads).add(found.raw_steps, steps)
+    StepHistory(estimated.kind, _device_title(device), threads).add(estimated.raw_steps, steps)
 
 
-def counts_of(record: Mapping[str, Any]) -> dict[str, float]:
+def read_counts(record: Mapping[str, Any]) -> dict[str, float]:
     """Return the counts of the record of a run that are numbers."""
     result = record.get("counts")
     if not isinstance(result, dict):

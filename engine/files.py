@@ -30,7 +30,7 @@ from typing import BinaryIO
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.locked_files import open_locked, release_locked
-from proteoscope.engine.shared_folders import beside, make_folder, pinned_folder, private_folder, real_path
+from proteoscope.engine.shared_folders import make_folder, pinned_folder, private_folder, real_path, sibling_path
 from proteoscope.kernels.trusted_folders import untrusted_folder
 
 __all__ = [
@@ -165,7 +165,7 @@ def sync_folder(path: Path) -> None:
 
 
 def temporary_sibling(path: Path) -> Path:
-    """Return a new temporary name in the folder of `path`, without a lock: the caller removes what a killed process leaves there."""
+    """Return a new temporary name in the folder of `path`, without a lock: the caller removes leftovers of killed processes."""
     return path.with_name(f".{_shortened(path.name)}.{secrets.token_hex(_RANDOM_BYTES)}{_SUFFIX}")
 
 
@@ -206,7 +206,7 @@ def put_in_place(temporary: Path, path: Path) -> None:
     OSError
         The disk is full or not writable.
     """
-    target = beside(temporary, path.name)
+    target = sibling_path(temporary, path.name)
     temporary.replace(target)
     sync_folder(target.parent)
 
@@ -247,7 +247,7 @@ def scratch_folder() -> Iterator[Path]:
 def remove_leftovers(folder: Path) -> None:
     """Remove temporary files and folders that killed processes of this user left in `folder`.
 
-    Only names made by this program with a free lock are removed: running processes hold their locks. Links are not followed.
+    Only names of this program with a free lock are removed: running processes hold their locks. Links are not followed.
     """
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if _is_lock_name(entry.name))
@@ -290,7 +290,7 @@ def _sweep_if_due(folder: Path) -> None:
 def _reserve(path: Path) -> tuple[Path, int | None]:
     """Return a new temporary name next to `path`, and its lock.
 
-    On file systems without locks the lock is None, and processes do not remove the name.
+    On file systems without locks, the lock is missing and other processes do not remove the name.
     """
     while True:
         name, random = _shortened(path.name), secrets.token_hex(_RANDOM_BYTES)

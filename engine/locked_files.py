@@ -20,7 +20,7 @@ _held: set[int] = set()
 def open_locked(path: Path, *, create: bool = True) -> int | None:
     """Open a file and lock it.
 
-    Two threads of one process exclude each other too. A child made by fork does not inherit the lock.
+    Two threads of one process exclude each other too. A forked child process does not inherit the lock.
 
     Parameters
     ----------

@@ -31,10 +31,10 @@ __all__ = [
     "SearchParameters",
     "list_text",
     "parameter",
-    "parts_of_list",
     "preset_description",
     "preset_names",
     "read_preset",
+    "split_list",
 ]
 
 
@@ -95,7 +95,7 @@ def parameter(
     zero : str
         Word that forms and run pages show in place of 0, such as "automatic".
     bounds : Any
-        Those of pydantic (ge, le, gt, lt, min_length …).
+        Constraints of pydantic (ge, le, gt, lt, min_length …).
     """
     extra: JsonDict = {"group": group, "unit": unit, "advanced": advanced, "editor": editor, "zero": zero}
     return Field(default, title=title, description=help, json_schema_extra=extra, **bounds)
@@ -192,7 +192,7 @@ class SearchParameters(BaseModel):
     def changed(self, settings: Iterable[str] = (), **values: Any) -> Self:
         """Return a copy with some values changed, and with the values that follow from them.
 
-        `settings` are texts ``field=value``; lists are parsed by `parts_of_list`.
+        `settings` are texts ``field=value``; lists are parsed by `split_list`.
         """
         changes = dict(values)
         for setting in settings:
@@ -214,7 +214,7 @@ class SearchParameters(BaseModel):
         return f"{name} = {shortened(repr(error['input']))}: {message}{unit if 'than' in message else ''}"
 
 
-def parts_of_list(text: str) -> list[str]:
+def split_list(text: str) -> list[str]:
     """Return the items of a list in a text, separated by commas or semicolons, stripped and without empty ones.
 
     An item with commas is in double quotes, with quotes in it doubled (RFC 4180): ``"2,4-D", control``. A quote that is not closed, or
@@ -225,7 +225,7 @@ def parts_of_list(text: str) -> list[str]:
 
 
 def list_text(values: Iterable[object]) -> str:
-    """Return values as one text that `parts_of_list` parses."""
+    """Return values as one text that `split_list` parses."""
     return ", ".join(_quoted(str(value)) for value in values)
 
 
@@ -250,7 +250,7 @@ def _require_text(name: str, value: Any) -> None:
 def _listed(field: FieldInfo, value: Any) -> Any:
     """Return the items of a text given for a list; other values unchanged."""
     if get_origin(field.annotation) is tuple and isinstance(value, str):
-        return parts_of_list(value)
+        return split_list(value)
     return value
 
 

@@ -1,6 +1,6 @@
-"""Stopped runs that are resumed: the request of a run, as its checkpoint records it and as it is made again.
+"""Stopped runs that are resumed: the request of a run, as recorded in its checkpoint and as restored.
 
-A run is resumed only with the same files, parameters and version of the program: then its checkpoint holds what it would compute again.
+A run is resumed only with the same files, parameters and version of the program, with which stored results equal recomputed ones.
 All of this is read from the checkpoint in the user's own cache, nothing from the project, which may be untrusted.
 """
 
@@ -19,19 +19,19 @@ from proteoscope.engine.project.checkpoint_store import Checkpoint
 from proteoscope.engine.project.project import INTERRUPTED
 from proteoscope.engine.version import VERSION
 
-__all__ = ["NO_CHECKPOINT", "StoppedRun", "check_same", "missing_checkpoint", "record_of", "stopped_run"]
+__all__ = ["NO_CHECKPOINT", "StoppedRun", "check_same", "missing_checkpoint", "record_request", "stopped_run"]
 
 NO_CHECKPOINT = "this user's cache has no checkpoint of it"
 """Why a stopped run cannot be resumed here."""
 
 
-def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
+def record_request(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> dict[str, Any]:
     """Return the request of a run as JSON values; `inputs` are its files with digests."""
     record = {
         "version": VERSION,
         "kind": kind,
         "parameters": request.parameters.model_dump(mode="json"),
-        "files": [[one.kind, str(Path(one.path).absolute()), one.sha256] for one in inputs],
+        "files": [[file.kind, str(Path(file.path).absolute()), file.sha256] for file in inputs],
         "folder": str(Path.cwd()),
         "inputs": {name: list(map(str, paths)) for name, paths in request.inputs.items()},
         "out": None if request.out is None else str(Path(request.out).absolute()),
@@ -40,7 +40,7 @@ def record_of(request: SearchRequest, kind: str, inputs: Sequence[RunInput]) -> 
         "device": request.device,
         "threads": request.threads,
     }
-    # A script may give paths as such.
+    # A script may give Path objects.
     described: dict[str, Any] = json.loads(json.dumps(record, default=str))
     return described
 
@@ -59,10 +59,10 @@ def check_same(project: Project, run_id: str, request: SearchRequest, kind: str,
     if record["kind"] != kind or record["parameters"] != json.loads(json.dumps(request.parameters.model_dump(mode="json"))):
         raise ParameterError(f"{run_id} was begun with other parameters; do the search anew")
     before = [(of, digest) for of, _, digest in record["files"]]
-    now = [(one.kind, one.sha256) for one in inputs]
-    for one, then in zip(inputs, before, strict=False):
-        if (one.kind, one.sha256) != then:
-            raise InputError(one.path, f"has changed since {run_id} began", remedy="Restore it, or do the search anew")
+    now = [(file.kind, file.sha256) for file in inputs]
+    for file, then in zip(inputs, before, strict=False):
+        if (file.kind, file.sha256) != then:
+            raise InputError(file.path, f"has changed since {run_id} began", remedy="Restore it, or do the search anew")
     if before != now:
         raise ParameterError(f"{run_id} was begun with other files; do the search anew")
 
@@ -122,14 +122,14 @@ def _checkpoint(project: Project, run_id: str) -> Checkpoint:
 
 @dataclass(frozen=True)
 class StoppedRun:
-    """A run that was stopped and can go on.
+    """A stopped run that can be resumed.
 
     Attributes
     ----------
     id, kind
         Of the run.
     folder
-        The working directory in which it was asked for, from which paths in its parameters are meant.
+        Working directory of the original request, to which paths in its parameters are relative.
     is_moved
         True if the project is not in the folder in which the run was begun.
     """
@@ -189,10 +189,10 @@ class StoppedRun:
         record = self._record
         outputs = {option.name for option in search.options if option.is_output and self.is_moved}
         # A project may have been moved since.
-        own = {one.name: [str(self._project)] for one in search.inputs if one.content == "project"}
+        project_inputs = {search_input.name: [str(self._project)] for search_input in search.inputs if search_input.content == "project"}
         inputs = {name: [self._path(path) for path in paths] for name, paths in record["inputs"].items()}
         return SearchRequest(
-            {**inputs, **own},
+            {**inputs, **project_inputs},
             search.model.checked(record["parameters"]),
             self._project,
             Path(record["out"]) if self._writes_out else None,

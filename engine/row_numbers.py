@@ -1,4 +1,4 @@
-"""Row numbers by what they number, so that mypy reports a peptide's given for a spectrum's; at run time each is an int.
+"""Types of row numbers, so that mypy reports a peptide's row used as a spectrum's; at run time each is an int.
 
 Arrays of row numbers stay arrays of integers; a number taken from one is converted where it becomes a scalar. Rows of other tables
 (matches, hits, members of clusters) are plain ints.

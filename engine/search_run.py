@@ -1,4 +1,4 @@
-"""Common work of all searches: checked inputs, project and run, device, log, clock, and the record of what was done."""
+"""Common work of all searches: checked inputs, project and run, device, log, clock, and the record of the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from proteoscope.engine.project.outputs import check_distinct, check_outputs
 from proteoscope.engine.project.paths import check_folder_name
 from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.counts import warning_of_nothing
-from proteoscope.engine.resumption import check_same, record_of
+from proteoscope.engine.resumption import check_same, record_request
 from proteoscope.engine.shared_names import distinct_names, without_folders
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.trusted_folders import why_not_used
@@ -49,7 +49,7 @@ Read = TypeVar("Read")
 
 @dataclass(frozen=True)
 class RunSpec:
-    """Task of a run: what is asked for, and what the kind of search reads and writes for that.
+    """Task of a run: the request, and the files that this type of search reads and writes for it.
 
     Attributes
     ----------
@@ -58,11 +58,11 @@ class RunSpec:
     required
         Kinds of files without which it does nothing, and an example of each as the command line names it.
     inputs
-        All files that it reads, by kind, in the order of the record; those of the request when None.
+        All files that it reads, by kind, in the order of the record; by default the files of the request.
     are_distinct
         True if a file may be given only once, and not even as two kinds.
     outputs
-        Files that it writes, besides the project.
+        Files that it writes in addition to the project.
     kernels
         Group of `proteoscope.kernels.cpu.signatures` that is compiled before it begins; none if empty.
     """
@@ -95,7 +95,7 @@ class RunSpec:
         ParameterError
             A required kind is missing, or a file would be written over that is needed.
         InputError
-            A file is not there, or is none that can be read twice, or is given twice.
+            A file is missing, cannot be read twice, or is given twice.
         """
         inputs = self.request.inputs if self.inputs is None else self.inputs
         for kind, example in self.required.items():
@@ -128,7 +128,7 @@ def _check_file(path: Path) -> None:
 
 @dataclass
 class SearchRun(Generic[Read]):
-    """A running search; made by `search_run`.
+    """A running search, created by `search_run`.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class SearchRun(Generic[Read]):
         Device that computed, once known.
     project, run
         Where it is recorded, or None.
-    kept
+    checkpoint
         Its checkpoint for resuming.
     workers
         Returns remote workers once available; None without.
@@ -174,7 +174,7 @@ class SearchRun(Generic[Read]):
     compiled: set[str] | None = None
     project: Project | None = None
     run: Run | None = None
-    kept: RunCheckpoint | None = None
+    checkpoint: RunCheckpoint | None = None
     workers: Callable[[], RemoteWorkers | None] = lambda: None
     seconds: float = 0.0
     device: str = ""
@@ -204,16 +204,16 @@ class SearchRun(Generic[Read]):
 
     def paths(self, kind: str) -> list[Path]:
         """Return the files of a kind."""
-        return [Path(one.path) for one in self.inputs if one.kind == kind]
+        return [Path(file.path) for file in self.inputs if file.kind == kind]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
         """Names of the files of these kinds, for the record."""
-        names = distinct_names([one.path for one in self.inputs])
-        return tuple(name for kind in kinds for one, name in zip(self.inputs, names, strict=True) if one.kind == kind)
+        names = distinct_names([file.path for file in self.inputs])
+        return tuple(name for kind in kinds for file, name in zip(self.inputs, names, strict=True) if file.kind == kind)
 
     def digests(self, kind: str) -> list[str]:
         """Their SHA-256."""
-        return [one.sha256 or "" for one in self.inputs if one.kind == kind]
+        return [file.sha256 or "" for file in self.inputs if file.kind == kind]
 
     def resources(self, progress: Progress | None = None, *, memory_bytes: int = 0) -> Resources:
         """Return the resources of the steps: opened GPUs of the device, and threads, with a message to the user.
@@ -224,11 +224,11 @@ class SearchRun(Generic[Read]):
         elsewhere = self.workers()
         if elsewhere is not None:
             progress.message(f"Scoring on {elsewhere.name}")
-            return Resources(self.threads, [], False, progress, self.clock, self.kept, elsewhere)
+            return Resources(self.threads, [], False, progress, self.clock, self.checkpoint, elsewhere)
         device = self.look.device(progress)
         used = open_cards(device, progress, memory_bytes=memory_bytes)
-        _tell_device(device if used else processor(), self.look.requested, progress, is_passed_over=not device.numbers)
-        return Resources(self.threads, used, device.with_processor, progress, self.clock, self.kept)
+        _log_device(device if used else processor(), self.look.requested, progress, is_passed_over=not device.numbers)
+        return Resources(self.threads, used, device.with_processor, progress, self.clock, self.checkpoint)
 
     def summary_fields(self, counts: Mapping[str, int]) -> dict[str, Any]:
         """Return the fields of every `proteoscope.engine.summary.Summary`, and the counts as ``n_…``."""
@@ -243,12 +243,12 @@ class SearchRun(Generic[Read]):
         }
 
     def record(self, counts: Mapping[str, int], message: str, *, exports: Iterable[str] = (), **more: Any) -> None:
-        """Write down what was done and what it cost, as ``run.json`` of the run: the last that a search does.
+        """Record the run and its costs as ``run.json``, the last step of a search.
 
         Parameters
         ----------
         counts
-            Of what was searched and found.
+            Counts of searched items and results.
         message
             The same in a sentence.
         exports
@@ -257,9 +257,9 @@ class SearchRun(Generic[Read]):
             Further content; of a search that accepts nothing at its rate, `certainty` says how many there are at 5 %, in a warning.
         """
         certainty = more.get("certainty") or {}
-        known = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
+        certainty_of_matches = next((certainty[name] for name in ("matches", "psms", "explained") if name in certainty), None)
         fdr = getattr(self.spec.request.parameters, "fdr", None)
-        if known is not None and fdr is not None and (warning := warning_of_nothing(known, fdr)):
+        if certainty_of_matches is not None and fdr is not None and (warning := warning_of_nothing(certainty_of_matches, fdr)):
             self.progress.message(warning, "warning")
         self.seconds = round(time.perf_counter() - self.began, 3)
         prediction = self._prediction()
@@ -274,8 +274,8 @@ class SearchRun(Generic[Read]):
             "device": self.device,
             "threads": self.threads,
             "inputs": [
-                {"path": name, "kind": one.kind, "sha256": one.sha256}
-                for one, name in zip(self.inputs, distinct_names([one.path for one in self.inputs]), strict=True)
+                {"path": name, "kind": file.kind, "sha256": file.sha256}
+                for file, name in zip(self.inputs, distinct_names([input_file.path for input_file in self.inputs]), strict=True)
             ],
             "parameters": self.spec.request.parameters.model_dump(mode="json"),
             "counts": dict(counts),
@@ -315,7 +315,7 @@ class SearchRun(Generic[Read]):
         }
 
 
-def _tell_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
+def _log_device(device: Device, requested: str, progress: Progress, *, is_passed_over: bool) -> None:
     """Say what computes, and which GPUs do not although they might be expected to; `is_passed_over`: usable ones too were not chosen."""
     progress.message(f"Scoring on {device.name}: {device.description}")
     if reason := why_not_used():
@@ -325,7 +325,7 @@ def _tell_device(device: Device, requested: str, progress: Progress, *, is_passe
             if gpu.numbers and not gpu.usable:
                 progress.message(f"{gpu.name} is not used: {gpu.reason}", "warning")
             elif gpu.numbers and is_passed_over:
-                progress.message(f"{gpu.name} is not used: the processor should be done before it is ready (--device cuda takes it)")
+                progress.message(f"{gpu.name} is not used: the CPU should finish before it is ready (--device cuda uses it)")
 
 
 @contextmanager
@@ -362,7 +362,7 @@ def search_run(
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct, in one sentence.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled.
     """
@@ -382,11 +382,11 @@ def search_run(
     was_compiled = compiled is None or spec.kernels in compiled
     # Reading runs kernels: where these are not compiled yet, it comes after that.
     with ExitStack() as stack:
-        behind = stack.enter_context(Background(recording, threads if was_compiled else 1))
-        reading = behind.begin(read_measured)
+        background = stack.enter_context(Background(recording, threads if was_compiled else 1))
+        reading = background.begin(read_measured)
         inputs = tuple(RunInput(path, kind, file_digest(path, recording)) for path, kind in files)
         look.complain()
-        searching = SearchRun(spec, inputs, reading, behind.begin, look, recording, threads, clock, began, compiled)
+        searching = SearchRun(spec, inputs, reading, background.begin, look, recording, threads, clock, began, compiled)
         if request.workers:
             searching.workers = stack.enter_context(_workers(request, spec.spool, recording))
         if spec.project is not None:
@@ -399,10 +399,10 @@ def search_run(
             run = stack.enter_context(recorded)
             recording.log_to(run.log)
             searching.project, searching.run = project, run
-            searching.kept = stack.enter_context(_keeping(spec, project, run, inputs, recording))
+            searching.checkpoint = stack.enter_context(_keeping(spec, project, run, inputs, recording))
         else:
-            stack.enter_context(_telling_that_nothing_is_kept())
-        for copy, original in copied_files((str(one.path), one.sha256 or "") for one in inputs if one.kind == "spectra").items():
+            stack.enter_context(_warn_if_nothing_is_stored())
+        for copy, original in copied_files((str(file.path), file.sha256 or "") for file in inputs if file.kind == "spectra").items():
             recording.message(f"{copy_text(copy, original)}: its spectra are counted twice. Give the file once", "warning")
         if not was_compiled:
             compile_kernels([spec.kernels], recording, threads)
@@ -414,8 +414,8 @@ def _without_folders(value: Any) -> Any:
     if isinstance(value, str):
         return without_folders(value)
     if isinstance(value, Mapping):
-        return {name: _without_folders(one) for name, one in value.items()}
-    return [_without_folders(one) for one in value] if isinstance(value, list | tuple) else value
+        return {name: _without_folders(item) for name, item in value.items()}
+    return [_without_folders(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @contextmanager
@@ -440,7 +440,7 @@ def project_run(
 
 
 def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInput], progress: Progress) -> RunCheckpoint:
-    """Return the checkpoint of a run, with what it holds already if the run is resumed."""
+    """Return the checkpoint of a run, with its stored results if the run is resumed."""
     key, resumed = project.checkpoint_key(run.id), None
     if spec.request.resume and (checkpoint := key.find()) is not None and checkpoint.place != "copied":
         resumed = CheckpointFile.open(checkpoint.path)
@@ -452,14 +452,14 @@ def _keeping(spec: RunSpec, project: Project, run: Run, inputs: Sequence[RunInpu
             progress.message(text, "warning")
 
     def create() -> CheckpointFile:
-        header = CheckpointHeader(key.real_folder, run.id, record_of(spec.request, spec.kind, inputs))
+        header = CheckpointHeader(key.real_folder, run.id, record_request(spec.request, spec.kind, inputs))
         return CheckpointFile.create(key.prepare(), header)
 
     return RunCheckpoint(create, warn, resumed)
 
 
 @contextmanager
-def _telling_that_nothing_is_kept() -> Iterator[None]:
+def _warn_if_nothing_is_stored() -> Iterator[None]:
     try:
         yield
     except (Cancelled, KeyboardInterrupt) as error:

@@ -1,4 +1,4 @@
-"""The list of all searches, from which the command line, the window, presets, exports and the tests that go over all of them are made.
+"""List of all searches, used by the command line, the window, presets, exports and tests of every search.
 
 A new search is a folder with its entry, and a line here; docs/developers/extending.md explains how.
 """
@@ -70,31 +70,31 @@ def run_search(
     progress: Progress | None = None,
     **parameters: Any,
 ) -> Summary:
-    """Do a search as a script asks for it; `docs/from_python.md` shows each.
+    """Run a search from a script; `docs/from_python.md` has an example of each.
 
     Parameters
     ----------
     kind
-        One of those of `SEARCHES`, which are the sub-commands.
+        Type of search of `SEARCHES`, as in the sub-commands.
     inputs
         Files by the names of the search's inputs.
     project
-        The folder that the run is recorded in, made where it is missing.
+        Project folder that records the run, created if missing.
     out
-        A file for the results, of searches that write one; its ending says the format.
+        A file for the results, of searches that write one; its extension sets the format.
     preset
-        Its name or file; the defaults where it is empty.
+        Its name or file; the default parameters if empty.
     parameters
-        What differs from it, by name.
+        Changes of the preset, by name.
     options, device, threads
         See `proteoscope.engine.entry.SearchRequest`.
     progress
-        To hear of it, and to stop it.
+        Receives progress, and can cancel.
 
     Raises
     ------
     ProteoscopeError
-        Something is wrong with the parameters, the files or the disk, and what.
+        The parameters, the files or the disk have the reported problem.
     """
     search = search_of_kind(kind)
     chosen = search.parameters_of(preset).changed(**parameters)
@@ -106,21 +106,21 @@ def run_search(
 def resume_run(
     project: str | Path, run: str = "", *, device: str = "", threads: int | None = None, progress: Progress | None = None
 ) -> Summary:
-    """Go on with a run of a project that was stopped or killed, as a script asks for it: the one of this id, else the last that can.
+    """Resume a stopped or killed run of a project: the run with this id, or the last resumable one.
 
-    Paths in its parameters are meant from the working directory in which it was begun.
+    Paths in its parameters are relative to the working directory in which it was started.
 
     Parameters
     ----------
     device, threads
-        Others than it was begun with; the results are the same.
+        Replace the original device and threads; results do not change.
     progress
-        To hear of it, and to stop it.
+        Receives progress, and can cancel.
 
     Raises
     ------
     ProteoscopeError
-        It cannot go on, and why; or something is wrong with the files or the disk.
+        The run cannot be resumed, or the files or the disk have the reported problem.
     """
     stopped = engine.resumption.stopped_run(project_package.Project.open(project), run)
     search = search_of_kind(stopped.kind)

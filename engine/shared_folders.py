@@ -1,4 +1,4 @@
-"""Folders in which other users can rename what this program writes: what is done in them is done by the open folder, not by its name.
+"""Folders in which other users can rename what this program writes: they are accessed through the open folder, not by name.
 
 Between the moment at which a path is checked and that at which it is used, another user who may write on the way to it can put a link in
 its place. Where that is possible, the folder is opened, its real place is compared with the checked one, and its files are reached as
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from proteoscope.kernels.trusted_folders import is_of_this_user, untrusted_folder
 
-__all__ = ["beside", "make_folder", "pinned_folder", "private_folder", "real_path"]
+__all__ = ["make_folder", "pinned_folder", "private_folder", "real_path", "sibling_path"]
 
 _OPENED = Path("/proc/self/fd")
 _MAXIMUM_LINKS = 40  # as Linux has it
@@ -24,7 +24,7 @@ _NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_DIRECTORY", 0)
 
 
 def real_path(path: Path) -> Path:
-    """Return a path without links: those of this user and of the system are followed.
+    """Return a path without links; links of this user and of the system are followed.
 
     Raises
     ------
@@ -47,12 +47,12 @@ def real_path(path: Path) -> Path:
         if n_links > _MAXIMUM_LINKS:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
         result = Path("/") if target.is_absolute() else result
-        parts += [one for one in reversed(target.parts) if one != "/"]
+        parts += [part for part in reversed(target.parts) if part != "/"]
     return result
 
 
 def _link_target(path: Path) -> Path | None:
-    """Return where a link leads; None if it is none. Raises OSError if it is another user's."""
+    """Return the target of a link, or None for other paths. Raises OSError if the link belongs to another user."""
     if not hasattr(os, "O_PATH"):
         if not path.is_symlink():
             return None
@@ -104,12 +104,12 @@ def pinned_folder(folder: Path) -> Iterator[Path]:
 
 @contextmanager
 def private_folder(folder: Path) -> Iterator[Path]:
-    """Make a folder that only this user can read, in one from `pinned_folder`, and yield a path that leads to it by itself.
+    """Make a folder that only this user can read, in one from `pinned_folder`, and yield a path pinned to it.
 
     Raises
     ------
     OSError
-        It exists, cannot be made, or was replaced while it was made.
+        It exists, cannot be created, or was replaced during creation.
     """
     folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | _NO_LINK)
@@ -122,7 +122,7 @@ def private_folder(folder: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-def beside(temporary: Path, name: str) -> Path:
+def sibling_path(temporary: Path, name: str) -> Path:
     """Return the path of `name` in the folder in which a temporary file or folder was reserved."""
     return (temporary.parent / ".." if temporary.parent.parent == _OPENED else temporary.parent) / name
 

@@ -27,12 +27,16 @@ def distinct_names(paths: Sequence[str | Path]) -> tuple[str, ...]:
     every = set(parts.values())
     lengths = dict.fromkeys(every, 1)
     while True:
-        counts = Counter(own[-lengths[own] :] for own in every)
-        longer = [own for own in every if counts[own[-lengths[own] :]] > 1 and lengths[own] < len(own) - 1]
+        counts = Counter(path_parts[-lengths[path_parts] :] for path_parts in every)
+        longer = [
+            path_parts
+            for path_parts in every
+            if counts[path_parts[-lengths[path_parts] :]] > 1 and lengths[path_parts] < len(path_parts) - 1
+        ]
         if not longer:
             break
-        lengths.update({own: lengths[own] + 1 for own in longer})
-    return tuple("/".join(own[-lengths[own] :]) for own in (parts[str(path)] for path in paths))
+        lengths.update({path_parts: lengths[path_parts] + 1 for path_parts in longer})
+    return tuple("/".join(path_parts[-lengths[path_parts] :]) for path_parts in (parts[str(path)] for path in paths))
 
 
 def relative_name(path: str | Path, folder: Path, name: str) -> str:
@@ -64,15 +68,15 @@ def without_folders(text: str) -> str:
     """Return a text with the folders of paths as ``…/``; names of files stay."""
     if home := _home():
         text = re.sub(rf"(?<![\w./\\-]){re.escape(home)}(?![\w.-])", "~", text)
-    return _PATH.sub(lambda found: "…\\" if "\\" in found[0] else "…/", text)
+    return _PATH.sub(lambda match: "…\\" if "\\" in match[0] else "…/", text)
 
 
 def without_private(text: str) -> str:
     """Return a text with folders as ``…/``, and without the names of the user, of the home and of the machine; names of files stay."""
     text = without_folders(text)
-    for name, stands in ((_user(), "(user)"), (Path(_home()).name, "(user)"), (socket.gethostname(), "(machine)")):
+    for name, replacement in ((_user(), "(user)"), (Path(_home()).name, "(user)"), (socket.gethostname(), "(machine)")):
         if len(name) >= _LEAST_NAME:
-            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", stands, text)
+            text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", replacement, text)
     return text
 
 

@@ -1,4 +1,4 @@
-"""SQLite files from elsewhere: opened in one way, so that nothing in them is executed, and what they compute and hold is bounded."""
+"""Untrusted SQLite files, opened so that nothing in them is executed, and their computations and content are bounded."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def open_sqlite(
     timeout
         Seconds to wait for a lock.
     is_cancelled
-        Asked every hundred thousand steps.
+        Called every hundred thousand steps; True stops the query.
 
     Raises
     ------

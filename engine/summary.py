@@ -41,7 +41,7 @@ class Summary:
         return []
 
     def lines(self) -> list[str]:
-        """Return the terminal output: what was searched, what was found, and the best results."""
+        """Return the terminal output: inputs, counts, and the best results."""
         return [f"{count.number:,} {count.noun}" for count in self.counts()]
 
     def record(self) -> dict[str, Any]:

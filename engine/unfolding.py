@@ -1,7 +1,7 @@
 """Maximum decompressed size of a file: one rule for every reader.
 
-A small file may name one long text a million times, unpack to gigabytes, or compute its columns. What a reader makes of a file is counted
-here, and the file is refused where that exceeds a fixed amount and a multiple of the size of the file on the disk.
+A small file may name one long text a million times, unpack to gigabytes, or compute its columns. Expanded content is counted here, and a
+file is refused if it exceeds both a fixed amount and a multiple of the file's size on disk.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Bound(NamedTuple):
     what
         Name of the things counted.
     remedy
-        What the user can do about a file that exceeds it.
+        Remedy for a file that exceeds it.
     """
 
     where: str
@@ -124,7 +124,7 @@ class Unfolding:
 
 
 _UNPACK = "If you trust the file, unpack it and give it unpacked"
-_AGAIN = "Write it again with the program that made it"
+_AGAIN = "Write it again with the program that created it"
 _PARTS = "If you trust the file, give it in parts"
 _TEXT = "Copy or download it again, or take it as mmCIF"
 

@@ -25,7 +25,7 @@ from proteoscope.gui.tasks import ConversionTask
 
 __all__ = ["ConversionDialog"]
 
-_SPECTRA = Input("spectra", "Spectra", "spectra", "SPECTRA", wanted="spectra to write", one="spectrum file")
+_SPECTRA = Input("spectra", "Spectra", "spectra", "SPECTRA", wanted="spectra to write", singular="spectrum file")
 _WHICH = ("All", "Identified", "Unidentified")
 
 

@@ -15,7 +15,7 @@ from proteoscope.engine.execution.device_use import DeviceUse, UseMeter
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.jobs import Job
 from proteoscope.engine.version import VERSION
-from proteoscope.engine.views.devices import DeviceAccount, device_accounts, devices_of_choice
+from proteoscope.engine.views.devices import DeviceAccount, device_accounts, select_devices
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.device_card import DeviceCard
 from proteoscope.gui.devices import DeviceDetector, device_text, device_title
@@ -203,7 +203,7 @@ class DevicePage(QWidget):
         if isinstance(task, CalibrationTask):
             return (task.device.name,)
         if isinstance(task, SearchTask) and not task.request.workers:
-            return devices_of_choice(task.request.device, self._detector.devices)
+            return select_devices(task.request.device, self._detector.devices)
         return ()
 
     def _fail(self, error: Exception) -> None:

@@ -25,11 +25,11 @@ def in_sentence(title: str) -> str:
 def counts_text(counts: Sequence[Count], locale: QLocale) -> str:
     """Return the counts of a search as one line: ``12 PSMs (2 decoys; 0.1–2.6 % false), 9 peptides ...``, or ``no hits``."""
     if counts and not counts[0].number and counts[0].certainty is None:
-        return f"no {counts[0].several}"
+        return f"no {counts[0].plural}"
     return ", ".join(_count_text(count, locale) for count in counts)
 
 
 def _count_text(count: Count, locale: QLocale) -> str:
     number = locale.toString(count.number)
-    what = f"{number} {count.noun}" if count.total is None else f"{number} of {locale.toString(count.total)} {count.several}"
+    what = f"{number} {count.noun}" if count.total is None else f"{number} of {locale.toString(count.total)} {count.plural}"
     return what + (f" ({certainty_text(count.certainty, locale)})" if count.certainty else "")

@@ -373,7 +373,7 @@ def quoted_commands():
 
 
 def test_documented_commands_parse():
-    from proteoscope.engine.command_line.main import command_parsers, parser_of
+    from proteoscope.engine.command_line.main import build_parser, command_parsers
 
     commands, quoted = set(command_parsers()), list(quoted_commands())
     assert len(quoted) > 40
@@ -382,7 +382,7 @@ def test_documented_commands_parse():
             assert not words[0].startswith("-") and len(words) == 1, (page, words)
             continue
         try:
-            parser_of(words).parse_args(words)
+            build_parser(words).parse_args(words)
         except SystemExit as wrong:
             raise AssertionError(f"{page}: proteoscope {' '.join(words)}") from wrong
 

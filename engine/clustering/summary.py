@@ -68,7 +68,7 @@ class ExplanationSummary(Summary):
         """Explained spectra."""
         names = "decoys", "false_share_low", "false_share_high", "targets_at_5_percent"
         counts = {name: getattr(self, name) for name in names}
-        return [Count.judged(self.n_explained, "explained spectrum", "explained spectra", counts, self.fdr, self.n_unidentified)]
+        return [Count.from_acceptance(self.n_explained, "explained spectrum", "explained spectra", counts, self.fdr, self.n_unidentified)]
 
     def lines(self) -> list[str]:
         """Return lines on the numbers of inspected and explained spectra."""

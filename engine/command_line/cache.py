@@ -18,13 +18,13 @@ __all__ = ["add_cache"]
 _CHECKPOINTS = "checkpoints"
 
 _EPILOG = """
-Indexes: {kinds}, up to 20 GB; those used last stay. A search makes again what it needs of them. Checkpoints: what
+Indexes: {kinds}, up to 20 GB; the most recently used stay. A search rebuilds those it needs. Checkpoints: what
 unfinished runs have computed, up to 20 GB and 1,000 runs, those used last; without its checkpoint a run cannot be
-resumed. Those of runs at work are not removed. PROTEOSCOPE_CACHE names another folder for all.
+resumed. Checkpoints of active runs are not removed. PROTEOSCOPE_CACHE names another folder for all.
 """
 
 
-def kept_kinds() -> dict[str, str]:
+def index_kinds() -> dict[str, str]:
     """Return the kinds of cached indexes with descriptions and their searches."""
     titles, keepers = dict[str, str](), dict[str, list[str]]()
     for search in searches.SEARCHES:
@@ -36,7 +36,7 @@ def kept_kinds() -> dict[str, str]:
 
 def add_cache(commands: Any) -> None:
     """Add ``cache`` to the sub-commands, which are argparse's sub-parsers."""
-    kinds = kept_kinds()
+    kinds = index_kinds()
     parser = commands.add_parser(
         "cache", help="list or clear indexes for later searches, and checkpoints", epilog=_EPILOG.format(kinds=", ".join(kinds.values()))
     )
@@ -46,19 +46,19 @@ def add_cache(commands: Any) -> None:
         const="all",
         choices=("all", *kinds, _CHECKPOINTS),
         metavar="KIND",
-        help=f"remove what is in the cache: of one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
+        help=f"clear the cache: one kind ({', '.join((*kinds, _CHECKPOINTS))}), or all",
     )
     parser.add_argument("--json", action="store_true", help="for scripts")
     parser.set_defaults(command=_cache)
 
 
 def _cache(options: argparse.Namespace) -> None:
-    store = project.cache.index_store(next(iter(kept_kinds())))
+    store = project.cache.index_store(next(iter(index_kinds())))
     is_list = options.clear is None
     indexes: list[CachedIndex] = []
     checkpoints: list[CachedIndex] = []
     if options.clear != _CHECKPOINTS:
-        indexes = store.kept() if is_list else store.clear(None if options.clear == "all" else options.clear)
+        indexes = store.indexes() if is_list else store.clear(None if options.clear == "all" else options.clear)
     if options.clear in (None, "all", _CHECKPOINTS):
         checkpoints = _checkpoints(is_cleared=not is_list)
     listed = [*indexes, *checkpoints]
@@ -72,9 +72,9 @@ def _cache(options: argparse.Namespace) -> None:
     total = sum(index.bytes for index in listed)
     if is_list:
         for index in listed:
-            # What made it holds names of files, which may hold anything.
+            # The title contains file names, which may contain anything.
             say(f"{index.kind:<11} {_size(index.bytes):>9}  {index.used.astimezone():%Y-%m-%d %H:%M}  {index.title}")
-    done = "kept" if is_list else "removed"
+    done = "stored" if is_list else "removed"
     counts = [counted(len(indexes), "index", "indexes")] if options.clear != _CHECKPOINTS else []
     if checkpoints or not counts:
         counts.append(counted(len(checkpoints), "checkpoint", "checkpoints"))

@@ -43,7 +43,7 @@ def add_compare(commands: Any) -> None:
         help="a run to compare, may be given several times: of each project that has one of this name; all that can be when not given",
     )
     parser.add_argument("--threshold", type=float, default=0.01, metavar="Q", help="q-value up to which items count (default: %(default)s)")
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for tables and figures, made where it is missing")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for tables and figures, created if missing")
     parser.add_argument("--mirrors", type=int, default=10, metavar="N", help="figures of spectra with two answers (default: %(default)s)")
     parser.add_argument(
         "--spreadsheet-safe",
@@ -68,7 +68,7 @@ def _compare(options: argparse.Namespace) -> None:
             comparison, folder, options.threshold, progress, n_mirrors=options.mirrors, spreadsheet_safe=options.spreadsheet_safe
         )
         if options.json:
-            print(json.dumps(_told(comparison, options.threshold, written), indent=2))
+            print(json.dumps(_as_json(comparison, options.threshold, written), indent=2))
         else:
             _say(comparison, options.threshold, folder, len(written))
 
@@ -83,7 +83,7 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
             chosen += [(project, run) for run in options.run if run in done]
         else:
             chosen += [(project, run.id) for run in views.run_comparison.comparable_runs(project)]
-    missing = [run for run in options.run if all(run != one for _, one in chosen)]
+    missing = [run for run in options.run if all(run != run_id for _, run_id in chosen)]
     if missing:
         raise InputError(
             options.projects[0], f"there is no finished run {missing[0]:.60}", remedy="See run.json and results for their names"
@@ -94,21 +94,21 @@ def _runs(options: argparse.Namespace) -> list[FinishedRun]:
         for project, run in chosen:
             opened.append(views.finished_run.open_run(project, run))
     except BaseException:
-        for one in opened:
-            one.close()
+        for opened_run in opened:
+            opened_run.close()
         raise
     return opened
 
 
-def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> dict[str, Any]:
+def _as_json(comparison: RunComparison, threshold: float, written: list[Path]) -> dict[str, Any]:
     runs = {
         symbol: {"run": run.run.id, "project": str(run.project.folder)}
-        for symbol, run in zip(comparison.letters, comparison.runs, strict=True)
+        for symbol, run in zip(comparison.symbols, comparison.runs, strict=True)
     }
     overlaps = {
         level.name: [
-            {"runs": [comparison.letters[run] for run in one.runs], "count": one.count}
-            for one in comparison.intersections(level.name, threshold)
+            {"runs": [comparison.symbols[run] for run in intersection.runs], "count": intersection.count}
+            for intersection in comparison.intersections(level.name, threshold)
         ]
         for level in views.run_comparison.LEVELS
     }
@@ -118,11 +118,11 @@ def _told(comparison: RunComparison, threshold: float, written: list[Path]) -> d
 def _say(comparison: RunComparison, threshold: float, folder: Path, n_files: int) -> None:
     for note in comparison.notes:
         say(note, sys.stderr)
-    for symbol, label, run in zip(comparison.letters, comparison.labels, comparison.runs, strict=True):
+    for symbol, label, run in zip(comparison.symbols, comparison.labels, comparison.runs, strict=True):
         say(f"{symbol}  {label}: {run.run.message or run.run.kind}")
-    say(f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{symbol:>9}" for symbol in comparison.letters) + f"{'all':>9}{'any':>9}")
+    say(f"{f'at {threshold * 100:g} % FDR':<24}" + "".join(f"{symbol:>9}" for symbol in comparison.symbols) + f"{'all':>9}{'any':>9}")
     for level in views.run_comparison.LEVELS:
         accepted = comparison.accepted_from(level.name) <= threshold
         counts = [*accepted.sum(0).tolist(), int(accepted.all(1).sum()), int(accepted.any(1).sum())]
-        say(f"{level.several:<24}" + "".join(f"{count:>9,}" for count in counts))
+        say(f"{level.plural:<24}" + "".join(f"{count:>9,}" for count in counts))
     say(f"{n_files} files: {folder}")

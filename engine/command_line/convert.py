@@ -17,7 +17,7 @@ from proteoscope.engine.results.counts import counted
 __all__ = ["add_convert"]
 
 _EPILOG = """
-MS2 spectra are written as the searches read them: peaks by m/z, profiles as centroids; survey scans are left out. m/z, intensities and
+MS2 spectra are written as the searches read them: peaks by m/z, profiles as centroids; MS1 scans are left out. m/z, intensities and
 precursors are the same numbers when they are read back: in mzML as 64-bit and 32-bit floats, in text with all the digits that takes.
 
 Several choices hold together. A spectrum with several possible charges is chosen where one of them fits; one without a charge has no mass,
@@ -29,7 +29,7 @@ Example: proteoscope convert run.mzML --out unknown.mgf --unidentified my_projec
 
 def add_convert(commands: Any) -> None:
     """Add ``convert`` to the sub-commands, which are argparse's sub-parsers."""
-    formats = [one.name for one in select_formats("spectra") if one.writer]
+    formats = [file_format.name for file_format in select_formats("spectra") if file_format.writer]
     parser = commands.add_parser(
         "convert",
         help=f"write spectra, or some of them, as {', '.join(formats[:-1])} or {formats[-1]}",
@@ -40,7 +40,9 @@ def add_convert(commands: Any) -> None:
     parser.add_argument("--out", required=True, type=output_name, metavar="FILE", help="file to write; - for standard output")
     parser.add_argument("--format", choices=[name.lower() for name in formats], help="what to write there (default: by the ending of FILE)")
     parser.add_argument("--charge", metavar="Z[,Z]", help="only spectra of precursors with one of these charges, as 2,3")
-    parser.add_argument("--precursor-mass", metavar="LOW..HIGH", help="only those of a neutral mass in this range, in dalton, as 500..2000")
+    parser.add_argument(
+        "--precursor-mass", metavar="LOW..HIGH", help="only spectra with a neutral precursor mass in this range, in dalton, as 500..2000"
+    )
     parser.add_argument("--retention-time", metavar="FROM..TO", help="only those from this time, in seconds, as 600..1200")
     identified = parser.add_mutually_exclusive_group()
     identified.add_argument("--identified", metavar="DIR", help="only those that an identification of this project identified")
@@ -50,7 +52,7 @@ def add_convert(commands: Any) -> None:
     parser.add_argument(
         "--strict", action="store_true", help="refuse files with spectra that cannot be read, in place of leaving these out"
     )
-    parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
+    parser.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads (default: all)")
     parser.add_argument("--quiet", action="store_true", help="print nothing but errors")
     parser.set_defaults(command=_convert)
 

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["add_compile", "add_cost_model", "add_devices"]
 
 _COMPILING = """
-The first search of each kind compiles what it computes with for this machine's processor and GPUs, which takes up to a minute.
-This compiles for all searches, in several processes. What is compiled already is left as it is.
+The first search of each kind compiles its kernels for this machine's CPU and GPUs, which takes up to a minute.
+This compiles for all searches, in several processes. Compiled kernels are not compiled again.
 """
 _SIZES = tuple(1_000_000 * number for number in range(1, 11))
 _SIDES = (64, 128, 256, 384, 512, 768, 1024)
 _COMPARISON = """
-Vector addition, matrix multiplication, reduction and prefix scan run in several sizes on a GPU, or on the processor where none is
-usable, beside what the ATGPU cost function predicts. A device that was not measured is measured first.
+Vector addition, matrix multiplication, reduction and prefix scan run in several sizes on a GPU, or on the CPU if none is
+usable, and their times are compared with the predictions of the ATGPU cost function. Devices without a calibration are measured first.
 """
 
 
@@ -36,7 +36,7 @@ def add_devices(commands: Any) -> None:
     parser = commands.add_parser(
         "devices",
         help="list what can compute on this machine, or measure it",
-        epilog="Estimates and --device auto use what is measured. Compiling comes on top, once.",
+        epilog="Estimates and --device auto use the measurements. Compiling adds time once.",
     )
     parser.add_argument("--calibrate", action="store_true", help="measure each device, a few seconds for each")
     parser.add_argument("--json", action="store_true", help="for scripts")
@@ -50,16 +50,16 @@ def _devices(options: argparse.Namespace) -> None:
         with terminal_progress(is_quiet=options.json) as progress:
             engine.calibration.calibrate(result, progress)
     threads = execution.threads.available_threads()
-    known = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in result if device.usable}
+    calibrations = {device.name: cost.calibration_store.stored_calibration(device, threads) for device in result if device.usable}
     if options.json:
-        every = [{**asdict(device), "measured": _json(known.get(device.name))} for device in result]
+        every = [{**asdict(device), "measured": _json(calibrations.get(device.name))} for device in result]
         print(json.dumps(every, indent=2))
         return
     for device in result:
         state = "usable" if device.usable else f"not usable: {device.reason}"
         memory = f", {device.memory_bytes / 1e9:.1f} GB" if device.memory_bytes else ""
         say(f"{device.name:<8} {device.description}{memory}, {state}")
-        if measured := known.get(device.name):
+        if measured := calibrations.get(device.name):
             _print(measured)
 
 
@@ -117,7 +117,7 @@ def _report(options: argparse.Namespace) -> None:
         cards = execution.cards.open_cards(device, progress)
         if not cards:
             device = execution.devices.processor()
-            notes.append("No GPU is used: these are the processor's times, which nothing is moved for.")
+            notes.append("No GPU is used: these are CPU times, without transfers.")
         parameters = cost.calibration_store.stored_calibration(device, threads)
         if parameters is None:
             parameters = (

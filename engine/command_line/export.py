@@ -45,12 +45,12 @@ def add_export(commands: Any) -> None:
         " without it, and in every other format, texts stay as they are",
     )
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that can have the format when not given")
-    parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: the hits of the one of this name alone")
+    parser.add_argument("--query", default="", metavar="NAME", help="of a search with queries: only the hits of the query with this name")
     parser.add_argument(
         "--consensus",
         choices=("merged", "best"),
         default="merged",
-        help="of a spectral library: whether an entry is the mean of all spectra of its peptide and charge (default), or the best of them",
+        help="of a spectral library: each entry is the mean of all spectra of its peptide and charge (default), or the best of them",
     )
     parser.add_argument(
         "--accepted-only",

@@ -43,7 +43,7 @@ from proteoscope.engine.execution.libraries import lighten_libraries
 from proteoscope.engine.files import storage_error
 from proteoscope.engine.jobs.progress import Cancelled
 
-__all__ = ["command_parsers", "main", "parser_of"]
+__all__ = ["build_parser", "command_parsers", "main"]
 
 _WRONG = 2
 _OBJECTS_BETWEEN_LOOKS = 300_000
@@ -54,8 +54,8 @@ _LONG_WORD = re.compile(r"\S{1000,}")
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program with command-line arguments and return the exit code.
 
-    0 is success, 2 wrong usage or input, 128 plus its number a signal. Without `arguments`, those of the process are used, which then ends
-    immediately with this code.
+    0 is success, 2 wrong usage or input, 128 plus its number a signal. By default, the arguments of the process are used, which then
+    ends immediately with this code.
     """
     if arguments is None:
         end_on_interrupt()
@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # Numba ignores a setting that it cannot read, with a warning of ten lines.
         warnings.filterwarnings("error", "Environment variable 'NUMBA_", RuntimeWarning)
         lighten_libraries()
-        # Imports make more than a hundred thousand objects, and none is garbage: each look for some would take 30 ms.
+        # Imports create more than a hundred thousand objects without garbage: each collection would take 30 ms.
         gc.set_threshold(_OBJECTS_BETWEEN_LOOKS)
     _print_any_text()
     atexit.unregister(_end_quickly)  # once, however often this is called
@@ -79,7 +79,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(wrong)
         return _WRONG
     try:
-        parser = parser_of(sys.argv[1:] if arguments is None else arguments)
+        parser = build_parser(sys.argv[1:] if arguments is None else arguments)
         options = parser.parse_args(arguments)
         command: Callable[[argparse.Namespace], None] | None = getattr(options, "command", None)
         if command is None:
@@ -105,7 +105,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         _complain(sentence)
         return _WRONG
     except OSError as error:
-        # The readers and writers turn what befalls their files into errors of ours; what is left is the output or the system itself.
+        # Readers and writers convert errors of their files; remaining errors concern the output or the system itself.
         _drop_output()
         _complain(describe_failure(error) or _system_error(error))
         return _WRONG
@@ -135,7 +135,7 @@ def _end_quickly(outcome: list[int], *, is_program: bool) -> None:
                 with contextlib.suppress(OSError):
                     stream.flush()
         os._exit(outcome[0])
-    # DuckDB's binding counts what is left of it then, and would print that it leaked.
+    # DuckDB's binding counts its remaining objects then, and would print that they leaked.
     if "duckdb" not in sys.modules:
         gc.freeze()
 
@@ -186,13 +186,13 @@ def command_parsers() -> dict[str, argparse.ArgumentParser]:
     return {name: _parsers([name])[1][name] for name in _parsers([])[1]}
 
 
-def parser_of(arguments: Sequence[str]) -> argparse.ArgumentParser:
+def build_parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     """Return the parser for these arguments, with only their sub-command if known, since all take 30 ms."""
     return _parsers(arguments)[0]
 
 
 def _parsers(arguments: Sequence[str]) -> tuple[argparse.ArgumentParser, Mapping[str, argparse.ArgumentParser]]:
-    """Return the parser and those of its sub-commands by name."""
+    """Return the parser, and the parsers of its sub-commands by name."""
     parser = _Parser(
         prog="proteoscope", description="Protein evidence from mass spectra. Without arguments, or with 'open FILE...', the window opens."
     )
@@ -216,7 +216,7 @@ def _adders(arguments: Sequence[str]) -> dict[str, Callable[[Any], None]]:
         "presets": _add_presets,
         "parameters": _add_parameters,
         "devices": add_devices,
-        "estimate": partial(add_estimate, parse=lambda asked: parser_of(asked).parse_args(asked)),
+        "estimate": partial(add_estimate, parse=lambda arguments: build_parser(arguments).parse_args(arguments)),
         "cost-model": add_cost_model,
         "runs": add_runs,
         "resume": add_resume,
@@ -254,7 +254,10 @@ def _presets(options: argparse.Namespace) -> None:
 
 
 def _parameters(options: argparse.Namespace) -> None:
-    command = next((one for search in searches.SEARCHES for one in search.commands if one.name == options.search and one.parameters), None)
+    command = next(
+        (command for search in searches.SEARCHES for command in search.commands if command.name == options.search and command.parameters),
+        None,
+    )
     if command is not None and options.preset:
         raise ParameterError(f"{command.name} has no presets; leave --preset out")
     model = searches.search_of_kind(options.search).model if command is None else command.model

@@ -19,7 +19,7 @@ __all__ = ["add_report"]
 _DESCRIPTION = "Write a finished run as an HTML page, and how it was done as a paragraph for a paper."
 _EPILOG = """
 Into DIR go RUN.html, one file that needs nothing else (counts with their intervals, figures, the first rows of each table, files with
-digests, parameters, messages), and RUN-methods.txt, plain text made from the record of the run. Any kind of run has them.
+digests, parameters, messages), and RUN-methods.txt, plain text derived from the record of the run. Any kind of run has them.
 """
 _MAXIMUM_PROBLEMS = 3  # of a damaged project that are listed
 
@@ -29,7 +29,7 @@ def add_report(commands: Any) -> None:
     parser = commands.add_parser("report", help="write a finished run as an HTML page", description=_DESCRIPTION, epilog=_EPILOG)
     parser.add_argument("project", metavar="PROJECT", help="project folder")
     parser.add_argument("--run", metavar="ID", help="a run of the project; the newest that is done when not given")
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for the page, made where it is missing")
+    parser.add_argument("--out", required=True, metavar="DIR", help="folder for the page, created if missing")
     parser.set_defaults(command=_report)
 
 
@@ -49,4 +49,4 @@ def _report(options: argparse.Namespace) -> None:
         for path in report:
             say(str(path))
         if pages:
-            say(f"{pages[-1]}, with {len(pages) - 1:,} pages beside it")
+            say(f"{pages[-1]}, with {len(pages) - 1:,} pages next to it")

@@ -29,9 +29,7 @@ def add_resume(commands: Any) -> None:
     parser.add_argument("project", metavar="DIR", help="project folder")
     parser.add_argument("--run", default="", metavar="ID", help="the run to go on with (default: the last that can be)")
     parser.add_argument("--device", default="", metavar="auto|cpu|cuda|cuda:N|all", help="what computes (default: as it was begun)")
-    parser.add_argument(
-        "--threads", type=command_line.search.thread_count, metavar="N", help="threads of the processor (default: as it was begun)"
-    )
+    parser.add_argument("--threads", type=command_line.search.thread_count, metavar="N", help="CPU threads (default: as at the start)")
     output = parser.add_mutually_exclusive_group()
     output.add_argument("--quiet", action="store_true", help="print nothing but errors")
     output.add_argument("--json", action="store_true", help="print the summary as JSON")
@@ -73,7 +71,7 @@ def _resume(options: argparse.Namespace) -> None:
 
 def _runs(options: argparse.Namespace) -> None:
     if not (Path(options.project)).is_dir():
-        raise InputError(options.project, "is no folder", remedy="Give the folder of a project")
+        raise InputError(options.project, "is not a folder", remedy="Give the folder of a project")
     project = project_package.Project.open(options.project)
     if options.delete:
         project.delete_run(options.delete)

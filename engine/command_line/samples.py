@@ -22,7 +22,7 @@ Files of these names that are there already are written anew, others in the fold
 def add_samples(commands: Any) -> None:
     """Add ``samples`` to the sub-commands, which are argparse's sub-parsers."""
     parser = commands.add_parser("samples", help="copy the data that ships, for the examples of the manual", epilog=_EPILOG)
-    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where to; it is made where it is missing")
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="output folder, created if missing")
     parser.set_defaults(command=_copy)
 
 

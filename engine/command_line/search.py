@@ -1,4 +1,4 @@
-"""The sub-commands that run a search, made from the list of searches."""
+"""Sub-commands of all searches, derived from the list of searches."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from proteoscope.engine.summary import Summary
 if TYPE_CHECKING:
     from proteoscope.engine.parameters import SearchParameters
 
-__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "print_summary", "request_of", "run_search", "thread_count"]
+__all__ = ["add_demo", "add_search", "add_search_options", "begin_gpus", "build_request", "print_summary", "run_search", "thread_count"]
 
 _MAXIMUM_THREADS = 1024
-_DEMO_EPILOG = "What goes on from a project, as evidence does, is run behind the search that makes it, in the same project."
+_DEMO_EPILOG = "A search that continues a project, such as evidence, runs after the search that creates it, in the same project."
 PUBLISHED = "published"
 """The preset with the settings of a paper, where a search has one."""
 
@@ -42,11 +42,13 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
         epilog=f"{search.epilog}\nParameters: proteoscope parameters {search.kind}. Presets: proteoscope presets {search.kind}.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    positional = [one for one in search.inputs if not one.option]
-    for one in search.inputs:
-        _add_input(parser, one, takes_several=one.several and (bool(one.option) or one is positional[-1]))
+    positional = [search_input for search_input in search.inputs if not search_input.option]
+    for search_input in search.inputs:
+        _add_input(
+            parser, search_input, takes_several=search_input.several and (bool(search_input.option) or search_input is positional[-1])
+        )
     if search.writes == "project":
-        parser.add_argument("--out", required=True, metavar="DIR", help="project folder, made where it does not exist")
+        parser.add_argument("--out", required=True, metavar="DIR", help="project folder, created if missing")
     elif search.writes == "given project":
         parser.add_argument("--out", type=output_name, metavar="FILE", help="also write the table of results here; - for standard output")
     else:
@@ -63,9 +65,9 @@ def add_search(commands: Any, search: Search, *, explains: bool) -> None:
     add_search_options(parser, search, explains=explains)
     parser.set_defaults(command=lambda options: run_search(search, options))
     for command in search.commands:
-        own = commands.add_parser(command.name, help=command.help)
-        command.add(own)
-        own.set_defaults(command=lambda options, command=command: _run_command(command.run, options))
+        subcommand = commands.add_parser(command.name, help=command.help)
+        command.add(subcommand)
+        subcommand.set_defaults(command=lambda options, command=command: _run_command(command.run, options))
 
 
 def _run_command(run: Any, options: argparse.Namespace) -> None:
@@ -73,18 +75,27 @@ def _run_command(run: Any, options: argparse.Namespace) -> None:
         run(options, progress)
 
 
-def _add_input(parser: argparse.ArgumentParser, one: Input, *, takes_several: bool) -> None:
-    if one.option:
-        is_required = not (one.instead or one.is_optional)
-        repeated: dict[str, Any] = {"action": "extend", "nargs": "+"} if one.in_a_row else {"action": "append"}
-        parser.add_argument(one.option, dest=one.name, required=is_required, metavar=one.metavar, help=one.described, **repeated)
+def _add_input(parser: argparse.ArgumentParser, search_input: Input, *, takes_several: bool) -> None:
+    if search_input.option:
+        is_required = not (search_input.instead or search_input.is_optional)
+        repeated: dict[str, Any] = {"action": "extend", "nargs": "+"} if search_input.in_a_row else {"action": "append"}
+        parser.add_argument(
+            search_input.option,
+            dest=search_input.name,
+            required=is_required,
+            metavar=search_input.metavar,
+            help=search_input.described,
+            **repeated,
+        )
     else:
-        several = "*" if one.instead or one.is_optional else "+"
-        parser.add_argument(one.name, nargs=several if takes_several else None, metavar=one.metavar, help=one.described)
+        several = "*" if search_input.instead or search_input.is_optional else "+"
+        parser.add_argument(
+            search_input.name, nargs=several if takes_several else None, metavar=search_input.metavar, help=search_input.described
+        )
 
 
 def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: str = "", *, explains: bool = False) -> None:
-    """Add the options that every search has, and those of this one's own; `preset`: the one to begin with, where not the usual one."""
+    """Add the options common to all searches and the options of this one; `preset`: default preset if not the usual one."""
     usual = preset or search.preset
     parser.add_argument(
         "--preset",
@@ -103,7 +114,7 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
     parser.add_argument(
         "--set", action="append", default=[], metavar="FIELD=VALUE", help="change one parameter; may be given several times"
     )
-    described = {one.name: one for one in search.model.describe()} if explains and search.shortcuts else {}
+    described = {parameter.name: parameter for parameter in search.model.describe()} if explains and search.shortcuts else {}
     for name in search.shortcuts:
         flag, text = f"--{name.replace('_', '-')}", f"the same as --set {name}=VALUE"
         if name in described:
@@ -113,10 +124,10 @@ def add_search_options(parser: argparse.ArgumentParser, search: Search, preset: 
         "--device",
         default="auto",
         metavar="auto|cpu|cuda|cuda:N|all",
-        help="what computes: auto, all usable GPUs or else the processor; cuda, the first usable GPU; all, the GPUs and the processor"
+        help="device: auto, all usable GPUs or else the CPU; cuda, the first usable GPU; all, the GPUs and the CPU"
         " together (default: %(default)s)",
     )
-    parser.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor (default: all)")
+    parser.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads (default: all)")
     of_workers = "compute in other processes, here or on other machines: local:N, ssh:HOSTS.txt, slurm:CONFIG.toml or tls://HOST:PORT"
     of_certificates = "certificates for --workers tls://HOST:PORT, as 'workers certificates' makes them"
     helps = (f"{of_workers} (see docs/cluster.md)", of_certificates) if search.takes_workers else (argparse.SUPPRESS,) * 2
@@ -155,7 +166,7 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
             chain.insert(0, by_kind[chain[0].demo.after])
         changed = [name for name in first.shortcuts if getattr(options, f"parameter_{name}") is not None]
         if chain != [first] and (changed or options.set or options.preset != parser.get_default("preset")):
-            kinds, whose = " and then ".join(one.kind for one in chain), "their" if len(chain) > 1 else "its"
+            kinds, whose = " and then ".join(link.kind for link in chain), "their" if len(chain) > 1 else "its"
             raise ParameterError(
                 f"demo {options.search} runs {kinds} with {whose} usual parameters: leave out --preset, --set and the like"
             )
@@ -181,8 +192,8 @@ def _of_another(search: Search, options: argparse.Namespace, before: str | None)
         setattr(given, f"parameter_{name}", None)
     for option in search.options:
         setattr(given, option.name, options.out if option.is_project else None)
-    for one in search.inputs:
-        setattr(given, one.name, options.out if one.content == "project" else [])
+    for search_input in search.inputs:
+        setattr(given, search_input.name, options.out if search_input.content == "project" else [])
     if search.writes != "project":
         given.project, given.out, given.format = options.out, None, ""
     return given
@@ -196,14 +207,14 @@ def thread_count(text: str) -> int:
 
 
 def run_search(search: Search, options: argparse.Namespace) -> Summary:
-    """Run a search as the arguments say, print what it found, and give that back."""
+    """Run a search according to the arguments, print its results, and return the summary."""
     if options.device != "cpu" and not options.workers:
         begin_gpus(options.device)
-    parameters, preset = _parameters_of(search, options)
+    parameters, preset = _read_parameters(search, options)
     writes_file = search.writes != "project" and options.out is not None
     others = [getattr(options, option.name) for option in search.options if option.metavar]
     if writes_file and (STANDARD_OUTPUT in others or (options.json and options.out == STANDARD_OUTPUT)):
-        raise ParameterError("standard output takes the results alone; give other files a name, and leave out --json with --out -")
+        raise ParameterError("standard output takes only the results; give other files a name, and leave out --json with --out -")
     output = output_file(options.out) if writes_file else nullcontext()
     with output as out, terminal_progress(is_quiet=options.quiet or options.json) as progress:
         if not options.preset and preset != search.preset:
@@ -216,7 +227,7 @@ def run_search(search: Search, options: argparse.Namespace) -> Summary:
     return summary
 
 
-def request_of(search: Search, options: argparse.Namespace) -> SearchRequest:
+def build_request(search: Search, options: argparse.Namespace) -> SearchRequest:
     """Return the request of the arguments, without opening outputs.
 
     Raises
@@ -226,10 +237,10 @@ def request_of(search: Search, options: argparse.Namespace) -> SearchRequest:
     InputError
         There is no such preset.
     """
-    return _request(search, options, _parameters_of(search, options)[0], getattr(options, "out", None))
+    return _request(search, options, _read_parameters(search, options)[0], getattr(options, "out", None))
 
 
-def _parameters_of(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
+def _read_parameters(search: Search, options: argparse.Namespace) -> tuple[SearchParameters, str]:
     """Return the parameters and their preset."""
     shortcuts = {name: getattr(options, f"parameter_{name}") for name in search.shortcuts}
     changes = {name: value for name, value in shortcuts.items() if value is not None}
@@ -242,7 +253,7 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
     search.check_workers(options.workers)
     project = {"file": lambda: options.project, "project": lambda: options.out}.get(search.writes, lambda: None)()
     return SearchRequest(
-        {one.name: _paths(getattr(options, one.name)) for one in search.inputs},
+        {search_input.name: _paths(getattr(options, search_input.name)) for search_input in search.inputs},
         parameters,
         None if project is None else Path(project),
         out,
@@ -257,7 +268,10 @@ def _request(search: Search, options: argparse.Namespace, parameters: SearchPara
 
 def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping[str, Any]) -> str:
     """Return the preset that suits the files; the default if they cannot be read, which the search reports."""
-    result = {one.name: formats_package.sequence_type.content_of(_paths(getattr(options, one.name))) for one in search.inputs}
+    result = {
+        search_input.name: formats_package.sequence_type.inspect_sequences(_paths(getattr(options, search_input.name)))
+        for search_input in search.inputs
+    }
     requests = {option.name: getattr(options, option.name) for option in search.options}
     given = {*changes, *(text.partition("=")[0].strip() for text in options.set)}
     return search.suited_preset({name: content for name, content in result.items() if content is not None}, requests, given)
@@ -265,7 +279,7 @@ def _suited_preset(search: Search, options: argparse.Namespace, changes: Mapping
 
 def begin_gpus(requested: str) -> None:
     """Start GPU detection and driver initialisation in a separate process while modules are loaded; ``auto`` may still select the CPU."""
-    import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it at once, one could see it incomplete
+    import proteoscope.engine.execution.devices  # noqa: F401 - of two threads that import it concurrently, one could see it incomplete
 
     threading.Thread(target=_look_for_gpus, args=(requested,), daemon=True).start()
 
@@ -278,11 +292,11 @@ def _look_for_gpus(requested: str) -> None:
 
 
 def _paths(given: str | Sequence[str] | None) -> list[Path]:
-    return [Path(given)] if isinstance(given, str) else [Path(one) for one in given or ()]
+    return [Path(given)] if isinstance(given, str) else [Path(path) for path in given or ()]
 
 
 def print_summary(search: Search, summary: Summary, out: str | None) -> None:
-    """Print what a search found; `out`: the file of its results, where it wrote one."""
+    """Print the results of a search; `out`: its results file, if any."""
     for line in summary.lines():
         say(line)
     steps = ", ".join(f"{name} {step['seconds']:.2f} s" for name, step in summary.stages.items())

@@ -20,7 +20,7 @@ memory, OpenBLAS and LLVM end the process with words of their own."""
 
 
 def settings_error() -> str:
-    """Return what is wrong with the environment variables of libraries, or ''."""
+    """Return the problem with environment variables of libraries, or ''."""
     value = os.environ.get(_THREADS, "")
     if value and not (value.isdecimal() and len(value) < 10 and 1 <= int(value) <= _MAXIMUM_THREADS):
         return f"the environment variable {_THREADS} is '{value:.40}'; expected a number from 1 to {_MAXIMUM_THREADS}. Change or unset it"

@@ -101,7 +101,7 @@ class TerminalProgress:
 
 @contextmanager
 def interruptible(progress: Progress) -> Iterator[None]:
-    """While the block runs, signals cancel the progress: the search stops at its next look and leaves nothing half-written.
+    """While the block runs, signals cancel the progress: the search stops at its next check and leaves nothing half-written.
 
     What killed programs left among the temporary files of the system goes first.
     """

@@ -18,7 +18,7 @@ __all__ = ["add_workers"]
 
 _ADDRESS = "tls://HOST:PORT"
 _EPILOG = """
-Whoever has the certificates can run any program, as you, on every machine with a scheduler or workers: keep them as you keep a password.
+Anyone with the certificates can run any program, as you, on every machine with a scheduler or workers: protect them like a password.
 docs/cluster.md goes through it step by step.
 """
 
@@ -26,21 +26,23 @@ docs/cluster.md goes through it step by step.
 def add_workers(commands: Any) -> None:
     """Add ``workers`` to the sub-commands, which are argparse's sub-parsers."""
     parser = commands.add_parser("workers", help="let other machines compute: certificates, a scheduler, and workers", epilog=_EPILOG)
-    own = parser.add_subparsers(title="what", metavar="WHAT", required=True)
-    certificates = own.add_parser("certificates", help="make certificates by which scheduler, workers and runs know each other")
+    subcommands = parser.add_subparsers(title="what", metavar="WHAT", required=True)
+    certificates = subcommands.add_parser("certificates", help="make certificates by which scheduler, workers and runs know each other")
     certificates.add_argument("--out", required=True, metavar="DIR", help="folder for them; a new one can be read by you only")
     certificates.add_argument("--days", type=int, metavar="N", help="how long they are valid (default: a year)")
     certificates.set_defaults(command=_make_certificates)
-    scheduler = own.add_parser("scheduler", help="run a scheduler, where workers and runs find each other, until it is interrupted")
+    scheduler = subcommands.add_parser("scheduler", help="run a scheduler, where workers and runs find each other, until it is interrupted")
     scheduler.add_argument("address", metavar=_ADDRESS, help="where to listen: the name or number of this machine, and a port")
     scheduler.add_argument("--certificates", metavar="DIR", help="the folder of the certificates")
     scheduler.set_defaults(command=_run_scheduler)
-    start = own.add_parser("start", help="run workers on this machine until they are interrupted: one for each GPU, else one")
+    start = subcommands.add_parser("start", help="run workers on this machine until they are interrupted: one for each GPU, else one")
     start.add_argument("address", metavar=_ADDRESS, help="of the scheduler")
-    start.add_argument("--certificates", metavar="DIR", help="the folder of the certificates; - for those of a run, on standard input")
-    start.add_argument("--count", type=thread_count, metavar="N", help="so many workers (default: one for each GPU, else one)")
-    start.add_argument("--threads", type=thread_count, metavar="N", help="threads of the processor for all of them together (default: all)")
-    start.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="what they compute with (default: %(default)s)")
+    start.add_argument(
+        "--certificates", metavar="DIR", help="folder of the certificates; - reads the certificates of a run from standard input"
+    )
+    start.add_argument("--count", type=thread_count, metavar="N", help="number of workers (default: one for each GPU, else one)")
+    start.add_argument("--threads", type=thread_count, metavar="N", help="CPU threads for all workers together (default: all)")
+    start.add_argument("--device", default="auto", metavar="auto|cpu|cuda|cuda:N|all", help="device of the workers (default: %(default)s)")
     start.set_defaults(command=_start_workers)
 
 
@@ -49,7 +51,7 @@ def _make_certificates(options: argparse.Namespace) -> None:
     written = cluster.certificates.write_certificates(
         cluster.certificates.make_certificates(cluster.certificates.USUAL_DAYS if options.days is None else options.days), Path(options.out)
     )
-    say(f"{len(written)} files in {options.out}: copy the folder to the machines of scheduler and workers, and let nobody else read it.")
+    say(f"{len(written)} files in {options.out}: copy the folder to the machines of scheduler and workers, and do not let others read it.")
     if os.name == "posix" and Path(options.out).stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         say(f"others than you may write in {options.out}, and exchange these files: move them to a folder of your own", sys.stderr)
 

@@ -16,12 +16,12 @@ __all__ = ["EVIDENCE"]
 
 _EPILOG = """
 Peptides of an identification (also an imported one, one of modified peptides, or an explanation of unidentified spectra) are placed on
-their proteins, these are aligned with every chain of the structures (Smith-Waterman, BLOSUM62, 11/1), and what is known of a residue of
-the nearest chains is told of the protein's: coverage, stretches that were never seen and the enzymes that would show them, modified
+their proteins, these are aligned with every chain of the structures (Smith-Waterman, BLOSUM62, 11/1), and properties of residues of
+the nearest chains are transferred to the protein: coverage, stretches never observed and the enzymes that would reveal them, modified
 residues with their exposure and what lies near them, lysines and modified residues near enough to touch, proteins that share peptides.
-With --homologues it tells how conserved residues are, with --remote-chains also chains that only their fold leads to.
+--homologues adds the conservation of residues, --remote-chains also chains that are similar only in fold.
 
-Exposure is that of the chain alone, by all of its atoms (Shrake & Rupley); files of Cα have none.
+Exposure is computed for the isolated chain, from all of its atoms (Shrake & Rupley); files of Cα have none.
 """
 
 
@@ -53,9 +53,9 @@ EVIDENCE = Search(
             "STRUCTURES",
             "a structure database, or files, folders or lists of files",
             option="--structures",
-            is_kept=True,
+            is_cached=True,
             wanted="structures to show the peptides on",
-            one="database",
+            singular="database",
             hint="a structure database, or files with structures,",
             also="structure database",
         ),
@@ -66,15 +66,13 @@ EVIDENCE = Search(
             "FASTA",
             "sequences among which homologues of the proteins are found, for the conservation of their residues",
             option="--homologues",
-            is_kept=True,
+            is_cached=True,
             is_optional=True,
             wanted="sequences to find homologues among",
-            one="database",
+            singular="database",
         ),
     ),
-    options=(
-        Option("report", "Pages of proteins", "write a page for each protein into this folder, made where it is missing", metavar="DIR"),
-    ),
+    options=(Option("report", "Pages of proteins", "write a page for each protein into this folder, created if missing", metavar="DIR"),),
     methods=lambda: evidence.methods_paragraph.methods,
     # The views are above this package, and are imported when pages are written.
     pages=lambda: engine.views.evidence_pages.write_pages,
@@ -96,7 +94,7 @@ EVIDENCE = Search(
             structure_folders=lambda project, run: evidence.export.recorded_folders(project, run),
         ),
     ),
-    # An identification of so few spectra has no modified residue; the search of what it left has.
+    # An identification of so few spectra has no modified residue; the search of its unidentified spectra has.
     demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="modified"),
     workload_types=(*sequence_search.SEQUENCE_SEARCH.workload_types, *structure_search.STRUCTURE_SEARCH.workload_types),
 )

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, file_of
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, PROTEINS, RESIDUES, SITES, TABLES, text_file_name
 from proteoscope.engine.files import atomic_file, storage_errors
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
@@ -46,7 +46,7 @@ _MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
 _MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
 _UNKNOWN_B = -1.0
 _GONE = "Put the file back as it was, or search again"
-_MAXIMUM_LETTERS = 40
+_MAXIMUM_CHARACTERS = 40
 _REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
 """Unambiguous names: words of PyMOL (``all``, ``not``, ``chain``) contain no digit, numbers no character; Windows reserves ``com1``."""
@@ -59,7 +59,7 @@ def export_tables(project: Project, request: ExportRequest, progress: Progress) 
     for table in TABLES:
         result = read_stored(project, request.run_id, table, table.saved)
         progress.stage(f"Exporting {table.title.lower()}", len(result))
-        written.append(request.target / file_of(table))
+        written.append(request.target / text_file_name(table))
         write_separated(written[-1], result, table.saved_columns, progress, DIGITS, spreadsheet_safe=request.spreadsheet_safe)
     return written
 
@@ -72,22 +72,24 @@ def export_gff3(project: Project, request: ExportRequest, progress: Progress) ->
     progress.stage("Exporting GFF3", len(peptides) + len(sites))
     with atomic_file(request.target) as file:
         file.write(b"##gff-version 3\n")
-        for one in proteins:
-            file.write(f"##sequence-region {quote(one['accession'], safe=_IN_NAMES)} 1 {one['length']}\n".encode())
-        for number, one in enumerate(peptides.to_pylist(), 1):
-            reported = f"ID=peptide{number};Name={quote(one['peptide'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']}"
-            _write_line(file.write, one["accession"], "peptide", one["first"], one["last"], one["q_value"], reported)
+        for protein in proteins:
+            file.write(f"##sequence-region {quote(protein['accession'], safe=_IN_NAMES)} 1 {protein['length']}\n".encode())
+        for number, peptide in enumerate(peptides.to_pylist(), 1):
+            reported = f"ID=peptide{number};Name={quote(peptide['peptide'], safe=_IN_ATTRIBUTES)};psms={peptide['n_psms']}"
+            _write_line(file.write, peptide["accession"], "peptide", peptide["first"], peptide["last"], peptide["q_value"], reported)
             progress.advance(1)
-        for number, one in enumerate(sites.to_pylist(), 1):
-            reported = f"ID=site{number};Name={quote(one['modification'], safe=_IN_ATTRIBUTES)};psms={one['n_psms']};place={one['place']}"
-            if one["chain"] is not None:
-                reported += f";structure={quote(one['chain'], safe=_IN_ATTRIBUTES)};structure_kind={one['chain_kind']}"
-            _write_line(file.write, one["accession"], "modified_residue", one["position"], one["position"], one["q_value"], reported)
+        for number, site in enumerate(sites.to_pylist(), 1):
+            reported = (
+                f"ID=site{number};Name={quote(site['modification'], safe=_IN_ATTRIBUTES)};psms={site['n_psms']};place={site['place']}"
+            )
+            if site["chain"] is not None:
+                reported += f";structure={quote(site['chain'], safe=_IN_ATTRIBUTES)};structure_kind={site['chain_kind']}"
+            _write_line(file.write, site["accession"], "modified_residue", site["position"], site["position"], site["q_value"], reported)
             progress.advance(1)
     return [request.target]
 
 
-def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_value: float | None, told: str) -> None:
+def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_value: float | None, note: str) -> None:
     cells = (
         quote(accession, safe=_IN_NAMES),
         "Proteoscope",
@@ -97,7 +99,7 @@ def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_
         "." if q_value is None else f"{q_value:.4g}",
         ".",
         ".",
-        told,
+        note,
     )
     write(("\t".join(map(str, cells)) + "\n").encode())
 
@@ -119,7 +121,7 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
     residues = read_stored(project, request.run_id, RESIDUES, ("protein", "position", "n_psms", "modifications"))
     mapped = read_stored(project, request.run_id, MAPPED_RESIDUES, ("chain_row", "position", "chain_residue", "chain_letter"))
     evidence = _Evidence(residues, mapped)
-    nearest = [(number, one) for number, one in enumerate(chains) if one["rank"] == 1]
+    nearest = [(number, chain) for number, chain in enumerate(chains) if chain["rank"] == 1]
     if not nearest:
         raise InputError(project.folder, f"{request.run_id} has no structure near any protein", remedy="Run evidence with other structures")
     if not request.structures:
@@ -128,17 +130,17 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
     progress.stage("Exporting structures", len(nearest))
     written: list[Path] = []
     names, left_out = set[str](), list[str]()
-    for number, one in nearest:
+    for number, nearest_chain in nearest:
         progress.check()
-        rows = evidence.of_chain(number, one["protein"])
-        name = _name(one["accession"])
+        rows = evidence.of_chain(number, nearest_chain["protein"])
+        name = _name(nearest_chain["accession"])
         folder = request.target / _unused(name, names)
         try:
-            chain, atoms = _chain(named.find(one["path"]), one["chain"], *evidence.letters_of(number))
+            chain, atoms = _chain(named.find(nearest_chain["path"]), nearest_chain["chain"], *evidence.residues_at(number))
         except InputError as error:
-            left_out.append(one["accession"])
+            left_out.append(nearest_chain["accession"])
             if len(left_out) <= _REASONS_SHOWN:
-                progress.message(f"{one['accession']} is left out: {error}", "warning")
+                progress.message(f"{nearest_chain['accession']} is left out: {error}", "warning")
         else:
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
@@ -165,7 +167,7 @@ def _name(accession: str) -> str:
     >>> _name("sp|P02769|ALBU_BOVIN"), _name("all"), _name("7; quit")
     ('sp_P02769_ALBU_BOVIN', 'protein_all', '7__quit')
     """
-    name = re.sub("[^A-Za-z0-9_]", "_", accession)[:_MAXIMUM_LETTERS]
+    name = re.sub("[^A-Za-z0-9_]", "_", accession)[:_MAXIMUM_CHARACTERS]
     return name if _PLAIN_NAME.fullmatch(name) else f"protein_{name}"
 
 
@@ -180,7 +182,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 class _Evidence:
-    """Residues of proteins and chains, looked up by number: each kind of row is sorted once."""
+    """Residues of proteins and chains by number; each table is sorted once."""
 
     def __init__(self, residues: Any, mapped: Any) -> None:
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
@@ -194,15 +196,15 @@ class _Evidence:
         self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), symbols)
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Return rows of a chain under residues of the protein, the spectra of each, and whether it is modified."""
+        """Return rows of a chain aligned with residues of the protein, their numbers of spectra, and a mask of modified ones."""
         position, rows, _ = self._mapped.of(chain)
-        known, n_psms, is_modified = self._residues.of(protein)
-        place = np.minimum(np.searchsorted(known, position), max(len(known) - 1, 0))
+        positions, n_psms, is_modified = self._residues.of(protein)
+        place = np.minimum(np.searchsorted(positions, position), max(len(positions) - 1, 0))
         # Tables of an untrusted project may name residues outside the protein.
-        is_there = known[place] == position if len(known) else np.zeros(len(position), np.bool_)
+        is_there = positions[place] == position if len(positions) else np.zeros(len(position), np.bool_)
         return rows[is_there], n_psms[place[is_there]], is_modified[place[is_there]]
 
-    def letters_of(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    def residues_at(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return rows of a chain under residues of the protein, and the residue of the chain at each, an ASCII code."""
         _, rows, symbols = self._mapped.of(chain)
         return rows, symbols
@@ -221,14 +223,14 @@ class _Groups:
         return [column[first:last] for column in self._columns]
 
 
-def _chain(path: Path, name: str, rows: NDArray[np.int64], letters: NDArray[np.uint8]) -> tuple[Chains, gemmi.Structure]:
-    """Return a chain of a file with its atoms after checking that it has the residues `letters` at `rows`, as in the run."""
+def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.uint8]) -> tuple[Chains, gemmi.Structure]:
+    """Return a chain of a file with its atoms after checking that it has `residues` at `rows`, as in the run."""
     file = read_structure(path)
     if name not in file.chains.names:
         raise InputError(path, f"has no chain {name}", remedy=_GONE)
     chain = file.chains.taken([file.chains.names.index(name)])
     sequence = np.frombuffer(chain.sequence(ChainRow(0)).encode(), np.uint8)
-    if len(rows) and (rows.max() >= len(sequence) or not np.array_equal(sequence[rows], letters)):
+    if len(rows) and (rows.max() >= len(sequence) or not np.array_equal(sequence[rows], residues)):
         raise InputError(path, f"no longer holds {name} as the run read it", remedy="Put the file back as it was, or run evidence again")
     return chain, chain_atoms(path, chain)
 
@@ -245,13 +247,13 @@ def _painted(
     colours = np.tile(np.array(UNALIGNED, np.uint8), (n, 1))
     colours[rows] = np.where((n_psms > 0)[:, None], scale_colours(np.log2(1.0 + n_psms), 0.0, 8.0), _MISSED)
     colours[rows[is_modified]] = _MODIFIED
-    for residue, value in _residues_of(chain, atoms, spectra):
+    for residue, value in _match_residues(chain, atoms, spectra):
         for atom in residue:
             atom.b_iso = value
     return PictureChain(ScriptedChain(name, chain, colours), atoms)
 
 
-def _residues_of(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
+def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
     """Yield the residues of a file with the value of the chain's residue at their Cα position, or the value for none."""
     value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
@@ -285,7 +287,7 @@ class NamedStructures:
         for path in named:
             if (path / DATABASE_FILE).is_file():
                 reason = "is a structure database, which holds no atoms to export"
-                raise InputError(path, reason, remedy="Name the files that it was made from")
+                raise InputError(path, reason, remedy="Give the source files of the run")
         self._of_name: dict[str, list[Path]] = defaultdict(list)
         for path in structure_files(named, progress):
             self._of_name[path.name].append(path.absolute())

@@ -21,7 +21,7 @@ from proteoscope.engine.row_numbers import ProteinRow
 from proteoscope.engine.sequences.conservation import conservation
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
-from proteoscope.engine.sequences.matrices import LETTERS, encode
+from proteoscope.engine.sequences.matrices import SYMBOLS, encode
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 
 __all__ = ["FEWEST_HOMOLOGUES", "Conservation", "written_homologues"]
@@ -40,7 +40,7 @@ class Conservation:
     n_of_protein : (proteins,) int64
         Homologues of each.
     n_of_residue : (r,) int64
-        Those of them that have a residue there, of all residues of all proteins.
+        Number of homologues with a residue at each position of all proteins.
     of_residue : (r,) float64
         Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`) in the stack of the protein and its homologues, 0 to 1; NaN
         where these are fewer than `FEWEST_HOMOLOGUES`.
@@ -65,7 +65,7 @@ def written_homologues(
     StorageError
         Writing failed.
     """
-    offsets = run_offsets(np.array([len(one.sequence) for one in proteins], np.int64))
+    offsets = run_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
     result = Conservation(np.zeros(len(proteins), np.int64), np.zeros(offsets[-1], np.int64), np.full(offsets[-1], np.nan))
     with run.table_writer(HOMOLOGUES.name, HOMOLOGUES.schema()) as writer:
         if subjects is None:
@@ -75,12 +75,12 @@ def written_homologues(
         def take(batch: QueryHits) -> None:
             hits = _without_itself(batch.hits, proteins, subjects, place)
             writer.write(_rows(hits, proteins))
-            for protein, own in _of_queries(hits):
+            for protein, of_protein in _of_queries(hits):
                 resources.progress.check()
-                rows, symbols = slice(int(offsets[protein]), int(offsets[protein + 1])), _stacked(proteins[protein], own)
-                result.n_of_protein[protein] = len(own)
+                rows, symbols = slice(int(offsets[protein]), int(offsets[protein + 1])), _stacked(proteins[protein], of_protein)
+                result.n_of_protein[protein] = len(of_protein)
                 result.n_of_residue[rows] = ((symbols[1:] != _GAP) & (symbols[1:] != OUTSIDE)).sum(axis=0)
-                result.of_residue[rows] = conservation(symbols) if len(own) >= FEWEST_HOMOLOGUES else np.nan
+                result.of_residue[rows] = conservation(symbols) if len(of_protein) >= FEWEST_HOMOLOGUES else np.nan
 
         align_proteins(proteins, subjects, parameters.homologues_per_protein, parameters.maximum_e_value, resources, take)
     if not result.n_of_protein.any():
@@ -101,14 +101,14 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
     rows = np.flatnonzero(is_itself)
     numbers: list[ProteinRow] = place[hits.subject_index[rows]].tolist()
     for row, number in zip(rows.tolist(), numbers, strict=True):
-        own = np.frombuffer(proteins[int(hits.query_index[row])].sequence.encode(), np.uint8)
-        is_itself[row] = np.array_equal(_known(encode(own)), _known(subjects.codes(number)))
+        query = np.frombuffer(proteins[int(hits.query_index[row])].sequence.encode(), np.uint8)
+        is_itself[row] = np.array_equal(_known(encode(query)), _known(subjects.codes(number)))
     return hits.taken(np.flatnonzero(~is_itself)) if is_itself.any() else hits
 
 
 def _known(codes: NDArray[np.int8]) -> NDArray[np.int8]:
     """Replace codes of other symbols by that of an unknown residue, as in `ProteinEntry`."""
-    return np.where(codes == LETTERS.index("*"), LETTERS.index("X"), codes).astype(np.int8)
+    return np.where(codes == SYMBOLS.index("*"), SYMBOLS.index("X"), codes).astype(np.int8)
 
 
 def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
@@ -119,10 +119,10 @@ def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
             yield int(hits.query_index[first]), hits.part(slice(first, last))
 
 
-def _stacked(entry: ProteinEntry, own: Hits) -> NDArray[np.uint8]:
+def _stacked(entry: ProteinEntry, hits: Hits) -> NDArray[np.uint8]:
     """Return the residues of a protein and of its homologues under them, (1 + homologues, residues)."""
-    stack = Stack.of(entry.accession, entry.description, entry.sequence, own.aligned)
-    return stack.letters[:, ~stack.is_opened]
+    stack = Stack.of(entry.accession, entry.description, entry.sequence, hits.aligned)
+    return stack.symbols[:, ~stack.is_opened]
 
 
 def _rows(hits: Hits, proteins: Sequence[ProteinEntry]) -> pa.Table:

@@ -82,7 +82,7 @@ class Modifications:
     mass : (m,) float64
         Da.
     probability : (m,) float64
-        Of the place, by the spectrum that is surest; NaN where nobody computed one.
+        Localisation probability in the most confident spectrum; NaN if not computed.
     """
 
     offsets: NDArray[np.int64]
@@ -97,7 +97,7 @@ class Modifications:
         cls, lengths: NDArray[np.int64], position: ArrayLike, names: Sequence[str], mass: ArrayLike, probability: ArrayLike | None = None
     ) -> Modifications:
         """Create from the number of modifications of each peptidoform and concatenated columns."""
-        known, codes = np.unique(np.array(names, np.str_), return_inverse=True)
+        unique, codes = np.unique(np.array(names, np.str_), return_inverse=True)
         unknown = np.full(len(names), np.nan)
         return cls(
             run_offsets(lengths),
@@ -105,12 +105,12 @@ class Modifications:
             codes.astype(np.int64).reshape(-1),
             np.asarray(mass, np.float64),
             unknown if probability is None else np.asarray(probability, np.float64),
-            tuple(known.tolist()),
+            tuple(unique.tolist()),
         )
 
     def followed_by(self, other: Modifications) -> Modifications:
         """Append the modifications of further peptidoforms."""
-        names = [one.names[code] for one in (self, other) for code in one.name.tolist()]
+        names = [source.names[code] for source in (self, other) for code in source.name.tolist()]
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
         position, mass, probability = (np.concatenate(pair) for pair in pairs)
         return Modifications.of(np.concatenate((np.diff(self.offsets), np.diff(other.offsets))), position, names, mass, probability)
@@ -154,7 +154,7 @@ class IdentifiedPeptides:
 
 
 class ProteinEntry(NamedTuple):
-    """The first protein of a group: accession, names of the others, what the database says of it, its residues, q-value of the group."""
+    """The first protein of a group: accession, names of the other proteins, description, sequence, q-value of the group."""
 
     accession: str
     others: tuple[str, ...]
@@ -187,7 +187,7 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
     Raises
     ------
     InputError
-        A table is not what it should be.
+        A table is damaged.
     """
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
@@ -237,14 +237,14 @@ def _precursor_intensities(path: Path) -> NDArray[np.float64]:
     """Return the precursor intensity of each spectrum of a run; NaN if unknown."""
     with TableFile(path, SPECTRA, ("precursor_intensity",), remedy=_REMEDY) as source:
         result = _numbers(source.read(("precursor_intensity",))["precursor_intensity"])
-    # MGF files have 0 for what is not known.
+    # MGF files write 0 for unknown values.
     return np.where(result > 0, result, np.nan)
 
 
 def _of_forms(
     form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return spectra, the least q-value and the intensity of n peptidoforms, from those of each spectrum."""
+    """Return the number of spectra, the minimum q-value and the intensity of n peptidoforms from the values of each spectrum."""
     least = np.full(n, np.inf)
     np.minimum.at(least, form, q_value)
     return np.bincount(form, minlength=n), least, known_sums(form, intensity, n)
@@ -290,31 +290,33 @@ def _best_probabilities(
     return best[np.where(is_there, result, len(keys))]
 
 
-def _with_explained(found: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float) -> IdentifiedPeptides:
+def _with_explained(
+    identified: IdentifiedPeptides, path: Path, intensities: NDArray[np.float64], maximum_q_value: float
+) -> IdentifiedPeptides:
     """Add spectra that resemble identified ones; the site of a mass difference is unknown."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
     # New ones come after existing ones.
-    names = pa.concat_arrays([pa.array(found.peptides, pa.string()), in_one(table["peptide"]).cast("string")]).dictionary_encode()
-    n, n_known = len(names.dictionary), len(found)
+    names = pa.concat_arrays([pa.array(identified.peptides, pa.string()), in_one(table["peptide"]).cast("string")]).dictionary_encode()
+    n, n_known = len(names.dictionary), len(identified)
     more = names.dictionary[n_known:].to_pylist()
     parsed = [_parsed(name, path) for name in more]
-    carried = [one for form in parsed for one in form.modifications]
+    carried = [modification for form in parsed for modification in form.modifications]
     changes = Modifications.of(
-        np.array([len(one.modifications) for one in parsed], np.int64),
-        [one[0] for one in carried],
-        [one[1] for one in carried],
-        [one[2] for one in carried],
+        np.array([len(form.modifications) for form in parsed], np.int64),
+        [modification[0] for modification in carried],
+        [modification[1] for modification in carried],
+        [modification[2] for modification in carried],
     )
     form = names.indices.to_numpy().astype(np.int64)[n_known:]
     n_psms, q_value, intensity = _of_forms(form, n, _numbers(table["q_value"]), intensities[spectrum])
-    n_psms[:n_known] += found.n_psms
-    q_value[:n_known] = np.minimum(q_value[:n_known], found.q_value)
-    before = np.append(found.intensity, np.full(n - n_known, np.nan))
+    n_psms[:n_known] += identified.n_psms
+    q_value[:n_known] = np.minimum(q_value[:n_known], identified.q_value)
+    before = np.append(identified.intensity, np.full(n - n_known, np.nan))
     return IdentifiedPeptides(
-        (*found.peptides, *more),
-        (*found.sequences, *(one.sequence for one in parsed)),
-        found.modifications.followed_by(changes),
+        (*identified.peptides, *more),
+        (*identified.sequences, *(form.sequence for form in parsed)),
+        identified.modifications.followed_by(changes),
         n_psms,
         q_value,
         np.where(np.isnan(before), intensity, before + np.nan_to_num(intensity)),
@@ -325,7 +327,7 @@ def _parsed(name: str, path: Path) -> Peptidoform:
     try:
         return parse(name)
     except ParameterError as error:
-        raise InputError(path, f"holds a peptide that is none ({error})", remedy=EXPLAIN_AGAIN) from None
+        raise InputError(path, f"contains an invalid peptide ({error})", remedy=EXPLAIN_AGAIN) from None
 
 
 def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
@@ -368,8 +370,8 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
         rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()
         _check_for_decoys(path, rows)
         wanted = dict.fromkeys(parameters.proteins)
-        result, known = [], set[str]()
-        are_judged = any(row["q_value"] is not None for row in rows)
+        result, seen = [], set[str]()
+        have_error_rates = any(row["q_value"] is not None for row in rows)
         for row in rows:
             q_value = float("nan") if row["q_value"] is None else row["q_value"]
             if row["is_decoy"] or not row["sequence"]:
@@ -377,14 +379,14 @@ def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinE
             names = [name for name in row["accessions"] if name]
             if not names:
                 raise source.damaged("holds a protein without a name", "accessions")
-            known.update(names)
-            if any(name in wanted for name in names) if wanted else q_value <= parameters.protein_fdr or not are_judged:
+            seen.update(names)
+            if any(name in wanted for name in names) if wanted else q_value <= parameters.protein_fdr or not have_error_rates:
                 symbols = re.sub("[^A-Z]", "X", row["sequence"])
                 result.append(ProteinEntry(names[0], tuple(names[1:]), row["description"] or "", symbols, q_value))
-    missing = [name for name in wanted if name not in known]
+    missing = [name for name in wanted if name not in seen]
     if missing:
         more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise ParameterError(
-            f"proteins = '{missing[0]:.60}'{more}: no protein group of the run has it; accessions are those of the proteins table"
+            f"proteins = '{missing[0]:.60}'{more}: no protein group of the run has it; use accessions of the proteins table"
         )
     return result

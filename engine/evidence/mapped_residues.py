@@ -27,7 +27,7 @@ from proteoscope.engine.structures.exposure import GREATEST_AREA, ChainAtoms, Li
 
 __all__ = ["NO_ATOMS", "MappedChain", "MappedRows", "mapped_chains"]
 
-_MAXIMUM_FAULTS_TOLD = 5
+_MAXIMUM_ERRORS_SHOWN = 5
 _FARTHEST_SHIFT = 8  # residues that a gap is moved by, to where the chain's numbers have a break
 NO_ATOMS = Ligands(np.zeros((0, 3)), np.zeros(0, np.int64), ())
 
@@ -52,7 +52,7 @@ class MappedChain:
         Ligands in its file.
     unseen : (u,) int64
         Residues of the protein in its sequence without coordinates.
-    fault
+    error
         Reason why its atoms could not be read.
     """
 
@@ -62,7 +62,7 @@ class MappedChain:
     exposure: NDArray[np.float64]
     atoms: ChainAtoms | None
     unseen: NDArray[np.int64]
-    fault: str = ""
+    error: str = ""
 
     @property
     def ligands(self) -> Ligands:
@@ -79,7 +79,7 @@ class MappedRows:
     chain
         Number of the mapped chain.
     place
-        Residue among those of all proteins.
+        Index of the residue among the residues of all proteins.
     position
         Position in the protein, from 0.
     row
@@ -103,17 +103,17 @@ class MappedRows:
     @classmethod
     def of(cls, mapped: Sequence[MappedChain], residues: ResidueEvidence) -> MappedRows:
         """Create from mapped chains of the proteins with these residues."""
-        lengths = np.array([len(one.near.pairs) for one in mapped], np.int64)
-        pairs = np.concatenate([np.zeros((0, 2), np.int64), *(one.near.pairs for one in mapped)])
+        lengths = np.array([len(chain.near.pairs) for chain in mapped], np.int64)
+        pairs = np.concatenate([np.zeros((0, 2), np.int64), *(chain.near.pairs for chain in mapped)])
         chain = np.repeat(np.arange(len(mapped)), lengths)
-        protein = np.array([one.near.protein for one in mapped], np.int64)
+        protein = np.array([chain.near.protein for chain in mapped], np.int64)
         return cls(
             chain,
             residues.offsets[protein[chain]] + pairs[:, 0],
             pairs[:, 0],
             pairs[:, 1],
-            np.concatenate([np.zeros(0), *(one.exposure[one.near.pairs[:, 1]] for one in mapped)]),
-            np.concatenate([np.zeros((0, 3)), *(one.chains.position[one.near.pairs[:, 1]] for one in mapped)]).astype(np.float64),
+            np.concatenate([np.zeros(0), *(chain.exposure[chain.near.pairs[:, 1]] for chain in mapped)]),
+            np.concatenate([np.zeros((0, 3)), *(chain.chains.position[chain.near.pairs[:, 1]] for chain in mapped)]).astype(np.float64),
             run_offsets(lengths),
         )
 
@@ -139,7 +139,7 @@ def mapped_chains(
     Cancelled
         The user cancelled.
     """
-    wanted = np.unique([one.chain for one in near]) if near else np.zeros(0, np.int64)
+    wanted = np.unique([similar.chain for similar in near]) if near else np.zeros(0, np.int64)
     taken = source.chains.taken(wanted)
     alone = {chain: taken.alone(place) for place, chain in zip(row_range(ChainRow, len(taken)), wanted.tolist(), strict=True)}
     by_file: dict[int, list[ChainRow]] = {}
@@ -147,15 +147,15 @@ def mapped_chains(
         by_file.setdefault(int(source.file[chain]), []).append(chain)
     files = list(by_file.items())
 
-    def read(one: tuple[int, list[ChainRow]]) -> list[tuple[ChainRow, ChainAtoms | InputError, NDArray[np.float64]]]:
-        file, chains = one
+    def read(chains_of_file: tuple[int, list[ChainRow]]) -> list[tuple[ChainRow, ChainAtoms | InputError, NDArray[np.float64]]]:
+        file, chains = chains_of_file
         none = [np.full(len(alone[chain].residue), np.nan) for chain in chains]
         try:
             atoms = read_chain_atoms(source.paths[file], [alone[chain] for chain in chains])
         except InputError as error:
             return [(chain, error, blank) for chain, blank in zip(chains, none, strict=True)]
-        good = [(place, one) for place, one in enumerate(atoms) if not isinstance(one, InputError)]
-        areas = residue_areas([one for _, one in good], [len(none[place]) for place, _ in good])
+        good = [(place, atom) for place, atom in enumerate(atoms) if not isinstance(atom, InputError)]
+        areas = residue_areas([chain_atoms for _, chain_atoms in good], [len(none[place]) for place, _ in good])
         for (place, _), area in zip(good, areas, strict=True):
             none[place] = np.minimum(1.0, area / GREATEST_AREA[alone[chains[place]].residue])
         return list(zip(chains, atoms, none, strict=True))
@@ -167,28 +167,28 @@ def mapped_chains(
         for chain, atoms, exposure in some
     }
     mapped, problems = [], list[str]()
-    for one in near:
-        atoms, exposure = result[one.chain]
+    for similar in near:
+        atoms, exposure = result[similar.chain]
         problem = str(atoms) if isinstance(atoms, InputError) else ""
         if problem and problem not in problems:
             problems.append(problem)
-        own = alone[one.chain]
-        pairs = _with_gaps_at_breaks(one.pairs, own, proteins[one.protein].sequence)
+        chain_columns = alone[similar.chain]
+        pairs = _with_gaps_at_breaks(similar.pairs, chain_columns, proteins[similar.protein].sequence)
         mapped.append(
             MappedChain(
-                replace(one, pairs=pairs),
-                own,
-                source.paths[int(source.file[one.chain])],
+                replace(similar, pairs=pairs),
+                chain_columns,
+                source.paths[int(source.file[similar.chain])],
                 exposure,
                 None if isinstance(atoms, InputError) else atoms,
-                _unseen(pairs, own),
+                _unseen(pairs, chain_columns),
                 problem,
             )
         )
-    for text in problems[:_MAXIMUM_FAULTS_TOLD]:
+    for text in problems[:_MAXIMUM_ERRORS_SHOWN]:
         resources.progress.message(f"Exposure and distances are not known: {text}", "warning")
-    if len(problems) > _MAXIMUM_FAULTS_TOLD:
-        resources.progress.message(f"The atoms of {len(problems) - _MAXIMUM_FAULTS_TOLD:,} more files could not be read", "warning")
+    if len(problems) > _MAXIMUM_ERRORS_SHOWN:
+        resources.progress.message(f"The atoms of {len(problems) - _MAXIMUM_ERRORS_SHOWN:,} more files could not be read", "warning")
     return mapped
 
 

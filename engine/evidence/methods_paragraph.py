@@ -16,7 +16,7 @@ _CITATIONS = (
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return what was done, from the record of the run."""
+    """Describe the methods from the record of the run."""
     source = facts.record.get("source_run")
     of = f" of run {source:.60}" if isinstance(source, str) else ""
     sentences = [
@@ -24,7 +24,7 @@ def methods(facts: RunFacts) -> Methods:
         f" {facts.text('protein_fdr')} where their residues, leucine and isoleucine taken as equal, occur.",
         "Each protein was aligned with the observed residues of every chain by exhaustive Smith-Waterman search (BLOSUM62, gaps 11/1), and"
         f" the {facts.text('chains_per_protein')} best chains with an E-value of at most {facts.text('maximum_e_value')} were near.",
-        "Solvent exposure is that of the chain alone, as the part of the greatest area of each residue (Shrake and Rupley); from"
+        "Solvent exposure was computed for the isolated chain, as the fraction of each residue's maximum area (Shrake and Rupley); from"
         f" {facts.text('surface_exposure')} on a residue was taken to lie on the surface. Distances are of the deposited coordinates.",
     ]
     remote, homologues = facts.count("remote_chains"), facts.count("homologues")
@@ -43,5 +43,5 @@ def methods(facts: RunFacts) -> Methods:
     if proteins is not None and on is not None and chains is not None:
         sentences.append(f"Of {counted(proteins, 'protein')}, {on:,} had a near chain among {counted(chains, 'chain')}.")
     if sites and placed is not None:
-        sentences.append(f"Of {counted(sites, 'modified residue')}, {placed:,} stood on a near chain.")
+        sentences.append(f"Of {counted(sites, 'modified residue')}, {placed:,} were mapped onto a near chain.")
     return Methods(sentences, _CITATIONS)

@@ -16,7 +16,7 @@ from proteoscope.engine.row_numbers import ChainRow, ProteinRow
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.sequence_search.reported_hits import reported_hits
 from proteoscope.engine.sequence_search.score_statistics import search_statistics
-from proteoscope.engine.sequence_search.scoring import query_batches, score_batch, work_of
+from proteoscope.engine.sequence_search.scoring import build_workload, query_batches, score_batch
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import encode, read_matrix
@@ -93,14 +93,14 @@ def align_proteins(
     parameters = SequenceSearchParameters(maximum_e_value=maximum_e_value, hits_per_query=n)
     scheme = ScoringScheme(read_matrix("BLOSUM62"), parameters.gap_open, parameters.gap_extend)
     queries, threads, progress, clock = _as_database(proteins), resources.threads, resources.progress, resources.clock
-    with Executor(resources).session(work_of(subjects.residues, subjects.offsets, scheme)) as session:
+    with Executor(resources).session(build_workload(subjects.residues, subjects.offsets, scheme)) as session:
         for batch in query_batches(queries, subjects, scheme):
             with clock.stage("score"):
                 scores = score_batch(session, queries, batch, subjects, progress)
             with clock.stage("report"):
                 statistics = search_statistics(scores, queries.lengths[batch], subjects, scheme, parameters, threads, progress)
                 for hits in reported_hits(queries, subjects, scheme, batch, scores, statistics, parameters, threads, progress):
-                    take(hits.found)
+                    take(hits.query_hits)
         return tuple(share.device for share in session.shares()) or session.devices
 
 
@@ -155,7 +155,7 @@ def _near(hits: Hits) -> Iterator[SimilarChain]:
         query, subject = (line.characters[line.offsets[k] : line.offsets[k + 1]] for line in lines)
         is_residue = query != _GAP, subject != _GAP
         is_pair = is_residue[0] & is_residue[1]
-        places = [int(start[k]) - 1 + np.cumsum(own) - 1 for start, own in zip(starts, is_residue, strict=True)]
+        places = [int(start[k]) - 1 + np.cumsum(is_filled) - 1 for start, is_filled in zip(starts, is_residue, strict=True)]
         pairs = np.stack([place[is_pair] for place in places], axis=1).astype(np.int64)
         # X is like nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))

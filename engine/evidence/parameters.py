@@ -26,13 +26,13 @@ class EvidenceParameters(SearchParameters):
         (),
         title="Proteins",
         group=_WHICH,
-        help="Accessions of the proteins that are looked at, commas between; all where it is empty.",
+        help="Comma-separated accessions of the analysed proteins; all if empty.",
     )
     psm_fdr: float = parameter(
         0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are evidence."
     )
     protein_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are looked at."
+        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are analysed."
     )
     chains_per_protein: int = parameter(
         3,
@@ -114,7 +114,7 @@ class EvidenceParameters(SearchParameters):
     @field_validator("proteins")
     @classmethod
     def _are_few(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        names = tuple(dict.fromkeys(one.strip() for one in value if one.strip()))
+        names = tuple(dict.fromkeys(name.strip() for name in value if name.strip()))
         if len(names) > _MAXIMUM_PROTEINS:
             raise ValueError(f"expected at most {_MAXIMUM_PROTEINS:,} accessions")
         return names

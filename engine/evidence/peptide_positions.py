@@ -1,4 +1,4 @@
-"""Places of peptides in proteins, and what is known of each residue by them."""
+"""Positions of peptides in proteins, and the evidence of each residue."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.fixed_modifications import C_END, N_END, NONE_FIXED, FixedModifications
 from proteoscope.engine.peptides.occurrences import find_occurrences
 
-__all__ = ["Places", "ResidueEvidence", "Sites", "places_of", "proven_proteins", "residue_evidence", "sites_of"]
+__all__ = ["Places", "ResidueEvidence", "Sites", "find_modified_residues", "find_peptide_places", "proven_proteins", "residue_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class ResidueEvidence:
     """
 
     offsets: NDArray[np.int64]
-    letters: NDArray[np.uint8]
+    residue: NDArray[np.uint8]
     n_peptides: NDArray[np.int64]
     n_psms: NDArray[np.int64]
     q_value: NDArray[np.float64]
@@ -104,7 +104,7 @@ class Sites:
         return len(self.protein)
 
 
-def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
+def find_peptide_places(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
     """Return every position of every peptide in every protein; leucine and isoleucine, of equal mass, match.
 
     Raises
@@ -112,18 +112,18 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
     Cancelled
         The user cancelled.
     """
-    lengths = np.array([len(one.sequence) for one in proteins], np.int64)
-    residues = "".join(one.sequence for one in proteins).replace("I", "L").encode()
+    lengths = np.array([len(protein.sequence) for protein in proteins], np.int64)
+    residues = "".join(protein.sequence for protein in proteins).replace("I", "L").encode()
     numbers: dict[str, int] = {}
-    of_form = np.array([numbers.setdefault(one.replace("I", "L"), len(numbers)) for one in peptides.sequences], np.int64)
-    result = find_occurrences([one.encode() for one in numbers], residues, run_offsets(lengths), progress or Progress())
+    of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
+    result = find_occurrences([number.encode() for number in numbers], residues, run_offsets(lengths), progress or Progress())
     # Peptidoforms of the same residues lie where these do.
     by_sequence = np.argsort(of_form, kind="stable")
     first, last = (np.searchsorted(of_form[by_sequence], result.peptide, side) for side in ("left", "right"))
     offsets, forms = ranges(first, last)
     peptide = by_sequence[forms]
     protein, start = (np.repeat(column, np.diff(offsets)) for column in (result.sequence, result.start))
-    end = start + np.array([len(one) for one in peptides.sequences], np.int64)[peptide]
+    end = start + np.array([len(sequence) for sequence in peptides.sequences], np.int64)[peptide]
     order = np.lexsort((peptide, start, protein))
     return Places(peptide[order], protein[order], start[order], end[order])
 
@@ -131,7 +131,9 @@ def places_of(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], pr
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
     """Return the proteins with a q-value, and those without one that hold an identified peptide."""
     unrated = [protein for protein in proteins if isnan(protein.q_value)]
-    holding = {id(unrated[number]) for number in np.unique(places_of(peptides, unrated, progress).protein).tolist()} if unrated else ()
+    holding = (
+        {id(unrated[number]) for number in np.unique(find_peptide_places(peptides, unrated, progress).protein).tolist()} if unrated else ()
+    )
     return [protein for protein in proteins if not isnan(protein.q_value) or id(protein) in holding]
 
 
@@ -155,7 +157,9 @@ def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEnt
     return ResidueEvidence(offsets, symbols, counts[0], counts[1], q_value)
 
 
-def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED) -> Sites:
+def find_modified_residues(
+    peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Places, fixed: FixedModifications = NONE_FIXED
+) -> Sites:
     """Return the modified residues; terminal modifications belong to the first or last residue.
 
     `fixed` modifications, which all such residues or ends have, are excluded.
@@ -167,12 +171,12 @@ def sites_of(peptides: IdentifiedPeptides, residues: ResidueEvidence, places: Pl
     position = np.clip(start + carried.position[rows] - 1, start, end - 1)
     protein, name = places.protein[place], carried.name[rows]
     is_fixed = np.zeros((len(carried.names) + 1, 256), np.bool_)
-    number = {one: k for k, one in enumerate(carried.names)}
+    number = {name: k for k, name in enumerate(carried.names)}
     ends = {N_END: 0, C_END: 1}  # not residues
     for text, where in fixed:
         is_fixed[number.get(text, len(carried.names)), ends[where] if where in ends else ord(where)] = True
     inside = start + carried.position[rows] - 1
-    there = residues.letters[residues.offsets[protein] + position]
+    there = residues.residue[residues.offsets[protein] + position]
     retained = np.flatnonzero(~is_fixed[name, np.where(inside < start, 0, np.where(inside >= end, 1, there))])
     protein, position, name, rows, peptide = (
         protein[retained],

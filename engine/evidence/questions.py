@@ -28,11 +28,15 @@ __all__ = [
 ]
 
 _PEPTIDE_LENGTHS = 7, 30
-_PEPTIDE_MASS = 4600.0  # Da, about what is fragmented well
+_PEPTIDE_MASS = 4600.0  # Da, peptides that usually fragment well
 _NO_CUT = ("no cleavage", "unspecific cleavage", "peptidase K")
-_TWINS = ("Trypsin/P", "Lys-C/P", "V8-E")  # the same enzymes as others of the list by another rule: of no further use to who looks for one
+_EQUIVALENT_ENZYMES = (
+    "Trypsin/P",
+    "Lys-C/P",
+    "V8-E",
+)  # equal to other enzymes of the list by another rule
 _MAXIMUM_HOLDERS = 100  # proteins of a peptide; with more, it does not help to distinguish them
-_MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines whose pairs are looked at
+_MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines of a protein whose pairs are measured
 _BLOCK = 1 << 20  # distances that are computed together
 
 
@@ -113,17 +117,17 @@ def placed_sites(
 ) -> PlacedSites:
     """Return each site on the nearest chain that has its residue."""
     place = residues.offsets[sites.protein] + sites.position
-    row = rows.first_of(len(residues.letters))[place]
+    row = rows.first_of(len(residues.residue))[place]
     n = len(sites)
     nearest, apart, to_ligand = np.full(n, -1, np.int64), np.full(n, np.nan), np.full(n, np.nan)
     ligand = [""] * n
-    is_site = np.zeros(len(residues.letters), np.bool_)
+    is_site = np.zeros(len(residues.residue), np.bool_)
     is_site[place] = True
     placed = np.flatnonzero(row >= 0)
     chain = rows.chain[row[placed]]
     progress.stage("Measuring what lies near sites", len(np.unique(chain)))
-    for number, own in _groups(chain):
-        some = placed[own]
+    for number, members in _groups(chain):
+        some = placed[members]
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
         # Sites on a nearer chain also exist on this one.
         others = first + np.flatnonzero(is_site[rows.place[first:last]])
@@ -131,9 +135,9 @@ def placed_sites(
         is_there = np.isfinite(distance)
         nearest[some[is_there]] = rows.position[others[which[is_there]]]
         apart[some[is_there]] = distance[is_there]
-        one = mapped[number]
-        if len(one.ligands.position):
-            names, to_ligand[some] = _nearest_ligands(one, rows.row[row[some]])
+        mapped_chain = mapped[number]
+        if len(mapped_chain.ligands.position):
+            names, to_ligand[some] = _nearest_ligands(mapped_chain, rows.row[row[some]])
             for at, name in zip(some.tolist(), names, strict=True):
                 ligand[at] = name
         progress.advance(1)
@@ -144,21 +148,21 @@ def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
     """Yield each key with the places that have it."""
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
-    for own in np.split(order, cuts) if len(order) else ():
-        yield int(key[own[0]]), own
+    for members in np.split(order, cuts) if len(order) else ():
+        yield int(key[members[0]]), members
 
 
 def _nearest(
-    one: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
+    points: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Return the nearest of some points to each of n, and its distance, infinite without one."""
     if not len(other):
-        return np.zeros(len(one), np.int64), np.full(len(one), np.inf)
-    which, apart = np.zeros(len(one), np.int64), np.empty(len(one))
+        return np.zeros(len(points), np.int64), np.full(len(points), np.inf)
+    which, apart = np.zeros(len(points), np.int64), np.empty(len(points))
     step = max(1, _BLOCK // len(other))
-    for first in range(0, len(one), step):
+    for first in range(0, len(points), step):
         some = slice(first, first + step)
-        distance = np.linalg.norm(one[some, None] - other[None], axis=2)
+        distance = np.linalg.norm(points[some, None] - other[None], axis=2)
         if is_left_out is not None:
             distance[is_left_out[some]] = np.inf
         which[some] = distance.argmin(axis=1)
@@ -166,27 +170,27 @@ def _nearest(
     return which, apart
 
 
-def _atoms_of(one: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _select_atoms(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return heavy atoms of residues of a chain, Cα of those that have none; and which of `rows` each is of, ascending."""
-    alpha = one.chains.position[rows].astype(np.float64)
-    if one.atoms is None:
+    alpha = chain.chains.position[rows].astype(np.float64)
+    if chain.atoms is None:
         return alpha, np.arange(len(rows))
-    first, last = np.searchsorted(one.atoms.residue, (rows, rows + 1))
+    first, last = np.searchsorted(chain.atoms.residue, (rows, rows + 1))
     is_bare = first == last
     spans, atoms = ranges(first, last)
-    position = np.concatenate((one.atoms.position[atoms], alpha[is_bare]))
+    position = np.concatenate((chain.atoms.position[atoms], alpha[is_bare]))
     owner = np.concatenate((np.repeat(np.arange(len(rows)), np.diff(spans)), np.flatnonzero(is_bare)))
     order = np.argsort(owner, kind="stable")
     return position[order], owner[order]
 
 
-def _nearest_ligands(one: MappedChain, rows: NDArray[np.int64]) -> tuple[list[str], NDArray[np.float64]]:
+def _nearest_ligands(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[list[str], NDArray[np.float64]]:
     """Name of and distance to the nearest ligand of each residue."""
-    position, owner = _atoms_of(one, rows)
-    which, apart = _nearest(position, one.ligands.position)
+    position, owner = _select_atoms(chain, rows)
+    which, apart = _nearest(position, chain.ligands.position)
     order = np.lexsort((apart, owner))
     best = order[np.unique(owner[order], return_index=True)[1]]
-    return [one.ligands.names[number] for number in one.ligands.ligand[which[best]].tolist()], apart[best]
+    return [chain.ligands.names[number] for number in chain.ligands.ligand[which[best]].tolist()], apart[best]
 
 
 def near_pairs(
@@ -203,10 +207,10 @@ def near_pairs(
     They are at least `separation` residues apart in the protein. Pairs with a modified residue come first, then by distance. Chains with
     too many pairs are reported.
     """
-    is_site = np.zeros(len(residues.letters), np.bool_)
+    is_site = np.zeros(len(residues.residue), np.bool_)
     is_site[residues.offsets[sites.protein] + sites.position] = True
-    is_wanted = (residues.letters == ord("K")) | is_site
-    nearest = [number for number, one in enumerate(mapped) if one.near.rank == 1]
+    is_wanted = (residues.residue == ord("K")) | is_site
+    nearest = [number for number, chain in enumerate(mapped) if chain.near.rank == 1]
     parts, n_cut = [], 0
     progress.stage("Measuring what could touch", len(nearest))
     for number in nearest:
@@ -217,32 +221,34 @@ def near_pairs(
         apart = np.linalg.norm(rows.alpha[some, None] - rows.alpha[None, some], axis=2)
         along = np.abs(rows.position[some, None] - rows.position[None, some])
         a, b = np.nonzero(np.triu((apart <= distance) & (along >= separation), 1))
-        own = is_site[rows.place[some]]
-        order = np.lexsort((b, a, apart[a, b], ~(own[a] | own[b])))
+        is_modified = is_site[rows.place[some]]
+        order = np.lexsort((b, a, apart[a, b], ~(is_modified[a] | is_modified[b])))
         a, b = a[order], b[order]
         parts.append((some[a], some[b], apart[a, b], _atom_distances(mapped[number], rows.row[some], a, b)))
         progress.advance(1)
     if n_cut:
         chains = f"{n_cut} {'chain has' if n_cut == 1 else 'chains have'}"
-        progress.message(f"{chains} more than {_MAXIMUM_OF_A_PROTEIN} modified residues and lysines: contacts are those of the first ones")
+        progress.message(
+            f"{chains} more than {_MAXIMUM_OF_A_PROTEIN} modified residues and lysines: contacts are only computed for the first ones"
+        )
     none = (np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-    one, other, alpha, atoms = (np.concatenate(column) for column in zip(none, *parts, strict=True))
-    return Pairs(one, other, is_site[rows.place[one]] | is_site[rows.place[other]], alpha, atoms)
+    first_rows, other, alpha, atoms = (np.concatenate(column) for column in zip(none, *parts, strict=True))
+    return Pairs(first_rows, other, is_site[rows.place[first_rows]] | is_site[rows.place[other]], alpha, atoms)
 
 
-def _atom_distances(one: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
+def _atom_distances(chain: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return Å between the nearest atoms of `rows[a]` and `rows[b]`; NaN where one of them is not whole."""
     result = np.full(len(a), np.nan)
-    if one.atoms is None or not len(a):
+    if chain.atoms is None or not len(a):
         return result
-    position, owner = _atoms_of(one, rows)
+    position, owner = _select_atoms(chain, rows)
     begins = np.unique(owner, return_index=True)[1]
     ends = np.append(begins[1:], len(owner))
     for k in np.unique(a).tolist():
-        own = a == k
+        of_residue = a == k
         apart = np.linalg.norm(position[begins[k] : ends[k], None] - position[None], axis=2).min(axis=0)
-        result[own] = np.minimum.reduceat(apart, begins)[b[own]]
-    result[~(one.atoms.is_whole[rows[a]] & one.atoms.is_whole[rows[b]])] = np.nan
+        result[of_residue] = np.minimum.reduceat(apart, begins)[b[of_residue]]
+    result[~(chain.atoms.is_whole[rows[a]] & chain.atoms.is_whole[rows[b]])] = np.nan
     return result
 
 
@@ -261,19 +267,19 @@ def missed_stretches(
     first = np.flatnonzero(is_missed & (is_end[:-1] | ~np.append(False, is_missed[:-1])))
     last = np.flatnonzero(is_missed & (is_end[1:] | ~np.append(is_missed[1:], False))) + 1
     protein = residues.protein[first]
-    is_nearest = np.array([one.near.rank == 1 for one in mapped], np.bool_)[rows.chain]
+    is_nearest = np.array([chain.near.rank == 1 for chain in mapped], np.bool_)[rows.chain]
     row = rows.first_of(len(is_missed), is_nearest)
     exposure = np.where(row >= 0, np.append(rows.exposure, np.nan)[row], np.nan)
     is_known = np.isfinite(exposure)
     n_known = _sums(is_known, first, last)
     with np.errstate(invalid="ignore"):
         mean = _sums(np.where(is_known, exposure, 0.0), first, last) / np.where(n_known > 0, n_known, np.nan)
-    names = tuple(name for name in ENZYMES if name not in (*_NO_CUT, *_TWINS))
+    names = tuple(name for name in ENZYMES if name not in (*_NO_CUT, *_EQUIVALENT_ENZYMES))
     # No bond joins two proteins: a separator that is not a residue lies between them.
-    text = "*".join(one.sequence for one in proteins)
+    text = "*".join(protein.sequence for protein in proteins)
     masses = np.append(RESIDUE_MASS, np.nan)[np.minimum(np.frombuffer(text.encode(), np.uint8) - ord("A"), 26)]
     in_text = np.arange(len(is_missed)) + residues.protein
-    progress.stage("Cutting what was never seen", len(names))
+    progress.stage("Digesting unobserved stretches", len(names))
     n_seen = np.zeros((len(first), len(names)), np.int64)
     for k, name in enumerate(names):
         seen = _visible(text, masses, name)[in_text]
@@ -330,7 +336,7 @@ def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: in
         for first in range(0, len(starts), step):
             together = holders[starts[first : first + step, None] + np.arange(size)]
             more = (together[:, a] * n_proteins + together[:, b]).ravel()
-            keys, own = np.unique(np.concatenate((keys, more)), return_inverse=True)
-            counts = np.bincount(own, np.concatenate((counts, np.ones(len(more)))), len(keys)).astype(np.int64)
+            keys, key = np.unique(np.concatenate((keys, more)), return_inverse=True)
+            counts = np.bincount(key, np.concatenate((counts, np.ones(len(more)))), len(keys)).astype(np.int64)
     protein, other = np.divmod(keys, max(1, n_proteins))
     return SharedPeptides(protein, other, counts, n_own[protein] - counts, n_own[other] - counts)

@@ -18,13 +18,13 @@ from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.row_numbers import ChainRow, ProteinRow
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structure_search.candidates import Comparison, query_batches
 from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import DescribedChains, described
-from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structure_search.superposing import build_superposition_workload
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import AlignedChains
 
@@ -41,7 +41,7 @@ def near_chains(
     Parameters
     ----------
     remote
-        The chains with their descriptors, by the same numbers; None where none is looked for by its fold.
+        The chains with their descriptors, by the same numbers; None unless remote chains are searched.
 
     Raises
     ------
@@ -76,68 +76,68 @@ def _with_remote_chains(
     Cancelled
         The user cancelled.
     """
-    nearest = {one.protein: one for one in near if one.rank == 1}
-    through = np.unique([one.chain for one in nearest.values()]).astype(np.int64)
+    nearest = {similar.protein: similar for similar in near if similar.rank == 1}
+    through = np.unique([similar.chain for similar in nearest.values()]).astype(np.int64)
     if not len(through):
         return list(near)
-    own: dict[ProteinRow, list[SimilarChain]] = {}
-    for one in near:
-        own.setdefault(one.protein, []).append(one)
+    of_protein: dict[ProteinRow, list[SimilarChain]] = {}
+    for similar in near:
+        of_protein.setdefault(similar.protein, []).append(similar)
     # Near ones may be among the best, and the chain itself is.
-    most = 1 + n + max(len(some) for some in own.values())
+    most = 1 + n + max(len(some) for some in of_protein.values())
     queries = described(chains.chains.taken(through), threads=resources.threads)
     wanted = StructureSearchParameters(hits_per_query=most)
     alike: dict[ChainRow, list[AlignedChains]] = {}
     numbers: list[ChainRow] = through.tolist()
     with (
         resources.clock.stage("score"),
-        Executor(resources).session(work_of(chains.arrays)) as session,
-        Executor(resources).session(work_of_superposing("quick")) as superposing,
+        Executor(resources).session(build_workload(chains.arrays)) as session,
+        Executor(resources).session(build_superposition_workload("quick")) as superposing,
     ):
         comparison = Comparison(queries, chains, wanted, session, resources, superposing)
         for result in chain.from_iterable(query_hits(comparison, batch) for batch in query_batches(queries, wanted, resources)):
             is_alike = result.hits["tm_score_query"].to_numpy() >= minimum_tm_score
-            alike[numbers[result.index]] = [one for one, is_one in zip(result.beside, is_alike.tolist(), strict=True) if is_one]
+            alike[numbers[result.index]] = [aligned for aligned, is_one in zip(result.aligned, is_alike.tolist(), strict=True) if is_one]
     every = []
-    for protein, some in sorted(own.items()):
+    for protein, some in sorted(of_protein.items()):
         every += some
-        known = {one.chain for one in some}
+        present = {similar.chain for similar in some}
         first = nearest[protein]
-        remote = [one for one in alike[first.chain] if one.target_number not in known]
-        mapped = (_remote(first, proteins[protein], one) for one in remote)
-        fitting = [one for one in mapped if len(one.pairs) >= _FEWEST_PAIRS][:n]
-        every += [replace(one, rank=len(some) + k) for k, one in enumerate(fitting, 1)]
+        remote = [aligned for aligned in alike[first.chain] if aligned.target_number not in present]
+        mapped = (_remote(first, proteins[protein], aligned) for aligned in remote)
+        fitting = [similar for similar in mapped if len(similar.pairs) >= _FEWEST_PAIRS][:n]
+        every += [replace(similar, rank=len(some) + k) for k, similar in enumerate(fitting, 1)]
     return every
 
 
-def _remote(first: SimilarChain, protein: ProteinEntry, beside: AlignedChains) -> SimilarChain:
+def _remote(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) -> SimilarChain:
     """Return a chain with the fold of a similar one, mapped onto the protein through it."""
-    pairs = _through(first.pairs, beside.pairs)
+    pairs = _through(first.pairs, aligned.pairs)
     symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
-    codes = beside.target.residue[beside.target.rows(beside.target_number)][pairs[:, 1]]
-    is_same = (symbols == np.frombuffer(LETTERS.encode(), np.uint8)[codes]) & (symbols != ord("X"))
+    codes = aligned.target.residue[aligned.target.rows(aligned.target_number)][pairs[:, 1]]
+    is_same = (symbols == np.frombuffer(SYMBOLS.encode(), np.uint8)[codes]) & (symbols != ord("X"))
     gaps = int((np.diff(pairs, axis=0) - 1).sum()) if len(pairs) else 0
     return SimilarChain(
         first.protein,
-        beside.target_number,
+        aligned.target_number,
         0,
         pairs,
         float(is_same.mean()) if len(pairs) else 0.0,
         gaps,
-        tm_score=float(beside.found.tm_score_query[beside.k]),
+        tm_score=float(aligned.superpositions.tm_score_query[aligned.k]),
         through=first.chain,
     )
 
 
-def _through(near: NDArray[np.int64], beside: NDArray[np.integer]) -> NDArray[np.int64]:
+def _through(near: NDArray[np.int64], aligned: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return (k, 2) residues of a protein and of a third chain aligned with the same residue of a chain; both ascending.
 
     Parameters
     ----------
     near : (m, 2)
-        Of protein and chain.
-    beside : (n, 2)
-        Of the chain and the third one.
+        Aligned residues of the protein and a chain.
+    aligned : (n, 2)
+        Aligned residues of that chain and the third one.
     """
-    _, own, other = np.intersect1d(near[:, 1], beside[:, 0], return_indices=True)
-    return np.stack([near[own, 0], beside[other, 1].astype(np.int64)], axis=1)
+    _, here, other = np.intersect1d(near[:, 1], aligned[:, 0], return_indices=True)
+    return np.stack([near[here, 0], aligned[other, 1].astype(np.int64)], axis=1)

@@ -16,7 +16,14 @@ from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, 
 from proteoscope.engine.evidence.mapped_residues import MappedChain, MappedRows, mapped_chains
 from proteoscope.engine.evidence.nearest_chains import SimilarChain
 from proteoscope.engine.evidence.parameters import EvidenceParameters
-from proteoscope.engine.evidence.peptide_positions import Places, ResidueEvidence, Sites, places_of, residue_evidence, sites_of
+from proteoscope.engine.evidence.peptide_positions import (
+    Places,
+    ResidueEvidence,
+    Sites,
+    find_modified_residues,
+    find_peptide_places,
+    residue_evidence,
+)
 from proteoscope.engine.evidence.questions import (
     MissedStretches,
     Pairs,
@@ -35,14 +42,14 @@ from proteoscope.engine.project.run import Run
 from proteoscope.engine.results.arrow import finite_or_null, taken
 from proteoscope.engine.results.reader import TableFile
 from proteoscope.engine.results.separated import DIGITS, write_separated
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.structure_search.structures import ChainFiles
-from proteoscope.engine.structures.chains import STATE_LETTERS
+from proteoscope.engine.structures.chains import STATE_SYMBOLS
 
-__all__ = ["Evidence", "evidence_of_residues", "evidence_tables", "places_told", "write_evidence"]
+__all__ = ["Evidence", "burial_names", "collect_residue_evidence", "evidence_tables", "write_evidence"]
 
-_LETTERS, _STATES = (np.frombuffer(letters.encode(), np.uint8) for letters in (LETTERS, STATE_LETTERS))
+_SYMBOLS, _STATES = (np.frombuffer(alphabet.encode(), np.uint8) for alphabet in (SYMBOLS, STATE_SYMBOLS))
 _X = ord("X")
 
 
@@ -65,7 +72,7 @@ class Evidence:
     chain_names: Sequence[str]
 
 
-def evidence_of_residues(
+def collect_residue_evidence(
     peptides: IdentifiedPeptides,
     proteins: Sequence[ProteinEntry],
     tables: SourceTables,
@@ -75,7 +82,7 @@ def evidence_of_residues(
     parameters: EvidenceParameters,
     resources: Resources,
 ) -> Evidence:
-    """Return what is known of each residue by its peptides and its near chains.
+    """Return the evidence of each residue from peptides and similar chains.
 
     Raises
     ------
@@ -83,9 +90,9 @@ def evidence_of_residues(
         The user cancelled the search.
     """
     progress = resources.progress
-    places = places_of(peptides, proteins, progress)
+    places = find_peptide_places(peptides, proteins, progress)
     residues = residue_evidence(peptides, proteins, places)
-    sites = sites_of(peptides, residues, places, fixed_modifications(peptides, tables, parameters, progress))
+    sites = find_modified_residues(peptides, residues, places, fixed_modifications(peptides, tables, parameters, progress))
     mapped = mapped_chains(near, proteins, structures, resources)
     rows = MappedRows.of(mapped, residues)
     return Evidence(
@@ -118,39 +125,41 @@ def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | N
     for name, table in tables.items():
         run.write_table(name, table)
         progress.check()
-    for one in described.TABLES:
-        table = tables.get(one.name)
+    for described_table in described.TABLES:
+        table = tables.get(described_table.name)
         if table is None:
-            with TableFile(run.folder / f"{one.name}.parquet", one, one.saved) as file:
-                table = file.read(one.saved)
-        write_separated(run.folder / EXPORTS / described.file_of(one), table, one.saved_columns, progress, DIGITS)
+            with TableFile(run.folder / f"{described_table.name}.parquet", described_table, described_table.saved) as file:
+                table = file.read(described_table.saved)
+        write_separated(
+            run.folder / EXPORTS / described.text_file_name(described_table), table, described_table.saved_columns, progress, DIGITS
+        )
     if out is not None:
         write_separated(Path(out), tables[described.PROTEINS.name], described.PROTEINS.saved_columns, progress, DIGITS)
     progress.check()
 
 
-def places_told(exposure: NDArray[np.float64], surface: float) -> NDArray[np.str_]:
+def burial_names(exposure: NDArray[np.float64], surface: float) -> NDArray[np.str_]:
     """``surface``, ``buried``, or ``unknown`` where the exposure is not a number, of each.
 
-    >>> places_told(np.array([0.3, 0.1, np.nan]), 0.25).tolist()
+    >>> burial_names(np.array([0.3, 0.1, np.nan]), 0.25).tolist()
     ['surface', 'buried', 'unknown']
     """
     return np.where(np.isnan(exposure), "unknown", np.where(exposure >= surface, "surface", "buried"))
 
 
-def evidence_tables(found: Evidence, surface: float) -> dict[str, pa.Table]:
+def evidence_tables(evidence: Evidence, surface: float) -> dict[str, pa.Table]:
     """Return all tables but that of homologues, which is written as they come, by their names."""
-    columns = _Columns(found)
+    columns = _Columns(evidence)
     return {
-        described.PROTEINS.name: _proteins(found, columns),
-        described.CHAINS.name: _chains(found, columns),
-        described.SITES.name: _sites(found, columns, surface),
-        described.MISSED.name: _missed(found, columns),
-        described.CONTACTS.name: _contacts(found, columns),
-        described.PARALOGUES.name: _paralogues(found, columns),
-        described.PEPTIDE_PLACES.name: _peptide_places(found, columns),
-        described.RESIDUES.name: _residues(found),
-        described.MAPPED_RESIDUES.name: _mapped_residues(found, columns),
+        described.PROTEINS.name: _proteins(evidence, columns),
+        described.CHAINS.name: _chains(evidence, columns),
+        described.SITES.name: _sites(evidence, columns, surface),
+        described.MISSED.name: _missed(evidence, columns),
+        described.CONTACTS.name: _contacts(evidence, columns),
+        described.PARALOGUES.name: _paralogues(evidence, columns),
+        described.PEPTIDE_PLACES.name: _peptide_places(evidence, columns),
+        described.RESIDUES.name: _residues(evidence),
+        described.MAPPED_RESIDUES.name: _mapped_residues(evidence, columns),
     }
 
 
@@ -160,107 +169,109 @@ def _texts(values: Sequence[str]) -> pa.Array:
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
-def _letters(values: NDArray[np.uint8]) -> pa.Array:
+def _as_strings(values: NDArray[np.uint8]) -> pa.Array:
     return Texts(values, np.arange(len(values) + 1)).arrow()
 
 
 class _Columns:
     """Columns shared by tables: names of proteins and chains, and file information of each mapped row."""
 
-    def __init__(self, found: Evidence) -> None:
-        self.accession = pa.array([one.accession for one in found.proteins], pa.string())
-        self.chain = pa.array([one.chains.names[0] for one in found.mapped], pa.string())
-        self.kind = pa.array([one.near.kind for one in found.mapped], pa.string())
-        rows = found.rows
-        self.label_number = _of_rows(found.mapped, "label_number")
-        self.letter, self.secondary = _LETTERS[_of_rows(found.mapped, "residue")], _STATES[_of_rows(found.mapped, "secondary")]
-        self.author = _authors(_of_rows(found.mapped, "author_number"), _of_rows(found.mapped, "insertion"))
-        self.is_identical = (self.letter == found.residues.letters[rows.place]) & (self.letter != _X)
-        self.nearest = np.full(len(found.proteins), -1, np.int64)
-        for number, one in enumerate(found.mapped):
-            if one.near.rank == 1:
-                self.nearest[one.near.protein] = number
+    def __init__(self, evidence: Evidence) -> None:
+        self.accession = pa.array([protein.accession for protein in evidence.proteins], pa.string())
+        self.chain = pa.array([chain.chains.names[0] for chain in evidence.mapped], pa.string())
+        self.kind = pa.array([chain.near.kind for chain in evidence.mapped], pa.string())
+        rows = evidence.rows
+        self.label_number = _of_rows(evidence.mapped, "label_number")
+        self.symbol, self.secondary = _SYMBOLS[_of_rows(evidence.mapped, "residue")], _STATES[_of_rows(evidence.mapped, "secondary")]
+        self.author = _authors(_of_rows(evidence.mapped, "author_number"), _of_rows(evidence.mapped, "insertion"))
+        self.is_identical = (self.symbol == evidence.residues.residue[rows.place]) & (self.symbol != _X)
+        self.nearest = np.full(len(evidence.proteins), -1, np.int64)
+        for number, chain in enumerate(evidence.mapped):
+            if chain.near.rank == 1:
+                self.nearest[chain.near.protein] = number
 
 
 def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
     """Return a column of chains, of the residues that are mapped."""
-    return np.concatenate([np.zeros(0, np.int64), *(getattr(one.chains, name)[one.near.pairs[:, 1]] for one in mapped)]).astype(np.int64)
+    return np.concatenate([np.zeros(0, np.int64), *(getattr(similar.chains, name)[similar.near.pairs[:, 1]] for similar in mapped)]).astype(
+        np.int64
+    )
 
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
     """Return numbers of authors with their insertion codes."""
-    codes = pa.array(["", *(chr(one) for one in range(1, 256))], pa.string())
+    codes = pa.array(["", *(chr(code) for code in range(1, 256))], pa.string())
     return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 
 
-def _proteins(found: Evidence, columns: _Columns) -> pa.Table:
-    n = len(found.proteins)
-    lengths = np.diff(found.residues.offsets)
-    is_covered = found.residues.n_peptides > 0
+def _proteins(evidence: Evidence, columns: _Columns) -> pa.Table:
+    n = len(evidence.proteins)
+    lengths = np.diff(evidence.residues.offsets)
+    is_covered = evidence.residues.n_peptides > 0
     nearest = columns.nearest
-    on_nearest = np.isin(found.rows.chain, nearest[nearest >= 0])
-    protein = found.residues.protein[found.rows.place[on_nearest]]
+    on_nearest = np.isin(evidence.rows.chain, nearest[nearest >= 0])
+    protein = evidence.residues.protein[evidence.rows.place[on_nearest]]
     n_mapped = np.bincount(protein, minlength=n)
-    n_seen = np.bincount(protein[is_covered[found.rows.place[on_nearest]]], minlength=n)
+    n_seen = np.bincount(protein[is_covered[evidence.rows.place[on_nearest]]], minlength=n)
     # A peptide that lies in a protein twice is one.
-    forms = np.unique(np.stack([found.places.protein, found.places.peptide], axis=1), axis=0)
-    identities = np.append([one.near.identity for one in found.mapped], np.nan)
+    forms = np.unique(np.stack([evidence.places.protein, evidence.places.peptide], axis=1), axis=0)
+    identities = np.append([chain.near.identity for chain in evidence.mapped], np.nan)
     with np.errstate(invalid="ignore"):
         seen = np.where(n_mapped > 0, n_seen / np.maximum(1, n_mapped), np.nan)
     return described.PROTEINS.arrow(
         {
             "accession": columns.accession,
-            "other_accessions": [list(one.others) for one in found.proteins],
-            "description": [one.description for one in found.proteins],
+            "other_accessions": [list(protein.others) for protein in evidence.proteins],
+            "description": [protein.description for protein in evidence.proteins],
             "length": lengths,
             "n_peptides": np.bincount(forms[:, 0], minlength=n),
-            "n_psms": np.bincount(forms[:, 0], found.peptides.n_psms[forms[:, 1]], minlength=n).astype(np.int64),
-            "coverage": found.residues.share_of(is_covered),
-            "n_sites": np.bincount(np.unique(np.stack([found.sites.protein, found.sites.position]), axis=1)[0], minlength=n),
-            "n_chains": np.bincount(np.array([one.near.protein for one in found.mapped], np.int64), minlength=n),
+            "n_psms": np.bincount(forms[:, 0], evidence.peptides.n_psms[forms[:, 1]], minlength=n).astype(np.int64),
+            "coverage": evidence.residues.share_of(is_covered),
+            "n_sites": np.bincount(np.unique(np.stack([evidence.sites.protein, evidence.sites.position]), axis=1)[0], minlength=n),
+            "n_chains": np.bincount(np.array([chain.near.protein for chain in evidence.mapped], np.int64), minlength=n),
             "chain": taken(columns.chain, nearest),
             "identity": finite_or_null(identities[nearest]),
             "mapped": n_mapped / np.maximum(1, lengths),
             "mapped_coverage": finite_or_null(seen),
-            "n_homologues": found.conservation.n_of_protein,
-            "q_value": finite_or_null([one.q_value for one in found.proteins]),
-            "sequence": [one.sequence for one in found.proteins],
+            "n_homologues": evidence.conservation.n_of_protein,
+            "q_value": finite_or_null([protein.q_value for protein in evidence.proteins]),
+            "sequence": [protein.sequence for protein in evidence.proteins],
         }
     )
 
 
-def _chains(found: Evidence, columns: _Columns) -> pa.Table:
-    near = [one.near for one in found.mapped]
-    protein = np.array([one.protein for one in near], np.int64)
-    is_covered = np.concatenate(([0], np.cumsum(found.residues.n_peptides[found.rows.place] > 0)))[found.rows.offsets]
+def _chains(evidence: Evidence, columns: _Columns) -> pa.Table:
+    near = [chain.near for chain in evidence.mapped]
+    protein = np.array([chain.protein for chain in near], np.int64)
+    is_covered = np.concatenate(([0], np.cumsum(evidence.residues.n_peptides[evidence.rows.place] > 0)))[evidence.rows.offsets]
     return described.CHAINS.arrow(
         {
             "protein": protein,
             "accession": taken(columns.accession, protein),
-            "rank": [one.rank for one in near],
+            "rank": [chain.rank for chain in near],
             "chain": columns.chain,
             "kind": columns.kind,
-            "identity": [one.identity for one in near],
-            "n_aligned": [len(one.pairs) for one in near],
-            "n_gaps": [one.gaps for one in near],
-            "n_unseen": [len(one.unseen) for one in found.mapped],
-            "first": [int(one.pairs[0, 0]) + 1 for one in near],
-            "last": [int(one.pairs[-1, 0]) + 1 for one in near],
-            "covered": np.diff(is_covered) / np.maximum(1, np.diff(found.rows.offsets)),
-            "e_value": finite_or_null([one.e_value for one in near]),
-            "bit_score": finite_or_null([one.bit_score for one in near]),
-            "tm_score": finite_or_null([one.tm_score for one in near]),
-            "through": _texts([found.chain_names[one.through] if one.through >= 0 else "" for one in near]),
-            "has_atoms": [one.atoms is not None and bool(one.atoms.is_whole.any()) for one in found.mapped],
-            "description": [one.chains.descriptions[0] for one in found.mapped],
-            "path": list(distinct_names([one.path for one in found.mapped])),
+            "identity": [chain.identity for chain in near],
+            "n_aligned": [len(chain.pairs) for chain in near],
+            "n_gaps": [chain.gaps for chain in near],
+            "n_unseen": [len(chain.unseen) for chain in evidence.mapped],
+            "first": [int(chain.pairs[0, 0]) + 1 for chain in near],
+            "last": [int(chain.pairs[-1, 0]) + 1 for chain in near],
+            "covered": np.diff(is_covered) / np.maximum(1, np.diff(evidence.rows.offsets)),
+            "e_value": finite_or_null([chain.e_value for chain in near]),
+            "bit_score": finite_or_null([chain.bit_score for chain in near]),
+            "tm_score": finite_or_null([chain.tm_score for chain in near]),
+            "through": _texts([evidence.chain_names[chain.through] if chain.through >= 0 else "" for chain in near]),
+            "has_atoms": [chain.atoms is not None and bool(chain.atoms.is_whole.any()) for chain in evidence.mapped],
+            "description": [chain.chains.descriptions[0] for chain in evidence.mapped],
+            "path": list(distinct_names([chain.path for chain in evidence.mapped])),
         }
     )
 
 
-def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
-    sites, placed, rows = found.sites, found.placed, found.rows
-    place = found.residues.offsets[sites.protein] + sites.position
+def _sites(evidence: Evidence, columns: _Columns, surface: float) -> pa.Table:
+    sites, placed, rows = evidence.sites, evidence.placed, evidence.rows
+    place = evidence.residues.offsets[sites.protein] + sites.position
     chain = np.append(rows.chain, -1)[placed.row]
     exposure = np.append(rows.exposure, np.nan)[placed.row]
     return described.SITES.arrow(
@@ -268,22 +279,22 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
             "protein": sites.protein,
             "accession": taken(columns.accession, sites.protein),
             "position": sites.position + 1,
-            "residue": _letters(found.residues.letters[place]),
+            "residue": _as_strings(evidence.residues.residue[place]),
             "modification": taken(sites.names, sites.name),
             "mass": sites.mass,
             "n_psms": sites.n_psms,
-            "n_covering": found.residues.n_psms[place],
+            "n_covering": evidence.residues.n_psms[place],
             "n_peptides": sites.n_peptides,
             "intensity": finite_or_null(sites.intensity),
             "q_value": finite_or_null(sites.q_value),
             "site_probability": finite_or_null(sites.probability),
-            "conservation": finite_or_null(found.conservation.of_residue[place]),
+            "conservation": finite_or_null(evidence.conservation.of_residue[place]),
             "chain": taken(columns.chain, chain),
             "chain_kind": taken(columns.kind, chain),
             "author_number": taken(columns.author, placed.row),
-            "secondary_structure": taken(_letters(columns.secondary), placed.row),
+            "secondary_structure": taken(_as_strings(columns.secondary), placed.row),
             "exposure": finite_or_null(exposure),
-            "place": places_told(exposure, surface),
+            "place": burial_names(exposure, surface),
             "nearest_site": pa.array(placed.nearest_site + 1, mask=placed.nearest_site < 0),
             "site_distance": finite_or_null(placed.site_distance),
             "ligand": _texts(placed.ligand),
@@ -293,11 +304,11 @@ def _sites(found: Evidence, columns: _Columns, surface: float) -> pa.Table:
     )
 
 
-def _missed(found: Evidence, columns: _Columns) -> pa.Table:
-    some = found.missed
-    is_told = some.n_seen > 0
+def _missed(evidence: Evidence, columns: _Columns) -> pa.Table:
+    some = evidence.missed
+    is_listed = some.n_seen > 0
     reported = pa.compute.binary_join_element_wise(
-        taken(some.enzymes, some.enzyme[is_told]), " (", pa.array(some.n_seen[is_told]).cast("string"), ")", ""
+        taken(some.enzymes, some.enzyme[is_listed]), " (", pa.array(some.n_seen[is_listed]).cast("string"), ")", ""
     )
     return described.MISSED.arrow(
         {
@@ -308,24 +319,24 @@ def _missed(found: Evidence, columns: _Columns) -> pa.Table:
             "length": some.end - some.start,
             "n_mapped": some.n_mapped,
             "exposure": finite_or_null(some.exposure),
-            "enzymes": pa.ListArray.from_arrays(run_offsets(is_told.sum(axis=1)).astype(np.int32), reported),
+            "enzymes": pa.ListArray.from_arrays(run_offsets(is_listed.sum(axis=1)).astype(np.int32), reported),
         }
     )
 
 
-def _contacts(found: Evidence, columns: _Columns) -> pa.Table:
-    some, rows = found.pairs, found.rows
-    protein = found.residues.protein[rows.place[some.first]]
+def _contacts(evidence: Evidence, columns: _Columns) -> pa.Table:
+    some, rows = evidence.pairs, evidence.rows
+    protein = evidence.residues.protein[rows.place[some.first]]
     chain = rows.chain[some.first]
-    letters = found.residues.letters[rows.place]
+    symbols = evidence.residues.residue[rows.place]
     return described.CONTACTS.arrow(
         {
             "protein": protein,
             "accession": taken(columns.accession, protein),
             "first_position": rows.position[some.first] + 1,
-            "first_residue": _letters(letters[some.first]),
+            "first_residue": _as_strings(symbols[some.first]),
             "second_position": rows.position[some.second] + 1,
-            "second_residue": _letters(letters[some.second]),
+            "second_residue": _as_strings(symbols[some.second]),
             "alpha_distance": some.alpha_distance,
             "atom_distance": finite_or_null(some.atom_distance),
             "is_modified": some.is_modified,
@@ -335,8 +346,8 @@ def _contacts(found: Evidence, columns: _Columns) -> pa.Table:
     )
 
 
-def _paralogues(found: Evidence, columns: _Columns) -> pa.Table:
-    some = found.shared
+def _paralogues(evidence: Evidence, columns: _Columns) -> pa.Table:
+    some = evidence.shared
     has_own, has_other = some.n_own > 0, some.n_of_other > 0
     return described.PARALOGUES.arrow(
         {
@@ -351,8 +362,8 @@ def _paralogues(found: Evidence, columns: _Columns) -> pa.Table:
     )
 
 
-def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
-    places, peptides = found.places, found.peptides
+def _peptide_places(evidence: Evidence, columns: _Columns) -> pa.Table:
+    places, peptides = evidence.places, evidence.peptides
     n_places = np.bincount(places.peptide, minlength=len(peptides))
     return described.PEPTIDE_PLACES.arrow(
         {
@@ -370,30 +381,30 @@ def _peptide_places(found: Evidence, columns: _Columns) -> pa.Table:
     )
 
 
-def _residues(found: Evidence) -> pa.Table:
-    residues, sites = found.residues, found.sites
+def _residues(evidence: Evidence) -> pa.Table:
+    residues, sites = evidence.residues, evidence.sites
     # Sites are in the order of residues.
-    n_carried = np.bincount(residues.offsets[sites.protein] + sites.position, minlength=len(residues.letters))
+    n_carried = np.bincount(residues.offsets[sites.protein] + sites.position, minlength=len(residues.residue))
     carried = taken(sites.names, sites.name)
     return described.RESIDUES.arrow(
         {
             "protein": residues.protein,
-            "position": np.arange(len(residues.letters)) - residues.offsets[residues.protein] + 1,
-            "residue": _letters(residues.letters),
+            "position": np.arange(len(residues.residue)) - residues.offsets[residues.protein] + 1,
+            "residue": _as_strings(residues.residue),
             "n_peptides": residues.n_peptides.astype(np.int32),
             "n_psms": np.minimum(residues.n_psms, np.iinfo(np.int32).max).astype(np.int32),
             "q_value": finite_or_null(residues.q_value),
             "modifications": pa.ListArray.from_arrays(run_offsets(n_carried).astype(np.int32), carried),
-            "n_homologues": found.conservation.n_of_residue.astype(np.int32),
-            "conservation": finite_or_null(found.conservation.of_residue),
+            "n_homologues": evidence.conservation.n_of_residue.astype(np.int32),
+            "conservation": finite_or_null(evidence.conservation.of_residue),
         }
     )
 
 
-def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
-    rows, n = found.rows, len(found.rows)
-    unseen = np.concatenate([np.zeros(0, np.int64), *(one.unseen for one in found.mapped)])
-    of_unseen = np.repeat(np.arange(len(found.mapped)), [len(one.unseen) for one in found.mapped])
+def _mapped_residues(evidence: Evidence, columns: _Columns) -> pa.Table:
+    rows, n = evidence.rows, len(evidence.rows)
+    unseen = np.concatenate([np.zeros(0, np.int64), *(chain.unseen for chain in evidence.mapped)])
+    of_unseen = np.repeat(np.arange(len(evidence.mapped)), [len(chain.unseen) for chain in evidence.mapped])
     chain = np.concatenate((rows.chain, of_unseen))
     # Of each chain first its mapped residues, then those without coordinates.
     order = np.argsort(chain, kind="stable")
@@ -406,9 +417,9 @@ def _mapped_residues(found: Evidence, columns: _Columns) -> pa.Table:
             "chain_residue": taken(pa.array(rows.row), row),
             "author_number": taken(columns.author, row),
             "label_number": taken(pa.array(columns.label_number), row),
-            "chain_letter": taken(_letters(columns.letter), row),
+            "chain_letter": taken(_as_strings(columns.symbol), row),
             "is_identical": np.append(columns.is_identical, False)[row] & is_seen,
-            "secondary_structure": taken(_letters(columns.secondary), row),
+            "secondary_structure": taken(_as_strings(columns.secondary), row),
             "exposure": finite_or_null(np.append(rows.exposure, np.nan)[row]),
         }
     )

@@ -22,9 +22,9 @@ from proteoscope.engine.evidence.identified_peptides import (
 from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.evidence.peptide_positions import proven_proteins
 from proteoscope.engine.evidence.remote_chains import near_chains
-from proteoscope.engine.evidence.results import Evidence, evidence_of_residues, evidence_tables, places_told, write_evidence
+from proteoscope.engine.evidence.results import Evidence, burial_names, collect_residue_evidence, evidence_tables, write_evidence
 from proteoscope.engine.evidence.summary import EvidenceSummary
-from proteoscope.engine.evidence.tables import TABLES, file_of
+from proteoscope.engine.evidence.tables import TABLES, text_file_name
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 from proteoscope.engine.sequence_search.packed import packed_database
@@ -53,7 +53,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled the search.
     """
@@ -80,7 +80,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         near, run.device = near_chains(proteins, structures.chains, remote, parameters, resources)
         conservation = written_homologues(proteins, homologues, parameters, stored, resources)
         with run.step("report"):
-            result = evidence_of_residues(peptides, proteins, tables, conservation, near, structures, parameters, resources)
+            result = collect_residue_evidence(peptides, proteins, tables, conservation, near, structures, parameters, resources)
             write_evidence(stored, evidence_tables(result, parameters.surface_exposure), request.out, run.progress)
         return _summary(result, tables, parameters, run)
 
@@ -116,7 +116,7 @@ def _check_identification(peptides: IdentifiedPeptides, proteins: list[ProteinEn
 
 
 def _opened(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[Any]) -> tuple[ChainFiles, DescribedChains | None]:
-    """Return the chains and, where remote ones are looked for, their descriptors."""
+    """Return the chains and, if remote chains are searched, their descriptors."""
     structures, folder = open_files(source, run.progress, run.threads), source.folder
     for text in structures.messages:
         run.progress.message(text, "warning")
@@ -128,25 +128,25 @@ def _opened(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[A
     return structures, open_chains(folder, run.progress, run.threads)
 
 
-def _summary(found: Evidence, tables: SourceTables, parameters: EvidenceParameters, run: SearchRun[Any]) -> EvidenceSummary:
+def _summary(evidence: Evidence, tables: SourceTables, parameters: EvidenceParameters, run: SearchRun[Any]) -> EvidenceSummary:
     """Record the run and return its summary."""
     # A residue that carries one thing or another is one residue.
-    residues, first = np.unique(np.stack([found.sites.protein, found.sites.position]), axis=1, return_index=True)
-    placed = found.placed.row[first]
-    where = places_told(found.rows.exposure[placed[placed >= 0]], parameters.surface_exposure).tolist()
-    proteins = {one.near.protein for one in found.mapped}
+    residues, first = np.unique(np.stack([evidence.sites.protein, evidence.sites.position]), axis=1, return_index=True)
+    placed = evidence.placed.row[first]
+    where = burial_names(evidence.rows.exposure[placed[placed >= 0]], parameters.surface_exposure).tolist()
+    proteins = {chain.near.protein for chain in evidence.mapped}
     counts = {
-        "proteins": len(found.proteins),
+        "proteins": len(evidence.proteins),
         "on_structures": len(proteins),
-        "chains": len(found.chain_names),
-        "peptides": len(np.unique(found.places.peptide)),
+        "chains": len(evidence.chain_names),
+        "peptides": len(np.unique(evidence.places.peptide)),
         "sites": residues.shape[1],
         "placed_sites": int((placed >= 0).sum()),
-        "homologues": int(found.conservation.n_of_protein.sum()),
-        "remote_chains": sum(one.near.through >= 0 for one in found.mapped),
+        "homologues": int(evidence.conservation.n_of_protein.sum()),
+        "remote_chains": sum(chain.near.through >= 0 for chain in evidence.mapped),
     }
-    message = f"{len(proteins):,} of {len(found.proteins):,} proteins on structures"
-    run.record(counts, message, exports=[file_of(one) for one in TABLES], source_run=tables.run)
+    message = f"{len(proteins):,} of {len(evidence.proteins):,} proteins on structures"
+    run.record(counts, message, exports=[text_file_name(table) for table in TABLES], source_run=tables.run)
     return EvidenceSummary(
         **run.summary_fields(counts),
         source_run=parameters.run or tables.run,

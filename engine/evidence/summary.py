@@ -40,14 +40,14 @@ class EvidenceSummary(Summary):
         """Return what lies where."""
         more = [
             f"{self.n_remote_chains:,} remote chains have the fold of a near one" if self.n_remote_chains else "",
-            f"{self.n_homologues:,} homologues tell how conserved residues are" if self.n_homologues else "",
+            f"{self.n_homologues:,} homologues show how conserved residues are" if self.n_homologues else "",
         ]
         n_unknown = self.n_placed_sites - self.n_on_surface - self.n_buried
-        unknown = f", {n_unknown:,} where the file has no atoms that tell" if n_unknown else ""
+        unknown = f", {n_unknown:,} where the file lacks the atoms to measure it" if n_unknown else ""
         return [
             f"{self.n_peptides:,} peptides of run {self.source_run} lie in {counted(self.n_proteins, 'protein')}",
             f"{self.n_on_structures:,} of these have a near structure, among {counted(self.n_chains, 'chain')}",
-            f"{self.n_placed_sites:,} of {self.n_sites:,} modified residues stand on one: {self.n_on_surface:,} on the surface,"
+            f"{self.n_placed_sites:,} of {self.n_sites:,} modified residues are mapped onto one: {self.n_on_surface:,} on the surface,"
             f" {self.n_buried:,} buried{unknown}",
             *filter(None, more),
         ]

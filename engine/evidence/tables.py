@@ -23,7 +23,7 @@ __all__ = [
     "SITES",
     "STORED",
     "TABLES",
-    "file_of",
+    "text_file_name",
 ]
 
 _PROTEIN = Column("protein", meaning="Row of the table of proteins", kind="identifier", rows_of="proteins")
@@ -31,7 +31,7 @@ _ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18
 _CHAIN = Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, is_nullable=True)
 _CHAIN_ROW = Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains", is_nullable=True)
 _POSITION = Column("position", "Position", "Residue of the protein, from 1", "integer", 8, low=1)
-_RESIDUE = Column("residue", "Residue", "Its letter", width=7, pattern="[A-Z]")
+_RESIDUE = Column("residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]")
 _AUTHOR = Column(
     "author_number",
     "In structure",
@@ -42,7 +42,7 @@ _AUTHOR = Column(
 _EXPOSURE = Column(
     "exposure",
     "Exposure",
-    "Part of the residue's greatest area that water touches in this chain alone",
+    "Solvent-accessible fraction of the residue's maximum area in the isolated chain",
     "percent",
     8,
     unit="%",
@@ -67,7 +67,7 @@ _INTENSITY = replace(
     SPECTRA.by_name["precursor_intensity"],
     name="intensity",
     title="Intensity",
-    meaning="Of the precursors of its spectra together, where files tell it",
+    meaning="Total of the precursors of its spectra, where files contain it",
     width=10,
     type="double",
     low=0,
@@ -93,7 +93,7 @@ PROTEINS = Table.of(
     (
         _ACCESSION,
         Column("other_accessions", "Others", "Proteins that the same peptides prove", "texts", 20, is_shown=False),
-        Column("description", "Description", "What the database says of it", width=40),
+        Column("description", "Description", "Description in the database", width=40),
         Column("length", "Length", "Residues", "integer", 7, low=1),
         Column("n_peptides", "Peptides", "Peptidoforms that lie in it", "integer", 8, low=0),
         _PSMS,
@@ -116,7 +116,7 @@ PROTEINS = Table.of(
         Column(
             "mapped",
             "On structure",
-            "Part of the residues that stand on the nearest chain",
+            "Part of the residues aligned with the nearest chain",
             "percent",
             10,
             unit="%",
@@ -155,9 +155,9 @@ CHAINS = Table.of(
         Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16),
         _KIND,
         Column("identity", "Identity", "Share of aligned residues that are the same", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
-        Column("n_aligned", "Aligned", "Residues of the protein that stand on it", "integer", 8, low=0),
-        Column("n_gaps", "Gaps", "Residues of either that stand against none", "integer", 6, low=0),
-        Column("n_unseen", "Unseen", "Residues that its sequence has and nobody saw in the crystal or the map", "integer", 7, low=0),
+        Column("n_aligned", "Aligned", "Residues of the protein aligned with it", "integer", 8, low=0),
+        Column("n_gaps", "Gaps", "Residues of either without an aligned residue", "integer", 6, low=0),
+        Column("n_unseen", "Unseen", "Residues of its sequence without coordinates", "integer", 7, low=0),
         Column("first", "From", "First aligned residue of the protein, from 1", "integer", 6, low=1),
         Column("last", "To", "Last aligned residue of the protein", "integer", 6, low=1),
         Column(
@@ -172,8 +172,8 @@ CHAINS = Table.of(
             low=0,
         ),
         Column("through", "Found by", "Of a remote chain: the near one by whose fold it was found", width=16, is_nullable=True),
-        Column("has_atoms", "Atoms", "Whether its file has more than Cα, which exposure needs", "truth", 6),
-        Column("description", "Description", "What the file says of it", width=40),
+        Column("has_atoms", "Atoms", "True if its file has more atoms than Cα, which exposure needs", "truth", 6),
+        Column("description", "Description", "Description in the file", width=40),
         Column("path", meaning="Its file"),
     ),
     shown="accession rank chain kind identity n_aligned n_gaps n_unseen first last covered e_value bit_score tm_score through has_atoms "
@@ -190,7 +190,7 @@ SITES = Table.of(
         _ACCESSION,
         _POSITION,
         _RESIDUE,
-        Column("modification", "Modification", "What it carries", width=18),
+        Column("modification", "Modification", "Modification of the residue", width=18),
         Column("mass", "Mass", "Of the modification", "number", 10, 4, unit="Da", saved=".6f", low=-1e6, high=1e6),
         _PSMS,
         Column("n_covering", "Covered by", "PSMs of all peptides that cover the residue, with and without it", "integer", 9, low=0),
@@ -226,7 +226,7 @@ MISSED = Table.of(
         Column("first", "From", "First residue that no peptide covers, from 1", "integer", 6, low=1),
         Column("last", "To", "Last such residue", "integer", 6, low=1),
         Column("length", "Length", "Residues", "integer", 7, low=1),
-        Column("n_mapped", "On structure", "Residues that stand on the nearest chain", "integer", 10, low=0),
+        Column("n_mapped", "On structure", "Residues aligned with the nearest chain", "integer", 10, low=0),
         _EXPOSURE,
         Column("enzymes", "Enzymes that would see it", "With how many of its residues, in peptides of 7 to 30 residues", "texts", 44),
     ),
@@ -241,9 +241,9 @@ CONTACTS = Table.of(
         _PROTEIN,
         _ACCESSION,
         Column("first_position", "First", "Residue of the protein, from 1", "integer", 7, low=1),
-        Column("first_residue", "Residue", "Its letter", width=7, pattern="[A-Z]"),
+        Column("first_residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]"),
         Column("second_position", "Second", "Residue of the protein, from 1", "integer", 7, low=1),
-        Column("second_residue", "Residue", "Its letter", width=7, pattern="[A-Z]"),
+        Column("second_residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]"),
         Column("alpha_distance", "Cα to Cα", "Distance", "number", 9, 1, unit="Å", low=0, saved=".2f"),
         Column(
             "atom_distance",
@@ -257,7 +257,7 @@ CONTACTS = Table.of(
             low=0,
             saved=".2f",
         ),
-        Column("is_modified", "Modified", "Whether either is modified", "truth", 8),
+        Column("is_modified", "Modified", "True if either is modified", "truth", 8),
         _CHAIN,
         _CHAIN_ROW,
     ),
@@ -353,7 +353,7 @@ RESIDUES = Table.of(
         Column("n_peptides", meaning="Peptidoforms that cover it", kind="integer", type="int32", low=0),
         Column("n_psms", meaning="Spectra of these", kind="integer", type="int32", low=0),
         Column("q_value", meaning="The least of these", kind="probability", is_nullable=True),
-        Column("modifications", meaning="What it carries", kind="texts"),
+        Column("modifications", meaning="Modifications of the residue", kind="texts"),
         Column("n_homologues", meaning="Homologues that have a residue there", kind="integer", type="int32", low=0),
         _CONSERVATION,
     ),
@@ -367,7 +367,7 @@ MAPPED_RESIDUES = Table.of(
         _POSITION,
         Column(
             "chain_residue",
-            meaning="Row of the chain, from 0; missing where nobody saw the residue",
+            meaning="Row of the chain, from 0; missing where the residue has no coordinates",
             kind="integer",
             is_nullable=True,
             low=0,
@@ -375,7 +375,7 @@ MAPPED_RESIDUES = Table.of(
         Column("author_number", meaning="The authors' number and insertion code", is_nullable=True),
         Column("label_number", meaning="Number in the sequence of its entity", kind="integer", is_nullable=True),
         Column("chain_letter", meaning="Residue of the chain", pattern="[A-Z*]", is_nullable=True),
-        Column("is_identical", meaning="Whether both are the same", kind="truth"),
+        Column("is_identical", meaning="True if both are equal", kind="truth"),
         Column("secondary_structure", meaning="H helix, E strand, C coil", pattern="[HEC]", is_nullable=True),
         Column("exposure", meaning="Part of its greatest area that water touches", kind="number", is_nullable=True, low=0, high=1),
     ),
@@ -387,6 +387,6 @@ TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES,
 STORED = (RESIDUES, MAPPED_RESIDUES)
 
 
-def file_of(table: Table) -> str:
-    """Return the name of a table in text files, distinct from those of the identification in the same project."""
+def text_file_name(table: Table) -> str:
+    """Return the name of a table in text files, distinct from the tables of the identification in the same project."""
     return f"evidence_{table.name}.tsv"

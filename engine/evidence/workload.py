@@ -9,9 +9,9 @@ from proteoscope.engine.evidence.parameters import EvidenceParameters
 from proteoscope.engine.formats.sizes import InputSize, input_size
 from proteoscope.engine.matches.recorded_counts import recorded_counts
 from proteoscope.engine.project import Project
-from proteoscope.engine.sequence_search.workload import scoring_of
+from proteoscope.engine.sequence_search.workload import estimate_scoring
 from proteoscope.engine.structure_search.structures import chain_input, check_sources
-from proteoscope.engine.structure_search.workload import chains_of, works_of
+from proteoscope.engine.structure_search.workload import estimate_chains, estimate_workloads
 
 __all__ = ["estimate_workload"]
 
@@ -36,9 +36,9 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     proteins = float(len(parameters.proteins) or counts.get("proteins", _USUAL_PROTEINS))
     source = chain_input(request.inputs.get("structures", ()))
     check_sources(source.files)
-    chains = chains_of(source)
+    chains = estimate_chains(source)
     queries, subjects = (InputSize(1, 0, n * _LENGTH, n, n * _LENGTH, (round(_LENGTH),)) for n in (proteins, chains))
-    works = [scoring_of(queries, subjects)]
+    works = [estimate_scoring(queries, subjects)]
     aligned = proteins * min(chains, parameters.chains_per_protein)
     host = {
         "read": proteins * _PROTEIN,
@@ -49,12 +49,12 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     memory = chains * _LENGTH * 40
     if request.inputs.get("homologues"):
         others = input_size(request.files("homologues"))
-        works.append(scoring_of(queries, others))
+        works.append(estimate_scoring(queries, others))
         homologues = proteins * min(others.records, parameters.homologues_per_protein)
         host["index"] += others.unpacked * _RESIDUE
         host["report"] += homologues * (_ALIGNED + _STACKED)
         memory += 2 * others.unpacked
     if parameters.remote_chains:
-        works += works_of(proteins, chains)
+        works += estimate_workloads(proteins, chains)
         host["report"] += proteins * _QUERY
     return Expectation(tuple(works), host, {"proteins": proteins, "chains": chains}, memory)

@@ -1,4 +1,4 @@
-"""Peak arrays of mzML and mzXML: decode base64, zlib and MS-Numpress for all spectra of a block at once."""
+"""Peak arrays of mzML and mzXML: decode base64, zlib and MS-Numpress for all spectra of a block together."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Arrays:
 
     @property
     def n_numbers(self) -> int:
-        """Maximum number of numbers to unpack: the declared number, limited by what the bytes can hold."""
+        """Maximum number of numbers to unpack: the declared number, limited by the number of bytes."""
         most = (self.stop - self.start) * np.where(self.is_zlib, _MAXIMUM_NUMBERS_OF_BYTE, 2)
         counts = np.where((self.length > 0) & (self.length <= MAXIMUM_PEAKS), self.length * self.per_peak, 0)
         return int(np.minimum(counts, most).sum())
@@ -77,7 +77,7 @@ class Arrays:
 
 @contextmanager
 def limit_unpacking(n_numbers: int) -> Iterator[None]:
-    """Unpack large blocks in one thread only: unpacked in all threads at once they would fill the memory.
+    """Unpack large blocks in one thread only: unpacked in all threads concurrently they would fill the memory.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
 
 
 def _runs(arrays: Arrays, issues: NDArray[np.int64], n_bytes: NDArray[np.int64]) -> list[slice]:
-    """Return runs of spectra that can be unpacked at once: consecutive plain arrays of one type; each other array is its own run."""
+    """Return runs of spectra that can be unpacked together: consecutive plain arrays of one type; each other array is its own run."""
     n = len(issues)
     if not n:
         return []

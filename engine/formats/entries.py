@@ -178,7 +178,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
 
 
 def _counted(source: ByteSource, entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Yield entries, and count those of gzipped files towards the limit of unpacked data."""
+    """Yield entries; entries of gzipped files count towards the limit of unpacked data."""
     for entry in entries:
         if source.is_gzip:
             source.unfolding.add(ANNOTATED, 1)

@@ -38,7 +38,7 @@ class Reads:
     ----------
     names : Texts
         First word of each header, with characters that cannot be printed escaped.
-    letters : ndarray of uint8, shape (total,)
+    bases : ndarray of uint8, shape (total,)
         ASCII capitals.
     qualities : ndarray of uint8, shape (total,)
         Characters of the file.
@@ -49,7 +49,7 @@ class Reads:
     """
 
     names: Texts
-    letters: NDArray[np.uint8]
+    bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
     offsets: NDArray[np.int64]
     is_phred_64: bool
@@ -75,7 +75,7 @@ class ReadBlock:
     """
 
     names: Texts
-    letters: NDArray[np.uint8]
+    bases: NDArray[np.uint8]
     qualities: NDArray[np.uint8]
     lengths: NDArray[np.int64]
     n_bytes: int
@@ -124,7 +124,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
             column.append(np.zeros(1, np.int64))
         for part in read_blocks(source, progress):
             n_escaped += part.n_escaped
-            for column, values in zip(columns, (part.letters, part.qualities, part.names.characters), strict=True):
+            for column, values in zip(columns, (part.bases, part.qualities, part.names.characters), strict=True):
                 column.append(values)
             for number, lengths in enumerate((part.lengths, np.diff(part.names.offsets))):
                 stops = ends[number] + np.cumsum(lengths)

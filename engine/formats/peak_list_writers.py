@@ -15,7 +15,7 @@ from proteoscope.engine.chemistry.activation import activation_names
 from proteoscope.engine.chemistry.masses import PROTON_MASS
 from proteoscope.engine.formats.spectrum_blocks import HIGHEST_CHARGE, NEGATIVE
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.arrow import letters_of
+from proteoscope.engine.results.arrow import text_bytes
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.version import VERSION
 
@@ -170,4 +170,4 @@ def _closed(lines: pa.Array) -> pa.Array:
 
 def _joined(parts: list[pa.Array | str]) -> bytes:
     """Join texts spectrum by spectrum."""
-    return letters_of(pa.compute.binary_join_element_wise(*parts, ""))
+    return text_bytes(pa.compute.binary_join_element_wise(*parts, ""))

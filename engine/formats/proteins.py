@@ -1,4 +1,4 @@
-"""Protein sequences as columns, made by the readers of databases and used by all indexes."""
+"""Protein sequences as columns, from the readers of databases, used by all indexes."""
 
 from __future__ import annotations
 

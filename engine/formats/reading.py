@@ -102,7 +102,7 @@ def read_spectra(
         Raise at the first spectrum that cannot be used. By default such spectra are left out, counted in `Spectra.n_skipped`, and a
         message names the first three.
     threads : int, optional
-        Number of blocks that are parsed at once; by default the number of CPU cores, but at most four.
+        Number of blocks that are parsed concurrently; by default the number of CPU cores, but at most four.
     centroid : bool or "auto"
         Treatment of MS2 spectra in profile mode. ``"auto"``: centroid spectra that the file does not label as centroids and whose signal
         looks sampled (`proteoscope.engine.formats.profiles`); True: also those that the file labels as centroids; False: refuse them.
@@ -227,7 +227,7 @@ def _read_file(
     if (width := _repeated_width(state.parsed)) > 0:
         progress.message(
             f"{path}: most spectra are of windows {width:.0f} Th wide that come again and again, as data-independent acquisition (DIA)"
-            " takes them. Each holds fragments of many peptides, and the searches here look for one: expect few identifications",
+            " takes them. Each holds fragments of many peptides, and the searches here identify only one: expect few identifications",
             "warning",
         )
 

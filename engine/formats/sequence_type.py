@@ -25,9 +25,9 @@ __all__ = [
     "are_nucleotides_suspicious",
     "character_counts",
     "classify_sequences",
-    "content_of",
     "count_fasta",
     "count_sequences",
+    "inspect_sequences",
     "looks_like_nucleotides",
     "nucleotide_counts",
 ]
@@ -153,7 +153,7 @@ class SequenceCount:
         Number of sequences that look like DNA or RNA.
     is_whole : bool
         False if only the beginning was counted.
-    letters : tuple of (int, int)
+    symbols : tuple of (int, int)
         ASCII capitals and their numbers.
     """
 
@@ -161,13 +161,13 @@ class SequenceCount:
     n_residues: int
     n_nucleotides: int
     is_whole: bool = True
-    letters: tuple[tuple[int, int], ...] = ()
+    symbols: tuple[tuple[int, int], ...] = ()
 
     @property
     def character_counts(self) -> NDArray[np.int64]:
         """Number of each ASCII capital, shape (256,)."""
         counts = np.zeros(256, np.int64)
-        for symbol, count in self.letters:
+        for symbol, count in self.symbols:
             counts[symbol] = count
         return counts
 
@@ -230,8 +230,8 @@ def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[],
         if not is_wanted():
             return None
         lengths.append(block.lengths)
-        bases.append(nucleotide_counts(block.letters, run_offsets(block.lengths)))
-        characters += character_counts(block.letters)
+        bases.append(nucleotide_counts(block.bases, run_offsets(block.lengths)))
+        characters += character_counts(block.bases)
         n_bytes += block.n_bytes
         if n_bytes >= maximum_bytes and not block.is_last:
             is_whole = False
@@ -257,7 +257,7 @@ class InputContent:
     has_qualities: bool
 
 
-def content_of(paths: Sequence[Path]) -> InputContent | None:
+def inspect_sequences(paths: Sequence[Path]) -> InputContent | None:
     """Return the properties of the first file's sequences, from its beginning; None without a regular file, or if it cannot be read."""
     if not paths or not paths[0].is_file():
         return None

@@ -47,7 +47,7 @@ class InputSize(NamedTuple):
         Size after unpacking.
     records : float
         Number of spectra or sequences.
-    letters : float
+    residues : float
         Number of residues, or, roughly, of peaks.
     lengths : tuple of int
         Lengths of the first records.
@@ -57,7 +57,7 @@ class InputSize(NamedTuple):
     bytes: int = 0
     unpacked: float = 0.0
     records: float = 0.0
-    letters: float = 0.0
+    residues: float = 0.0
     lengths: tuple[int, ...] = ()
 
     @property
@@ -68,7 +68,7 @@ class InputSize(NamedTuple):
     @property
     def mean_length(self) -> float:
         """Mean number of residues of a record."""
-        return self.letters / self.records if self.records else 0.0
+        return self.residues / self.records if self.records else 0.0
 
 
 def input_size(paths: Iterable[Path]) -> InputSize:
@@ -87,7 +87,7 @@ def input_size(paths: Iterable[Path]) -> InputSize:
             total.bytes + size.bytes,
             total.unpacked + size.unpacked,
             total.records + size.records,
-            total.letters + size.letters,
+            total.residues + size.residues,
             (*total.lengths, *size.lengths),
         )
     if len(every) <= _INSPECTED_FILES:
@@ -95,7 +95,7 @@ def input_size(paths: Iterable[Path]) -> InputSize:
     # The other files are assumed to be similar.
     rest = sum(path.stat().st_size for path in every[_INSPECTED_FILES:] if path.is_file())
     times = 1.0 + rest / max(1, total.bytes)
-    return InputSize(len(every), total.bytes + rest, total.unpacked * times, total.records * times, total.letters * times, total.lengths)
+    return InputSize(len(every), total.bytes + rest, total.unpacked * times, total.records * times, total.residues * times, total.lengths)
 
 
 def _folder(path: Path) -> InputSize:

@@ -155,7 +155,7 @@ _REMARKS: dict[RemarkCode, str] = {
     ),
     RemarkCode.WINDOW_TARGET: "{n} without the m/z of a selected ion, where the target of the isolation window is used",
     RemarkCode.TIME_UNIT: "{n} whose scan start time has no unit, or one that is not a time, so that their retention times are unknown",
-    RemarkCode.SEVERAL: "{n} with several precursors, all of which are searched, with one match for a spectrum",
+    RemarkCode.SEVERAL: "{n} with several precursors: all are searched, with one match for a spectrum",
 }
 
 
@@ -194,7 +194,7 @@ class SpectrumIssue:
     line : int
         Line, counted from the block's beginning, from 1; 0 if unknown.
     remedy : str
-        What the user can do.
+        Remedy for the user.
     is_fatal : bool
         True if the file as a whole is damaged; otherwise one spectrum can be left out.
     """
@@ -405,7 +405,7 @@ class Origin(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        Names of the spectra that it was made from, the nearest first.
+        Names of the source spectra, the nearest first.
     precursors : tuple of float
         m/z of all precursors, thomson.
     """
@@ -443,11 +443,11 @@ class ParsedBlock:
     n_broken, n_negative : int
         Number of spectra left out, and of those that were left out as negative ions.
     issues : list of SpectrumIssue
-        Those of the first `SHOWN_ISSUES` broken spectra, and of the file as a whole.
+        Issues of the first `SHOWN_ISSUES` broken spectra, and of the file as a whole.
     noise : NoiseSamples, optional
         Noise of the spectra, if the parser reads it.
     n_noise_read : int
-        Number of numbers that the noise was made from.
+        Number of values used to estimate the noise.
     origins : list of Origin, optional
         Precursor spectra, for spectra of level 3.
     n_deeper : int
@@ -493,7 +493,7 @@ class ParsedBlock:
 class SpectrumParser(Protocol):
     """Parser of a format.
 
-    `parse` runs in several threads at once, after `begin`.
+    `parse` runs in several threads concurrently, after `begin`.
 
     Attributes
     ----------
@@ -576,7 +576,7 @@ def finish(
     rows : ndarray of int64, shape (n,)
         Spectra to return.
     mz, intensity : ndarray of float64, shape (peaks,)
-        Peaks as read; those of the i-th spectrum are at ``offsets[i]:offsets[i + 1]``.
+        Peaks as read; spectrum i has the peaks ``offsets[i]:offsets[i + 1]``.
     offsets : ndarray of int64, shape (n + 1,)
     centroid : bool or str
         As in `proteoscope.engine.formats.read_spectra`.

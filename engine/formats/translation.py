@@ -26,7 +26,7 @@ from proteoscope.engine.formats import Proteins, read_proteins
 from proteoscope.engine.formats.sequence_type import character_counts
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["Direction", "FramePlace", "Translation", "place_of_frame"]
+__all__ = ["Direction", "FramePlace", "Translation", "parse_frame_name"]
 
 Direction = Literal["none", "six-frame", "forward", "reverse"]
 _STRANDS = {"six-frame": (True, True), "forward": (True, False), "reverse": (False, True)}
@@ -56,10 +56,10 @@ class FramePlace:
     strand: str
 
 
-def place_of_frame(accession: str) -> FramePlace | None:
+def parse_frame_name(accession: str) -> FramePlace | None:
     """Return the position in the name of a reading frame, or None.
 
-    >>> place_of_frame("chr1:301-330(-)")
+    >>> parse_frame_name("chr1:301-330(-)")
     FramePlace(sequence='chr1', first=301, last=330, strand='-')
     """
     match = _PLACE.fullmatch(accession)

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 from proteoscope.engine import formats
 from proteoscope.engine.parameters import parameter
 
-__all__ = ["GENETIC_CODE", "MINIMUM_FRAME", "TRANSLATION", "TranslationSettings", "translation_of"]
+__all__ = ["GENETIC_CODE", "MINIMUM_FRAME", "TRANSLATION", "TranslationSettings", "create_translation"]
 
 _DATABASE = "Database"
 
@@ -46,7 +46,7 @@ class TranslationSettings(Protocol):
     minimum_frame: int
 
 
-def translation_of(settings: TranslationSettings) -> formats.translation.Translation | None:
+def create_translation(settings: TranslationSettings) -> formats.translation.Translation | None:
     """Return the translation of a database of nucleotides, or None for a database of proteins.
 
     Raises

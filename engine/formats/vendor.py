@@ -25,7 +25,7 @@ from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.files import is_there, open_regular, scratch_folder
 from proteoscope.engine.jobs.progress import Progress
 
-__all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "converter_of", "unreadable", "vendor_format"]
+__all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "find_converter", "unreadable", "vendor_format"]
 
 THERMO_MAGIC = b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0"
 COMPOUND_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -93,7 +93,7 @@ def vendor_format(path: Path) -> VendorFormat | None:
     return _SCIEX if head.startswith(COMPOUND_MAGIC) and is_wiff else None
 
 
-def converter_of(vendor: VendorFormat) -> tuple[str, str] | None:
+def find_converter(vendor: VendorFormat) -> tuple[str, str] | None:
     """Return the installed converter for a format, name and program, or None."""
     for converter in vendor.converters:
         if converter == OPENTIMSPY and find_spec(OPENTIMSPY) is not None:
@@ -140,7 +140,7 @@ def converted(path: Path, vendor: VendorFormat, progress: Progress) -> Iterator[
     Cancelled
         The user cancelled; the converter and its subprocesses have been killed.
     """
-    installed = converter_of(vendor)
+    installed = find_converter(vendor)
     if installed is None:
         raise unreadable(path, vendor)
     converter, program = installed
@@ -149,7 +149,7 @@ def converted(path: Path, vendor: VendorFormat, progress: Progress) -> Iterator[
         if converter == OPENTIMSPY:
             spectra = formats.bruker_tdf.read_tdf(path, progress)
             progress.message(
-                f"{path}: read with opentimspy, which is experimental: m/z are approximate; msconvert gives those of the vendor",
+                f"{path}: read with opentimspy, which is experimental: m/z are approximate; msconvert writes the vendor's values",
                 "warning",
             )
             formats.writing.write_spectrum_file(out, spectra, progress=progress)

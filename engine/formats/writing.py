@@ -18,7 +18,7 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["SpectrumWriter", "spectrum_format", "write_spectrum_file", "written_formats"]
 
 _PEAKS, _SPECTRA = 1 << 17, 1 << 10
-"""Approximate size of the batches that threads format; a few are in memory at once."""
+"""Approximate size of the batches that threads format; a few are in memory simultaneously."""
 
 
 class SpectrumWriter(Protocol):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proteoscope.engine import identification, matches
-from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, KeptKind, Option, Search
+from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Option, Search
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
@@ -47,6 +47,6 @@ IDENTIFICATION = Search(
     workload_estimator=lambda: identification.workload.estimate_workload,
     advise_later=lambda: identification.advice.advise,
     workload_types=(SPECTRA, FRAGMENT_INDEX),
-    keeps=(KeptKind("peptides", "peptide indexes"),),
+    keeps=(CachedIndexKind("peptides", "peptide indexes"),),
     identifies=True,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import searched_modifications
 from proteoscope.engine.peptides.indexes import Databases, Indexes, open_indexes
@@ -47,7 +47,7 @@ def open_search_indexes(
         proteins,
         contaminants,
         {kind: digests[kind] for kind in ("database", "contaminants")},
-        translation_of(parameters),
+        create_translation(parameters),
         parameters.known_variants,
         forms,
     )

@@ -38,6 +38,6 @@ def expectation(spectra: InputSize, database: InputSize, parameters: Identificat
         "score": spectra.records * _MEASURE,
         "report": spectra.records * _REPORT,
     }
-    counts = {"spectra": spectra.records, "residues": database.letters, "peptides": peptides, "candidates": candidates * queries}
+    counts = {"spectra": spectra.records, "residues": database.residues, "peptides": peptides, "candidates": candidates * queries}
     memory = peptides * _PEPTIDE_BYTES + spectra.records * _SPECTRUM_BYTES + spectra.held_bytes
     return Expectation((work,), host, counts, memory)

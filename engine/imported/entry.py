@@ -43,7 +43,7 @@ IMPORT = Search(
     parameters=lambda: imported.parameters.ImportParameters,
     preset="high-resolution",
     inputs=(
-        Input("results", "Results", "identifications", "RESULTS", one="file of results", wanted="results of a search engine"),
+        Input("results", "Results", "identifications", "RESULTS", singular="file of results", wanted="results of a search engine"),
         Input(
             "spectra",
             "Spectra",
@@ -51,7 +51,7 @@ IMPORT = Search(
             "RUN",
             "searched spectrum files, one or several; RESULTS come before this option",
             option="--spectra",
-            one="spectrum file",
+            singular="spectrum file",
             in_a_row=True,
         ),
         Input(
@@ -61,9 +61,9 @@ IMPORT = Search(
             "FASTA",
             "the sequences of the proteins; may be given several times",
             option="--database",
-            is_kept=True,
+            is_cached=True,
             wanted="a protein database",
-            one="database",
+            singular="database",
             hint="one or more FASTA files, if you like",
             is_optional=True,
         ),

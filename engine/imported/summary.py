@@ -60,7 +60,7 @@ class ImportSummary(Summary):
             (self.n_proteins, "protein", "proteins", "proteins"),
         )
         return [
-            Count.judged(number, singular, plural, self.certainty[name], self.fdr)
+            Count.from_acceptance(number, singular, plural, self.certainty[name], self.fdr)
             if name in self.certainty
             else Count(number, singular, plural)
             for number, singular, plural, name in named

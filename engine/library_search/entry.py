@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proteoscope.engine import library_search, matches
-from proteoscope.engine.entry import SPECTRA_INPUT, STRICT_OPTION, Demo, Export, Input, KeptKind, Search
+from proteoscope.engine.entry import SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Export, Input, Search
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.library_search.commands import COMMANDS
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, SPECTRAL_LIBRARIES
@@ -45,9 +45,9 @@ LIBRARY_SEARCH = Search(
             "LIBRARY",
             f"spectral library ({format_names('libraries')}, or MGF with SEQ= or NAME= lines); may be given several times",
             option="--library",
-            is_kept=True,
+            is_cached=True,
             wanted="a spectral library",
-            one="library",
+            singular="library",
             hint=f"one or more libraries ({format_names('libraries')}, or MGF with SEQ= or NAME= lines)",
         ),
         Input(
@@ -57,9 +57,9 @@ LIBRARY_SEARCH = Search(
             "FASTA",
             "proteins in which peptides are placed; may be given several times",
             option="--database",
-            is_kept=True,
+            is_cached=True,
             wanted="a protein database",
-            one="database",
+            singular="database",
             hint="FASTA files in which peptides are to be placed (not needed)",
             is_optional=True,
         ),
@@ -85,6 +85,6 @@ LIBRARY_SEARCH = Search(
     ),
     commands=COMMANDS,
     workload_types=(("library-spectra", lambda: library_search.scoring.SpectraAgainstReferences),),
-    keeps=(KeptKind("library", "spectral libraries"),),
+    keeps=(CachedIndexKind("library", "spectral libraries"),),
     identifies=True,
 )

@@ -79,4 +79,4 @@ class LibrarySummary(Summary):
         words = "spectrum matched", "spectra matched"
         if not self.certainty:
             return Count(self.n_matches, *words, total=self.n_spectra)
-        return Count.judged(self.n_matches, *words, self.certainty, self.fdr, self.n_spectra)
+        return Count.from_acceptance(self.n_matches, *words, self.certainty, self.fdr, self.n_spectra)

@@ -10,7 +10,7 @@ import numpy as np
 
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.formats.feature_tables import FEATURES, features_table
-from proteoscope.engine.formats.translation import place_of_frame
+from proteoscope.engine.formats.translation import parse_frame_name
 from proteoscope.engine.matches.columns import READING_FRAMES
 from proteoscope.engine.peptides.protein_index import ProteinIndex
 from proteoscope.engine.project.run import Run
@@ -30,7 +30,7 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, accessions: Iterab
     """
     wanted = list(accessions)
     if is_translated:
-        places = [(accession, place) for accession in wanted if (place := place_of_frame(accession)) is not None]
+        places = [(accession, place) for accession in wanted if (place := parse_frame_name(accession)) is not None]
         names = ("sequence", "first", "last", "strand")
         columns: dict[str, Any] = {name: [getattr(place, name) for _, place in places] for name in names}
         run.write_table(READING_FRAMES.name, READING_FRAMES.arrow({"accession": [accession for accession, _ in places], **columns}))

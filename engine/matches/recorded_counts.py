@@ -9,7 +9,7 @@ from collections.abc import Collection
 from contextlib import suppress
 
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
-from proteoscope.engine.estimates import counts_of
+from proteoscope.engine.estimates import read_counts
 from proteoscope.engine.matches.source_run import explained_run, identified_run
 from proteoscope.engine.project import Project
 
@@ -23,5 +23,5 @@ def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> d
     `explained_run`.
     """
     with suppress(InputError, ParameterError, StorageError):
-        return counts_of(project.record(identified_run(project.folder, explained_run(project, run)[0], also).run))
+        return read_counts(project.record(identified_run(project.folder, explained_run(project, run)[0], also).run))
     return {}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
-from proteoscope.engine.entry import identifying_kinds, recorded_parameters, table_of_kind
+from proteoscope.engine.entry import find_result_table, identifying_kinds, recorded_parameters
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.files import storage_errors
 from proteoscope.engine.lazy_pyarrow import pa
@@ -118,7 +118,7 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
     InputError
         The table does not contain explained spectra, or contains spectra outside the identification's `n_spectra`.
     """
-    with TableFile(path, table_of_kind(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
+    with TableFile(path, find_result_table(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
         table = source.read(tuple(columns))
         table = table.filter(pa.compute.fill_null(pa.compute.less_equal(table["q_value"], maximum_q_value), False))
         spectrum = table["spectrum"].to_numpy()

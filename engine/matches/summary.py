@@ -48,7 +48,7 @@ class MatchSummary(Summary):
     def counts(self) -> list[Count]:
         """Return PSMs, peptides and protein groups at the false discovery rate with their uncertainty; all without decoys."""
         return [
-            Count.judged(number, singular, plural, interval, self.fdr) if self.has_decoys else Count(number, singular, plural)
+            Count.from_acceptance(number, singular, plural, interval, self.fdr) if self.has_decoys else Count(number, singular, plural)
             for number, singular, plural, interval in (
                 (self.n_psms, "PSM", "PSMs", self.certainty["psms"]),
                 (self.n_peptides, "peptide", "peptides", self.certainty["peptides"]),

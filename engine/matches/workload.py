@@ -54,7 +54,7 @@ class DigestSettings(Protocol):
 def estimate_peptides(database: InputSize, settings: DigestSettings) -> float:
     """Distinct peptides of a database with its decoys, about."""
     times = 1.0 if settings.decoys in ("none", "existing") else 2.0
-    return times * database.letters * _PER_RESIDUE[settings.specificity] * (1.0 + settings.missed_cleavages / 3.0)
+    return times * database.residues * _PER_RESIDUE[settings.specificity] * (1.0 + settings.missed_cleavages / 3.0)
 
 
 def estimate_scoring(n_queries: float, peptides: float, settings: DigestSettings, n_modifications: int) -> tuple[ExpectedWork, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from proteoscope.engine import matches, modified_search
-from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, Demo, Export, KeptKind, Option, Search
+from proteoscope.engine.entry import DATABASE_INPUT, SPECTRA_INPUT, STRICT_OPTION, CachedIndexKind, Demo, Export, Option, Search
 from proteoscope.engine.matches.exports import MATCH_FILES, MATCH_TABLE_FILES, PERCOLATOR_INPUT, PLACES_ON_GENOMES, SPECTRAL_LIBRARIES
 from proteoscope.engine.matches.kinds import FRAGMENT_INDEX, SPECTRA
 
@@ -77,5 +77,5 @@ MODIFIED_SEARCH = Search(
         FRAGMENT_INDEX,
         ("mass-lists", lambda: modified_search.candidate_search.SpectraAgainstMassLists),
     ),
-    keeps=(KeptKind("peptides", "peptide indexes"),),
+    keeps=(CachedIndexKind("peptides", "peptide indexes"),),
 )

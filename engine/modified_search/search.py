@@ -12,7 +12,7 @@ import numpy as np
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.matches.pass_records import PassRecord, SeriesCount, series_counts
 from proteoscope.engine.matches.preset_advice import read_searched
@@ -152,7 +152,7 @@ def _indexes(
     """Return devices and indexes: of the databases, or of the proteins that an identification found."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
-    databases = Databases(run.paths("database"), run.paths("contaminants"), digests, translation_of(parameters))
+    databases = Databases(run.paths("database"), run.paths("contaminants"), digests, create_translation(parameters))
     if source is None or databases.proteins:
         return resources.reporting_to(run.progress), open_indexes(databases, folder, parameters, resources)
     fasta, rate = folder / "identified.fasta", float(source.parameters.get("fdr", parameters.fdr))

@@ -44,6 +44,6 @@ def estimate_workload(request: SearchRequest) -> Expectation:
         "score": n * _RANK,
         "report": n * _REPORT,
     }
-    counts = {"spectra": n, "residues": database.letters, "peptides": peptides, "candidates": n * inside}
+    counts = {"spectra": n, "residues": database.residues, "peptides": peptides, "candidates": n * inside}
     memory = min(16 * masses, parameters.index_memory * 1e6) + 2 * spectra.unpacked + 60 * peptides
     return Expectation((ExpectedWork(KIND, size),), host, counts, memory)

@@ -1,8 +1,8 @@
 """The checkpoint of an unfinished run: one SQLite file with its request, its finished partitions and the states of its iterations.
 
 It lies in the user's own cache (`proteoscope.engine.project.checkpoint_store`), never in a project, so that its content is trusted; a
-CRC-32 of each record finds damage, and a damaged record counts as absent. Journal: SQLite's rollback journal, which undoes what a kill left
-half-written.
+CRC-32 of each record finds damage, and a damaged record counts as absent. SQLite's rollback
+journal undoes incomplete writes of a killed process.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class CheckpointHeader:
     Attributes
     ----------
     folder : Path
-        Real path of the project's folder when the checkpoint was made.
+        Real path of the project's folder at the creation of the checkpoint.
     run : str
         Id of the run.
     request : mapping
-        The recorded request (`proteoscope.engine.resumption.record_of`).
+        The recorded request (`proteoscope.engine.resumption.record_request`).
     """
 
     folder: Path
@@ -111,12 +111,12 @@ def journal(path: Path) -> Path:
 
 
 class CheckpointFile:
-    """A checkpoint that is open for reading and writing, by one thread at once and one process. Made by `create` or `open`.
+    """A checkpoint open for reading and writing by one process, and one thread concurrently. Created by `create` or `open`.
 
     Attributes
     ----------
     header : CheckpointHeader
-        What it belongs to.
+        Run to which it belongs.
     partitions : list of Partition
         The partitions that were stored before it was opened.
     """
@@ -216,7 +216,7 @@ class CheckpointFile:
             self._write("INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?)", name, *record)
 
     def flush(self) -> None:
-        """Commit what was stored.
+        """Commit stored records.
 
         Raises
         ------
@@ -263,7 +263,7 @@ def _connect(path: Path) -> sqlite3.Connection:
     # Threads take turns: the caller holds a lock.
     connection = sqlite3.connect(address, uri=True, isolation_level=None, timeout=_BUSY_SECONDS, check_same_thread=False)
     try:
-        # What a loss of power damages is computed again: nothing waits for the disk. A kill does not reach what the system has.
+        # Records damaged by a power failure are computed again, so nothing waits for the disk. Killing the process does not affect them.
         connection.executescript("PRAGMA trusted_schema = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;")
     except sqlite3.Error:
         connection.close()

@@ -5,8 +5,8 @@
     CACHE/checkpoints/PROJECT-RUN-FOLDER.sqlite    a folder with mode 0700, files with mode 0600
 
 PROJECT is the random id of the project, RUN and FOLDER are digests of the run's id and of the project's real path. A project that was moved
-still finds its checkpoints by the first two. A copy does not: as long as a project of the same id exists where the checkpoint was made, the
-checkpoint belongs to that one.
+still finds its checkpoints by the first two. A copy does not: as long as a project of the same id exists where the checkpoint was created,
+the checkpoint belongs to that project.
 """
 
 from __future__ import annotations
@@ -74,10 +74,10 @@ class Checkpoint:
     path : Path
         Its file.
     header : CheckpointHeader
-        What it belongs to.
+        Run to which it belongs.
     place : str
-        ``here`` if it was made by the project in its present folder, ``moved`` if the project has been moved since, ``copied`` if the
-        project it was made by still exists elsewhere.
+        ``here`` if it was created by the project in its present folder, ``moved`` if the project has been moved since, ``copied`` if the
+        project that created it still exists elsewhere.
     """
 
     path: Path
@@ -117,10 +117,10 @@ class CheckpointKey:
         """Return the checkpoint of the run, the one of this folder first; None if the user's cache has none."""
         if not is_project_id(self.project) or not _is_private(checkpoint_folder()):
             return None
-        own, copied = self.path, None
-        if (header := self._header(own)) is not None:
-            return Checkpoint(own, header, "here")
-        for path in _files(lambda name: name.startswith(own.name[:_PREFIX])):
+        uncopied, copied = self.path, None
+        if (header := self._header(uncopied)) is not None:
+            return Checkpoint(uncopied, header, "here")
+        for path in _files(lambda name: name.startswith(uncopied.name[:_PREFIX])):
             if (header := self._header(path)) is not None:
                 if project_id_at(header.folder) not in (self.project, ""):  # one that cannot be read may be it
                     return Checkpoint(path, header, "moved")
@@ -157,7 +157,7 @@ class CheckpointKey:
 
 
 def remove_finished(project: str, folder: Path, unfinished: frozenset[str]) -> None:
-    """Remove what a kill left: checkpoints of runs of the project in this folder that are finished or were deleted.
+    """Remove leftover checkpoints of runs of the project in this folder that are finished or were deleted.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ def clear_checkpoint(checkpoint: ListedCheckpoint) -> bool:
 def prune_checkpoints() -> None:
     """Remove the checkpoints beyond the total size or number, those first that were not used for longest; what cannot be removed stays.
 
-    Age does not count: a clock that is set forward would make every checkpoint old. Those of runs at work stay.
+    Age does not count, since a clock set forward would make every checkpoint old. Checkpoints of active runs remain.
     """
     total = 0
     for number, checkpoint in enumerate(list_checkpoints(), 1):

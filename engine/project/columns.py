@@ -51,12 +51,12 @@ def open_column(path: Path, dtype: DTypeLike) -> NDArray[Any]:
             n_header = int.from_bytes(start[8:10], "little")
             header = _HEADER.fullmatch(file.read(n_header))
             n_bytes = file.seek(0, 2)
-        require(start[:8] == _MAGIC and header is not None, f"{path.name} is no column")
+        require(start[:8] == _MAGIC and header is not None, f"{path.name} is not a column")
         assert header is not None
         require(header[1].decode() == kind.str, f"{path.name} holds {header[1].decode()} and not {kind.str}")
         length, offset = int(header[2]), len(start) + n_header
         require(offset % _ALIGNMENT == 0 and n_bytes == offset + length * kind.itemsize, f"{path.name} has another length than it says")
-        # Nothing cannot be mapped; it is as read-only as what is, so that no kernel is compiled for it alone.
+        # Empty files cannot be mapped; the array is read-only like mapped ones, so that no kernel is compiled just for it.
         return np.memmap(path, kind, mode="r", offset=offset, shape=(length,)) if length else read_only(np.empty(0, kind))
     except (OSError, ValueError, MemoryError) as error:
         raise InvalidIndexError(f"{path.name} cannot be read ({error})") from error
@@ -83,7 +83,7 @@ def checked_texts(characters: NDArray[np.uint8], offsets: NDArray[np.int64], wha
     except UnicodeDecodeError as error:
         raise InvalidIndexError(f"the {what} are not UTF-8") from error
     starts = offsets[:-1][offsets[:-1] < len(characters)]
-    require(not (characters[starts] & 0xC0 == 0x80).any(), f"the offsets of {what} cut letters")
+    require(not (characters[starts] & 0xC0 == 0x80).any(), f"the offsets of {what} split characters")
 
 
 def read_numbers(path: Path, names: tuple[str, ...], texts: tuple[str, ...] = ()) -> dict[str, Any]:

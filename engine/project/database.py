@@ -19,10 +19,10 @@ __all__ = ["Database", "gone_error", "is_network_file_system"]
 _BUSY_SECONDS = 20.0
 
 _JOURNAL_OF_SEVERAL = bytes.fromhex("d9d505f920a163d7")
-"""Ends a journal that names another, of a transaction over several databases. SQLite would look for that file, and may remove it."""
+"""Ends a journal that names another, of a transaction over several databases. SQLite would search for that file, and may remove it."""
 
 _DAMAGED = ("malformed", "not a database", "no such table", "no such column", "datatype mismatch", "too big", "interrupted")
-"""Words of SQLite's errors for files that hold what the program does not write: values beyond all bounds, endless computations."""
+"""Words of SQLite's errors for content that the program does not write: values out of bounds, endless computations."""
 
 _ITS_OWN = ("sqlite_sequence", "sqlite_stat1", "sqlite_stat4")
 
@@ -109,7 +109,7 @@ class Database:
             raise InputError(
                 self._path,
                 f"has project format {version}; this program opens only format {schema.VERSION}",
-                remedy="Open it with the version of Proteoscope that made it, or repeat its searches in a new project",
+                remedy="Open it with the version of Proteoscope that created it, or repeat its searches in a new project",
             )
         self._check_schema(result)
 
@@ -126,16 +126,16 @@ class Database:
         if end == _JOURNAL_OF_SEVERAL:
             raise StorageError(f"{journal}: names a file outside the project, which this program never does. Do not trust the project.")
 
-    def _check_schema(self, found: dict[str, str]) -> None:
+    def _check_schema(self, columns: dict[str, str]) -> None:
         expected = _expected_schema()
-        if lacking := sorted(name for name, sql in expected.items() if found.get(name) != sql):
+        if lacking := sorted(name for name, sql in expected.items() if columns.get(name) != sql):
             raise StorageError(
-                f"{self._path}: the project's database is damaged (not as the program made it: {', '.join(lacking)}). "
+                f"{self._path}: the project's database is damaged (not as the program created it: {', '.join(lacking)}). "
                 "Restore it from a copy; the tables under results can still be read."
             )
-        if strange := sorted(set(found) - set(expected)):
+        if strange := sorted(set(columns) - set(expected)):
             shown = ", ".join(ascii(name)[1:-1][:60] for name in strange[:3])
-            raise StorageError(f"{self._path}: holds what the program did not put there ({shown}). Do not trust the project.")
+            raise StorageError(f"{self._path}: has content that the program did not write ({shown}). Do not trust the project.")
 
     def prepare(self) -> None:
         """Choose the journal. The caller holds the project's lock."""
@@ -173,7 +173,7 @@ class Database:
     def _connection(self) -> Iterator[sqlite3.Connection]:
         with _sqlite_errors(self._path), closing(self._open()) as connection:
             connection.row_factory = sqlite3.Row
-            # What is not UTF-8 is shown as far as it can be.
+            # Text that is not UTF-8 is shown as far as possible.
             connection.text_factory = lambda text: text.decode(errors="replace")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA synchronous = FULL")
@@ -196,7 +196,7 @@ def _expected_schema() -> dict[str, str]:
 
 
 def _schema(connection: sqlite3.Connection) -> dict[str, str]:
-    """Tables, indexes, views and triggers: the SQL that made each."""
+    """Return the SQL of each table, index, view and trigger."""
     rows = connection.execute("SELECT name, coalesce(sql, '') FROM sqlite_master").fetchall()
     return {str(row[0]): str(row[1]) for row in rows if row[0] not in _ITS_OWN}
 
@@ -212,8 +212,8 @@ def _sqlite_errors(path: Path) -> Iterator[None]:
         if "full" in text:
             reason, remedy = "the disk is full", "Free some space and try again"
         elif "disk I/O error" in text:
-            # Also what a full disk gives when the write-ahead log's shared memory cannot grow.
-            reason = "the disk is full or faulty, or the file may not grow further (ulimit -f)"
+            # A full disk also causes this error if the write-ahead log's shared memory cannot grow.
+            reason = "the disk is full or damaged, or the file may not grow further (ulimit -f)"
             remedy = "Free some space or raise the limit, and try again"
         elif "readonly" in text or "read-only" in text:
             reason, remedy = "the disk is read-only", "Choose a folder that you may write to"

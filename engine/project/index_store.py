@@ -105,7 +105,7 @@ class IndexStore:
     def get(
         self, parts: Mapping[str, Any], title: str, build: Callable[[Path], None], load: Callable[[Path], Index], progress: Progress
     ) -> Index:
-        """Open the index made from `parts` if stored and valid, otherwise build and store it.
+        """Open the index of `parts` if stored and valid, otherwise build and store it.
 
         Parameters
         ----------
@@ -127,13 +127,13 @@ class IndexStore:
             try:
                 return load(folder)
             except InvalidIndexError as error:
-                progress.message(f"An index in the cache cannot be trusted and is made again: {error}", "warning")
+                progress.message(f"An index in the cache is invalid and is built again: {error}", "warning")
                 _discard(folder)
         with self.build(key, parts, title=title) as building:
             build(building)
         return load(self.path(key))
 
-    def kept(self) -> list[CachedIndex]:
+    def indexes(self) -> list[CachedIndex]:
         """Return all indexes in the folder, of any kind, most recently used first."""
         result = []
         for folder in self._folders():
@@ -143,10 +143,10 @@ class IndexStore:
                 used = manifest.lstat().st_mtime if _is_file(manifest) else 0.0
                 kind = folder.name.partition("-")[0]
                 result.append(CachedIndex(kind, folder, size, used_time(used), _title(manifest)))
-        return sorted(result, key=lambda one: one.used, reverse=True)
+        return sorted(result, key=lambda index: index.used, reverse=True)
 
     def clear(self, kind: str | None = None) -> list[CachedIndex]:
-        """Remove the indexes of a kind, or all, and what was left unfinished; those that went.
+        """Remove the indexes of a kind, or all, and unfinished ones, and return the removed indexes.
 
         Raises
         ------
@@ -154,11 +154,11 @@ class IndexStore:
             One could not be removed.
         """
         remove_leftovers(self._folder)
-        chosen = [one for one in self.kept() if kind in (None, one.kind)]
-        for one in chosen:
-            _discard(one.folder)
-            if one.folder.exists():
-                raise StorageError(f"{one.folder}: cannot be removed. You may not write here.")
+        chosen = [index for index in self.indexes() if kind in (None, index.kind)]
+        for index in chosen:
+            _discard(index.folder)
+            if index.folder.exists():
+                raise StorageError(f"{index.folder}: cannot be removed. You may not write here.")
         return chosen
 
     def _folders(self) -> list[Path]:
@@ -216,7 +216,7 @@ class IndexStore:
         sync_folder(self._folder)
 
     def _evict(self, keep: Path) -> None:
-        now, indexes = time.time(), self.kept()
+        now, indexes = time.time(), self.indexes()
         total = sum(index.bytes for index in indexes)
         for index in reversed(indexes):
             if total <= self._byte_limit:
@@ -292,13 +292,13 @@ def _is_whole(folder: Path, key: str) -> bool:
         manifest = json.loads((folder / _MANIFEST).read_bytes())
         if manifest["format"] != _FORMAT or manifest["key"] != key or parts_digest(manifest["parts"]) != key:
             return False
-        listed = {folder / one["path"]: one for one in manifest["files"]}
+        listed = {folder / entry["path"]: entry for entry in manifest["files"]}
         present = {path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()} - {folder / _MANIFEST}
         if not all(map(_is_file, present)):
             return False
-        if present != set(listed) or any(path.stat().st_size != one["bytes"] for path, one in listed.items()):
+        if present != set(listed) or any(path.stat().st_size != entry["bytes"] for path, entry in listed.items()):
             return False
-        return _checksums(list(listed)) == [one["crc32"] for one in listed.values()]
+        return _checksums(list(listed)) == [entry["crc32"] for entry in listed.values()]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return False
 

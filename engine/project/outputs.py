@@ -1,4 +1,4 @@
-"""Rules for what a command may read and write: no file twice, nothing over what it reads, nothing that a project owns."""
+"""Rules for inputs and outputs of a command: no file twice, no overwritten input, no file that a project owns."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _OWN_FOLDERS = (*_PROJECT_FOLDERS, "exports")
 
 
 def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path | None = None) -> None:
-    """Refuse to write over what is read, over what a project owns, and one file twice, whatever links lead there.
+    """Refuse to overwrite an input or a file of a project, and to write one file twice, after resolving links.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def check_outputs(outputs: Sequence[Path], inputs: Iterable[Path], project: Path
     inputs
         Files that are needed.
     project
-        The folder of one that may not be made yet.
+        Folder of a project that may not exist yet.
 
     Raises
     ------
@@ -79,17 +79,17 @@ def check_distinct(inputs: Sequence[Path]) -> None:
         seen.add((status.st_dev, status.st_ino))
 
 
-def _is_one_file(one: Path, other: Path) -> bool:
-    if is_on_another_share(one, other):
-        return False  # a project from elsewhere may record any address: a look at it would reach the network
-    if _is_there(one) and _is_there(other):
-        return one.samefile(other)
-    return os.path.realpath(one) == os.path.realpath(other)
+def _is_one_file(path: Path, other: Path) -> bool:
+    if is_on_another_share(path, other):
+        return False  # an untrusted project may record any address, and inspecting it would access the network
+    if _is_there(path) and _is_there(other):
+        return path.samefile(other)
+    return os.path.realpath(path) == os.path.realpath(other)
 
 
-def is_on_another_share(one: PurePath, other: PurePath) -> bool:
-    r"""Return True if `other` lies on a network share of Windows (``\\\\host\\share``) on which `one` does not."""
-    return other.drive.startswith("\\\\") and other.drive.casefold() != one.drive.casefold()
+def is_on_another_share(path: PurePath, other: PurePath) -> bool:
+    r"""Return True if `other` lies on a network share of Windows (``\\\\host\\share``) on which `path` does not."""
+    return other.drive.startswith("\\\\") and other.drive.casefold() != path.drive.casefold()
 
 
 def _is_there(path: Path) -> bool:

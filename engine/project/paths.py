@@ -1,7 +1,7 @@
 """Paths of a project's files: inside its folder, with names given by the program, and never through links.
 
 A project may be untrusted. Whatever its database or folder contain, opening it, writing to it and cleaning it up must not touch anything
-outside; so ids have one form, paths are made from them, and symbolic links are rejected wherever the program writes, reads or removes.
+outside; so ids have one form, paths are derived from them, and symbolic links are rejected wherever the program writes, reads or removes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _MAXIMUM_ID = 200
 
 
 def is_run_id(text: object) -> bool:
-    """Return True for a run id made by the program, such as ``identify-0001``."""
+    """Return True for a run id of the program, such as ``identify-0001``."""
     return isinstance(text, str) and len(text) <= _MAXIMUM_ID and _RUN_ID.fullmatch(text) is not None
 
 

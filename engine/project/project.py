@@ -64,7 +64,7 @@ __all__ = ["INTERRUPTED", "Project", "is_project"]
 _OPENING_SECONDS = 1.0
 _MESSAGE_SECONDS = 60.0  # to wait for another process before warnings are added
 _MAXIMUM_JSON = 16 << 20
-_MAXIMUM_LINES, _MAXIMUM_LETTERS = 20_000, 10_000
+_MAXIMUM_LINES, _MAXIMUM_CHARACTERS = 20_000, 10_000
 """Maximum number and length of log lines read, since an untrusted log may be huge."""
 INTERRUPTED = "interrupted: the program ended before the run was finished"
 """Message of a run whose process was killed."""
@@ -83,16 +83,16 @@ def is_project(folder: Path) -> bool:
 class Project:
     """A project folder, open for reading, and for writing where the disk allows it. Safe to use from several threads.
 
-    Any number of processes may read one project, while one writes a run. Made by `create_or_open` or `open`.
+    Any number of processes may read one project, while one writes a run. Created by `create_or_open` or `open`.
     """
 
     def __init__(self, folder: Path, *, read_only: bool) -> None:
         self.folder = folder
         """The project's folder, absolute."""
         self.read_only = read_only
-        """Whether the disk refuses writing here."""
+        """True if the disk does not allow writing."""
         self.problems: tuple[str, ...] = ()
-        """What was damaged in the database when the project was opened, a sentence for each row that is left out."""
+        """Damaged rows found when the database was opened, a sentence for each row left out."""
         self._database = Database(folder / DATABASE, read_only=read_only)
         self._verified: dict[Path, tuple[int, int]] = {}
 
@@ -114,11 +114,11 @@ class Project:
                 raise InputError(path, "is a file, not a folder", remedy="Choose another place for the project")
             with storage_errors(folder):
                 folder.mkdir(parents=True, exist_ok=True)
-                strangers = sorted(entry.name for entry in folder.iterdir() if entry.name != LOCK and not is_temporary(entry))
-            if strangers and not (folder / DATABASE).exists():
+                others = sorted(entry.name for entry in folder.iterdir() if entry.name != LOCK and not is_temporary(entry))
+            if others and not (folder / DATABASE).exists():
                 raise InputError(
                     path,
-                    f"is a folder with other things in it ({', '.join(strangers[:3])}{', ...' if len(strangers) > 3 else ''})",
+                    f"is a folder with other things in it ({', '.join(others[:3])}{', ...' if len(others) > 3 else ''})",
                     remedy="Choose an empty or new folder for the project",
                 )
             lock = FileLock(folder / LOCK)
@@ -184,17 +184,17 @@ class Project:
         progress: Progress | None = None,
         resume: str = "",
     ) -> Iterator[Run]:
-        """Execute a run: what the block writes becomes its results if the block succeeds.
+        """Execute a run: files written by the block become its results if the block succeeds.
 
         If it raises, its files are removed and the run is recorded as failed, or as cancelled after `Cancelled` and KeyboardInterrupt, with
-        the error as its message; the error propagates. Its checkpoint is kept if it was stopped or writing failed, and the error has a note
-        with the command that resumes it. A run that cannot start because of another process's lock is not recorded. If the project has
-        disappeared, that is the reported error.
+        the error as its message; the error propagates. If the run was stopped or writing failed, its checkpoint is retained, and the error
+        has a note with the command that resumes it. A run that cannot start because of another process's lock is not recorded. If the
+        project has disappeared, that is the reported error.
 
         Parameters
         ----------
         kind
-            Type of run, of ASCII letters and dashes: ``identify``.
+            Type of run, of ASCII characters and dashes: ``identify``.
         parameters
             JSON values.
         inputs
@@ -216,7 +216,7 @@ class Project:
             Writing failed, or another process is writing and did not finish in time; the message names it.
         """
         if not kind or not all(part.isalnum() and part.isascii() for part in kind.split("-")):
-            raise ParameterError(f"{kind!r} is not a kind of run; expected letters, digits and dashes")
+            raise ParameterError(f"{kind!r} is not a type of run; use a to z, digits and dashes")
         self._refuse_reading_only()
         described = canonical_json(parameters)
         run_id = resume or self._queue(kind, described, version, device)
@@ -262,7 +262,7 @@ class Project:
             lock.release()
 
     def runs(self, kind: str | None = None) -> list[RunRecord]:
-        """Return all runs that are not deleted, or those of one kind, in order of request."""
+        """Return all runs that are not deleted, optionally of one kind, in order of request."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 f"SELECT * FROM runs WHERE (kind = ? OR ? IS NULL) AND {LISTED} ORDER BY number", (kind, kind)
@@ -276,7 +276,7 @@ class Project:
             return read_project_id(connection)
 
     def checkpoint_key(self, run: str) -> CheckpointKey:
-        """Return what the checkpoint of a run is found by."""
+        """Return the key of a run's checkpoint."""
         return CheckpointKey(self.id, self.folder, run)
 
     def checkpoint(self, run: str) -> Checkpoint | None:
@@ -306,11 +306,11 @@ class Project:
             key.remove()
 
     def _stopped(self) -> list[RunRecord]:
-        return [one for one in self.runs() if one.status in ("cancelled", "failed") and is_run_id(one.id)]
+        return [run for run in self.runs() if run.status in ("cancelled", "failed") and is_run_id(run.id)]
 
     def _unfinished(self, run: str) -> RunRecord:
         """Return the record of an unfinished run; the caller holds the lock."""
-        record = next((one for one in self.runs() if one.id == run), None)
+        record = next((candidate for candidate in self.runs() if candidate.id == run), None)
         if record is None:
             raise InputError(self.folder, f"holds no run {run[:60]!r}", remedy="proteoscope runs lists them")
         if record.status == "done":
@@ -329,13 +329,13 @@ class Project:
             ).fetchall()
         return _whole(rows, input_record)
 
-    def log(self, run: str, most: int = _MAXIMUM_LINES, letters: int = _MAXIMUM_LETTERS) -> list[LogEntry]:
-        """Return the last `most` lines of a run's log, truncated to `letters` characters, oldest first."""
+    def log(self, run: str, most: int = _MAXIMUM_LINES, characters: int = _MAXIMUM_CHARACTERS) -> list[LogEntry]:
+        """Return the last `most` lines of a run's log, truncated to `characters` characters, oldest first."""
         with self._database.transaction() as connection:
             rows = connection.execute(
                 "SELECT time, level, CASE typeof(text) WHEN 'text' THEN substr(text, 1, ?) ELSE text END AS text "
                 "FROM log WHERE run = ? ORDER BY id DESC LIMIT ?",
-                (letters, run, most),
+                (characters, run, most),
             ).fetchall()
         return _whole(reversed(rows), log_entry)
 
@@ -345,7 +345,7 @@ class Project:
             return run_note(connection, run)
 
     def set_note(self, run: str, note: RunNote) -> None:
-        """Write of a run, in place of what was written of it.
+        """Replace the note of a run.
 
         Raises
         ------
@@ -365,7 +365,7 @@ class Project:
             return row_marks(connection, run, table, n_rows)
 
     def set_row_mark(self, run: str, table: str, row: int, mark: RowMark) -> None:
-        """Put a star and a comment on a row of a table, by its place in the file, in place of what it had; an empty mark takes it away.
+        """Set the star and comment of a row of a table, by its position in the file; an empty mark removes them.
 
         Raises
         ------
@@ -387,7 +387,7 @@ class Project:
             return row_corrections(connection, run, table, n_rows)
 
     def set_row_correction(self, run: str, table: str, row: int, numbers: Mapping[str, float]) -> None:
-        """Put numbers in the place of those of a row of a table, by its place in the file; none gives the row its own again.
+        """Replace numbers of a row of a table, by its position in the file; without numbers, restore the original ones.
 
         Raises
         ------
@@ -404,7 +404,7 @@ class Project:
 
     def _row_count(self, run: str, table: str) -> int:
         """Rows of a table of a run; 0 where the run has no such table."""
-        return next((one.rows or 0 for one in self.results(run) if one.name == table), 0)
+        return next((result.rows or 0 for result in self.results(run) if result.name == table), 0)
 
     def _check_row(self, run: str, table: str, row: int) -> None:
         """Raise where a row cannot be written about: the project is read only, or has no such row."""
@@ -462,8 +462,8 @@ class Project:
             return
         try:
             with self._database.transaction() as connection:
-                known = {row["run"] for row in connection.execute("SELECT run FROM deleted_runs")}
-            self._remove(sorted(known.intersection(runs)))
+                deleted = {row["run"] for row in connection.execute("SELECT run FROM deleted_runs")}
+            self._remove(sorted(deleted.intersection(runs)))
         finally:
             lock.release()
 
@@ -583,7 +583,7 @@ class Project:
         return inside(self.folder, *parts)
 
     def _find_problems(self) -> tuple[str, ...]:
-        """Look at every row of the database."""
+        """Read every row of the database."""
         kinds: tuple[tuple[str, str, Callable[[sqlite3.Row], object]], ...] = (
             ("runs", "id", run_record),
             ("inputs", "path", input_record),
@@ -640,14 +640,14 @@ class Project:
     def _record_inputs(self, run_id: str, inputs: list[RunInput], progress: Progress | None) -> None:
         """Record the inputs of a run, in place of those recorded before."""
         rows = []
-        for one in inputs:
-            path = Path(one.path).absolute()
-            digest = one.sha256 or file_digest(path, progress)
+        for file in inputs:
+            path = Path(file.path).absolute()
+            digest = file.sha256 or file_digest(path, progress)
             try:
                 size = content_bytes(path)
             except OSError as error:
                 raise InputError(path, f"cannot be read ({error.strerror})") from error
-            rows.append((os.fsdecode(path), size, digest, one.kind))
+            rows.append((os.fsdecode(path), size, digest, file.kind))
         with self._database.transaction(write=True) as connection:
             connection.execute("DELETE FROM run_inputs WHERE run = ?", (run_id,))
             for position, row in enumerate(rows):
@@ -660,7 +660,7 @@ class Project:
 
     def _begin_again(self, run_id: str, kind: str, parameters: str, version: str, device: str) -> None:
         if self._unfinished(run_id).kind != kind:
-            raise InputError(self.folder, f"run {run_id} is no run of {kind}", remedy="Name one that was stopped")
+            raise InputError(self.folder, f"run {run_id} is not a run of {kind}", remedy="Name one that was stopped")
         process = ProcessIdentity.current()
         with self._database.transaction(write=True) as connection:
             connection.execute(
@@ -677,7 +677,10 @@ class Project:
         with self._database.transaction(write=True) as connection:
             connection.executemany(
                 "INSERT INTO results (run, name, path, rows, bytes, sha256) VALUES (?, ?, ?, ?, ?, ?)",
-                [(run.id, one.name, one.path.relative_to(self.folder).as_posix(), one.rows, one.bytes, one.sha256) for one in run.written],
+                [
+                    (run.id, result.name, result.path.relative_to(self.folder).as_posix(), result.rows, result.bytes, result.sha256)
+                    for result in run.written
+                ],
             )
             connection.execute(
                 "UPDATE runs SET status = 'done', finished = ?, message = ?, device = ? WHERE id = ?",
@@ -737,7 +740,7 @@ class Project:
             remove_leftovers(folder)
 
     def _remove(self, runs: Iterable[str]) -> None:
-        """Remove runs permanently, records last, so that the next sweep removes what a kill leaves; the caller holds the lock."""
+        """Remove runs permanently, records last, so that the next sweep removes leftovers of a kill; the caller holds the lock."""
         for run_id in filter(is_run_id, runs):
             self.inside(RESULTS, run_id)
             unpublish(self.folder, run_id)

@@ -45,14 +45,14 @@ def publish(project: Path, run_id: str) -> None:
         inside(project, *parts)
     with storage_errors(project / EXPORTS):
         make_folder(project / EXPORTS)
-        with pinned_folder(project / RESULTS / run_id / EXPORTS) as own, pinned_folder(project / EXPORTS) as shown:
-            _publish(project, run_id, own, shown)
+        with pinned_folder(project / RESULTS / run_id / EXPORTS) as source, pinned_folder(project / EXPORTS) as shown:
+            _publish(project, run_id, source, shown)
 
 
-def _publish(project: Path, run_id: str, own: Path, shown: Path) -> None:
-    """Move the exports of a run, and copy its record. `own`, `shown`: the folders, opened."""
+def _publish(project: Path, run_id: str, source: Path, shown: Path) -> None:
+    """Move the exports of a run, and copy its record. `source`, `shown`: the opened folders."""
     record, of_run = project / RUN_JSON, project / RESULTS / run_id / RUN_JSON
-    new = [path for path in sorted(own.iterdir()) if path.is_file() and not path.is_symlink()]
+    new = [path for path in sorted(source.iterdir()) if path.is_file() and not path.is_symlink()]
     # Its own may be shown already, when a kill came in between.
     _remove(shown, _exports(record) - _exports(of_run) - {path.name for path in new})
     for path in new:

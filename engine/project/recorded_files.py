@@ -49,7 +49,7 @@ class RecordedFiles:
         """
         record = self._records.get(path)
         if record is None:
-            raise InputError(path, "is none of the files that the run read", remedy="Search again")
+            raise InputError(path, "is not one of the files that the run read", remedy="Search again")
         try:
             state = _state(path)
             if self._checked.get(path) == state:

@@ -43,7 +43,7 @@ class RunInput:
     path
         The file.
     kind
-        What it is to the run: ``spectra``, ``database``.
+        Role in the run: ``spectra``, ``database``.
     sha256
         Its digest where the caller has it already; computed otherwise.
     """

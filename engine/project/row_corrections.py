@@ -1,4 +1,4 @@
-"""Values that people put in the place of what a search has written in rows of result tables, which themselves never change."""
+"""Manual corrections of values in rows of result tables, which themselves never change."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["MAXIMUM_CORRECTIONS", "row_corrections", "set_row_correction"]
 
 MAXIMUM_CORRECTIONS = 100_000
 """Maximum number of corrections read per table; manual work stays below, an untrusted project may not."""
-_MAXIMUM_LETTERS, _LARGEST = 2000, 1e300
+_MAXIMUM_CHARACTERS, _LARGEST = 2000, 1e300
 
 
 def row_corrections(connection: sqlite3.Connection, run_id: str, table: str, n_rows: int) -> dict[int, dict[str, float]]:
     """Return finite numbers by column, by file position; invalid corrections are skipped."""
     rows = connection.execute(
         "SELECT row, numbers FROM row_corrections WHERE run = ? AND name = ? AND length(numbers) <= ? ORDER BY row LIMIT ?",
-        (run_id, table, _MAXIMUM_LETTERS, MAXIMUM_CORRECTIONS),
+        (run_id, table, _MAXIMUM_CHARACTERS, MAXIMUM_CORRECTIONS),
     ).fetchall()
     result = {row["row"]: _numbers(row["numbers"]) for row in rows if isinstance(row["row"], int) and 0 <= row["row"] < n_rows}
     return {row: numbers for row, numbers in result.items() if numbers}
@@ -34,7 +34,7 @@ def set_row_correction(connection: sqlite3.Connection, run_id: str, table: str, 
         A value is not a finite number, or the table has too many corrections.
     """
     text = json.dumps({name: float(number) for name, number in numbers.items()})
-    if numbers and (len(text) > _MAXIMUM_LETTERS or len(_numbers(text)) != len(numbers)):
+    if numbers and (len(text) > _MAXIMUM_CHARACTERS or len(_numbers(text)) != len(numbers)):
         raise ParameterError("a correction is of a few finite numbers")
     connection.execute("DELETE FROM row_corrections WHERE run = ? AND name = ? AND row = ?", (run_id, table, row))
     if not numbers:
@@ -53,5 +53,7 @@ def _numbers(text: object) -> dict[str, float]:
         return {}
     if not isinstance(result, dict):
         return {}
-    are_sound = all(isinstance(one, float | int) and not isinstance(one, bool) and abs(one) < _LARGEST for one in result.values())
-    return {name: float(one) for name, one in result.items()} if are_sound else {}
+    are_sound = all(
+        isinstance(number, float | int) and not isinstance(number, bool) and abs(number) < _LARGEST for number in result.values()
+    )
+    return {name: float(number) for name, number in result.items()} if are_sound else {}

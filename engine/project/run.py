@@ -1,4 +1,4 @@
-"""Collection of a run's result files, which its project registers all at once."""
+"""Collection of a run's result files, which its project registers together."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROW_GROUP = 1 << 17
 
 @dataclass(frozen=True)
 class WrittenFile:
-    """A result on disk that is not yet registered; `rows` is None unless it is a table."""
+    """A result on disk that is not yet registered; only tables have `rows`."""
 
     name: str
     path: Path
@@ -39,14 +39,14 @@ class TableWriter:
         self._write = write
         self.rows = 0
 
-    def write(self, piece: pa.RecordBatch | pa.Table) -> None:
+    def write(self, batch: pa.RecordBatch | pa.Table) -> None:
         """Add rows, of the schema that the writer was opened with."""
-        self._write(piece)
-        self.rows += piece.num_rows
+        self._write(batch)
+        self.rows += batch.num_rows
 
 
 class Run:
-    """A run in progress; made by `Project.run`.
+    """A run in progress, created by `Project.run`.
 
     Files in the run's folder become results when the block of `Project.run` succeeds.
     """
@@ -55,9 +55,9 @@ class Run:
         self.id = run_id
         self.folder = folder
         self.message = ""
-        """What the run says about itself when it is done, in one sentence: shown in the list of runs."""
+        """Sentence on the finished run, shown in the list of runs."""
         self.device = device
-        """What the run computes on: what was chosen, until the run knows what it could use."""
+        """Device of the run: the requested one until the used one is known."""
         self._log = log
         self._written: dict[str, WrittenFile] = {}
 
@@ -105,7 +105,7 @@ class Run:
         with atomic_path(path) as temporary:
             options = {"compression": "zstd", "compression_level": 1, "use_dictionary": _text_columns(schema)}
             with pa.parquet.ParquetWriter(temporary, schema, **options) as parquet:
-                writer = TableWriter(lambda piece: parquet.write(piece, row_group_size=rows_per_group))
+                writer = TableWriter(lambda batch: parquet.write(batch, row_group_size=rows_per_group))
                 yield writer
             digest, size = file_digest(temporary), temporary.stat().st_size
         self._written[name] = WrittenFile(name, path, writer.rows, size, digest)
@@ -129,7 +129,7 @@ class Run:
 
     def _new_path(self, name: str, suffix: str) -> Path:
         if not _NAME.fullmatch(name):
-            raise ParameterError(f"{name!r} cannot name a result; expected letters, digits, _, - and dots")
+            raise ParameterError(f"{name!r} cannot name a result; use a to z, A to Z, digits, _, - and dots")
         if name in self._written:
             raise ParameterError(f"Run {self.id} has written {name!r} already; results do not change")
         if not self.folder.is_dir():

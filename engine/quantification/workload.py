@@ -7,7 +7,7 @@ from pathlib import Path
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.estimates import Expectation, counts_of
+from proteoscope.engine.estimates import Expectation, read_counts
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.quantification.parameters import QuantificationParameters
@@ -30,7 +30,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0
     with suppress(InputError, ParameterError):  # the search itself says what is wrong
         result = sources(folder, parameters.run)
-        spectra = sum(counts_of(project.record(run.run)).get("psms", _USUAL_SPECTRA) for run in result.runs)
+        spectra = sum(read_counts(project.record(run.run)).get("psms", _USUAL_SPECTRA) for run in result.runs)
         paths = [Path(file.path) for file in result.files] if parameters.method != "counts" else []
         size = sum(path.stat().st_size for path in paths if path.exists())
     host = {"read": 0.2 + spectra * _PSM, "score": size * _BYTE, "report": 0.1 + spectra * _PSM}

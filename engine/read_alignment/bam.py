@@ -37,7 +37,7 @@ def write_bam(
 ) -> None:
     """Write rows of the table ``alignments`` as `write_sam` does, compressed; sorted ones get an index.
 
-    The index is ``.bai``, or ``.csi`` where a text is longer than 512 million letters. The SAM lies beside `out` until it is packed.
+    The index is ``.bai``, or ``.csi`` if a reference is longer than 512 million bases. The uncompressed SAM is next to `out` meanwhile.
 
     Raises
     ------

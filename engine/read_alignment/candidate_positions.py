@@ -1,4 +1,4 @@
-"""Candidate places of reads, which of them is best, and how sure that is."""
+"""Candidate positions of reads, the best one, and its confidence."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ class BestPlaces(NamedTuple):
 
 
 def are_elsewhere(
-    places: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], one: NDArray[np.int64], other: NDArray[np.int64]
+    places: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return True for candidates at different positions of a read; alignments that end within half a read are at one position."""
-    is_near = np.abs(ends[one] - ends[other]) * 2 < lengths[places.read[one]]
-    return (places.text[one] != places.text[other]) | (places.is_other[one] != places.is_other[other]) | ~is_near
+    is_near = np.abs(ends[first] - ends[other]) * 2 < lengths[places.read[first]]
+    return (places.text[first] != places.text[other]) | (places.is_other[first] != places.is_other[other]) | ~is_near
 
 
 def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:

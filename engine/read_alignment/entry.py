@@ -8,32 +8,32 @@ from proteoscope.engine.entry import Demo, Export, Input, Option, Search
 __all__ = ["READ_ALIGNMENT"]
 
 _EPILOG = """
-Gaps: a gap of k letters costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAXIMUM_GAPS of them; a gap in the reference and one
+Gaps: a gap of k bases costs GAP_OPEN + k * GAP_EXTEND, and an alignment has at most MAXIMUM_GAPS of them; a gap in the reference and one
 in the read that follow each other are two. The best alignment is found, exactly; a pair that has none gets a row with the score -inf.
 
 Modes: prefix, the whole read with a prefix of the reference; within, the whole read with any part of it; local, the best part of the read
-with any part of it, where that scores above 0. With --seed-length K, the first K letters of the read are paired with the same letters of
+with any part of it, where that scores above 0. With --seed-length K, the first K bases of the read are paired with the first K bases of
 the reference.
 
 Presets: reads with qualities (FASTQ) or mates, and those far shorter than the references, are mapped (--preset map-to-genome), unless a
 preset, a mode, strands, places, pairs or a seed is given.
 
-Places: where the references are nucleotides, 20,000 letters or more, and a hundred times as long as the longest read, the modes within and
-local look for the place of each read by minimisers on both strands: a row for each read, with the best place. --places every or seeds says
-it otherwise. --mates R2.fastq gives the other read of each fragment; fragments' lengths are learnt, or said by --set maximum_insert=600.
+Places: where the references are nucleotides, 20,000 bases or more, and a hundred times as long as the longest read, the modes within and
+local map each read by minimisers on both strands: one row per read, at the best place. --places every or seeds
+overrides this. --mates R2.fastq gives the other read of each fragment; fragment lengths are learnt, or set by --set maximum_insert=600.
 Mates are paired in the order of the files, or by name with --set mate_pairing=name. Mates that follow each other in one FASTQ file are
 found by their names; --set interleaved=no aligns each read on its own.
 
 Formats: --out FILE.tsv, FILE.sam, FILE.sorted.sam, FILE.bam, FILE.sorted.bam or FILE.paf, or --format. SAM and BAM hold every read, with
-mapping qualities where places were looked for. BAM needs pysam (pip install pysam); a sorted one gets its index beside it.
+mapping qualities for mapped reads. BAM needs pysam (pip install pysam); a sorted one gets an index next to it.
 
-Letters: U counts as T. A letter of IUPAC that stands for several nucleotides scores what they score on average, rounded down.
+Bases: U counts as T. An ambiguous IUPAC code scores the mean of its nucleotides, rounded down.
 Proteins: give --matrix BLOSUM62 or another (whole numbers, NCBI's format), which brings its gap costs.
 
 --published: Carroll's recurrence as printed, where a gap cannot lead back to the main diagonal: it misses alignments with a gap in the
 reference and a later one in the read.
 
-Positions count from 1; those of the read are on the read as it was given, also where its reverse complement is aligned (strand -).
+Positions count from 1; read positions refer to the read as given, even if its reverse complement is aligned (strand -).
 """
 
 
@@ -47,7 +47,7 @@ READ_ALIGNMENT = Search(
     question="Where do my reads align?",
     manual="reads",
     purpose="Align reads with a bounded number of gaps",
-    description="Align every read with every reference, pair by pair, or each read where it belongs, with at most so many gaps, exactly.",
+    description="Align all reads with all references, or map each read, exactly and with a bounded number of gaps.",
     epilog=_EPILOG,
     job="Align {patterns} with {texts}",
     icon="reads",
@@ -61,9 +61,9 @@ READ_ALIGNMENT = Search(
             "REFERENCE",
             "FASTA file with the genome or the sequences to align with, also gzipped",
             several=False,
-            is_kept=True,
+            is_cached=True,
             wanted="a genome or reference",
-            one="reference",
+            singular="reference",
             hint="a FASTA file with the genome, or the sequences to align with",
             takes_nucleotides=True,
         ),
@@ -76,14 +76,14 @@ READ_ALIGNMENT = Search(
             several=False,
             can_be_pasted=True,
             wanted="reads",
-            one="file of reads",
+            singular="file of reads",
             hint="a FASTQ or FASTA file with the reads",
             also="reads",
             takes_nucleotides=True,
         ),
     ),
     options=(
-        Option("pairs", "Align pair by pair", "align the i-th read with the i-th reference alone"),
+        Option("pairs", "Align pair by pair", "align the i-th read only with the i-th reference"),
         Option("mates", "Mates", "FASTQ or FASTA file with the other read of each fragment, in the order of READS", metavar="FILE"),
         Option("sorted", "", "of SAM and BAM: the records are sorted by their place in the references"),
     ),

@@ -34,7 +34,7 @@ def check_format(name: str, *, is_sorted: bool = False) -> None:
     Raises
     ------
     ParameterError
-        There is none of this name, or it cannot be sorted, or what it is written with is not installed.
+        The format is unknown or cannot be sorted, or a package that writes it is not installed.
     """
     if name not in _FORMATS:
         raise ParameterError(f"there is no format '{name:.40}'; expected {', '.join(_FORMATS)}")
@@ -104,19 +104,19 @@ def _aligned(project: Project, run: str, spool: Path) -> Aligned:
                 texts = _texts(patterns[name])
                 column.append(texts.used)
                 length.append(np.diff(texts.offsets))
-        (symbols, qualities), (n_letters, n_qualities) = ([one.finish() for one in some] for some in (columns, lengths))
+        (symbols, qualities), (n_bases, n_qualities) = ([column.finish() for column in some] for some in (columns, lengths))
         has_qualities = len(qualities) > 0
-        if has_qualities and not np.array_equal(n_letters, n_qualities):
-            raise source.damaged("holds letters and qualities that differ in number")
+        if has_qualities and not np.array_equal(n_bases, n_qualities):
+            raise source.damaged("contains reads whose numbers of bases and qualities differ")
     with stored_table(project, run, TEXTS, verify=False) as source:
         texts = source.read()
     text_lengths = np.asarray(texts["length"].to_numpy(), np.int64)
     own_qualities = qualities if has_qualities else None
-    return Aligned(symbols, own_qualities, run_offsets(n_letters), _texts(texts["text"]), text_lengths, _ASCII)
+    return Aligned(symbols, own_qualities, run_offsets(n_bases), _texts(texts["text"]), text_lengths, _ASCII)
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
-    """Return a column of texts with offsets from 0."""
+    """Return a column of strings with offsets from 0."""
     parts = [Texts.from_arrow(chunk) for chunk in column.chunks]
     lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)]
     return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.used for part in parts)]), run_offsets(np.concatenate(lengths)))

@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 __all__ = ["are_exchanged", "are_far_longer", "input_conflict", "suited_preset"]
 
 MAP_TO_GENOME = "map-to-genome"
-_MINIMUM_LETTERS, _MINIMUM_TIMES = 20_000, 100
+_MINIMUM_RESIDUES, _MINIMUM_TIMES = 20_000, 100
 _NAMES_A_PLACE = {"mode", "strands", "places", "recurrence", "seed_length"}
-"""Parameters by which somebody says where reads are aligned: the program does not choose for them."""
+"""Parameters that determine where reads are aligned; if one is given, no preset is suggested."""
 
 
-def are_far_longer(n_text_letters: int, n_read_letters: float) -> bool:
+def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
     """Return True if references are long enough for mapping: 20,000 bases and a hundred times the reads."""
-    return n_text_letters >= max(_MINIMUM_LETTERS, _MINIMUM_TIMES * n_read_letters)
+    return n_text_residues >= max(_MINIMUM_RESIDUES, _MINIMUM_TIMES * n_read_residues)
 
 
 def are_exchanged(
-    n_text_letters: int, n_texts: int, n_read_letters: int, n_reads: int, *, texts_have_qualities: bool, reads_do: bool
+    n_text_residues: int, n_texts: int, n_read_residues: int, n_reads: int, *, texts_have_qualities: bool, reads_do: bool
 ) -> bool:
     """Return True if reads and reference seem exchanged: only the latter has qualities, and its sequences are far shorter."""
     if texts_have_qualities != reads_do:
         return texts_have_qualities
-    return n_texts > 0 and n_reads > 0 and n_texts > n_reads and are_far_longer(n_read_letters, n_text_letters / n_texts)
+    return n_texts > 0 and n_reads > 0 and n_texts > n_reads and are_far_longer(n_read_residues, n_text_residues / n_texts)
 
 
 def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
@@ -64,7 +64,7 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):
         return f"Mates are for reads that are mapped: choose the preset {MAP_TO_GENOME}, without Align pair by pair"
     if are_pairs and values["places"] == "seeds":
-        return "Align pair by pair needs no places: choose every in Places, or take the tick away"
+        return "Pairwise alignment does not map reads: choose every in Places, or clear Align pair by pair"
     if texts is None or patterns is None:
         return ""
     if not are_pairs and are_exchanged(
@@ -75,7 +75,7 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
         texts_have_qualities=texts.has_qualities,
         reads_do=patterns.has_qualities,
     ):
-        return "The reference looks like reads, and the reads like their reference: exchange the two"
+        return "The references resemble reads, and the reads resemble references: exchange the two"
     if are_pairs and texts.count.is_whole and patterns.count.is_whole and texts.count.n_sequences != patterns.count.n_sequences:
         n_texts, n_reads = texts.count.n_sequences, patterns.count.n_sequences
         return f"Align pair by pair needs as many references as reads; there are {n_texts:,} and {n_reads:,}"

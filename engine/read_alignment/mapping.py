@@ -1,4 +1,4 @@
-"""Places of reads in long texts: candidates by minimisers on both strands, then the exact alignment in the best window; plan and score."""
+"""Mapping of reads onto long references: candidates by minimisers on both strands, then exact alignment in the best window."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from proteoscope.engine.read_alignment.fitting import are_far_longer
 from proteoscope.engine.read_alignment.mates import InsertSizes, joint_choice, learnt_inserts, proper_pairs, rescue_windows
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound
-from proteoscope.engine.read_alignment.scoring import align_pairs, work_of
+from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, bases, with_other_strands
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.kernels.device import stop_flag
 from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["MappingPlan", "QuietProgress", "are_looked_for", "index_texts", "score_reads", "with_inserts"]
 
-_READS_OF_ROUND, _LETTERS_OF_ROUND = 1 << 17, 1 << 26
+_READS_OF_ROUND, _BASES_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
-_READS_OF_PIECE = 1 << 12  # some hundredths of a second
-_WORDS_OF_PIECE = 1 << 22
-_SLACKS = 6, 16  # diagonals on each side of those of the window; a few of them first
-_CODES = np.array([LETTERS.index(letter) for letter in "ACGT"])
+_READS_OF_BATCH = 1 << 12  # some hundredths of a second
+_WORDS_OF_BATCH = 1 << 22
+_SLACKS = 6, 16  # diagonals on each side of the window; first a few of them
+_CODES = np.array([SYMBOLS.index(base) for base in "ACGT"])
 
 
 def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
@@ -60,25 +60,25 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
     Cancelled
         The user cancelled.
     """
-    k, w, known, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
+    k, w, base_codes, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
     begins = starts + np.arange(len(texts)) * kernels.cpu.minimisers.SPACING
     chunks = [
-        (text, first, min(length - k + 1, first + _WORDS_OF_PIECE))
+        (text, first, min(length - k + 1, first + _WORDS_OF_BATCH))
         for text, length in enumerate(lengths.tolist())
-        for first in range(0, length - k + 1, _WORDS_OF_PIECE)
+        for first in range(0, length - k + 1, _WORDS_OF_BATCH)
     ]
 
-    def found(piece: tuple[int, int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
-        text, first, last = piece
+    def found(partition: tuple[int, int, int]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+        text, first, last = partition
         workspace, begin = last - first + 2 * w, starts[text]
         hashes, entries = np.empty(workspace, np.uint64), np.empty(workspace, np.int64)
         n = kernels.cpu.minimisers.find_minimisers(
-            codes, begin, begin + lengths[text], first, last, known, k, w, begins[text], hashes, entries
+            codes, begin, begin + lengths[text], first, last, base_codes, k, w, begins[text], hashes, entries
         )
         return hashes[:n].copy(), entries[:n].copy()
 
-    progress.stage("Indexing texts", len(chunks))
+    progress.stage("Indexing references", len(chunks))
     parts = run_on_threads(found, chunks, threads, progress)
     hashes = np.concatenate([np.empty(0, np.uint64), *(part[0] for part in parts)])
     entries = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
@@ -87,14 +87,14 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
 
 @dataclass(frozen=True)
 class MappingPlan:
-    """Reads whose places are looked for in rounds.
+    """Workload that maps reads in rounds.
 
     Attributes
     ----------
     index
-        Of the texts.
+        Minimiser index of the references.
     rules
-        What an alignment may be, and what it scores; mode WITHIN or LOCAL.
+        Scores and limits of alignments; mode WITHIN or LOCAL.
     inserts
         Lengths of fragments, None without mates.
     """
@@ -121,7 +121,7 @@ class MappingPlan:
         """Yield ranges of reads that are placed together."""
         offsets, n, first = self.patterns.sequences.offsets, len(self.patterns), 0
         while first < n:
-            last = int(np.searchsorted(offsets, offsets[first] + _LETTERS_OF_ROUND, side="right")) - 1
+            last = int(np.searchsorted(offsets, offsets[first] + _BASES_OF_ROUND, side="right")) - 1
             # Mates stay together.
             last = min(n, first + min(_READS_OF_ROUND, max(2, (last - first) // 2 * 2)))
             yield first, last
@@ -146,7 +146,7 @@ def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
 
 
 def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) -> ScoredRound:
-    """Return the alignments of the reads `first:last`, each at its best place.
+    """Return the alignments of the reads `first:last`, each at its best position.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
         more = rescue_windows(candidates, lengths, plan.texts.lengths, plan.inserts, plan.parameters.place_tolerance)
         candidates = candidates.joined(more)
     windows = _windows(plan, candidates)
-    with Executor(resources).session(work_of(windows, strands, plan.rules)) as session:
+    with Executor(resources).session(build_workload(windows, strands, plan.rules)) as session:
         chosen, quality, scored = _chosen(plan, candidates, lengths, session)
         result, traced = _traced(plan, resources, session, windows, strands, candidates, chosen)
     computed = np.concatenate([scored, traced])
@@ -185,20 +185,20 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
 
 
 def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
-    """Return candidate places of reads, by minimisers."""
+    """Return candidate positions of reads, from minimisers."""
     tolerance, rules = plan.parameters.place_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
-    n, known, stop = len(reads.offsets) - 1, bases(), stop_flag()
+    n, base_codes, stop = len(reads.offsets) - 1, bases(), stop_flag()
     result, counts = (
         np.zeros((n, kernels.cpu.minimisers.MAXIMUM_CANDIDATES, kernels.cpu.minimisers.CANDIDATE_FIELDS), np.int64),
         np.zeros(n, np.int64),
     )
 
     def find(first: int) -> None:
-        last = min(n, first + _READS_OF_PIECE)
-        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, known, plan.index, rule, result, counts, stop)
+        last = min(n, first + _READS_OF_BATCH)
+        kernels.cpu.minimisers.find_candidates(reads.codes, reads.offsets, first, last, base_codes, plan.index, rule, result, counts, stop)
 
-    run_on_threads(find, range(0, n, _READS_OF_PIECE), resources.threads, resources.progress, stop=stop)
+    run_on_threads(find, range(0, n, _READS_OF_BATCH), resources.threads, resources.progress, stop=stop)
     is_one = np.arange(kernels.cpu.minimisers.MAXIMUM_CANDIDATES) < counts[:, None]
     read, _ = np.nonzero(is_one)
     places = CandidatePlaces(read, *result[is_one].T)
@@ -206,7 +206,7 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
 
 
 def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
-    """Return the parts of the texts about candidate places."""
+    """Return the parts of the references around candidate positions."""
     offsets = run_offsets(candidates.end - candidates.begin)
     codes, texts = np.empty(offsets[-1], np.int8), plan.texts.sequences
     kernels.cpu.strands.copy_runs(texts.codes, texts.offsets[candidates.text] + candidates.begin, offsets, codes)
@@ -271,7 +271,7 @@ def _traced(
             is_sure[others[is_near]] = True
         return result, is_sure
 
-    chunks = [slice(first, first + _READS_OF_PIECE) for first in range(0, len(chosen), _READS_OF_PIECE)]
+    chunks = [slice(first, first + _READS_OF_BATCH) for first in range(0, len(chosen), _READS_OF_BATCH)]
     parts = run_on_threads(sure, chunks, resources.threads, resources.progress)
     if not parts:
         return Alignments.none(0, plan.rules.maximum_gaps), chosen

@@ -23,16 +23,16 @@ __all__ = ["Interleaving", "find_mates", "inspect_interleaving", "other_names", 
 _SEPARATORS = "/._-"
 _PAIRS = (("1", "2"), ("R1", "R2"), ("r1", "r2"), ("f", "r"), ("F", "R"), ("fwd", "rev"), ("forward", "reverse"))
 _TAGS = [tag.encode() for mark in _SEPARATORS for pair in _PAIRS for tag in (mark + pair[0], mark + pair[1])]
-"""Tags by their numbers: those of the two mates differ in the last bit."""
+"""Numbers of tags; the numbers of two mates differ in the last bit."""
 _TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
 _IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
 """Numbers of names without a tag, and of the first tag without a slash; numbered reads do not end with slash tags."""
-_NAMES_OF_PIECE = 1 << 16
+_NAMES_OF_BATCH = 1 << 16
 _NAMES_INSPECTED = 1 << 16
 """Names at the beginning of a file that decide which tags interleaved mates have."""
 _MINIMUM_INTERLEAVED = 0.9
-"""Share of reads next to a mate in a file that looks interleaved."""
+"""Share of reads next to a mate in a file that is probably interleaved."""
 
 
 class _Tagged(NamedTuple):
@@ -55,7 +55,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
     Parameters
     ----------
     lengths : ndarray of int64, shape (n,)
-        Number of characters, at most those of the name.
+        Number of characters, at most the length of the name.
 
     >>> trimmed(Texts.from_strings(["abc", "de"]), np.array([1, 2])).strings()
     ['a', 'de']
@@ -67,7 +67,7 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
 
 
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of two lists of texts have the same first characters, as many as these lengths."""
+    """Return which pairs of two lists of strings have the same first characters, with these lengths."""
     same = np.empty(len(ones), np.bool_)
     kernels.cpu.mate_names.are_same(
         ones.characters, ones.offsets[:-1], lengths, others.characters, others.offsets[:-1], other_lengths, same
@@ -81,7 +81,7 @@ def _are_tags(numbers: NDArray[np.int64], kind: int) -> NDArray[np.bool_]:
 
 
 def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[np.bool_]:
-    """Return which names are those of mates: the same, or the same but for their tags, of any kind or as `_are_tags` has it."""
+    """Return which names belong to mates: equal, or equal except for tags of any type or as in `_are_tags`."""
     tags, of_others = _tagged(ones), _tagged(others)
     is_pair = (tags.number >= 0) & (tags.number ^ 1 == of_others.number)
     if kind is not None:
@@ -93,25 +93,25 @@ def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[n
 def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
     """Return the number of the tag that more than half of the names have, of every `step`-th one from `first` on; -1 without any."""
     counts = np.zeros(len(_TAGS) + 1, np.int64)
-    for k, chunk in enumerate(_pieces(names)):
-        numbers = _tagged(chunk).number[(first - k * _NAMES_OF_PIECE) % step :: step]
+    for k, chunk in enumerate(_batches(names)):
+        numbers = _tagged(chunk).number[(first - k * _NAMES_OF_BATCH) % step :: step]
         counts += np.bincount(numbers + 1, minlength=len(counts))
     most = int(counts.argmax())
     return most - 1 if 2 * counts[most] > counts.sum() else _NO_TAG
 
 
-def _kind_of_tags(one: int, other: int) -> int:
+def _classify_tags(first: int, other: int) -> int:
     """Return the kind of the common tags of both mates; -1 if they do not belong together.
 
     X_1 in a file without a common tag may as well be the first of numbered reads.
     """
-    return one >> 1 if one >= 0 and one ^ 1 == other else _NO_TAG
+    return first >> 1 if first >= 0 and first ^ 1 == other else _NO_TAG
 
 
-def _pieces(names: Texts) -> Iterator[Texts]:
+def _batches(names: Texts) -> Iterator[Texts]:
     """Yield names in chunks, releasing their pages."""
-    for first in range(0, len(names), _NAMES_OF_PIECE):
-        yield names[first : first + _NAMES_OF_PIECE]
+    for first in range(0, len(names), _NAMES_OF_BATCH):
+        yield names[first : first + _NAMES_OF_BATCH]
         release_pages(names.characters)
 
 
@@ -123,10 +123,10 @@ def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
     >>> other_names(Texts.from_strings(["r_1", "r_2", "r_3"]), Texts.from_strings(["r_2", "r_3", "r_1"])).tolist()  # numbered reads
     [0, 1, 2]
     """
-    kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
+    kind = _classify_tags(_common_tag(ones), _common_tag(others))
     result = [np.empty(0, np.int64)]
-    for k, pair in enumerate(zip(_pieces(ones), _pieces(others), strict=True)):
-        result.append(k * _NAMES_OF_PIECE + np.flatnonzero(~_are_mates(*pair, kind)))
+    for k, pair in enumerate(zip(_batches(ones), _batches(others), strict=True)):
+        result.append(k * _NAMES_OF_BATCH + np.flatnonzero(~_are_mates(*pair, kind)))
     return np.concatenate(result)
 
 
@@ -155,7 +155,7 @@ def template_names(names: Texts) -> Texts:
 def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
     """Return names without tags."""
     chunks = []
-    for chunk in _pieces(names):
+    for chunk in _batches(names):
         tags = _tagged(chunk)
         chunks.append(trimmed(chunk, np.diff(chunk.offsets) - np.where(_are_tags(tags.number, kind), tags.length, 0)).arrow())
     return pa.chunked_array(chunks, pa.string())
@@ -167,14 +167,14 @@ def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
     >>> find_mates(Texts.from_strings(["a/1", "b/1", "c/1"]), Texts.from_strings(["b/2", "a/2"])).tolist()
     [1, 0, -1]
     """
-    kind = _kind_of_tags(_common_tag(ones), _common_tag(others))
+    kind = _classify_tags(_common_tag(ones), _common_tag(others))
     keys, values = _keys(ones, kind), _keys(others, kind)
     result = pa.compute.index_in(keys, value_set=values.combine_chunks())
     return np.asarray(pa.compute.fill_null(result, -1).to_numpy(), np.int64)
 
 
 class Interleaving(NamedTuple):
-    """Reads next to a mate of their name, and whether all are pairs; otherwise the row of the first read without a mate.
+    """Number of reads next to a mate, True if all are pairs, and otherwise the row of the first read without a mate.
 
     `looks_so` is true if nearly all reads are next to a mate.
     """
@@ -194,10 +194,10 @@ def inspect_interleaving(names: Texts) -> Interleaving:
     False
     """
     n = len(names)
-    kind = _kind_of_tags(*(_common_tag(names[:_NAMES_INSPECTED], end, 2) for end in (0, 1)))
-    is_next = np.zeros(max(n, 1), np.bool_)  # whether the read that follows is the mate
-    for first in range(0, n - 1, _NAMES_OF_PIECE):
-        last = min(n - 1, first + _NAMES_OF_PIECE)
+    kind = _classify_tags(*(_common_tag(names[:_NAMES_INSPECTED], end, 2) for end in (0, 1)))
+    is_next = np.zeros(max(n, 1), np.bool_)  # mask of reads followed by their mate
+    for first in range(0, n - 1, _NAMES_OF_BATCH):
+        last = min(n - 1, first + _NAMES_OF_BATCH)
         is_next[first:last] = _are_mates(names[first:last], names[first + 1 : last + 1], kind)
         release_pages(names.characters)
         if first == 0 and last > 2 and 4 * int(is_next[:last].sum()) < last:

@@ -1,4 +1,4 @@
-"""Mates: two reads of one fragment, from its ends towards each other; places are chosen for both together."""
+"""Mates: two reads of one fragment, from its ends towards each other; positions are chosen jointly."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class InsertSizes(NamedTuple):
     def sentence(self) -> str:
         """The same in a sentence."""
         learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_MINIMUM_PAIRS} pairs are placed well"
-        return f"Mates belong together from {self.least:,} to {self.most:,} letters, {learnt}"
+        return f"Mates belong together from {self.least:,} to {self.most:,} bases, {learnt}"
 
     def hold(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
         """Return True for fragment lengths within the range."""
@@ -41,12 +41,16 @@ class InsertSizes(NamedTuple):
 
 def learnt_inserts(rows: AlignmentRows) -> InsertSizes:
     """Return the fragment lengths of well-mapped pairs: quartiles extended by three times their distance."""
-    result, quality = rows.found, rows.mapping_quality
+    result, quality = rows.alignments, rows.mapping_quality
     assert quality is not None
-    one, other = slice(0, None, 2), slice(1, None, 2)
-    sure = (quality[one] >= _MINIMUM_QUALITY) & (quality[other] >= _MINIMUM_QUALITY) & (rows.text_of[one] == rows.text_of[other])
+    first_mates, other = slice(0, None, 2), slice(1, None, 2)
+    sure = (
+        (quality[first_mates] >= _MINIMUM_QUALITY)
+        & (quality[other] >= _MINIMUM_QUALITY)
+        & (rows.text_of[first_mates] == rows.text_of[other])
+    )
     lengths = _fragments(result, rows.is_reverse)
-    lengths = lengths[sure & (rows.is_reverse[one] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MAXIMUM_LEARNT)]
+    lengths = lengths[sure & (rows.is_reverse[first_mates] != rows.is_reverse[other]) & (lengths > 0) & (lengths < _MAXIMUM_LEARNT)]
     if len(lengths) < _MINIMUM_PAIRS:
         return InsertSizes(0, _DEFAULT_MOST)
     low, high = np.percentile(lengths, (25, 75), method="closest_observation").astype(np.int64).tolist()
@@ -54,26 +58,26 @@ def learnt_inserts(rows: AlignmentRows) -> InsertSizes:
     return InsertSizes(max(0, low - spread), high + spread, len(lengths))
 
 
-def _fragments(found: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return (pairs,) lengths from the start of the forward to the end of the reverse read; both are on one reference."""
-    start, end = found.text_start.astype(np.int64), found.text_end.astype(np.int64)
+    start, end = alignments.text_start.astype(np.int64), alignments.text_end.astype(np.int64)
     forward_start = np.where(is_reverse[0::2], start[1::2], start[0::2])
     return np.where(is_reverse[0::2], end[0::2], end[1::2]) - forward_start
 
 
 def proper_pairs(
-    text_of: NDArray[np.int64], found: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertSizes | None
+    text_of: NDArray[np.int64], alignments: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertSizes | None
 ) -> NDArray[np.bool_]:
     """Return True for reads that are properly paired."""
-    one, other = slice(0, None, 2), slice(1, None, 2)
+    first_mates, other = slice(0, None, 2), slice(1, None, 2)
     if inserts is None:
         return np.zeros(len(text_of), np.bool_)
-    are_placed = (text_of[one] >= 0) & (text_of[one] == text_of[other]) & (is_reverse[one] != is_reverse[other])
-    return np.repeat(are_placed & inserts.hold(_fragments(found, is_reverse)), 2)
+    are_placed = (text_of[first_mates] >= 0) & (text_of[first_mates] == text_of[other]) & (is_reverse[first_mates] != is_reverse[other])
+    return np.repeat(are_placed & inserts.hold(_fragments(alignments, is_reverse)), 2)
 
 
-def _first_of(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
-    """(n,) the first place of each read, -1 where it has none."""
+def _find_first_places(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
+    """Return the first candidate of each read, shape (n,), or -1."""
     first = np.full(n, -1, np.int64)
     reads, at = np.unique(places.read, return_index=True)
     first[reads] = at
@@ -95,26 +99,26 @@ def rescue_windows(
         Bases.
     """
     n = len(lengths)
-    first = _first_of(places, n)
-    # Each place paired with the first place of the read's mate.
+    first = _find_first_places(places, n)
+    # Each candidate paired with the first candidate of the read's mate.
     mate = first[places.read ^ 1]
-    beside = np.flatnonzero(mate >= 0)
-    mate = mate[beside]
-    forward = np.where(places.is_other[beside] == 1, mate, beside)
-    reverse = np.where(places.is_other[beside] == 1, beside, mate)
-    is_proper = (places.text[forward] == places.text[reverse]) & (places.is_other[beside] != places.is_other[mate])
+    paired = np.flatnonzero(mate >= 0)
+    mate = mate[paired]
+    forward = np.where(places.is_other[paired] == 1, mate, paired)
+    reverse = np.where(places.is_other[paired] == 1, paired, mate)
+    is_proper = (places.text[forward] == places.text[reverse]) & (places.is_other[paired] != places.is_other[mate])
     is_proper &= inserts.hold(places.end[reverse] - places.begin[forward], 2 * tolerance)
     has_one = np.zeros(n, np.bool_)
-    has_one[places.read[beside[is_proper]]] = True
+    has_one[places.read[paired[is_proper]]] = True
     read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
     of = first[read ^ 1]
-    own = lengths[read]
+    length = lengths[read]
     is_after = places.is_other[of] == 0
-    begin = np.where(is_after, places.begin[of] + inserts.least - own, places.end[of] - inserts.most) - tolerance
-    end = np.where(is_after, places.begin[of] + inserts.most, places.end[of] - inserts.least + own) + tolerance
+    begin = np.where(is_after, places.begin[of] + inserts.least - length, places.end[of] - inserts.most) - tolerance
+    end = np.where(is_after, places.begin[of] + inserts.most, places.end[of] - inserts.least + length) + tolerance
     text = places.text[of]
     begin, end = np.maximum(0, begin), np.minimum(text_lengths[text], end)
-    retained = np.flatnonzero(2 * (end - begin) > own)
+    retained = np.flatnonzero(2 * (end - begin) > length)
     result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, places.votes[of])
     return result.some(retained)
 
@@ -134,39 +138,39 @@ def joint_choice(
     those of the sums.
     """
     n = len(lengths)
-    first = _first_of(places, n)
+    first = _find_first_places(places, n)
     count = np.bincount(places.read, minlength=n)
-    # Each place of the one read, or none, with each of the other, or none.
+    # Each candidate of one read, or none, with each candidate of its mate, or none.
     ones, others = np.maximum(1, count[0::2]), np.maximum(1, count[1::2])
     sizes = np.where(count[0::2] + count[1::2] > 0, ones * others, 0)
     pair = np.repeat(np.arange(n // 2), sizes)
     within = np.arange(len(pair)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     steps = np.divmod(within, others[pair])
-    one, other = (np.where(first[2 * pair + k] >= 0, first[2 * pair + k] + step, -1) for k, step in enumerate(steps))
-    both = (one >= 0) & (other >= 0)
+    first_mate, other = (np.where(first[2 * pair + k] >= 0, first[2 * pair + k] + step, -1) for k, step in enumerate(steps))
+    both = (first_mate >= 0) & (other >= 0)
     starts = ends - lengths[places.read]
-    forward = np.where(places.is_other[one] == 1, other, one)
-    reverse = np.where(places.is_other[one] == 1, one, other)
-    is_proper = both & (places.text[one] == places.text[other]) & (places.is_other[one] != places.is_other[other])
+    forward = np.where(places.is_other[first_mate] == 1, other, first_mate)
+    reverse = np.where(places.is_other[first_mate] == 1, first_mate, other)
+    is_proper = both & (places.text[first_mate] == places.text[other]) & (places.is_other[first_mate] != places.is_other[other])
     is_proper &= inserts.hold(ends[reverse] - starts[forward], tolerance)
-    sums = sum(np.where(some >= 0, np.maximum(0, scores[some].astype(np.int64)), 0) for some in (one, other))
+    sums = sum(np.where(some >= 0, np.maximum(0, scores[some].astype(np.int64)), 0) for some in (first_mate, other))
     sums = sums + _DIFFERENCES_OF_PAIR * difference * is_proper
-    ties = [column[some] for some in (other, one) for column in (places.is_other, ends, places.text)]
+    ties = [column[some] for some in (other, first_mate) for column in (places.is_other, ends, places.text)]
     order = np.lexsort((*ties, -sums, pair))
     pairs, at = np.unique(pair[order], return_index=True)
     best = order[at]
     best_of = np.repeat(best, np.diff(np.append(at, len(order))))
     reads, chosen, leads, rivals = [], [], [], []
-    for k, some in enumerate((one, other)):
-        known = np.flatnonzero(some[best] >= 0)
+    for k, some in enumerate((first_mate, other)):
+        mapped = np.flatnonzero(some[best] >= 0)
         is_elsewhere = (some[order] >= 0) & (some[best_of] >= 0)
         is_elsewhere &= are_elsewhere(places, ends, lengths, some[order], some[best_of])
         elsewhere = order[is_elsewhere]
-        with_others, behind = np.unique(pair[elsewhere], return_index=True)
+        with_others, position = np.unique(pair[elsewhere], return_index=True)
         lead, where = np.full(len(pairs), -1, np.int64), np.searchsorted(pairs, with_others)
-        lead[where] = sums[best[where]] - sums[elsewhere[behind]]
-        reads.append(2 * pairs[known] + k)
-        chosen.append(some[best[known]])
-        leads.append(lead[known])
-        rivals.append(np.minimum(1, np.bincount(np.searchsorted(pairs, pair[elsewhere]), minlength=len(pairs)))[known])
+        lead[where] = sums[best[where]] - sums[elsewhere[position]]
+        reads.append(2 * pairs[mapped] + k)
+        chosen.append(some[best[mapped]])
+        leads.append(lead[mapped])
+        rivals.append(np.minimum(1, np.bincount(np.searchsorted(pairs, pair[elsewhere]), minlength=len(pairs)))[mapped])
     return BestPlaces(*(np.concatenate(columns) for columns in (reads, chosen, leads, rivals)))

@@ -27,10 +27,10 @@ def methods(facts: RunFacts) -> Methods:
     has_places = facts.record.get("has_places") is True
     sentences = [
         f"The reads of {listed(facts.names('patterns'))}{of} were aligned with {listed(facts.names('texts'))}{against}, with at most "
-        f"{facts.text('maximum_gaps')} gaps each ({_PARTS.get(mode, mode)}; strands: {strands}); the alignment is the best one there is "
-        f"{'at the places where seeds lie' if has_places else 'with each'}.",
-        f"Mates were those of {listed(mates)}." if mates else "",
-        f"Letters scored {pairs}; a gap of k letters cost {facts.text('gap_open')} + {facts.text('gap_extend')}k.",
+        f"{facts.text('maximum_gaps')} gaps each ({_PARTS.get(mode, mode)}; strands: {strands}); the alignment is the best one "
+        f"{'at the positions of seeds' if has_places else 'with each'}.",
+        f"Mates were read from {listed(mates)}." if mates else "",
+        f"Aligned pairs scored {pairs}; a gap of k bases cost {facts.text('gap_open')} + {facts.text('gap_extend')}k.",
         "The recurrence was that of the published method." if facts.text("recurrence") == "published" else "",
         "" if n_aligned is None else f"It gave {counted(n_aligned, 'alignment')}.",
     ]

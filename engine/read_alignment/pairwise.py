@@ -12,7 +12,7 @@ from proteoscope import kernels
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound, better_strands
-from proteoscope.engine.read_alignment.scoring import STEP_CELLS, align_pairs, work_of
+from proteoscope.engine.read_alignment.scoring import STEP_CELLS, align_pairs, build_workload
 from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, with_other_strands
 from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 
@@ -29,9 +29,9 @@ class PairingPlan:
     Attributes
     ----------
     are_pairs
-        The i-th pattern with the i-th text only, else every pattern with every text, one after the other.
+        True to align the i-th read only with the i-th reference, otherwise every read with every reference.
     strands
-        Of the patterns; both with `is_of_both`, when the better of a pattern and its reverse complement is reported.
+        Strands of the reads; with `is_of_both`, the better of a read and its reverse complement is reported.
     """
 
     texts: NamedSequences
@@ -44,7 +44,7 @@ class PairingPlan:
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
         """Open a function that scores rounds; references and reads stay on the devices during the block."""
-        with Executor(resources).session(work_of(self.texts.sequences, self.strands, self.rules)) as session:
+        with Executor(resources).session(build_workload(self.texts.sequences, self.strands, self.rules)) as session:
             yield lambda first, last: _score(self, session, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Parameters of a read alignment: the one place where each exists."""
+"""Parameters of a read alignment."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ReadAlignmentParameters(SearchParameters):
         le=MAXIMUM_GAPS,
         title="Maximum number of gaps",
         group=_ALIGNMENT,
-        help="An alignment has at most so many gaps, each of any length.",
+        help="Maximum number of gaps of an alignment; each may have any length.",
     )
     mode: Literal["prefix", "within", "local"] = parameter(
         "prefix",
@@ -47,27 +47,26 @@ class ReadAlignmentParameters(SearchParameters):
         ge=0,
         le=10_000,
         title="Seed",
-        unit="letters",
+        unit="bases",
         group=_ALIGNMENT,
         advanced=True,
-        help="So many letters at the beginning of the read are paired with the same letters of the reference, without a gap.",
+        help="Number of bases at the beginning of the read that are paired with the first bases of the reference, without gaps.",
     )
     places: Literal["auto", "every", "seeds"] = parameter(
         "auto",
         title="Places",
         group=_PLACES,
-        help="Align each read with every reference; or look, by seeds that both share, for the place where it belongs; auto: by the letters"
-        " of both.",
+        help="every: align each read with every reference; seeds: map each read by shared seeds; auto: decided by the lengths of both.",
     )
     minimiser_length: int = parameter(
         15,
         ge=10,
         le=28,
-        title="Letters of a minimiser",
-        unit="letters",
+        title="Minimiser length",
+        unit="bases",
         group=_PLACES,
         advanced=True,
-        help="A read's place is looked for by words of so many letters that it shares with a reference.",
+        help="Length of the words shared with a reference by which a read is mapped.",
     )
     minimiser_window: int = parameter(
         8,
@@ -77,24 +76,24 @@ class ReadAlignmentParameters(SearchParameters):
         unit="words",
         group=_PLACES,
         advanced=True,
-        help="Of so many neighbouring words one is looked up: more are faster, and find less.",
+        help="Number of consecutive words from which one is looked up: larger windows are faster and less sensitive.",
     )
     place_tolerance: int = parameter(
         32,
         ge=0,
         le=1000,
         title="Tolerance of a place",
-        unit="letters",
+        unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Words of one place agree about where the read begins, but for so many letters in each gap.",
+        help="Maximum disagreement, per gap, of the words of a place about where the read begins.",
     )
     minimum_insert: int = parameter(
         0,
         ge=0,
         le=1_000_000,
         title="Minimum fragment length",
-        unit="letters",
+        unit="bases",
         group=_PLACES,
         advanced=True,
         help="Mates lie at least so far apart, both counted; where the maximum is automatic, it is learnt from the reads.",
@@ -105,7 +104,7 @@ class ReadAlignmentParameters(SearchParameters):
         le=1_000_000,
         title="Maximum fragment length",
         zero="automatic",
-        unit="letters",
+        unit="bases",
         group=_PLACES,
         advanced=True,
         help="Mates lie at most so far apart, both counted; automatic (0): learnt from the reads.",
@@ -126,10 +125,10 @@ class ReadAlignmentParameters(SearchParameters):
         " no: each read is aligned on its own.",
     )
     match: int = parameter(
-        2, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Match", group=_SCORING, help="Score of two letters that are the same."
+        2, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Match", group=_SCORING, help="Score of two equal bases or residues."
     )
     mismatch: int = parameter(
-        -3, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Mismatch", group=_SCORING, help="Score of two letters that differ."
+        -3, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Mismatch", group=_SCORING, help="Score of two different bases or residues."
     )
     matrix: str = parameter(
         "",
@@ -138,10 +137,20 @@ class ReadAlignmentParameters(SearchParameters):
         help="Scores instead of match and mismatch: BLOSUM62 and others, or a file in NCBI's format; empty for none.",
     )
     gap_open: int = parameter(
-        5, ge=0, le=_MAXIMUM_SCORE, title="Gap opening", group=_SCORING, help="A gap of k letters costs gap_open + k * gap_extend."
+        5,
+        ge=0,
+        le=_MAXIMUM_SCORE,
+        title="Gap opening",
+        group=_SCORING,
+        help="A gap of k bases or residues costs gap_open + k * gap_extend.",
     )
     gap_extend: int = parameter(
-        2, ge=0, le=_MAXIMUM_SCORE, title="Gap extension", group=_SCORING, help="Cost of each letter in a gap, the first one too."
+        2,
+        ge=0,
+        le=_MAXIMUM_SCORE,
+        title="Gap extension",
+        group=_SCORING,
+        help="Cost of each base or residue of a gap, including the first.",
     )
     recurrence: Literal["exact", "published"] = parameter(
         "exact",
@@ -170,12 +179,12 @@ class ReadAlignmentParameters(SearchParameters):
     @model_validator(mode="after")
     def _prefixes_have_no_place(self) -> Self:
         if self.places == "seeds" and self.mode == "prefix":
-            raise ValueError("mode prefix aligns with the beginning of each reference; to look for places, give mode within or local")
+            raise ValueError("mode prefix aligns with the beginning of each reference; to map reads, use mode within or local")
         return self
 
     @classmethod
     def following(cls, changes: Mapping[str, Any]) -> dict[str, Any]:
-        """Modes that look for a place in the reference look on both strands; a matrix brings the gap costs that NCBI recommends for it."""
+        """Modes that map reads use both strands; a matrix brings the gap costs that NCBI recommends for it."""
         brought: dict[str, Any] = {}
         if "mode" in changes:
             brought["strands"] = "forward" if changes["mode"] == "prefix" else "both"

@@ -20,8 +20,8 @@ from proteoscope.engine.formats.fastq import looks_like_phred_64
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.mate_names import template_names, trimmed
-from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, complemented_letters
-from proteoscope.engine.results.cigars import letters_of_cigars
+from proteoscope.engine.read_alignment.sequences import ALPHABET, NamedSequences, complement_table
+from proteoscope.engine.results.cigars import count_cigar_symbols
 from proteoscope.engine.results.sam import (
     LONGEST_READ_NAME,
     NO_QUALITY,
@@ -38,10 +38,10 @@ from proteoscope.engine.results.separated import write_lines
 from proteoscope.engine.spectra.spooling import release_pages
 from proteoscope.kernels.text_layouts import SamSequences
 
-__all__ = ["Aligned", "lines_of_patterns", "paf_lines", "write_paf", "write_sam"]
+__all__ = ["Aligned", "format_read_lines", "paf_lines", "write_paf", "write_sam"]
 
 _IS_PAIRED, _IS_PROPER, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE, _IS_FIRST, _IS_SECOND = 1, 2, 8, 16, 32, 64, 128
-_ROWS, _LETTERS = 1 << 15, 1 << 24  # bases of reads whose lines are made together
+_ROWS, _BASES = 1 << 15, 1 << 24  # bases of reads whose lines are written together
 _COPIED_BYTES = 1 << 26
 _PHRED_64_SHIFT = 31
 _NOWHERE = np.int64(np.iinfo(np.int64).max)
@@ -53,15 +53,15 @@ class Aligned:
 
     Attributes
     ----------
-    letters, qualities
+    codes, qualities
         One byte per base of all reads, may be mapped from files; qualities may be None. `alphabet` converts codes to ASCII.
     offsets
-        (patterns + 1,) int64 into both.
+        (reads + 1,) int64 into both.
     text_names, text_lengths
         Of the references.
     """
 
-    letters: NDArray[Any]
+    codes: NDArray[Any]
     qualities: NDArray[np.uint8] | None
     offsets: NDArray[np.int64]
     text_names: Texts
@@ -103,11 +103,11 @@ def write_sam(
     names.warn(progress, "reference")
     header = sam_header(texts.strings(), aligned.text_lengths.tolist(), is_sorted=is_sorted)
     written = _SamLines(aligned, texts)
-    parts = _pieces(_whole_patterns(tables))
+    parts = _batches(_whole_patterns(tables))
     if is_sorted:
         _write_sorted(out, header, parts, written.lines, progress, threads)
     else:
-        write_lines(out, header, parts, lambda piece: written.lines(piece)[0], progress, threads=threads)
+        write_lines(out, header, parts, lambda table: written.lines(table)[0], progress, threads=threads)
     _warn_names(progress, written.n_escaped, written.n_cut)
 
 
@@ -135,10 +135,10 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
         The user cancelled.
     """
 
-    def lines(piece: pa.Table) -> bytes:
-        return paf_lines(piece, aligned)
+    def lines(table: pa.Table) -> bytes:
+        return paf_lines(table, aligned)
 
-    write_lines(out, b"", _pieces(tables), lines, progress, threads=threads)
+    write_lines(out, b"", _batches(tables), lines, progress, threads=threads)
 
 
 def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -162,33 +162,33 @@ def _starts(rows: pa.Table) -> NDArray[np.int64]:
     return np.flatnonzero(np.diff(groups, prepend=-1))
 
 
-def _pieces(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Tables of some ten thousand rows, fewer of long patterns, or of a pattern that has more."""
+def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield tables of some ten thousand rows, fewer for long reads, more if one read has more rows."""
     for table in tables:
         starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
-        rows = max(1, min(_ROWS, _LETTERS // max(1, longest)))
+        rows = max(1, min(_ROWS, _BASES // max(1, longest)))
         cuts = np.unique(starts[np.searchsorted(starts, np.arange(0, len(table), rows))])
         for first, last in zip(cuts, np.append(cuts[1:], len(table)), strict=True):
             if first < last:
                 yield table[int(first) : int(last)].combine_chunks()
 
 
-def _numbers(piece: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
-    return np.asarray(pa.compute.fill_null(piece[name], missing).to_numpy(), np.int64)
+def _numbers(table: pa.Table, name: str, missing: int = 0) -> NDArray[np.int64]:
+    return np.asarray(pa.compute.fill_null(table[name], missing).to_numpy(), np.int64)
 
 
-def _texts(piece: pa.Table, name: str) -> Texts:
-    column = pa.compute.fill_null(piece[name], "")
+def _texts(table: pa.Table, name: str) -> Texts:
+    column = pa.compute.fill_null(table[name], "")
     return Texts.from_arrow(column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column)
 
 
-def _is_reverse(piece: pa.Table) -> NDArray[np.bool_]:
-    return np.asarray(pa.compute.fill_null(pa.compute.equal(piece["strand"], "-"), False).to_numpy(), np.bool_)
+def _is_reverse(table: pa.Table) -> NDArray[np.bool_]:
+    return np.asarray(pa.compute.fill_null(pa.compute.equal(table["strand"], "-"), False).to_numpy(), np.bool_)
 
 
-def _is_none(piece: pa.Table) -> NDArray[np.bool_]:
+def _is_missing(table: pa.Table) -> NDArray[np.bool_]:
     """Return True for unmapped rows: without an alignment, or with one without a reference base."""
-    return np.asarray(piece["score"].is_null().to_numpy(), np.bool_) | (_numbers(piece, "text_end") < _numbers(piece, "text_start"))
+    return np.asarray(table["score"].is_null().to_numpy(), np.bool_) | (_numbers(table, "text_end") < _numbers(table, "text_start"))
 
 
 _PAF_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), 127)) + bytes(range(128, 256)))
@@ -210,7 +210,7 @@ def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _R
     Parameters
     ----------
     rows : ndarray of int64, shape (n,)
-        Numbers of the patterns.
+        Row numbers of the reads.
     """
     names, is_escaped = READ_NAME_CHARACTERS.escape_texts(template_names(names) if are_mates else names)
     lengths = np.diff(names.offsets)
@@ -238,62 +238,65 @@ class _SamLines:
         """Return bases and qualities of reads `first:last`, releasing their pages."""
         offsets = self._aligned.offsets[first : last + 1]
         begin, end = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
-        symbols = self._alphabet[self._aligned.letters[begin:end]]
+        symbols = self._alphabet[self._aligned.codes[begin:end]]
         qualities = symbols[:0]
         if self._aligned.qualities is not None:
             qualities = self._aligned.qualities[begin:end].copy()
             release_pages(self._aligned.qualities)
-        release_pages(self._aligned.letters)
-        return SamSequences(symbols, qualities, offsets - begin, complemented_letters(), self._shift)
+        release_pages(self._aligned.codes)
+        return SamSequences(symbols, qualities, offsets - begin, complement_table(), self._shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
-        """Lines of whole patterns: their text, where each ends, and what they are sorted by."""
+        """Return the lines of whole reads: their text, the end of each, and their sort keys."""
         chunk, is_primary = _records(rows)
-        n, is_none, is_reverse, patterns = len(chunk), _is_none(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
+        n, is_missing, is_reverse, patterns = len(chunk), _is_missing(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
         are_mates = n > 0 and chunk["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0
-        text = np.where(is_none, -1, _numbers(chunk, "text_row", -1))
-        start, end = np.where(is_none, 0, _numbers(chunk, "text_start")), _numbers(chunk, "text_end")
-        flags = UNPLACED * is_none + _IS_REVERSE * is_reverse + SECONDARY * ~is_primary
+        text = np.where(is_missing, -1, _numbers(chunk, "text_row", -1))
+        start, end = np.where(is_missing, 0, _numbers(chunk, "text_start")), _numbers(chunk, "text_end")
+        flags = UNPLACED * is_missing + _IS_REVERSE * is_reverse + SECONDARY * ~is_primary
         places = np.zeros((n, 6), np.int64)
         places[:, 3] = -1
         if are_mates:
-            flags += _mate_flags(chunk, is_none, is_reverse)
-            _fill_mates(places, text, start, end, is_none)
-        places[:, 0], places[:, 1] = np.where(is_none & are_mates, places[:, 3], text), np.where(is_none & are_mates, places[:, 4], start)
-        places[:, 2] = np.where(is_none, 0, _numbers(chunk, "mapping_quality", NO_QUALITY))
+            flags += _mate_flags(chunk, is_missing, is_reverse)
+            _fill_mates(places, text, start, end, is_missing)
+        places[:, 0], places[:, 1] = (
+            np.where(is_missing & are_mates, places[:, 3], text),
+            np.where(is_missing & are_mates, places[:, 4], start),
+        )
+        places[:, 2] = np.where(is_missing, 0, _numbers(chunk, "mapping_quality", NO_QUALITY))
         before = _numbers(chunk, "pattern_start", 1) - 1
-        behind = _numbers(chunk, "pattern_length") - _numbers(chunk, "pattern_end")
-        clips = np.where(is_reverse[:, None], np.stack([behind, before], axis=1), np.stack([before, behind], axis=1))
+        after = _numbers(chunk, "pattern_length") - _numbers(chunk, "pattern_end")
+        clips = np.where(is_reverse[:, None], np.stack([after, before], axis=1), np.stack([before, after], axis=1))
         names, is_escaped, is_cut = _read_names(_texts(chunk, "pattern"), patterns, are_mates=are_mates)
         with self._lock:
             self.n_escaped += len(np.unique(patterns[is_escaped]))
             self.n_cut += len(np.unique(patterns[is_cut]))
         cigars = _texts(chunk, "cigar")
         first, last = (int(patterns[0]), int(patterns[-1]) + 1) if n else (0, 0)
-        records = SamRecords(names, flags, places, cigars, clips, _tags(chunk, is_none), patterns - first)
+        records = SamRecords(names, flags, places, cigars, clips, _tags(chunk, is_missing), patterns - first)
         lines, ends = sam_lines(records, self._texts, self._sequences(first, last))
         keys = np.where(places[:, 0] < 0, _NOWHERE, places[:, 0] << 32 | places[:, 1])
         return lines, ends, keys
 
 
-def _tags(piece: pa.Table, is_none: NDArray[np.bool_]) -> Texts:
+def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
     """Return the tags of each record: NM, AS and MD; empty for unmapped ones."""
-    columns = {name: pa.compute.fill_null(piece[name], "").combine_chunks() for name in ("cigar", "md")}
-    edits = pa.compute.cast(pa.array(letters_of_cigars(columns["cigar"], "XID")), pa.string())
-    scores = pa.compute.cast(pa.compute.fill_null(piece["score"], 0), pa.string()).combine_chunks()
+    columns = {name: pa.compute.fill_null(table[name], "").combine_chunks() for name in ("cigar", "md")}
+    edits = pa.compute.cast(pa.array(count_cigar_symbols(columns["cigar"], "XID")), pa.string())
+    scores = pa.compute.cast(pa.compute.fill_null(table["score"], 0), pa.string()).combine_chunks()
     tags = pa.compute.binary_join_element_wise("\tNM:i:", edits, "\tAS:i:", scores, "\tMD:Z:", columns["md"], "")
-    return Texts.from_arrow(pa.compute.if_else(pa.array(is_none), "", tags))
+    return Texts.from_arrow(pa.compute.if_else(pa.array(is_missing), "", tags))
 
 
-def lines_of_patterns(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Lines of SAM of rows, which are of whole patterns."""
+def format_read_lines(rows: pa.Table, aligned: Aligned) -> bytes:
+    """Return the SAM lines of rows that contain all rows of their reads."""
     return _SamLines(aligned, aligned.text_names).lines(rows)[0]
 
 
 def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
     """Return the rows of whole reads that become records, and True for the primary one of each read."""
-    patterns, is_none = _numbers(rows, "pattern_row"), _is_none(rows)
-    scores = np.where(is_none, np.iinfo(np.int64).min, _numbers(rows, "score"))
+    patterns, is_missing = _numbers(rows, "pattern_row"), _is_missing(rows)
+    scores = np.where(is_missing, np.iinfo(np.int64).min, _numbers(rows, "score"))
     starts = np.flatnonzero(np.diff(patterns, prepend=-1))
     if len(starts) == len(rows):
         return rows, np.ones(len(rows), np.bool_)
@@ -301,27 +304,27 @@ def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
     candidates = np.flatnonzero(scores == best)
     is_primary = np.zeros(len(rows), np.bool_)
     is_primary[candidates[np.unique(patterns[candidates], return_index=True)[1]]] = True
-    retained = np.flatnonzero(is_primary | ~is_none)
+    retained = np.flatnonzero(is_primary | ~is_missing)
     return rows.take(retained).combine_chunks(), is_primary[retained]
 
 
-def _mate_flags(piece: pa.Table, is_none: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _mate_flags(table: pa.Table, is_missing: NDArray[np.bool_], is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the additional flags of paired reads."""
-    other = np.arange(len(piece)) ^ 1
-    is_proper = np.asarray(pa.compute.fill_null(piece["is_proper_pair"], False).to_numpy(), np.bool_)
-    first = _numbers(piece, "mate") == 1
-    flags = _IS_PAIRED + _IS_PROPER * is_proper + _MATE_IS_UNPLACED * is_none[other] + _MATE_IS_REVERSE * is_reverse[other]
+    other = np.arange(len(table)) ^ 1
+    is_proper = np.asarray(pa.compute.fill_null(table["is_proper_pair"], False).to_numpy(), np.bool_)
+    first = _numbers(table, "mate") == 1
+    flags = _IS_PAIRED + _IS_PROPER * is_proper + _MATE_IS_UNPLACED * is_missing[other] + _MATE_IS_REVERSE * is_reverse[other]
     return flags + np.where(first, _IS_FIRST, _IS_SECOND)
 
 
 def _fill_mates(
-    places: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_none: NDArray[np.bool_]
+    places: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_missing: NDArray[np.bool_]
 ) -> None:
     """Fill mate position and fragment length; an unmapped read and its mapped mate share a position."""
     other = np.arange(len(text)) ^ 1
-    places[:, 3] = np.where(is_none[other], text, text[other])
-    places[:, 4] = np.where(is_none[other], start, start[other])
-    is_together = ~is_none & ~is_none[other] & (text == text[other])
+    places[:, 3] = np.where(is_missing[other], text, text[other])
+    places[:, 4] = np.where(is_missing[other], start, start[other])
+    is_together = ~is_missing & ~is_missing[other] & (text == text[other])
     length = np.maximum(end, end[other]) - np.minimum(start, start[other]) + 1
     is_left = (start < start[other]) | ((start == start[other]) & (np.arange(len(text)) < other))
     places[:, 5] = np.where(is_together, np.where(is_left, length, -length), 0)
@@ -333,8 +336,8 @@ def _paf_names(names: Texts) -> Texts:
 
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Lines of rows that have a place."""
-    chunk = rows.take(np.flatnonzero(~_is_none(rows))).combine_chunks()
+    """Return the PAF lines of mapped rows."""
+    chunk = rows.take(np.flatnonzero(~_is_missing(rows))).combine_chunks()
     text = _numbers(chunk, "text_row", -1)
     text_names = _paf_names(aligned.text_names)
     columns = [
@@ -365,7 +368,7 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
 
 
 def _write_sorted(
-    out: Path, header: bytes, pieces: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
+    out: Path, header: bytes, tables: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
 ) -> None:
     """Write lines by key: first into a sorted temporary file next to `out` per chunk, then merged.
 
@@ -373,22 +376,22 @@ def _write_sorted(
     """
     ends, keys = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
 
-    def noted(piece: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
-        made, stops, of_piece = lines(piece)
-        order = np.argsort(of_piece, kind="stable")
+    def noted(table: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
+        made, stops, of_table = lines(table)
+        order = np.argsort(of_table, kind="stable")
         taken, places = take_runs(np.frombuffer(made, np.uint8), np.append(0, stops), order)
-        return taken.tobytes(), places[1:], of_piece[order]
+        return taken.tobytes(), places[1:], of_table[order]
 
-    def note(found: tuple[bytes, NDArray[np.int64], NDArray[np.int64]]) -> bytes:
-        ends.append(found[1] + ends[-1][-1])
-        keys.append(found[2])
-        return found[0]
+    def note(written_lines: tuple[bytes, NDArray[np.int64], NDArray[np.int64]]) -> bytes:
+        ends.append(written_lines[1] + ends[-1][-1])
+        keys.append(written_lines[2])
+        return written_lines[0]
 
     with ExitStack() as stack:
         with storage_errors(out):
             unsorted = stack.enter_context(temporary_path(out))
-        write_lines(unsorted, b"", pieces, noted, progress, threads=threads, then=note)
-        offsets, order = np.concatenate([one for one in ends if len(one)]), np.argsort(np.concatenate(keys), kind="stable")
+        write_lines(unsorted, b"", tables, noted, progress, threads=threads, then=note)
+        offsets, order = np.concatenate([end for end in ends if len(end)]), np.argsort(np.concatenate(keys), kind="stable")
         lengths = np.diff(offsets)[order]
         with atomic_file(out) as file:
             file.write(header)

@@ -1,4 +1,4 @@
-"""Alignments of pairs as rows of the table, what the rows are of as tables, and the file of them."""
+"""Tables and file of a read alignment: alignments, reads and references."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = [
     "write_sequences",
 ]
 
-_LETTERS = 1 << 27  # of patterns in a table in memory
+_BASES = 1 << 27  # bases of reads in a table in memory
 
 
 class AlignmentRows(NamedTuple):
@@ -44,7 +44,7 @@ class AlignmentRows(NamedTuple):
     ----------
     text_of, pattern_of
         (n,) int64, indices of the reference, -1 if unmapped, and of the read.
-    found
+    alignments
         The alignments; positions in the references, and in the reads or their reverse complements.
     is_reverse
         (n,) True for reverse complements.
@@ -58,7 +58,7 @@ class AlignmentRows(NamedTuple):
 
     text_of: NDArray[np.int64]
     pattern_of: NDArray[np.int64]
-    found: Alignments
+    alignments: Alignments
     is_reverse: NDArray[np.bool_]
     cigars: Cigars
     mapping_quality: NDArray[np.int32] | None = None
@@ -84,8 +84,8 @@ class AlignmentTotals:
 
     Attributes
     ----------
-    best_identity : (patterns,) float32
-        Of each pattern with the text that it resembles most; -1 without an alignment.
+    best_identity : (reads,) float32
+        Identity of each read with its most similar reference; -1 without an alignment.
     """
 
     best_identity: NDArray[np.float32]
@@ -96,7 +96,7 @@ class AlignmentTotals:
 
     def add(self, scored: ScoredRound, table: pa.Table) -> None:
         """Add the alignments of a round."""
-        is_aligned = scored.rows.found.score != NO_ALIGNMENT
+        is_aligned = scored.rows.alignments.score != NO_ALIGNMENT
         identity = table["identity"].to_numpy()[is_aligned].astype(np.float32)
         np.maximum.at(self.best_identity, scored.rows.pattern_of[is_aligned], identity)
         self.n_rows += len(table)
@@ -113,7 +113,8 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
     """Return the better alignment of both strands, forward for ties, and True for reverse ones."""
     is_reverse = reverse.score > forward.score
     chosen = [
-        np.where(is_reverse[:, None] if one.ndim == 2 else is_reverse, other, one) for one, other in zip(forward, reverse, strict=True)
+        np.where(is_reverse[:, None] if values.ndim == 2 else is_reverse, other, values)
+        for values, other in zip(forward, reverse, strict=True)
     ]
     return Alignments(*chosen), is_reverse
 
@@ -121,10 +122,10 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
 def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: AlignmentRows) -> pa.Table:
     """Rows of the table ``alignments``."""
     text_of, pattern_of, result, is_reverse, cigars, mapping_quality, is_proper_pair = rows
-    is_none, has_text = result.score == NO_ALIGNMENT, text_of >= 0
+    is_missing, has_text = result.score == NO_ALIGNMENT, text_of >= 0
     text_length, pattern_length = texts.lengths[text_of], patterns.lengths_of(pattern_of)
     start, end = result.pattern_start.astype(np.int64), result.pattern_end.astype(np.int64)
-    # The places of a reverse complement, counted on the pattern as it was given.
+    # Positions of a reverse complement, counted on the read as given.
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
     signs = Texts.from_strings(["+", "-"]).take(is_reverse.astype(np.int64))
     numbers = {
@@ -137,38 +138,38 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
         "pattern_end": given_end,
     }
     schema = ALIGNMENTS.schema()
-    known = {name: pa.array(values, schema.field(name).type, mask=is_none) for name, values in numbers.items()}
+    columns_of_place = {name: pa.array(values, schema.field(name).type, mask=is_missing) for name, values in numbers.items()}
     empty = pa.scalar(None, pa.string())
     written = {"strand": signs, "cigar": Texts(cigars.cigars, cigars.cigar_offsets), "md": Texts(cigars.mds, cigars.md_offsets)}
     for name, column in written.items():
-        known[name] = pa.compute.if_else(pa.array(is_none), empty, column.arrow())
+        columns_of_place[name] = pa.compute.if_else(pa.array(is_missing), empty, column.arrow())
     names = texts.names.take(np.maximum(0, text_of)).arrow()
-    known["text"] = names if has_text.all() else pa.compute.if_else(pa.array(has_text), names, empty)
-    known["pattern"] = patterns.names.take(pattern_of).arrow()
-    known["text_length"] = pa.array(text_length, pa.int32(), mask=~has_text)
-    known["pattern_length"] = pa.array(pattern_length, pa.int32())
+    columns_of_place["text"] = names if has_text.all() else pa.compute.if_else(pa.array(has_text), names, empty)
+    columns_of_place["pattern"] = patterns.names.take(pattern_of).arrow()
+    columns_of_place["text_length"] = pa.array(text_length, pa.int32(), mask=~has_text)
+    columns_of_place["pattern_length"] = pa.array(pattern_length, pa.int32())
     nothing = pa.nulls(len(text_of), pa.int32())
-    known["mapping_quality"] = nothing if mapping_quality is None else pa.array(mapping_quality, pa.int32())
-    known["mate"] = pa.array(patterns.mates(pattern_of), pa.int32()) if patterns.are_mates else nothing
-    known["pattern_row"], known["text_row"] = pa.array(pattern_of), pa.array(text_of, mask=~has_text)
-    known["is_proper_pair"] = pa.nulls(len(text_of), pa.bool_()) if is_proper_pair is None else pa.array(is_proper_pair)
-    return ALIGNMENTS.arrow(known)
+    columns_of_place["mapping_quality"] = nothing if mapping_quality is None else pa.array(mapping_quality, pa.int32())
+    columns_of_place["mate"] = pa.array(patterns.mates(pattern_of), pa.int32()) if patterns.are_mates else nothing
+    columns_of_place["pattern_row"], columns_of_place["text_row"] = pa.array(pattern_of), pa.array(text_of, mask=~has_text)
+    columns_of_place["is_proper_pair"] = pa.nulls(len(text_of), pa.bool_()) if is_proper_pair is None else pa.array(is_proper_pair)
+    return ALIGNMENTS.arrow(columns_of_place)
 
 
 def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Write the tables ``texts`` and ``patterns`` of a run, which the rows of its alignments name."""
+    """Write the tables ``texts`` and ``patterns`` (references and reads), to which rows of alignments refer."""
     run.write_table("texts", TEXTS.arrow({"text": texts.names.arrow(), "length": texts.lengths}))
     offsets, begin = patterns.sequences.offsets, 0
     with run.table_writer("patterns", PATTERNS.schema()) as writer:
         while begin < len(patterns):
-            end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _LETTERS, side="right")) - 1)
+            end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _BASES, side="right")) - 1)
             for first in range(begin, end, ROW_GROUP):
                 writer.write(_pattern_table(patterns, first, min(end, first + ROW_GROUP)))
             begin = end
 
 
 def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
-    """Rows of the table ``patterns``."""
+    """Yield the rows of the table ``patterns``."""
     codes, offsets = patterns.sequences
     places = offsets[first : last + 1]
     symbols = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])

@@ -1,4 +1,4 @@
-"""Score: pairs of texts and patterns with a bounded number of gaps, on any devices, as a kind of work."""
+"""Workload that scores pairs of references and reads with a bounded number of gaps, on any devices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, SINGLE_PASS, Alig
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.gapsmis import ReadSearch
 
-__all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "cells", "reached", "work_of"]
+__all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "build_workload", "cells", "reached"]
 
 KIND = "reads"
 STEP_CELLS = 1_000_000
@@ -28,11 +28,11 @@ _PAIRS, _TEXT, _PATTERN = 100_000, 250, 200
 _DRAWN = 20_000  # synthetic pairs that are drawn at random, and then repeated
 _CODES = np.array([0, 2, 6, 19], np.int8)  # A, C, G, T
 _MATCH, _MISMATCH, _GAPS = 2, -3, 2
-_WINDOW = 2.0  # bases of a text around the end of an alignment, for each of the pattern
+_WINDOW = 2.0  # bases of a reference around the end of an alignment, per base of the read
 
 
-def work_of(texts: Sequences, patterns: Sequences, rules: GapRules) -> Workload:
-    """Texts and patterns, to align any pairs of them."""
+def build_workload(texts: Sequences, patterns: Sequences, rules: GapRules) -> Workload:
+    """Return the workload of aligning pairs of references (`texts`) and reads (`patterns`)."""
     settings = rules._asdict()
     matrix = settings.pop("matrix")
     return Workload(KIND, {"texts": texts._asdict(), "patterns": patterns._asdict(), "matrix": {"scores": matrix}}, settings)
@@ -61,7 +61,7 @@ def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRul
 def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
     """(n,) what pairs of these lengths take the processor, in cells that are scored.
 
-    A cell that is traced takes longer. Short texts are traced at once; others are scored, and traced about where an alignment ends.
+    Tracing a cell takes longer. Short references are traced directly; others are scored, and traced near the end of the alignment.
     """
     rows = (patterns + 1.0) * (rules.maximum_gaps + 1)
     scored = (texts + 1.0) * rows
@@ -78,7 +78,7 @@ class TextsAgainstPatterns:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return pairs of a synthetic text and a part of it with some wrong bases, by which the speed of devices is measured."""
+        """Return pairs of a synthetic reference and a part of it with some wrong bases, for measuring the speed of devices."""
         rng = np.random.default_rng(seed)
         n = max(8, round(_PAIRS * size))
         texts = _CODES[rng.integers(0, 4, (min(n, _DRAWN), _TEXT))]
@@ -90,7 +90,7 @@ class TextsAgainstPatterns:
         np.fill_diagonal(matrix, _MATCH)
         texts_of, patterns_of = (Sequences(every.ravel(), np.arange(n + 1) * every.shape[1]) for every in (texts, patterns))
         pairs = np.arange(n)
-        work = work_of(texts_of, patterns_of, GapRules(matrix, 5, 2, _GAPS))
+        work = build_workload(texts_of, patterns_of, GapRules(matrix, 5, 2, _GAPS))
         return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
@@ -101,7 +101,9 @@ class TextsAgainstPatterns:
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
         """Return the operations of `PredictableWorkloadType`: `cells` on the CPU, nanoseconds of the plan on a GPU."""
-        texts, patterns = (np.diff(work.sources[name]["offsets"])[state[one]] for name, one in (("texts", "text"), ("patterns", "pattern")))
+        texts, patterns = (
+            np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
+        )
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts = reached(texts, patterns, rules)
         if card is None:
@@ -112,7 +114,7 @@ class TextsAgainstPatterns:
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Texts and patterns on the device.
+        """Put references and reads onto the device.
 
         Raises
         ------
@@ -133,7 +135,7 @@ class TextsAgainstPatterns:
 
 
 class _Computation:
-    """Texts and patterns on a device."""
+    """References and reads on a device."""
 
     def __init__(self, search: ReadSearch, maximum_gaps: int) -> None:
         self._search, self._maximum_gaps, self._state = search, maximum_gaps, dict[str, Any]()

@@ -55,7 +55,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled the search.
     """
@@ -108,7 +108,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
                 write_as(Path(request.out), format, tables, aligned, progress_of_file, is_sorted=is_sorted, threads=run.threads)
             else:
                 deque(tables, maxlen=0)
-            # A cancellation noticed here discards everything; once this block is left, what was written is stored.
+            # A cancellation noticed here discards everything; after this block, the written files are stored.
             run.progress.stage("Writing")
         return _summary(run, sequences, totals, are_pairs=pairs)
 
@@ -116,11 +116,11 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
 def _plan(
     sequences: AlignedSequences, parameters: ReadAlignmentParameters, resources: Resources, index: MinimiserIndex | None, *, are_pairs: bool
 ) -> tuple[PairingPlan | MappingPlan, Resources]:
-    """Return the rounds of pairs, or of reads whose places are looked for, and what they may use."""
+    """Return the rounds of pairs, or of reads to map, and their resources."""
     texts, patterns, rules, _ = sequences
     if index is None:
         return plan_pairs(texts, patterns, rules, are_pairs=are_pairs, both_strands=parameters.strands == "both"), resources
-    resources.progress.message("The place of each read is looked for by minimisers; places: every aligns it with every reference")
+    resources.progress.message("Each read is mapped by minimisers; places=every aligns it with every reference")
     plan, quiet = MappingPlan(texts, patterns, index, rules, parameters), resources.reporting_to(QuietProgress(resources.progress))
     return with_inserts(plan, quiet) if patterns.are_mates else plan, quiet
 

@@ -19,7 +19,7 @@ from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.mate_names import find_mates, inspect_interleaving, other_names
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
-from proteoscope.engine.sequences.matrices import LETTERS, Matrix, encode, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, Matrix, encode, read_matrix
 from proteoscope.engine.spectra.spooling import GrowingColumn, iterate_chunks, release_pages
 from proteoscope.kernels.gapsmis_layouts import LOCAL, PREFIX, WITHIN, GapRules, Sequences
 
@@ -29,7 +29,7 @@ __all__ = [
     "NamedSequences",
     "bases",
     "check_sorts",
-    "complemented_letters",
+    "complement_table",
     "gap_rules",
     "nucleotide_matrix",
     "other_strand",
@@ -59,15 +59,15 @@ _BASES = {
 }
 """Bases of each IUPAC nucleotide symbol."""
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
-ALPHABET = np.frombuffer(LETTERS.encode(), np.uint8)
+ALPHABET = np.frombuffer(SYMBOLS.encode(), np.uint8)
 """Symbol of each code."""
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
-_PAIRS_OF_PIECE = 1 << 16
+_PAIRS_OF_BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
 class NamedSequences:
-    """Sequences of a file: names, and codes by `proteoscope.engine.sequences.matrices.LETTERS`, U of nucleotides as T.
+    """Sequences of a file: names, and codes by `proteoscope.engine.sequences.matrices.SYMBOLS`, U of nucleotides as T.
 
     Arrays may be mapped from files.
 
@@ -92,7 +92,7 @@ class NamedSequences:
     @property
     def unknown(self) -> int:
         """Code of the symbol that never matches, not even itself: N for nucleotides, as in ``samtools calmd``; -1 for proteins."""
-        return LETTERS.index("N") if self.are_nucleotides else -1
+        return SYMBOLS.index("N") if self.are_nucleotides else -1
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -104,7 +104,7 @@ class NamedSequences:
         return self.sequences.offsets[rows + 1] - self.sequences.offsets[rows]
 
     def release(self) -> None:
-        """Give back the memory of what is mapped, until somebody looks at it again."""
+        """Release the memory of mapped arrays until they are read again."""
         for column in (self.sequences.codes, self.names.characters, self.qualities):
             if column is not None:
                 release_pages(column)
@@ -115,7 +115,7 @@ class NamedSequences:
 
 
 class AlignedSequences(NamedTuple):
-    """Sequences that are aligned, what an alignment may be, and whether the places of the patterns in the texts are looked for."""
+    """Sequences to align, limits of alignments, and whether reads are mapped onto the references."""
 
     texts: NamedSequences
     patterns: NamedSequences
@@ -144,7 +144,7 @@ def read_patterns(
     if len(ones) != len(others):
         longer, shorter = (ones, others) if len(ones) > len(others) else (others, ones)
         n = len(shorter)
-        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {_name_of(longer, n)} (record {n + 1:,}) has no mate"
+        reason = f"holds {len(longer):,} reads, and {shorter.path.name} {n:,}: {_get_name(longer, n)} (record {n + 1:,}) has no mate"
         raise InputError(longer.path, reason, remedy="Give both files of one run, with the reads in the same order")
     if (ones.qualities is None) != (others.qualities is None):
         plain, other = (ones, others) if ones.qualities is None else (others, ones)
@@ -169,7 +169,7 @@ def with_interleaved_mates(
     Parameters
     ----------
     can_be_mates : bool
-        True if places are looked for on both strands.
+        True if reads are mapped on both strands.
 
     Raises
     ------
@@ -185,7 +185,7 @@ def with_interleaved_mates(
         return patterns
     if wanted == "yes":
         if len(patterns) % 2:
-            reason = f"holds {len(patterns):,} reads, an odd number: {_name_of(patterns, len(patterns) - 1)}, the last, has no mate"
+            reason = f"holds {len(patterns):,} reads, an odd number: {_get_name(patterns, len(patterns) - 1)}, the last, has no mate"
             raise InputError(patterns.path, reason, remedy="Interleaved files hold both mates of each fragment; or give interleaved=no")
         ones, others = (replace(patterns, names=patterns.names.take(np.arange(end, len(patterns), 2))) for end in (0, 1))
         _warn_other_names(ones, others, progress)
@@ -200,16 +200,16 @@ def with_interleaved_mates(
         )
     elif result.looks_so:
         n, k = result.n_alone, result.first_alone
-        alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_name_of(patterns, k)}"
+        alone = f"{n:,} {'read has' if n == 1 else 'reads have'} no mate, the first in record {k + 1:,}: {_get_name(patterns, k)}"
         progress.message(
-            f"{patterns.path.name}: looks interleaved, but {alone}; all reads are aligned as single ones. Remove reads without a mate to"
-            " align pairs, or give interleaved=no",
+            f"{patterns.path.name}: is probably interleaved, but {alone}; all reads are aligned as single reads. Remove reads without"
+            " a mate to align pairs, or give interleaved=no",
             "warning",
         )
     return replace(patterns, are_mates=result.are_pairs)
 
 
-def _name_of(reads: NamedSequences, row: int) -> str:
+def _get_name(reads: NamedSequences, row: int) -> str:
     return shortened(reads.names[row : row + 1].strings()[0])
 
 
@@ -230,7 +230,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
                 f"{n:,} {'read has' if n == 1 else 'reads have'} no mate of this name in {mates.path.name}, the first in record {k + 1:,}"
             )
             remedy = "Remove reads without a mate, or pair in the order of the files with mate_pairing=order"
-            raise InputError(reads.path, f"{reason}: {_name_of(reads, k)}", remedy=remedy)
+            raise InputError(reads.path, f"{reason}: {_get_name(reads, k)}", remedy=remedy)
     for reads, rows, targets in ((ones, back, order), (others, order, back)):
         # Of reads with one name the first is found, so that the others do not lead back to themselves.
         repeated = np.flatnonzero(rows[targets] != np.arange(len(targets)))
@@ -238,7 +238,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
             n, k = len(repeated), int(repeated[0])
             reason = f"{n:,} {'read has a name' if n == 1 else 'reads have names'} that another has, the first in record {k + 1:,}"
             remedy = "Pair in the order of the files with mate_pairing=order, or give each read a name of its own"
-            raise InputError(reads.path, f"{reason}: {_name_of(reads, k)}", remedy=remedy)
+            raise InputError(reads.path, f"{reason}: {_get_name(reads, k)}", remedy=remedy)
     codes, offsets = _reordered(others.sequences.codes, others.sequences.offsets, order, spool)
     qualities = None if others.qualities is None else _reordered(others.qualities, others.sequences.offsets, order, spool)[0]
     names = Texts(*_reordered(others.names.characters, others.names.offsets, order, spool))
@@ -246,29 +246,29 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
 
 
 def _reordered(
-    letters: NDArray[Any], offsets: NDArray[np.int64], order: NDArray[np.int64], spool: Path | None
+    values: NDArray[Any], offsets: NDArray[np.int64], order: NDArray[np.int64], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return runs of an array in another order."""
-    taken = GrowingColumn(letters.dtype.type, spool)
-    for first in range(0, len(order), _PAIRS_OF_PIECE):
-        taken.append(take_runs(letters, offsets, order[first : first + _PAIRS_OF_PIECE])[0])
-        release_pages(letters)
+    taken = GrowingColumn(values.dtype.type, spool)
+    for first in range(0, len(order), _PAIRS_OF_BATCH):
+        taken.append(take_runs(values, offsets, order[first : first + _PAIRS_OF_BATCH])[0])
+        release_pages(values)
     return taken.finish(), run_offsets(np.diff(offsets)[order])
 
 
 def _alternating(
-    letters: tuple[NDArray[Any], NDArray[Any]], offsets: tuple[NDArray[np.int64], NDArray[np.int64]], spool: Path | None
+    columns: tuple[NDArray[Any], NDArray[Any]], offsets: tuple[NDArray[np.int64], NDArray[np.int64]], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Interleave the ragged arrays of two files."""
-    taken = GrowingColumn(letters[0].dtype.type, spool)
-    for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_PIECE):
-        places = [one[first : first + _PAIRS_OF_PIECE + 1] for one in offsets]
+    taken = GrowingColumn(columns[0].dtype.type, spool)
+    for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_BATCH):
+        places = [starts[first : first + _PAIRS_OF_BATCH + 1] for starts in offsets]
         order = np.arange(2 * (len(places[0]) - 1)).reshape(2, -1).T.ravel()
-        runs = np.concatenate([one[where[0] : where[-1]] for one, where in zip(letters, places, strict=True)])
+        runs = np.concatenate([column[where[0] : where[-1]] for column, where in zip(columns, places, strict=True)])
         taken.append(take_runs(runs, run_offsets(np.concatenate([np.diff(where) for where in places])), order)[0])
-        for one in letters:
-            release_pages(one)
-    return taken.finish(), run_offsets(np.stack([np.diff(one) for one in offsets], axis=1).ravel())
+        for column in columns:
+            release_pages(column)
+    return taken.finish(), run_offsets(np.stack([np.diff(starts) for starts in offsets], axis=1).ravel())
 
 
 def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Progress) -> None:
@@ -277,7 +277,7 @@ def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
     if len(rows):
         n = int(rows[0])
         has = "mate has another name than its read" if len(rows) == 1 else "mates have other names than their reads"
-        message = f"{len(rows):,} {has}, the first in record {n + 1:,}: {_name_of(ones, n)} and {_name_of(others, n)}"
+        message = f"{len(rows):,} {has}, the first in record {n + 1:,}: {_get_name(ones, n)} and {_get_name(others, n)}"
         paired = "SAM has the read's name for both. If the order differs, give --set mate_pairing=name"
         progress.message(f"{others.path.name}: {message}. {paired}", "warning")
 
@@ -290,7 +290,7 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
     Raises
     ------
     InputError
-        The file cannot be read, or holds letters that do not go together.
+        The file cannot be read, or mixes nucleotides with other characters.
     StorageError
         The disk of `spool` refused.
     Cancelled
@@ -302,19 +302,19 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
         reads = read_fastq(path, progress=progress, spool=spool)
         if reads.is_phred_64:
             progress.message(
-                f"{path.name}: the qualities look as if they began at 64, as Illumina's did before 2011; scores do not use them, and"
+                f"{path.name}: the qualities seem to begin at 64, as in Illumina files before 2011; scores do not use them, and"
                 " SAM has them from 33 on"
             )
         if n_empty := int((np.diff(reads.offsets) == 0).sum()):
             progress.message(f"{path.name}: {n_empty:,} {'read is' if n_empty == 1 else 'reads are'} empty", "warning")
-        return replace(named_sequences(path, reads.names, reads.letters, reads.offsets, spool), qualities=reads.qualities)
+        return replace(named_sequences(path, reads.names, reads.bases, reads.offsets, spool), qualities=reads.qualities)
     proteins = read_proteins([path], progress=progress, every_record=True, with_chromosomes=True)
     names = Texts(proteins.accession_bytes, proteins.accession_offsets)
     return named_sequences(path, names, proteins.residues, proteins.offsets, spool)
 
 
 def named_sequences(
-    path: Path, names: Texts, letters: NDArray[np.uint8], offsets: NDArray[np.int64], spool: Path | None = None
+    path: Path, names: Texts, characters: NDArray[np.uint8], offsets: NDArray[np.int64], spool: Path | None = None
 ) -> NamedSequences:
     """Return sequences from ASCII capitals.
 
@@ -325,34 +325,34 @@ def named_sequences(
     InputError
         Nearly all symbols are nucleotides, and one is not.
     """
-    counts = sum((character_counts(chunk) for chunk in iterate_chunks(letters)), np.zeros(256, np.int64))
+    counts = sum((character_counts(chunk) for chunk in iterate_chunks(characters)), np.zeros(256, np.int64))
     is_allowed = np.zeros(256, np.bool_)
     is_allowed[np.frombuffer("".join(_BASES).encode(), np.uint8)] = True
     are_nucleotides = are_bases(counts)
     if are_nucleotides and counts[~is_allowed].any():
-        odd = _first_of(letters, ~is_allowed)
+        odd = _find_first(characters, ~is_allowed)
         name = names[(k := int(np.searchsorted(offsets, odd, side="right")) - 1) : k + 1].strings()[0]
-        reason = f"'{chr(letters[odd])}' at position {int(odd - offsets[k]) + 1} of {shortened(name)} is no nucleotide"
-        remedy = "The other letters are nucleotides: give IUPAC's letters (N for any), or proteins alone"
+        reason = f"'{chr(characters[odd])}' at position {int(odd - offsets[k]) + 1} of {shortened(name)} is not a nucleotide"
+        remedy = "The other characters are nucleotides: use IUPAC codes (N for any base), or give only proteins"
         raise InputError(path, reason, remedy=remedy)
     codes = GrowingColumn(np.int8, spool)
-    for chunk in iterate_chunks(letters):
+    for chunk in iterate_chunks(characters):
         encoded = encode(chunk)
         if are_nucleotides:
-            encoded[encoded == LETTERS.index("U")] = LETTERS.index("T")
+            encoded[encoded == SYMBOLS.index("U")] = SYMBOLS.index("T")
         codes.append(encoded)
     return NamedSequences(path, names, Sequences(codes.finish(), offsets), are_nucleotides)
 
 
-def _first_of(letters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
+def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
     """Return the index of the first symbol selected by a table of 256; there is one."""
     first = 0
-    for chunk in iterate_chunks(letters):
+    for chunk in iterate_chunks(characters):
         result = is_one[chunk]
         if result.any():
             return first + int(result.argmax())
         first += len(chunk)
-    raise ValueError("there is none of these letters")
+    raise ValueError("none of these characters occurs")
 
 
 def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
@@ -375,11 +375,11 @@ def nucleotide_matrix(match: int, mismatch: int) -> Matrix:
     An ambiguous symbol scores the average over its bases, rounded down, so that N nearly mismatches everything. With the best case instead,
     a run of N would attract every read.
     """
-    scores = np.full((len(LETTERS), len(LETTERS)), mismatch, np.int64)
-    for one, bases in _BASES.items():
+    scores = np.full((len(SYMBOLS), len(SYMBOLS)), mismatch, np.int64)
+    for symbol, bases in _BASES.items():
         for other, others in _BASES.items():
             same, pairs = len(set(bases) & set(others)), len(bases) * len(others)
-            scores[LETTERS.index(one), LETTERS.index(other)] = (match * same + mismatch * (pairs - same)) // pairs
+            scores[SYMBOLS.index(symbol), SYMBOLS.index(other)] = (match * same + mismatch * (pairs - same)) // pairs
     return Matrix("nucleotides", scores.astype(np.int32), "".join(_BASES))
 
 
@@ -388,9 +388,9 @@ def _matrix(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> Mat
         return read_matrix(parameters.matrix)
     if of_nucleotides:
         return nucleotide_matrix(parameters.match, parameters.mismatch)
-    scores = np.full((len(LETTERS), len(LETTERS)), parameters.mismatch, np.int32)
+    scores = np.full((len(SYMBOLS), len(SYMBOLS)), parameters.mismatch, np.int32)
     np.fill_diagonal(scores, parameters.match)
-    return Matrix("identity", scores, LETTERS)
+    return Matrix("identity", scores, SYMBOLS)
 
 
 def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> GapRules:
@@ -414,21 +414,21 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
 
 def bases() -> NDArray[np.uint8]:
     """Return (codes,) uint8: 0 to 3 for A, C, G and T, 4 for others."""
-    result = np.full(len(LETTERS) + 1, 4, np.uint8)
+    result = np.full(len(SYMBOLS) + 1, 4, np.uint8)
     for number, symbol in enumerate("ACGT"):
-        result[LETTERS.index(symbol)] = number
+        result[SYMBOLS.index(symbol)] = number
     return result
 
 
-def complemented_letters() -> NDArray[np.uint8]:
+def complement_table() -> NDArray[np.uint8]:
     """(256,) uint8: by an ASCII capital of a nucleotide, its partner; others stay."""
     partners = np.arange(256, dtype=np.uint8)
-    for one, other in _COMPLEMENT.items():
-        partners[ord(one)] = ord(other)
+    for symbol, other in _COMPLEMENT.items():
+        partners[ord(symbol)] = ord(other)
     return partners
 
 
-def other_strand(letters: str) -> str:
+def other_strand(strand: str) -> str:
     """Return the reverse complement of nucleotide capitals.
 
     Raises
@@ -439,19 +439,19 @@ def other_strand(letters: str) -> str:
     >>> other_strand("AACGR")
     'YCGTT'
     """
-    return letters.encode("ascii").translate(complemented_letters().tobytes())[::-1].decode("ascii")
+    return strand.encode("ascii").translate(complement_table().tobytes())[::-1].decode("ascii")
 
 
 def with_other_strands(sequences: Sequences) -> Sequences:
     """Return nucleotide sequences, each followed by its reverse complement.
 
-    >>> codes = np.array([LETTERS.index(letter) for letter in "AACGR"], np.int8)
-    >>> "".join(LETTERS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
+    >>> codes = np.array([SYMBOLS.index(base) for base in "AACGR"], np.int8)
+    >>> "".join(SYMBOLS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
     'AACGRTTYCG'
     """
-    complement = np.arange(len(LETTERS), dtype=np.int8)
-    for one, other in _COMPLEMENT.items():
-        complement[LETTERS.index(one)] = LETTERS.index(other)
+    complement = np.arange(len(SYMBOLS), dtype=np.int8)
+    for symbol, other in _COMPLEMENT.items():
+        complement[SYMBOLS.index(symbol)] = SYMBOLS.index(other)
     first, last = int(sequences.offsets[0]), int(sequences.offsets[-1])
     codes = np.empty(2 * (last - first), np.int8)
     codes[: last - first] = sequences.codes[first:last]

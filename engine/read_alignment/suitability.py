@@ -1,4 +1,4 @@
-"""Check that sequences can be aligned as requested, and that reads resemble what they are aligned with."""
+"""Check that sequences can be aligned as requested, and that reads resemble their references."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["CHANCE_IDENTITY", "check_roles", "check_sequences", "check_similarit
 
 CHANCE_IDENTITY = {True: 0.5, False: 0.15}
 """Identity that the best alignment of unrelated sequences stays below, of nucleotides or of proteins: a quarter or a seventeenth of their
-residues agree, gaps and the choice of a place find some more."""
+residues agree, gaps and the choice of a position find some more."""
 
 _TIMES_LONGER = 2
-"""A reference so much longer than the reads is not what they are aligned with from end to end."""
+"""Reads are not aligned end to end with references that are longer by this factor."""
 
 
 def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Refuse reads as the reference, and their reference as reads: nothing has a place, or each read one that says nothing.
+    """Refuse exchanged reads and references, which would give no or meaningless alignments.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
     """
     counts = len(texts.sequences.codes), len(texts), len(patterns.sequences.codes), len(patterns)
     if are_exchanged(*counts, texts_have_qualities=texts.qualities is not None, reads_do=patterns.qualities is not None):
-        reason = f"looks like reads, and {patterns.path.name} like their reference"
+        reason = f"resembles reads, and {patterns.path.name} their references"
         raise InputError(texts.path, reason, remedy="Exchange the two: the reference comes first")
 
 
@@ -45,7 +45,7 @@ def check_sequences(
     Raises
     ------
     ParameterError
-        Scores could pass 32 bits, texts and patterns cannot be paired, or places cannot be looked for.
+        Scores could exceed 32 bits, reads and references cannot be paired, or reads cannot be mapped.
     InputError
         Proteins or sequences that are too long for it are requested.
     """
@@ -58,18 +58,18 @@ def check_sequences(
             "give as many references as reads"
         )
     if patterns.are_mates and (not has_places or parameters.strands != "both"):
-        raise ParameterError("mates are for reads whose places are looked for: give --places seeds, --strands both and no --pairs")
+        raise ParameterError("mates need mapped reads: give --places seeds, --strands both and no --pairs")
     if has_places and pairs:
-        raise ParameterError("--pairs says with which reference each read is aligned; leave it out, or --places seeds")
+        raise ParameterError("--pairs assigns a reference to each read; leave out --pairs or --places seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
-        raise InputError(texts.path, "holds proteins, whose places are not looked for", remedy="Give places = every")
+        raise InputError(texts.path, "contains proteins, which are not mapped", remedy="Give places = every")
     if has_places and len(texts) > kernels.cpu.minimisers.MAXIMUM_TEXTS:
-        reason = f"holds {len(texts):,} sequences; places are looked for in up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
+        reason = f"holds {len(texts):,} sequences; reads are mapped to up to {kernels.cpu.minimisers.MAXIMUM_TEXTS:,}"
         raise InputError(texts.path, reason, remedy="Give fewer, or places = every")
     if has_places and longest > kernels.cpu.minimisers.LONGEST_READ:
         raise InputError(
             patterns.path,
-            f"a read has {longest:,} letters; places are looked for up to {kernels.cpu.minimisers.LONGEST_READ:,}",
+            f"a read has {longest:,} bases; reads are mapped up to {kernels.cpu.minimisers.LONGEST_READ:,}",
             remedy="Give places = every",
         )
 
@@ -80,7 +80,7 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
     Raises
     ------
     InputError
-        The reads are aligned with the beginning of a reference in which their places should be looked for.
+        The reads are aligned with the beginning of a reference onto which they should be mapped.
     """
     best, texts = totals.best_identity[totals.best_identity >= 0], sequences.texts
     if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:
@@ -89,17 +89,17 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
     remedy = "choose the preset map-to-genome" if texts.are_nucleotides else "choose mode within"
     if not are_pairs and _are_at_the_beginning(sequences):
         reason = f"{reason}: mode prefix puts each at the beginning of a reference"
-        raise InputError(sequences.patterns.path, reason, remedy=f"To look for their places, {remedy}, or give another reference")
+        raise InputError(sequences.patterns.path, reason, remedy=f"To map them, {remedy}, or give another reference")
     progress.message(
-        f"{reason.capitalize()}: they do not belong where they are aligned. To look for their places, {remedy}, or give another reference",
+        f"{reason.capitalize()}: they do not belong where they are aligned. To map them, {remedy}, or give another reference",
         "warning",
     )
 
 
 def _are_at_the_beginning(sequences: AlignedSequences) -> bool:
-    """Return True if reads that look genomic were aligned with the beginning of the reference."""
+    """Return True if reads that are probably genomic were aligned with the beginning of the reference."""
     texts, patterns, rules, has_places = sequences
-    n_letters, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
-    is_single = len(texts) == 1 and n_letters >= _TIMES_LONGER * mean
-    is_like_a_genome = patterns.qualities is not None or is_single or are_far_longer(n_letters, mean)
+    n_residues, mean = len(texts.sequences.codes), len(patterns.sequences.codes) / max(len(patterns), 1)
+    is_single = len(texts) == 1 and n_residues >= _TIMES_LONGER * mean
+    is_like_a_genome = patterns.qualities is not None or is_single or are_far_longer(n_residues, mean)
     return not has_places and rules.mode == PREFIX and is_like_a_genome

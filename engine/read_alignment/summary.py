@@ -15,7 +15,7 @@ class ReadAlignmentSummary(Summary):
     """Counts of an alignment.
 
     `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed whole.
-    `has_places`: whether a place was looked for, so that each read has one row; else pairs have rows.
+    `has_places`: True if reads were mapped, so that each has one row; else each pair has a row.
     """
 
     n_texts: int
@@ -27,8 +27,8 @@ class ReadAlignmentSummary(Summary):
 
     def counts(self) -> list[Count]:
         """Alignments."""
-        one, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
-        return [Count(self.n_aligned, one, several, total=self.n_pairs)]
+        singular, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
+        return [Count(self.n_aligned, singular, several, total=self.n_pairs)]
 
     def lines(self) -> list[str]:
         """Sequences that were aligned, and how much of it could be."""

@@ -46,10 +46,10 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
-    cigar, *places = (one.filter(is_known) for one in (cigar, text_start, text_end, pattern_start, pattern_end))
+    cigar, *places = (column.filter(is_known) for column in (cigar, text_start, text_end, pattern_start, pattern_end))
     if any(place.null_count for place in places):
         return False
-    of_text, of_pattern = results.cigars.letters_of_cigars(cigar, "=XD"), results.cigars.letters_of_cigars(cigar, "=XI")
+    of_text, of_pattern = results.cigars.count_cigar_symbols(cigar, "=XD"), results.cigars.count_cigar_symbols(cigar, "=XI")
     first, last, begin, end = (place.to_numpy().astype("int64") for place in places)
     return bool((of_text == last - first + 1).all() and (of_pattern == end - begin + 1).all())
 
@@ -64,7 +64,7 @@ ALIGNMENTS = Table.of(
     "alignments",
     "Alignments",
     (
-        Column("text", "Reference", "Name of the reference; empty where no place was found", width=18, is_nullable=True),
+        Column("text", "Reference", "Name of the reference; empty for unmapped reads", width=18, is_nullable=True),
         Column("pattern", "Read", "Name of the read", width=18),
         Column(
             "score",
@@ -80,7 +80,7 @@ ALIGNMENTS = Table.of(
         Column(
             "identity",
             "Identity",
-            "Part of the alignment's columns that pair the same letter",
+            "Part of the alignment's columns with equal bases or residues",
             "percent",
             8,
             unit="%",
@@ -89,10 +89,10 @@ ALIGNMENTS = Table.of(
             low=0,
             high=1,
         ),
-        _place("text_start", "Reference from", "First aligned letter of the reference, counted from 1"),
-        _place("text_end", "Reference to", "Last aligned letter of the reference"),
-        _place("pattern_start", "Read from", "First aligned letter of the read as it was given, counted from 1"),
-        _place("pattern_end", "Read to", "Last aligned letter of the read as it was given"),
+        _place("text_start", "Reference from", "First aligned position of the reference, from 1"),
+        _place("text_end", "Reference to", "Last aligned position of the reference"),
+        _place("pattern_start", "Read from", "First aligned position of the read as given, from 1"),
+        _place("pattern_end", "Read to", "Last aligned position of the read as given"),
         Column(
             "strand",
             "Strand",
@@ -104,7 +104,7 @@ ALIGNMENTS = Table.of(
         Column(
             "cigar",
             "CIGAR",
-            "Along the reference: = the same letter, X others, I the read's letter alone, D the reference's",
+            "Along the reference: = equal, X different, I only in the read, D only in the reference",
             width=24,
             is_nullable=True,
             pattern=_CIGAR,
@@ -112,7 +112,7 @@ ALIGNMENTS = Table.of(
         Column(
             "text_length",
             "Reference length",
-            "Letters of the reference",
+            "Length of the reference",
             "integer",
             8,
             is_shown=False,
@@ -120,11 +120,11 @@ ALIGNMENTS = Table.of(
             is_nullable=True,
             low=0,
         ),
-        Column("pattern_length", "Read length", "Letters of the read", "integer", 8, is_shown=False, type="int32", low=0),
+        Column("pattern_length", "Read length", "Length of the read", "integer", 8, is_shown=False, type="int32", low=0),
         Column(
             "mapping_quality",
             "Mapping quality",
-            "-10 log10 of the chance that the place is wrong, 0 to 60; empty where none was looked for",
+            "-10 log10 of the probability that the place is wrong, 0 to 60; empty for unmapped pairs",
             "integer",
             8,
             is_shown=False,
@@ -137,7 +137,7 @@ ALIGNMENTS = Table.of(
         Column(
             "md",
             "MD",
-            "The reference's letters where they differ, as SAM's field MD has them",
+            "Bases of the reference where they differ, as in SAM's field MD",
             width=24,
             is_shown=False,
             is_nullable=True,
@@ -145,17 +145,21 @@ ALIGNMENTS = Table.of(
         ),
         Column("pattern_row", meaning="Row of the table of reads", kind="identifier", rows_of="patterns"),
         Column("text_row", meaning="Row of the table of references", kind="identifier", rows_of="texts", is_nullable=True),
-        Column("is_proper_pair", meaning="Whether mates lie as those of a fragment do", kind="truth", is_nullable=True),
+        Column(
+            "is_proper_pair", meaning="True if the mates have the orientation and distance of a fragment", kind="truth", is_nullable=True
+        ),
     ),
     shown="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length "
     "mapping_quality mate md",
     links="pattern_row text_row is_proper_pair",
     saved="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length",
     rules=(
-        Rule(("text_start", "text_end", "text_length"), "has places outside their references", _fit),
-        Rule(("pattern_start", "pattern_end", "pattern_length"), "has places outside their reads", _fit),
+        Rule(("text_start", "text_end", "text_length"), "has positions outside their references", _fit),
+        Rule(("pattern_start", "pattern_end", "pattern_length"), "has positions outside their reads", _fit),
         Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
-        Rule(("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "is not as long as what it aligns", _are_drawn),
+        Rule(
+            ("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "does not have the length of the aligned parts", _are_drawn
+        ),
     ),
 )
 TABLES = (ALIGNMENTS,)
@@ -164,7 +168,7 @@ PATTERNS = Table.of(
     "Reads",
     (
         Column("pattern", "Read", "Name of the read", width=18),
-        Column("letters", "Letters", "The read as it was given, in capitals", width=40, pattern="[A-Z*]*"),
+        Column("letters", "Sequence", "The read as given, in capitals", width=40, pattern="[A-Z*]*"),
         Column(
             "qualities",
             "Qualities",
@@ -182,7 +186,7 @@ TEXTS = Table.of(
     "References",
     (
         Column("text", "Reference", "Name of the reference", width=18),
-        Column("length", "Length", "Letters of the reference", "integer", 10, type="int32", low=0),
+        Column("length", "Length", "Length of the reference", "integer", 10, type="int32", low=0),
     ),
     shown="text length",
 )

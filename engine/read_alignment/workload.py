@@ -26,14 +26,14 @@ _PAIRS_OF_PLAN = 1 << 17
 
 def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> ExpectedWork:
     """Return the workload of aligning pairs of given lengths."""
-    one, other = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
-    of_text = reached(one, other, rules)
+    text_length, pattern_length = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
+    of_text = reached(text_length, pattern_length, rules)
 
     def size(card: CardShape | None) -> WorkSize:
-        operations = pairs * float(cells(of_text, other, rules, traces=True)[0])
+        operations = pairs * float(cells(of_text, pattern_length, rules, traces=True)[0])
         if card is not None:
             n = int(max(1.0, min(pairs, _PAIRS_OF_PLAN)))
-            texts, patterns = (np.repeat(length, n) for length in (of_text, other))
+            texts, patterns = (np.repeat(length, n) for length in (of_text, pattern_length))
             properties = Properties(card.multiprocessors, card.capability, card.shared_bytes)
             operations = 1e9 * predicted_seconds(texts, patterns, rules, properties, traces=True) * pairs / n
         return WorkSize(operations, int(pairs), pairs * (text + pattern + 32), pairs * _ROW_BYTES)
@@ -49,12 +49,12 @@ def estimate_workload(request: SearchRequest) -> Expectation:
         parameters.places == "auto"
         and parameters.mode != "prefix"
         and not request.flag("pairs")
-        and are_far_longer(int(texts.letters), int(max(patterns.lengths, default=1)))
+        and are_far_longer(int(texts.residues), int(max(patterns.lengths, default=1)))
     )
     strands = 2.0 if parameters.strands == "both" else 1.0
     if is_placed:
         rows, pairs, text = patterns.records, patterns.records * _CANDIDATES * 2, patterns.mean_length + _MARGIN
-        host = {"index": texts.letters * _INDEX, "score": rows * _PLACE}
+        host = {"index": texts.residues * _INDEX, "score": rows * _PLACE}
     else:
         rows = min(texts.records, patterns.records) if request.flag("pairs") else texts.records * patterns.records
         pairs, text, host = rows * strands, texts.mean_length, {}

@@ -1,4 +1,4 @@
-"""Arrow columns: made from arrays, joined, and their types, for readers and writers of tables."""
+"""Creation, concatenation and types of Arrow columns, for readers and writers of tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["finite_or_null", "in_one", "is_list", "is_text", "letters_of", "or_null", "taken", "written_out_bytes"]
+__all__ = ["finite_or_null", "in_one", "is_list", "is_text", "or_null", "taken", "text_bytes", "written_out_bytes"]
 
 
 def in_one(column: pa.ChunkedArray) -> pa.Array:
@@ -48,7 +48,7 @@ def is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def letters_of(texts: pa.StringArray) -> bytes:
+def text_bytes(texts: pa.StringArray) -> bytes:
     """Return concatenated texts without missing values as UTF-8."""
     _, offsets, symbols = texts.buffers()
     if symbols is None or not len(texts):
@@ -58,7 +58,7 @@ def letters_of(texts: pa.StringArray) -> bytes:
 
 
 def written_out_bytes(column: pa.ChunkedArray | pa.Array) -> int:
-    """Bytes that the values of a column take, those of a dictionary once for each row that has them."""
+    """Return the bytes of a column's values; values of a dictionary count once per row."""
     if isinstance(column, pa.ChunkedArray):
         return sum(map(written_out_bytes, column.chunks))
     if is_list(column.type):

@@ -8,16 +8,16 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["letters_of_cigars"]
+__all__ = ["count_cigar_symbols"]
 
 _ZERO, _DIGITS = ord("0"), 10
 
 
-def letters_of_cigars(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
+def count_cigar_symbols(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
     """Sum the lengths of CIGAR operations of some kinds; counts have up to nine digits, each before its operation.
 
     >>> import pyarrow as pa
-    >>> letters_of_cigars(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()
+    >>> count_cigar_symbols(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()
     [4, 0, 2]
     """
     texts = Texts.from_arrow(cigars)

@@ -1,4 +1,4 @@
-"""Counts of what was found, each with how certain it is: the one form that summaries, terminals and windows have for them."""
+"""Counts of results with their uncertainty, as used by summaries, terminals and windows."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import NamedTuple
 __all__ = ["FEW", "WITHOUT_DECOYS", "Count", "FalseShareInterval", "counted", "warning_of_nothing"]
 
 FEW = 100
-"""Number of matches below which 1 % is less than one; such a list must not look like a longer one."""
+"""Number of matches below which 1 % is less than one; such a list must not be shown like a longer one."""
 
 
 WITHOUT_DECOYS = "There are no decoys, and so no q-values; in the tables, however false:"
 """Heading of counts without a certainty."""
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """Format a number with its noun; `several` is the plural if it is not `one` plus s.
+def counted(number: int, singular: str, plural: str = "") -> str:
+    """Format a number with its noun; the default plural is `singular` plus s.
 
     >>> counted(1, "protein"), counted(2000, "protein"), counted(0, "query", "queries")
     ('1 protein', '2,000 proteins', '0 queries')
     """
-    return f"{number:,} {one if number == 1 else several or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
 class FalseShareInterval(NamedTuple):
@@ -64,21 +64,21 @@ class Count(NamedTuple):
     """A count with its uncertainty if known, and the `total` if worth mentioning."""
 
     number: int
-    one: str
-    several: str
+    singular: str
+    plural: str
     certainty: FalseShareInterval | None = None
     total: int | None = None
 
     @classmethod
-    def judged(
-        cls, number: int, one: str, several: str, known: Mapping[str, float], fdr: float | None = None, total: int | None = None
+    def from_acceptance(
+        cls, number: int, singular: str, plural: str, certainty: Mapping[str, float], fdr: float | None = None, total: int | None = None
     ) -> Count:
         """Create a count with `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`, at the rate `fdr` if known."""
-        looser = known.get("targets_at_5_percent")
+        looser = certainty.get("targets_at_5_percent")
         at_5_percent = int(looser) if looser and number < FEW else None
         nothing_at = fdr if not number and at_5_percent else None
-        low, high = known["false_share_low"], known["false_share_high"]
-        return cls(number, one, several, FalseShareInterval(int(known["decoys"]), low, high, at_5_percent, nothing_at), total)
+        low, high = certainty["false_share_low"], certainty["false_share_high"]
+        return cls(number, singular, plural, FalseShareInterval(int(certainty["decoys"]), low, high, at_5_percent, nothing_at), total)
 
     def line(self, more: str = "") -> str:
         """Return a line for a terminal, with `more` after the noun."""
@@ -92,25 +92,25 @@ class Count(NamedTuple):
     @property
     def noun(self) -> str:
         """Its name in the number that fits."""
-        return self.one if self.number == 1 else self.several
+        return self.singular if self.number == 1 else self.plural
 
 
-def warning_of_nothing(known: Mapping[str, float], fdr: float) -> str:
+def warning_of_nothing(counts: Mapping[str, float], fdr: float) -> str:
     """Return the warning of a search that accepts no match at its rate but some at 5 %; '' otherwise.
 
     Parameters
     ----------
-    known : mapping
-        Certainty of its matches, see `Count.judged`.
+    counts : mapping
+        Certainty of its matches, see `Count.from_acceptance`.
     fdr : float
         Rate of the search.
 
     Examples
     --------
-    >>> known = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
-    >>> warning_of_nothing(known, 0.01), warning_of_nothing(known | {"targets_at_5_percent": 0}, 0.01)
+    >>> counts = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high": 1.0, "targets_at_5_percent": 103}
+    >>> warning_of_nothing(counts, 0.01), warning_of_nothing(counts | {"targets_at_5_percent": 0}, 0.01)
     ('No match is accepted: 0 at 1 % FDR; 103 at 5 % FDR', '')
     """
-    certainty = Count.judged(int(known["targets"]), "match", "matches", known, fdr).certainty
+    certainty = Count.from_acceptance(int(counts["targets"]), "match", "matches", counts, fdr).certainty
     numbers = "" if certainty is None else certainty.nothing_accepted
     return f"No match is accepted: {numbers}" if numbers else ""

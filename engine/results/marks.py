@@ -26,16 +26,16 @@ def marks_table(marks: Mapping[int, RowMark]) -> pa.Table:
     )
 
 
-def with_marks(pieces: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iterator[pa.Table]:
+def with_marks(tables: Iterable[pa.Table], marks: Mapping[int, RowMark]) -> Iterator[pa.Table]:
     """Yield a table in chunks with the columns of `MARK_COLUMNS` appended; '' for unmarked rows."""
-    known, first = marks_table(marks), 0
-    rows = known["row"].to_numpy()
-    for chunk in pieces:
+    marked, first = marks_table(marks), 0
+    rows = marked["row"].to_numpy()
+    for chunk in tables:
         low, high = np.searchsorted(rows, (first, first + len(chunk)))
         place = np.full(len(chunk), -1, np.int64)
         place[rows[low:high] - first] = np.arange(low, high)
         index = pa.array(place, mask=place < 0)
         for mark_column in MARK_COLUMNS:
-            chunk = chunk.append_column(mark_column.name, known[mark_column.name].take(index).fill_null(""))
+            chunk = chunk.append_column(mark_column.name, marked[mark_column.name].take(index).fill_null(""))
         first += len(chunk)
         yield chunk

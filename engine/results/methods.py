@@ -1,6 +1,6 @@
 """Methods paragraph of a run: sentences of its search and those common to all searches.
 
-Sentences are made from the run's record only: what was done, not what the program usually does.
+Sentences come only from the run's record: the methods of this run, not the usual ones.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 __all__ = ["Methods", "MethodsWriter", "RunFacts", "listed", "number_text", "paragraph"]
 
 _MAXIMUM_NAMES = 6
-_MAXIMUM_LETTERS = 120
+_MAXIMUM_CHARACTERS = 120
 
 
 @dataclass(frozen=True)
@@ -114,14 +114,14 @@ def _common_sentences(facts: RunFacts) -> list[str]:
 
 
 def _parameters_sentence(preset: str, changed: Sequence[tuple[str, str]]) -> str:
-    usual = f"those of the preset {preset}" if preset else "the defaults"
+    usual = f"as in the preset {preset}" if preset else "the defaults"
     values = "; ".join(f"{title}: {value}" for title, value in changed)
     return f"Parameters were {usual}, but for these: {values}." if values else f"All parameters were {usual}."
 
 
 def listed(names: Sequence[str]) -> str:
     """Names of files, the first of many, as ``a.mzML, b.mzML and 3 more``."""
-    bare = [PurePath(name).name[:_MAXIMUM_LETTERS] for name in names]
+    bare = [PurePath(name).name[:_MAXIMUM_CHARACTERS] for name in names]
     shown, n_more = bare[:_MAXIMUM_NAMES], len(bare) - _MAXIMUM_NAMES
     if n_more > 0:
         return f"{', '.join(shown)} and {n_more:,} more"

@@ -56,8 +56,8 @@ def create_view(connection: duckdb.DuckDBPyConnection, source: TableFile, *, nam
     stored = {row[0]: row[1] for row in connection.execute(f"DESCRIBE SELECT * FROM {reader}").fetchall()}
     columns = [_cast(column, stored[column.name]) for column in source.columns.values()]
     if has_rows:
-        absent = [one for name, one in source.table.by_name.items() if name not in source.columns and not one.is_of_some]
-        columns += [f"CAST(NULL AS {sql_type(described.arrow_type(one.type_name))}) AS {identifier(one.name)}" for one in absent]
+        absent = [column for name, column in source.table.by_name.items() if name not in source.columns and not column.is_of_some]
+        columns += [f"CAST(NULL AS {sql_type(described.arrow_type(column.type_name))}) AS {identifier(column.name)}" for column in absent]
     chosen = ", ".join([*columns, *(["file_row_number"] if has_rows else [])])
     connection.execute(f"CREATE VIEW {identifier(name or source.table.name)} AS SELECT {chosen} FROM {reader}")
 
@@ -79,7 +79,7 @@ def sql_type(kind: pa.DataType) -> str:
 
 
 def parquet_reader(path: Path, **options: str) -> str:
-    """Return SQL for the rows of a Parquet file; `options` are those of DuckDB's ``read_parquet``."""
+    """Return SQL for the rows of a Parquet file; `options` are options of DuckDB's ``read_parquet``."""
     named = "".join(f", {name} = {value}" for name, value in options.items())
     return f"read_parquet({text_literal(_without_wildcards(path))}{named})"
 

@@ -1,4 +1,4 @@
-"""Reads a table of a run that anybody may have written: nothing in it is believed before it was looked at.
+"""Reads untrusted tables of a run: all content is validated before use.
 
 Names (missing, doubled), types, nested ones too, missing values, bounds, UTF-8, rows that are cut off, and what holds between columns are
 checked by the table's description (`proteoscope.engine.results.columns`), before anybody computes with a value. A type that means the same
@@ -29,11 +29,11 @@ __all__ = ["CHECKED_ROWS", "TableFile", "checked", "number_columns", "read_store
 CHECKED_ROWS = 1 << 16
 """Rows of a table in memory, unless somebody wants fewer."""
 _MAXIMUM_NAMES = 5  # listed in an error
-_PIECE_BYTES = 1 << 26  # approximate size of a chunk in memory
+_BATCH_BYTES = 1 << 26  # approximate size of a chunk in memory
 _AGAIN = "Do the search again"
 _MAXIMUM_REMEMBERED = 4096
 _SETTLED_NS = 2_000_000_000
-"""A file that was changed less than this before may be changed once more within one tick of the disk's clock, and look the same."""
+"""Seconds; a file changed more recently may change again within one tick of the disk's clock, without a visible difference."""
 _sound: set[tuple[object, ...]] = set()
 """Files validated in this process, by state and checks."""
 
@@ -57,7 +57,7 @@ class TableFile:
     Attributes
     ----------
     columns
-        Described columns that it has, by name, and those of `Table.more`.
+        Described columns of the file by name, including `Table.more`.
 
     Raises
     ------
@@ -75,7 +75,7 @@ class TableFile:
         remedy: str = _AGAIN,
     ) -> None:
         self.path, self.table, self._remedy, self._n_rows_of = path, table, remedy, dict(n_rows_of or {})
-        self._state = _state_of(path)
+        self._state = _read_state(path)
         with self._read():
             file = pa.parquet.ParquetFile(path)
             self._schema = file.schema_arrow
@@ -120,7 +120,7 @@ class TableFile:
         requested = list(self.columns if names is None else names)
         wanted = [name for name in requested if name in self.columns]
         with self._read():
-            chunks = self._file.iter_batches(min(rows, self._rows_of_piece()), columns=wanted, use_threads=False)
+            chunks = self._file.iter_batches(min(rows, self._rows_of_batch()), columns=wanted, use_threads=False)
         n_read, unfolding = 0, Unfolding(self.path, self.path.stat().st_size)
         while True:
             with self._read():
@@ -183,7 +183,7 @@ class TableFile:
         for _ in self.batches(names):
             is_wanted()
         # Opened after its state was read: if that is unchanged, this is the same file.
-        if self._state is not None and _state_of(self.path) == self._state and _is_settled(self._state):
+        if self._state is not None and _read_state(self.path) == self._state and _is_settled(self._state):
             if len(_sound) >= _MAXIMUM_REMEMBERED:
                 _sound.clear()
             _sound.add(requested)
@@ -194,7 +194,7 @@ class TableFile:
 
     def _known(self, names: list[str], needed: Iterable[str] | None) -> dict[str, Column]:
         described = self.table.by_name
-        wanted = [name for name, one in described.items() if not one.is_optional] if needed is None else list(needed)
+        wanted = [name for name, column in described.items() if not column.is_optional] if needed is None else list(needed)
         if missing := [name for name in wanted if name not in names and not (name in described and described[name].is_optional)]:
             others = f" and {len(missing) - 1} more that it should have" if len(missing) > 1 else ""
             raise self.damaged(f"has no column {missing[0]}{others}")
@@ -207,13 +207,15 @@ class TableFile:
             for number_column in number_columns(names)
             if self.table.more and re.fullmatch(self.table.more, number_column.name)
         }
-        known = {name: described.get(name) or more[name] for name in names if name in described or name in more}
-        for name, one in known.items():
+        expected = {name: described.get(name) or more[name] for name in names if name in described or name in more}
+        for name, column in expected.items():
             with self._read():
                 stored = self._schema.field(name).type
-                if not _means(stored, arrow_type(one.type_name)):
-                    raise self.damaged(f"holds {_shown_type(stored)} where it should hold {_shown_type(arrow_type(one.type_name))}", name)
-        return known
+                if not _means(stored, arrow_type(column.type_name)):
+                    raise self.damaged(
+                        f"holds {_shown_type(stored)} where it should hold {_shown_type(arrow_type(column.type_name))}", name
+                    )
+        return expected
 
     def _check_rows(self) -> None:
         """Reject a table that its metadata shows to be truncated."""
@@ -223,27 +225,27 @@ class TableFile:
             if any(group.num_rows < 0 for group in groups) or sum(group.num_rows for group in groups) != self.n_rows:
                 raise self.damaged("is cut off: its parts have other numbers of rows than it says")
 
-    def _rows_of_piece(self) -> int:
+    def _rows_of_batch(self) -> int:
         """Return the number of rows in some megabytes."""
         metadata = self._file.metadata
-        # What the file says of single columns, Arrow reads with an error that ends the program where it is damaged.
+        # Arrow aborts the program on damaged metadata of single columns.
         n_bytes = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
-        return max(1, min(CHECKED_ROWS, _PIECE_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
+        return max(1, min(CHECKED_ROWS, _BATCH_BYTES * max(1, self.n_rows) // max(1, n_bytes)))
 
-    def _with_absent(self, found: pa.Table, names: Sequence[str]) -> pa.Table:
+    def _with_absent(self, table: pa.Table, names: Sequence[str]) -> pa.Table:
         """Return columns in the requested order; absent optional ones have missing values."""
         for name in names:
             if name not in self.columns:
-                found = found.append_column(name, pa.nulls(len(found), arrow_type(self.table.by_name[name].type_name)))
-        return found.select(list(names))
+                table = table.append_column(name, pa.nulls(len(table), arrow_type(self.table.by_name[name].type_name)))
+        return table.select(list(names))
 
     def _empty(self, names: Sequence[str]) -> pa.Table:
         described = {**self.table.by_name, **self.columns}
         return pa.schema([(name, arrow_type(described[name].type_name)) for name in names]).empty_table() if names else pa.table({})
 
-    def _checked(self, found: pa.Table) -> pa.Table:
+    def _checked(self, table: pa.Table) -> pa.Table:
         with self._read():
-            return checked(found, self.columns, self.table.rules, self.damaged, self._n_rows_of)
+            return checked(table, self.columns, self.table.rules, self.damaged, self._n_rows_of)
 
     @contextmanager
     def _read(self) -> Iterator[None]:
@@ -268,7 +270,7 @@ class _State(NamedTuple):
     changed_ns: int
 
 
-def _state_of(path: Path) -> _State | None:
+def _read_state(path: Path) -> _State | None:
     try:
         result = path.stat()
     except OSError:
@@ -286,7 +288,7 @@ def number_columns(names: Iterable[str]) -> tuple[Column, ...]:
 
 
 def checked(
-    found: pa.Table,
+    table: pa.Table,
     columns: Mapping[str, Column],
     rules: Sequence[Rule],
     damaged: Callable[[str, str], InputError],
@@ -297,15 +299,15 @@ def checked(
     Raises
     ------
     InputError
-        Made by `damaged` of a reason and a column's name.
+        The table is invalid; created by `damaged` from a reason and a column's name.
     """
     arrays: dict[str, pa.Array] = {}
-    for name in found.column_names:
-        one, column = columns[name], found[name]
+    for name in table.column_names:
+        described, column = columns[name], table[name]
         try:
             column.validate(full=True)
-            array = _as(in_one(column), arrow_type(one.type_name))
-            reason = _fault(array, one, n_rows_of)
+            array = _as(in_one(column), arrow_type(described.type_name))
+            reason = _column_error(array, described, n_rows_of)
         except (pa.ArrowException, ValueError) as error:
             reason = f"cannot be read ({shortened(' '.join(str(error).split()), 200)})"
         if reason:
@@ -316,9 +318,9 @@ def checked(
         if other in arrays and not _are_as_long(array, arrays[other]):
             raise damaged(f"has other numbers of items than {other}", name)
     for rule in rules:
-        if all(name in arrays for name in rule.columns) and not rule.is_kept(*(arrays[name] for name in rule.columns)):
+        if all(name in arrays for name in rule.columns) and not rule.is_satisfied(*(arrays[name] for name in rule.columns)):
             raise damaged(rule.says, rule.columns[0])
-    return pa.table(arrays) if arrays else found
+    return pa.table(arrays) if arrays else table
 
 
 def stored_table(
@@ -335,12 +337,12 @@ def stored_table(
     Raises
     ------
     InputError
-        The run has no such table, or it is not sound.
+        The run has no such table, or it is invalid.
     StorageError
-        The file is missing, or is not what was registered.
+        The file is missing, or differs from the registered one.
     """
     path = project.table(table.name, run, verify=verify)
-    referred = {one.rows_of for one in table.by_name.values() if one.rows_of}
+    referred = {column.rows_of for column in table.by_name.values() if column.rows_of}
     n_rows_of = {name: n for name in referred if (n := _n_rows(project, run, name)) is not None}
     return TableFile(path, table, needed, n_rows_of=n_rows_of, remedy=remedy)
 
@@ -427,7 +429,7 @@ def _as_list(column: pa.Array, wanted: pa.DataType) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets).cast(pa.int32()), values)
 
 
-def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
+def _column_error(array: pa.Array, column: Column, n_rows_of: Mapping[str, int]) -> str:
     """Return the error in a column's values as the end of a sentence, or ''."""
     if is_list(array.type):
         if array.null_count:
@@ -435,33 +437,34 @@ def _fault(array: pa.Array, one: Column, n_rows_of: Mapping[str, int]) -> str:
         array = array.flatten()
         if is_list(array.type):
             return "holds lists of lists"
-    if not one.is_nullable:
+    if not column.is_nullable:
         if array.null_count:
             return "holds a value that is missing"
         if pa.types.is_floating(array.type) and pa.compute.any(pa.compute.is_nan(array)).as_py():
-            return "holds what is not a number"
-    low, high = one.low, one.high
-    if one.rows_of:
-        low, high = 0, n_rows_of.get(one.rows_of, 1 << 62) - 1
+            return "contains a value that is not a number"
+    low, high = column.low, column.high
+    if column.rows_of:
+        low, high = 0, n_rows_of.get(column.rows_of, 1 << 62) - 1
     if low is not None or high is not None:
-        known = array
+        values = array
         if pa.types.is_floating(array.type):
-            known = pa.compute.if_else(pa.compute.is_nan(array), pa.scalar(None, array.type), array)
-        ends = pa.compute.min_max(known).as_py()
+            values = pa.compute.if_else(pa.compute.is_nan(array), pa.scalar(None, array.type), array)
+        ends = pa.compute.min_max(values).as_py()
         least, most = ends["min"], ends["max"]
         if least is not None and ((low is not None and least < low) or (high is not None and most > high)):
-            if one.rows_of:
-                return f"refers to rows that {one.rows_of} has not"
+            if column.rows_of:
+                return f"refers to rows that {column.rows_of} has not"
             return f"holds numbers outside {_bounds(low, high)}"
         if least is not None and pa.types.is_floating(array.type) and (abs(least) == float("inf") or abs(most) == float("inf")):
             return "holds an infinite number"
-    if one.pattern and pa.compute.any(pa.compute.invert(pa.compute.match_substring_regex(array, f"^(?:{one.pattern})$"))).as_py():
+    if column.pattern and pa.compute.any(pa.compute.invert(pa.compute.match_substring_regex(array, f"^(?:{column.pattern})$"))).as_py():
         return "holds a text that the program does not write"
     return ""
 
 
 def _bounds(low: float | None, high: float | None) -> str:
-    return f"{'-' if low is None else f'{low:g}'} to {'-' if high is None else f'{high:g}'}"
+    least, most = ("-" if bound is None else f"{bound:g}" for bound in (low, high))
+    return f"{least} to {most}"
 
 
 def _are_as_long(array: pa.Array, other: pa.Array) -> bool:

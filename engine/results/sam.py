@@ -74,8 +74,8 @@ class SamNames:
         allowed, is_changed = self._characters.escape_texts(accessions.take(first))
         changed = set(indexes[first][is_changed].tolist())
         result = dict(zip(indexes[first].tolist(), allowed.strings(), strict=True))
-        for known in result.keys() & self._names.keys():
-            del result[known]
+        for name in result.keys() & self._names.keys():
+            del result[name]
         new = set(result.values())
         if len(new) == len(result) and new.isdisjoint(self._taken) and self._have_allowed_lengths(new):
             self._names |= result
@@ -86,12 +86,12 @@ class SamNames:
                 self._add(index, name, is_changed=index in changed)
         return list(map(self._names.__getitem__, indexes.tolist()))
 
-    def warn(self, progress: Progress, one: str, several: str = "") -> None:
-        """Warn of replaced names, of references or of what `one` and `several` call them."""
+    def warn(self, progress: Progress, singular: str, plural: str = "") -> None:
+        """Warn of replaced names; `singular` and `plural` name the sequences."""
         if self.n_replaced:
             verb = "has another name" if self.n_replaced == 1 else "have other names"
             progress.message(
-                f"{counted(self.n_replaced, one, several)} {verb} in SAM: characters that it does not allow are {ESCAPES}, "
+                f"{counted(self.n_replaced, singular, plural)} {verb} in SAM: characters that it does not allow are {ESCAPES}, "
                 "and names that are too long or occur twice end with the number of the sequence",
                 "warning",
             )
@@ -149,7 +149,7 @@ def sam_header(names: Iterable[str], lengths: Iterable[int], *, is_sorted: bool 
 
 
 def text_arrays(texts: Texts) -> TextArrays:
-    """Texts as the kernels take them: not to be written to, whatever they were made from."""
+    """Return read-only texts in the form of the kernels."""
     return TextArrays(read_only(texts.characters), texts.offsets)
 
 
@@ -157,10 +157,10 @@ def sam_lines(records: SamRecords, references: Texts, sequences: SamSequences) -
     """Return the lines of records and the end of each; `references` are names by index."""
     names, flags, places, cigars, clips, tags, rows = records
     n, longest = len(flags), int(np.diff(references.offsets).max(initial=0))
-    own = np.diff(sequences.offsets)[rows]
+    lengths = np.diff(sequences.offsets)[rows]
     workspace = (
-        sum(len(one.used) for one in (names, cigars, tags))
-        + 2 * int(own.sum())
+        sum(len(texts.used) for texts in (names, cigars, tags))
+        + 2 * int(lengths.sum())
         + n * (kernels.cpu.alignment_lines.MAXIMUM_NUMBERS + 2 * longest)
     )
     lines, ends = np.empty(workspace, np.uint8), np.zeros(n, np.int64)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.arrow import in_one, is_list, is_text, letters_of
+from proteoscope.engine.results.arrow import in_one, is_list, is_text, text_bytes
 from proteoscope.engine.results.columns import Column
 
 __all__ = [
@@ -134,8 +134,8 @@ def write_separated(
 
     n_escaped: list[int] = []
 
-    def lines(piece: pa.Table) -> bytes:
-        return separated_lines(piece, columns, dialect, spreadsheet_safe=spreadsheet_safe, n_escaped=n_escaped)
+    def lines(table: pa.Table) -> bytes:
+        return separated_lines(table, columns, dialect, spreadsheet_safe=spreadsheet_safe, n_escaped=n_escaped)
 
     write_lines(out, header_line(columns), chunks, lines, progress, threads=threads)
     if n := sum(n_escaped):
@@ -173,7 +173,7 @@ def header_line(columns: Sequence[Column]) -> bytes:
 def write_lines(
     out: Path,
     header: bytes,
-    pieces: Iterable[PartialResult],
+    parts: Iterable[PartialResult],
     lines: Callable[[PartialResult], Any],
     progress: Progress,
     *,
@@ -209,7 +209,7 @@ def write_lines(
             progress.advance(n)
             progress.check()
 
-        for chunk in pieces:
+        for chunk in parts:
             waiting.append((len(chunk), pool.submit(lines, chunk)))
             while len(waiting) > threads:
                 write_next()
@@ -219,24 +219,24 @@ def write_lines(
 
 
 def separated_lines(
-    piece: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False, n_escaped: list[int] | None = None
+    table: pa.Table, columns: Sequence[Column], dialect: Dialect, *, spreadsheet_safe: bool = False, n_escaped: list[int] | None = None
 ) -> bytes:
     """Return the lines of some rows; counts of texts with escaped semicolons are appended to `n_escaped`."""
-    if not len(piece):
+    if not len(table):
         return b""
     n_escaped = [] if n_escaped is None else n_escaped
-    cells = [_cells(in_one(piece[column.name]), column, dialect, n_escaped, is_safe=spreadsheet_safe) for column in columns]
+    cells = [_cells(in_one(table[column.name]), column, dialect, n_escaped, is_safe=spreadsheet_safe) for column in columns]
     lines = pa.compute.binary_join_element_wise(*cells, "\t", null_handling="replace", null_replacement="")
     lines = pa.compute.binary_join_element_wise(lines, "", "\n")
     assert isinstance(lines, pa.StringArray)
-    return letters_of(lines)
+    return text_bytes(lines)
 
 
-def _cells(column: pa.Array, one: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
+def _cells(column: pa.Array, described: Column, dialect: Dialect, n_escaped: list[int], *, is_safe: bool) -> pa.Array:
     """Convert a column of any type to texts without missing values."""
     kind = column.type
     if is_list(kind):
-        items = pa.compute.fill_null(_plain(column.flatten(), one, dialect), "")
+        items = pa.compute.fill_null(_plain(column.flatten(), described, dialect), "")
         if is_text(kind.value_type) and (n := pa.compute.sum(pa.compute.match_substring(items, _BETWEEN)).as_py()):
             n_escaped.append(n)
             items = pa.compute.replace_substring(items, _BETWEEN, _ESCAPED_BETWEEN)
@@ -246,16 +246,16 @@ def _cells(column: pa.Array, one: Column, dialect: Dialect, n_escaped: list[int]
         joined = pa.compute.binary_join(
             pa.LargeListArray.from_arrays(pa.array(ends, pa.int64()), items), (_BETWEEN, ",")[pa.types.is_fixed_size_list(kind)]
         )
-        return _as_cell(joined, one, dialect, is_safe=is_safe) if is_text(kind.value_type) else joined
-    text = pa.compute.fill_null(_plain(column, one, dialect), one.saved_null)
+        return _as_cell(joined, described, dialect, is_safe=is_safe) if is_text(kind.value_type) else joined
+    text = pa.compute.fill_null(_plain(column, described, dialect), described.saved_null)
     # A column of numbers that contains a word is text, also for readers of the file.
-    return _as_cell(text, one, dialect, is_safe=is_safe) if is_text(kind) or one.saved_null else text
+    return _as_cell(text, described, dialect, is_safe=is_safe) if is_text(kind) or described.saved_null else text
 
 
-def _plain(column: pa.Array, one: Column, dialect: Dialect) -> pa.Array:
+def _plain(column: pa.Array, described: Column, dialect: Dialect) -> pa.Array:
     """Values as texts, those that are missing as null."""
     if pa.types.is_floating(column.type):
-        return _numbers(column, one.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
+        return _numbers(column, described.saved or (dialect.single if pa.types.is_float32(column.type) else dialect.number), dialect)
     if not is_text(column.type):
         return pa.compute.cast(column, pa.string())
     text = pa.compute.replace_substring_regex(pa.compute.cast(column, pa.string()), dialect.blanks, " ")
@@ -284,9 +284,9 @@ def _printed(values: NDArray[np.float64], form: str) -> pa.Array:
     return pa.LargeStringArray.from_buffers(len(values), pa.py_buffer(offsets), symbols).cast(pa.string())
 
 
-def _as_cell(text: pa.Array, one: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
+def _as_cell(text: pa.Array, column: Column, dialect: Dialect, *, is_safe: bool) -> pa.Array:
     """Return texts as cells."""
-    if is_safe and not one.is_own_text:
+    if is_safe and not column.is_own_text:
         text = pa.compute.if_else(
             pa.compute.match_substring_regex(text, _FORMULA), pa.compute.binary_join_element_wise("'", text, ""), text
         )

@@ -7,26 +7,26 @@ from contextlib import contextmanager
 
 from proteoscope.engine.execution.executor import PROCESSOR, Executor, Session
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.sequence_search.scoring import work_of
+from proteoscope.engine.sequence_search.scoring import build_workload
 from proteoscope.engine.sequence_search.summary import DeviceShare
 from proteoscope.engine.sequences.database import SequenceDatabase
 from proteoscope.engine.sequences.scheme import ScoringScheme
 
-__all__ = ["open_session", "shares_of"]
+__all__ = ["measure_shares", "open_session"]
 
 
 @contextmanager
 def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: Resources) -> Iterator[Session]:
     """Open the database on all devices of a run; in the end, log what each GPU and the CPU did."""
-    with Executor(resources).session(work_of(database.residues, database.offsets, scheme)) as session:
+    with Executor(resources).session(build_workload(database.residues, database.offsets, scheme)) as session:
         yield session
-        shares = shares_of(session)
+        shares = measure_shares(session)
         if any(share.device != PROCESSOR for share in shares):
-            each = [f"{one.device} scored {one.share * 100:.3g} % of the cells at {_rate(one)}" for one in shares]
+            each = [f"{share.device} scored {share.share * 100:.3g} % of the cells at {_rate(share)}" for share in shares]
             resources.progress.message("; ".join(each))
 
 
-def shares_of(session: Session) -> tuple[DeviceShare, ...]:
+def measure_shares(session: Session) -> tuple[DeviceShare, ...]:
     """Return each device's share of the scoring."""
     return tuple(DeviceShare(share.device, share.share, share.speed / 1e9, share.with_start) for share in session.shares())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from proteoscope.engine import sequence_search
-from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search, SearchRequest
+from proteoscope.engine.entry import CachedIndexKind, Demo, Export, Input, Option, Search, SearchRequest
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.jobs.progress import Progress
 
@@ -18,21 +18,21 @@ _EPILOG = """
 Gaps: a gap of k residues costs GAP_OPEN + k * GAP_EXTEND, as BLAST counts (its 11/1 makes the first residue cost 12). Without
 --gap-open and --gap-extend the costs are those that NCBI recommends for the matrix, 11 and 1 where it says nothing.
 
-Letters: any case. U, O and J count as X. B, Z, X and * score as the matrix says; where it lacks them, B and Z count as X, X scores -1
+Residues: any case. U, O and J count as X. B, Z, X and * score as the matrix says; where it lacks them, B and Z count as X, X scores -1
 with everything and * the least score of the matrix. A * at a sequence's end, digits, blanks and gaps (- and .) are left out.
 
 Matrices: BLOSUM30 to BLOSUM100, BLOSUMN, PAM10 to PAM500, DAYHOFF, GONNET, IDENTITY, or a file in NCBI's format (whole numbers).
 
-E-values: lambda and K are those of NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY) with the finite-size correction of
+E-values: lambda and K are from NCBI's tables (BLOSUM45, 50, 62, 80, 90; PAM30, 70, 250; IDENTITY) with the finite-size correction of
 BLAST; for other matrices or gap costs they are fitted to the scores of the search, or of random sequences where the search has too few
-unrelated pairs, and the program says so.
+unrelated pairs, and the log says so.
 
-Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the processor together, each with the share that suits its
-measured speed; auto, every usable GPU, but the processor where there is none or where it is done before a GPU would be ready.
+Devices: cpu; cuda, the first usable GPU; cuda:N; all, every usable GPU and the CPU together, each with the share that suits its
+measured speed; auto, every usable GPU, or the CPU if there is none or it finishes before a GPU would be ready.
 
 Formats: tsv (a header; positions from 1; identity and coverages from 0 to 1), blast6 (BLAST's -outfmt 6), sam, fasta (the two
 sequences of each alignment, with gaps), clustal (an alignment for each hit), html (a page with tables and alignments). Hits stacked
-below their query, each where its own alignment puts it: stockholm; a3m, phylip and clustal-stack hold the hits of one query alone.
+below their query, each where its own alignment puts it: stockholm; a3m, phylip and clustal-stack hold only the hits of one query.
 Pairs in places of the whole sequences: maf, psl.
 """
 
@@ -65,8 +65,8 @@ SEQUENCE_SEARCH: Search = Search(
             "QUERY",
             f"file with one or more proteins ({format_names('proteins')}), also gzipped",
             can_be_pasted=True,
-            one="query",
-            hint="files with the proteins to look for",
+            singular="query",
+            hint="files with the query proteins",
         ),
         Input(
             "database",
@@ -74,9 +74,9 @@ SEQUENCE_SEARCH: Search = Search(
             "proteins",
             "DATABASE",
             f"files with proteins ({format_names('proteins')}), also gzipped",
-            is_kept=True,
+            is_cached=True,
             wanted="a protein database",
-            one="database",
+            singular="database",
             hint="the files of proteins to search in",
         ),
     ),
@@ -113,5 +113,5 @@ SEQUENCE_SEARCH: Search = Search(
     demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
     workload_estimator=lambda: sequence_search.workload.estimate_workload,
     workload_types=(("sequences", lambda: sequence_search.scoring.SequencesAgainstSequences),),
-    keeps=(KeptKind("sequences", "packed sequences"),),
+    keeps=(CachedIndexKind("sequences", "packed sequences"),),
 )

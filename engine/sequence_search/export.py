@@ -36,8 +36,8 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
     run_id, n_queries = request.run_id, 0
     with hit_writer(request.target, request.format, progress, spreadsheet_safe=request.spreadsheet_safe) as writer:
         progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(run_id) if result.name == "hits"))
-        for found in _found(project, run_id):
-            for part in found.batches():
+        for query_hits in _found(project, run_id):
+            for part in query_hits.batches():
                 for chosen in _of_query(part, request.query) if request.query else (part,):
                     writer.write(chosen)
                     n_queries += len(chosen)
@@ -48,11 +48,11 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
     return [request.target]
 
 
-def _of_query(piece: QueryHits, name: str) -> Iterator[QueryHits]:
+def _of_query(query_hits: QueryHits, name: str) -> Iterator[QueryHits]:
     """Yield the queries of a name with their hits."""
-    for place, one in enumerate(piece.accessions.strings()):
-        if one == name:
-            yield piece.part(slice(place, place + 1))
+    for place, accession in enumerate(query_hits.accessions.strings()):
+        if accession == name:
+            yield query_hits.part(slice(place, place + 1))
 
 
 def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
@@ -70,12 +70,12 @@ def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
             offsets, first = run_offsets(n_hits), 0
             while first < len(index):
                 last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _ROWS, side="right")) - 1)
-                own = rows.take(int(offsets[last] - offsets[first]))
-                if own is None or not np.array_equal(own.query_index, np.repeat(index[first:last], n_hits[first:last])):
-                    raise hits.damaged(f"holds other hits than those of {queries.path.name}")
+                of_query = rows.take(int(offsets[last] - offsets[first]))
+                if of_query is None or not np.array_equal(of_query.query_index, np.repeat(index[first:last], n_hits[first:last])):
+                    raise hits.damaged(f"does not contain the hits of {queries.path.name}")
                 some = slice(first, last)
                 own_offsets = offsets[first : last + 1] - offsets[first]
-                yield QueryHits(index[some], names[some], descriptions[some], symbols[some], own_offsets, own)
+                yield QueryHits(index[some], names[some], descriptions[some], symbols[some], own_offsets, of_query)
                 first = last
 
 

@@ -26,5 +26,5 @@ def packed_database(run: SearchRun[Any], kind: str, translation: Translation | N
     try:
         return open_database(paths, run.digests(kind), cache_store(), progress, translation)
     except StorageError as error:
-        progress.message(f"The packed database could not be kept, and was read into memory: {error}", "warning")
+        progress.message(f"The packed database could not be cached, and was read into memory: {error}", "warning")
         return read_sequences(paths, progress, translation)

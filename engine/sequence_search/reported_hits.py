@@ -32,7 +32,7 @@ class ReportedHits:
 
     Attributes
     ----------
-    found
+    query_hits
         The queries with their hits.
     scores : (queries, subjects) int32
         In the order of the database.
@@ -40,7 +40,7 @@ class ReportedHits:
         From which their E-values follow.
     """
 
-    found: QueryHits
+    query_hits: QueryHits
     scores: NDArray[np.int32]
     statistics: SearchStatistics
 
@@ -60,12 +60,12 @@ class HitTotals:
     n_queries_with_hits: int = 0
     best: list[tuple[str, str, float, str]] = field(default_factory=list)
 
-    def add(self, found: QueryHits) -> None:
+    def add(self, query_hits: QueryHits) -> None:
         """Add the hits of some queries."""
-        hits, has_hits = found.hits, np.diff(found.offsets) > 0
+        hits, has_hits = query_hits.hits, np.diff(query_hits.offsets) > 0
         self.n_hits += len(hits)
         self.n_queries_with_hits += int(has_hits.sum())
-        first = found.offsets[:-1][has_hits]
+        first = query_hits.offsets[:-1][has_hits]
         first = first[np.argsort(hits.e_value[first], kind="stable")[:_BEST]]
         names, subjects, descriptions = (texts.take(first).strings() for texts in (hits.query, hits.subject, hits.description))
         self.best += zip(names, subjects, hits.e_value[first].tolist(), descriptions, strict=True)
@@ -149,7 +149,7 @@ def _aligned(
     alignments = align_pairs(pairs, scheme, threads, progress)
     hits = Hits.of(alignments, _entries(queries, numbers[query]), _entries(database, subjects), score, rank, bit_scores, e_values)
     entries = _entries(queries, numbers)
-    return QueryHits(entries.index, entries.names, entries.descriptions, queries.letters(numbers), offsets, hits)
+    return QueryHits(entries.index, entries.names, entries.descriptions, queries.sequences(numbers), offsets, hits)
 
 
 def _entries(database: SequenceDatabase, numbers: NDArray[np.int64]) -> SequenceEntries:

@@ -68,7 +68,7 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter
         with hit_writer(path, format, progress) as writer:
 
             def write(reported: ReportedHits) -> None:
-                for part in reported.found.batches():
+                for part in reported.query_hits.batches():
                     writer.write(part)
                     progress.advance(len(part.hits))
 
@@ -89,7 +89,7 @@ def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabas
             for row in reported.scores:
                 progress.check()
                 file.write(row[order].astype("<i4").tobytes())
-            progress.advance(len(reported.found.hits))
+            progress.advance(len(reported.query_hits.hits))
 
         yield write
 
@@ -110,7 +110,7 @@ def _project_tables(run: Run, queries: SequenceDatabase, database: SequenceDatab
     ):
 
         def write(reported: ReportedHits) -> None:
-            result, statistics = reported.found, reported.statistics.scores
+            result, statistics = reported.query_hits, reported.statistics.scores
             for first in range(0, len(result.hits), _HITS_PER_GROUP):
                 progress.check()
                 hits.write(hits_table(result.hits.part(slice(first, first + _HITS_PER_GROUP))))
@@ -132,21 +132,21 @@ def _project_tables(run: Run, queries: SequenceDatabase, database: SequenceDatab
         run.write_table(FEATURES.name, _features(((database, of_hits), (queries, np.arange(len(queries))))))
 
 
-def _lengths(found: QueryHits) -> NDArray[np.int64]:
-    return np.diff(found.sequences.offsets)
+def _lengths(query_hits: QueryHits) -> NDArray[np.int64]:
+    return np.diff(query_hits.sequences.offsets)
 
 
-def _query_table(found: QueryHits, statistics: ScoreStatistics) -> pa.Table:
+def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table:
     """Return a row for each query."""
-    n, n_hits = len(found), np.diff(found.offsets)
+    n, n_hits = len(query_hits), np.diff(query_hits.offsets)
     best = np.full(n, np.nan)
-    best[n_hits > 0] = found.hits.e_value[found.offsets[:-1][n_hits > 0]]
+    best[n_hits > 0] = query_hits.hits.e_value[query_hits.offsets[:-1][n_hits > 0]]
     columns = [
-        pa.array(found.query_index),
-        found.accessions.arrow(),
-        found.descriptions.arrow(),
-        pa.array(_lengths(found), pa.int32()),
-        found.sequences.arrow(),
+        pa.array(query_hits.query_index),
+        query_hits.accessions.arrow(),
+        query_hits.descriptions.arrow(),
+        pa.array(_lengths(query_hits), pa.int32()),
+        query_hits.sequences.arrow(),
         pa.array(n_hits, pa.int32()),
         pa.array(best, mask=n_hits == 0),
         pa.repeat(statistics.lambda_, n),
@@ -157,13 +157,13 @@ def _query_table(found: QueryHits, statistics: ScoreStatistics) -> pa.Table:
 
 
 def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
-    """Return the features of some sequences; of several with the same name, those of the first."""
+    """Return the features of some sequences; of sequences with equal names, only the features of the first."""
     accessions: list[str] = []
     parts = []
     for database, numbers in chosen:
         names = Texts(database.accession_bytes, database.accession_offsets).take(numbers).strings()
-        known = set(accessions)
-        first = {name: place for place, name in reversed(list(enumerate(names))) if name not in known}
+        reported = set(accessions)
+        first = {name: place for place, name in reversed(list(enumerate(names))) if name not in reported}
         some = np.sort(np.fromiter(first.values(), np.int64, len(first)))
         accessions += [names[place] for place in some.tolist()]
         parts.append(Features.none(len(some)) if database.features is None else database.features.take(numbers[some]))

@@ -82,7 +82,7 @@ def _fitted(
     *,
     is_chosen: bool,
 ) -> tuple[ScoreStatistics, bool]:
-    """Return fitted statistics, and whether E-values mean little; `is_chosen`: True if the user chose to fit them."""
+    """Return fitted statistics, and True if their E-values are unreliable; `is_chosen`: True if the user chose to fit them."""
     ungapped = ungapped_lambda(scheme.matrix)
     reasons = [] if is_chosen else [f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"]
     statistics = fit(scores, lengths, database.lengths, scheme, "fitted to the scores of this search")

@@ -1,6 +1,6 @@
 """Score: every query against every sequence of a database, on any devices, as a kind of work.
 
-Queries are scored in batches whose scores fit into memory; made-up sequences measure the speed of devices.
+Queries are scored in batches whose scores fit into memory; synthetic sequences measure the speed of devices.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ __all__ = [
     "STEP_CELLS",
     "QueryBatch",
     "SequencesAgainstSequences",
+    "build_workload",
     "query_batches",
     "sample_sequences",
     "score_all",
     "score_batch",
     "score_queries",
-    "work_of",
 ]
 
 KIND = "sequences"
 STEP_CELLS = 1_000_000
 """Cells in a step of the progress."""
-_SECONDS_OF_SHARED, _SECONDS_OF_PIECE = 0.25, 1.0  # duration of a part, with other devices that may take over and without
+_SECONDS_OF_SHARED, _SECONDS_OF_PARTITION = 0.25, 1.0  # duration of a part, with other devices that may take over and without
 # With threads only, the long sequences of a part come first, and threads wait for each other at its end. There are still
 # several parts, so that a cancelled run can be resumed.
 SECONDS_ON_THREADS = 10.0
@@ -55,11 +55,11 @@ QueryBatch = NewType("QueryBatch", NDArray[np.int64])
 
 _MAXIMUM_SCORES = 64_000_000  # of a batch: 256 MB
 _SUBJECTS, _QUERIES = 60_000, 20
-_MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, like those of proteins
+_MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, as in proteins
 _RESIDUES = 20
 
 
-def work_of(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Workload:
+def build_workload(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Workload:
     """Return a database as a workload: sequences shortest first, their codes and starts (n + 1,)."""
     settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
     return Workload(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
@@ -99,7 +99,7 @@ def score_all(
         The user cancelled.
     """
     scheme.check(max(map(len, queries), default=0), int(np.diff(offsets).max(initial=0)))
-    with Executor(Resources(threads, progress=progress)).session(work_of(residues, offsets, scheme)) as session:
+    with Executor(Resources(threads, progress=progress)).session(build_workload(residues, offsets, scheme)) as session:
         return score_queries(session, queries)
 
 
@@ -109,7 +109,7 @@ class SequencesAgainstSequences:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return sample_sequences(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
@@ -134,7 +134,7 @@ class SequencesAgainstSequences:
         """Open the database on the device."""
         database = work.sources["database"]
         search = backend_module(device, "alignment").AlignmentSearch(device, database["residues"], database["offsets"])
-        alone = SECONDS_ON_THREADS if device.is_processor else _SECONDS_OF_PIECE
+        alone = SECONDS_ON_THREADS if device.is_processor else _SECONDS_OF_PARTITION
         yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else alone)
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
@@ -153,9 +153,9 @@ class _Computation:
         self._search, self._seconds = search, seconds
         self._offsets: NDArray[np.int64] = work.sources["database"]["offsets"]
         self._scheme = work.sources["matrix"]["scores"], work.settings["gap_open"], work.settings["gap_extend"]
-        self._cells_of_piece = _FIRST_CELLS[device.is_processor]
+        self._cells_of_partition = _FIRST_CELLS[device.is_processor]
         if isinstance(device, Processor) and seconds == SECONDS_ON_THREADS:
-            self._cells_of_piece *= FIRST_SECONDS_ON_THREADS * device.threads
+            self._cells_of_partition *= FIRST_SECONDS_ON_THREADS * device.threads
         self._queries: list[NDArray[np.int8]] = []
         self._scores = np.zeros((0, 0), np.int32)
 
@@ -170,14 +170,14 @@ class _Computation:
         """Score the subjects `first:last`, in chunks of about equal time."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
-            reach = self._offsets[first] + self._cells_of_piece / residues
+            reach = self._offsets[first] + self._cells_of_partition / residues
             end = min(last, max(first + 1, int(np.searchsorted(self._offsets, reach, side="right")) - 1))
             began = perf_counter()
             with closing(self._search.score(self._queries, *self._scheme, self._scores, first, end)) as steps:
                 for _ in steps:
                     yield PartialResult(first, beyond=float(self._search.cells_done))
             cells = residues * float(self._offsets[end] - self._offsets[first])
-            self._cells_of_piece = max(1e6, cells * self._seconds / max(1e-3, perf_counter() - began))
+            self._cells_of_partition = max(1e6, cells * self._seconds / max(1e-3, perf_counter() - began))
             yield PartialResult(end, {"scores": self._scores[:, first:end]})
             first = end
 
@@ -214,6 +214,6 @@ def sample_sequences(size: float, seed: int) -> Sample:
     n = max(20, round(_SUBJECTS * size * _QUERIES / n_queries))
     lengths = np.sort(np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n), 20, 5000).astype(np.int64))
     residues = rng.integers(0, _RESIDUES, int(lengths.sum()), np.int8)
-    own = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
-    state = {"residues": rng.integers(0, _RESIDUES, int(own.sum()), np.int8), "offsets": run_offsets(own)}
-    return Sample(work_of(residues, run_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])
+    query_lengths = np.clip(rng.lognormal(_MEAN_LOG, _SPREAD, n_queries), 20, 5000).astype(np.int64)
+    state = {"residues": rng.integers(0, _RESIDUES, int(query_lengths.sum()), np.int8), "offsets": run_offsets(query_lengths)}
+    return Sample(build_workload(residues, run_offsets(lengths), ScoringScheme(read_matrix("BLOSUM62"), 11, 1)), [state])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from proteoscope import kernels
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.translation_parameters import translation_of
+from proteoscope.engine.formats.translation_parameters import create_translation
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.search_run import RunSpec, SearchRun, search_run
-from proteoscope.engine.sequence_search.computing import open_session, shares_of
+from proteoscope.engine.sequence_search.computing import measure_shares, open_session
 from proteoscope.engine.sequence_search.input_warnings import warn_of_unusual_input
 from proteoscope.engine.sequence_search.packed import packed_database
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
@@ -34,12 +34,12 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         Inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for the hits in
         `format` (default: ``tsv``); `project` a project to which a run with its tables is added; None for neither. The option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
-        device ``auto`` is also the processor where that finishes before a GPU is ready.
+        device ``auto`` is the CPU if that finishes before a GPU is ready.
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled the search.
     """
@@ -52,11 +52,11 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
         return read_sequences(request.files("queries"), progress)
 
     with search_run(_spec(request, parameters), read, progress) as run:
-        opening = run.begin(run.resources)  # opening a card takes as long as reading the files
+        opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files
         run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the report
         queries = run.read()
         with run.step("index"):
-            database = packed_database(run, "database", translation_of(parameters))
+            database = packed_database(run, "database", create_translation(parameters))
         warn_of_unusual_input(queries, database, scheme, run.progress, is_adjusted=parameters.composition)
         with run.step("plan"):
             resources = opening().reporting_to(run.progress)
@@ -75,12 +75,12 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
                     for hits in reported_hits(
                         queries, database, scheme, batch, scores, statistics, parameters, run.threads, run.progress, len(writers)
                     ):
-                        totals.add(hits.found)
+                        totals.add(hits.query_hits)
                         for write in writers:
                             write(hits)
             _warn_of_doubtful_e_values(statistics, totals, parameters, run.progress)
-        run.device = "+".join([share.device for share in shares_of(session)] or session.devices)  # without those that failed
-        return _summary(run, queries, database, totals, statistics, shares_of(session))
+        run.device = "+".join([share.device for share in measure_shares(session)] or session.devices)  # without those that failed
+        return _summary(run, queries, database, totals, statistics, measure_shares(session))
 
 
 def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSpec:

@@ -14,7 +14,7 @@ __all__ = ["DeviceShare", "SequenceSearchSummary", "hit_counts"]
 class DeviceShare:
     """A device's share of a search: its share of the cells, and thousand million cells in a second while it worked.
 
-    `with_start`: too little was done to leave out what a device does once, such as compiling.
+    `with_start`: True if the work was too small to exclude one-time work of a device, such as compiling.
     """
 
     device: str

@@ -14,7 +14,7 @@ QUERIES = Table.of(
     (
         Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
         Column("query", "Query", "Name of the query in its file", width=20),
-        Column("description", "Description", "What the file says of the query", width=40),
+        Column("description", "Description", "Description of the query in the file", width=40),
         Column("length", "Length", "Residues of the query", "integer", 7, type="int32", low=0),
         Column("sequence", meaning="Residues of the query", pattern="[A-Z*]*"),
         Column("n_hits", "Hits", "Hits up to the largest E-value", "integer", 6, type="int32", low=0),

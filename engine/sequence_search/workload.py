@@ -13,34 +13,34 @@ from proteoscope.engine.sequence_search.parameters import SequenceSearchParamete
 from proteoscope.engine.sequence_search.scoring import KIND
 from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 
-__all__ = ["estimate_workload", "expectation", "scoring_of"]
+__all__ = ["estimate_scoring", "estimate_workload", "expectation"]
 
 _MOST_LENGTHS = 200_000  # that a plan is made for
-_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds of a byte; of a query; of a score that is looked at
+_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds of a byte; of a query; of an inspected score
 _SCORE_BYTES = 256e6  # of a batch of queries on a GPU
 _HITS = 40.0  # of a query, that are aligned
 _CELL = 2e-9  # seconds of a cell of an alignment
 
 
-def lengths_of(size: InputSize) -> np.ndarray:
+def sample_lengths(size: InputSize) -> np.ndarray:
     """Return at most `_MOST_LENGTHS` lengths, distributed as at the beginning of the files."""
     n = int(min(_MOST_LENGTHS, max(1.0, size.records)))
     return np.sort(np.resize(np.array(size.lengths or (max(1, round(size.mean_length)),), np.int64), n))
 
 
-def scoring_of(queries: InputSize, database: InputSize) -> ExpectedWork:
+def estimate_scoring(queries: InputSize, database: InputSize) -> ExpectedWork:
     """Return the workload of every query against every subject."""
     pairs = queries.records * database.records
 
     def size(card: CardShape | None) -> WorkSize:
-        operations = queries.letters * database.letters
+        operations = queries.residues * database.residues
         if card is not None:
-            own, others = lengths_of(queries)[:1000], lengths_of(database)
-            cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, own.tolist(), others)
-            operations = cycles * operations / max(1.0, float(own.sum()) * float(others.sum()))
-        return WorkSize(operations, int(database.records), database.letters + 8 * database.records + queries.letters, 4 * pairs)
+            query_lengths, others = sample_lengths(queries)[:1000], sample_lengths(database)
+            cycles = predicted_cycles(card.capability, card.multiprocessors, card.shared_bytes, query_lengths.tolist(), others)
+            operations = cycles * operations / max(1.0, float(query_lengths.sum()) * float(others.sum()))
+        return WorkSize(operations, int(database.records), database.residues + 8 * database.records + queries.residues, 4 * pairs)
 
-    return ExpectedWork(KIND, size, database.letters + 8 * database.records + min(4 * pairs, _SCORE_BYTES))
+    return ExpectedWork(KIND, size, database.residues + 8 * database.records + min(4 * pairs, _SCORE_BYTES))
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
@@ -48,7 +48,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     parameters = request.parameters_as(SequenceSearchParameters)
     queries, database = input_size(request.files("queries")), input_size(request.files("database"))
     if parameters.translation != "none":
-        database = database._replace(letters=2 * database.letters, records=6 * database.records)
+        database = database._replace(residues=2 * database.residues, records=6 * database.records)
     return expectation(queries, database)
 
 
@@ -64,7 +64,7 @@ def expectation(queries: InputSize, database: InputSize) -> Expectation:
     counts = {
         "queries": queries.records,
         "subjects": database.records,
-        "residues": database.letters,
-        "cells": queries.letters * database.letters,
+        "residues": database.residues,
+        "cells": queries.residues * database.residues,
     }
-    return Expectation((scoring_of(queries, database),), host, counts, 2 * database.unpacked + min(4 * pairs, 1e9))
+    return Expectation((estimate_scoring(queries, database),), host, counts, 2 * database.unpacked + min(4 * pairs, 1e9))

@@ -18,7 +18,7 @@ from proteoscope import kernels
 from proteoscope.engine.arrays import Texts, read_only, run_offsets
 from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.partitions import equal_partitions
 
@@ -34,7 +34,7 @@ _LANES_WORTH = 6  # minimum number of subjects of the longest one's length for w
 _CELLS_BETWEEN_CHECKS = 50_000_000  # about a fifth of a second
 _PAIR, _SUBJECT_ONLY, _QUERY_ONLY = 1, 2, 3
 _CIGAR = {_PAIR: "M", _SUBJECT_ONLY: "D", _QUERY_ONLY: "I"}
-_WITH_GAPS = np.frombuffer(f"{LETTERS}-".encode(), np.uint8)  # the code -1 of a gap selects the last
+_WITH_GAPS = np.frombuffer(f"{SYMBOLS}-".encode(), np.uint8)  # the code -1 of a gap selects the last
 _POSITIVE, _APART, _GAP = np.uint8(ord("+")), np.uint8(ord(" ")), np.uint8(ord("-"))
 
 
@@ -310,16 +310,16 @@ def align_pairs(
     return _columns(result, counts, cigars, lines)
 
 
-def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
-    offsets = run_offsets(found[:, 0])
+def _columns(alignments: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArray[np.uint8], lines: NDArray[np.uint8]) -> AlignedPairs:
+    offsets = run_offsets(alignments[:, 0])
     # The number of residues of a line is that of its columns without gaps.
     query_residues, subject_residues = (np.diff(np.concatenate(([0], np.cumsum(line != _GAP)))[offsets]) for line in lines[[0, 2]])
     identities, mismatches, positives, openings, cigar_bytes = counts.T
     return AlignedPairs(
-        found[:, 1],
-        found[:, 2],
-        found[:, 1] + query_residues,
-        found[:, 2] + subject_residues,
+        alignments[:, 1],
+        alignments[:, 2],
+        alignments[:, 1] + query_residues,
+        alignments[:, 2] + subject_residues,
         identities,
         mismatches,
         positives,
@@ -332,7 +332,7 @@ def _columns(found: NDArray[np.int64], counts: NDArray[np.int64], cigars: NDArra
 def _narrowed(pairs: Pairs, scheme: ScoringScheme, threads: int, progress: Progress) -> Pairs:
     """Return the pairs without the parts before and after any alignment with the best score, if finding these is faster than aligning.
 
-    `align_pair` gives the same result: no score between is greater without the rest, and those of the alignment are the same.
+    `align_pair` gives the same result: no score between is greater without the rest, and the scores of the alignment are equal.
     """
     query_places, subject_places = pairs.query_places.copy(), pairs.subject_places.copy()
 
@@ -427,7 +427,7 @@ def _ends(
 
 
 def _drawn(pairs: Pairs, scheme: ScoringScheme, progress: Progress, stored_cells: int) -> tuple[NDArray, ...]:
-    """Return `found`, `counts`, `cigars` and `lines` of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs."""
+    """Return the results of `proteoscope.kernels.cpu.traceback.draw_pairs` for some pairs: positions, counts, CIGARs and lines."""
     query_lengths, subject_lengths = pairs.lengths
     offsets = run_offsets(query_lengths + subject_lengths)
     steps, result = np.empty(offsets[-1], np.uint8), np.zeros((len(pairs), 3), np.int64)

@@ -2,7 +2,7 @@
 
 The E-value of a pair is that of its adjusted score; the score itself is reported unchanged.
 
-* Residues in segments of low complexity count as X, and the pair is scored again, exactly. Segments are those of the first step of SEG
+* Residues in segments of low complexity count as X, and the pair is scored again, exactly. Segments are found as in the first step of SEG
   (Wootton and Federhen 1993, Computers & Chemistry 17:149).
 * The score is scaled by the ratio of lambda for the composition of the pair to lambda for the usual composition, both of ungapped
   alignments: composition-based statistics (Schäffer and others 2001, NAR 29:2994). Each composition is shrunk towards the usual one by
@@ -24,7 +24,7 @@ from proteoscope import kernels
 from proteoscope.engine.arrays import read_only, take_runs
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequences.database import SequenceDatabase
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import BACKGROUND, ScoreStatistics, ungapped_lambda
 
@@ -32,7 +32,7 @@ __all__ = ["CompositionAdjustment", "SignificantHits", "significant_hits"]
 
 _WINDOW, _TRIGGER, _EXTENSION = 12, 1.9, 2.1  # residues, bits, bits
 _ENTROPY_UNIT = 2.0**40
-_MASK = LETTERS.index("X")
+_MASK = SYMBOLS.index("X")
 _PRIOR = 200.0 * BACKGROUND / BACKGROUND.sum()
 _MINIMUM_RATIO, _MAXIMUM_RATIO = 0.5, 1.05
 _EXPONENT = 3.0
@@ -187,7 +187,7 @@ def masked_sequences(residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> 
     masked : ndarray of int8, shape (total,)
     counts : ndarray of int64, shape (n, 27)
     """
-    masked, counts = np.empty(len(residues), np.int8), np.empty((len(offsets) - 1, len(LETTERS)), np.int64)
+    masked, counts = np.empty(len(residues), np.int8), np.empty((len(offsets) - 1, len(SYMBOLS)), np.int64)
     trigger, extension = (int(bits * _ENTROPY_UNIT) for bits in (_TRIGGER, _EXTENSION))
     kernels.cpu.composition.mask_low_complexity(read_only(residues), offsets, _ENTROPIES, trigger, extension, _MASK, masked, counts)
     return masked, counts

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.statistics import BACKGROUND
 
 __all__ = ["RESIDUES", "conservation", "residue_codes", "residue_counts", "sequence_weights"]
 
-RESIDUES = "".join(residue for residue, share in zip(LETTERS, BACKGROUND.tolist(), strict=True) if share > 0)
+RESIDUES = "".join(residue for residue, share in zip(SYMBOLS, BACKGROUND.tolist(), strict=True) if share > 0)
 """The twenty amino acids, in the order of their codes in this module."""
 _OTHER = len(RESIDUES)
 _CODES = np.full(256, _OTHER, np.uint8)
@@ -58,7 +58,7 @@ def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     ndarray of float64, shape (columns,)
     """
     shares = residue_counts(characters, sequence_weights(characters))
-    background = BACKGROUND[[LETTERS.index(residue) for residue in RESIDUES]]
+    background = BACKGROUND[[SYMBOLS.index(residue) for residue in RESIDUES]]
     background = (background / background.sum())[:, None]
     counted = shares + _PSEUDOCOUNT
     column = counted / counted.sum(0)

@@ -27,7 +27,7 @@ from proteoscope.engine.project.cache import index_store
 from proteoscope.engine.project.columns import checked_offsets, checked_texts, open_column, read_numbers, require
 from proteoscope.engine.project.index_store import IndexStore
 from proteoscope.engine.row_numbers import ProteinRow, row_range
-from proteoscope.engine.sequences.matrices import LETTERS, encode
+from proteoscope.engine.sequences.matrices import SYMBOLS, encode
 
 __all__ = ["SequenceDatabase", "cache_store", "decode", "key_parts", "open_database", "read_sequences"]
 
@@ -43,12 +43,12 @@ _COLUMNS = {
     "description_lengths": np.uint32,
 }
 _DESCRIPTION = "database.json"
-_LETTERS = np.frombuffer(LETTERS.encode(), np.uint8)
+_SYMBOLS = np.frombuffer(SYMBOLS.encode(), np.uint8)
 
 
 @dataclass(frozen=True)
 class SequenceDatabase:
-    """n protein sequences, shortest first; those of one length in the order of the files.
+    """n protein sequences, shortest first; sequences of equal length in the order of the files.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class SequenceDatabase:
     n_repeated_names : int
         Number of sequences whose accession occurs earlier in the files.
     n_nucleotides : int
-        Number of sequences that look like DNA or RNA, see `proteoscope.engine.formats.sequence_type`.
+        Number of sequences that resemble DNA or RNA, see `proteoscope.engine.formats.sequence_type`.
     features : Features, optional
         Annotations; None if the files have none.
     """
@@ -101,10 +101,10 @@ class SequenceDatabase:
         """Return the ranges of the residues of some sequences, shape (n, 2)."""
         return np.stack((self.offsets[numbers], self.offsets[numbers + 1]), axis=1)
 
-    def letters(self, numbers: NDArray[np.int64]) -> Texts:
+    def sequences(self, numbers: NDArray[np.int64]) -> Texts:
         """Return some sequences as texts."""
         codes, offsets = take_runs(self.residues, self.offsets, numbers)
-        return Texts(_LETTERS[codes], offsets)
+        return Texts(_SYMBOLS[codes], offsets)
 
     def accession(self, i: ProteinRow) -> str:
         """Return the first word of the header of sequence `i`, '' without one."""
@@ -117,7 +117,7 @@ class SequenceDatabase:
 
 def decode(codes: NDArray[np.int8]) -> str:
     """Return residue codes as text."""
-    return _LETTERS[codes].tobytes().decode("ascii")
+    return _SYMBOLS[codes].tobytes().decode("ascii")
 
 
 def cache_store() -> IndexStore:
@@ -176,9 +176,9 @@ def open_database(
 
 def key_parts(digests: Sequence[str], translation: Translation | None = None) -> dict[str, Any]:
     """Return the key of a packed database: digests of its files, the code of each residue, and the translation of nucleotides."""
-    codes = encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist()
+    codes = encode(np.frombuffer(SYMBOLS.encode(), np.uint8)).tolist()
     translated = {} if translation is None else {"translation": translation.content()}
-    return {"format": _FORMAT, "files": list(digests), "letters": LETTERS, "codes": codes, **translated}
+    return {"format": _FORMAT, "files": list(digests), "letters": SYMBOLS, "codes": codes, **translated}
 
 
 def _by_length(proteins: Proteins) -> SequenceDatabase:
@@ -238,7 +238,7 @@ def _open(folder: Path) -> SequenceDatabase:
     checked_texts(accessions, database.accession_offsets, f"{folder}: accessions")
     checked_texts(descriptions, database.description_offsets, f"{folder}: descriptions")
     require((lengths[1:] >= lengths[:-1]).all(), f"{folder}: the sequences of the database are not in order of length")
-    in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(LETTERS)
+    in_bounds = residues.min(initial=0) >= 0 and residues.max(initial=0) < len(SYMBOLS)
     require(in_bounds, f"{folder}: the database holds residues that do not exist")
     is_present = np.zeros(n, bool)
     is_present[file_index[file_index < n]] = True

@@ -1,7 +1,7 @@
 """Report hits: a table of the hits of each query, and the formats that biologists and other programs read.
 
 Hits are columns from the alignment to the file, without a Python loop over them. Writers receive queries in batches, so that memory grows
-with the hits of a batch, not with the number of queries. They write only what a row of a run's table holds, so that a run can be exported
+with the hits of a batch, not with the number of queries. They use only columns of a run's table, so that a run can be exported
 exactly as it was reported.
 """
 
@@ -64,7 +64,7 @@ __all__ = [
 
 
 class NothingToStackError(ParameterError):
-    """There is no hit, and the format holds only hits: a file without any could not be recognised."""
+    """No hits to write in a format that cannot represent an empty result."""
 
 
 HitFormat = Literal["tsv", "blast6", "sam", "fasta", "clustal", "html", "stockholm", "a3m", "phylip", "clustal-stack", "maf", "psl"]
@@ -105,7 +105,7 @@ class Hits:
     """n subjects that queries resemble, as columns with the names of ``hits.parquet``.
 
     `query_index` and `subject_index` are positions in the files, from 0; `rank` is that among the hits of the query, from 1. The aligned
-    lines are those of `Alignment.lines`.
+    lines are as in `Alignment.lines`.
     """
 
     query: Texts
@@ -184,7 +184,7 @@ class Hits:
         for field in fields(cls):
             column = table.column(field.name).combine_chunks()
             if field.name in _TEXTS:
-                # Names written by this program are escaped; those of a manipulated project may not be.
+                # Names written by this program are escaped; names in a manipulated project may not be.
                 texts = Texts.from_arrow(column)
                 columns[field.name] = escape_unprintable_texts(texts)[0] if field.name in ("query", "subject") else texts
             else:
@@ -242,7 +242,7 @@ class QueryHits:
     query_index : ndarray of int64, shape (q,)
         Positions in the files, from 0.
     accessions, descriptions, sequences : Texts
-        Those of the queries.
+        Sequences of the queries.
     offsets : ndarray of int64, shape (q + 1,)
         Hits of query i are ``hits[offsets[i]:offsets[i + 1]]``.
     hits : Hits
@@ -686,7 +686,7 @@ def three_lines(lines: tuple[str, str, str], query_start: int, subject_start: in
     Parameters
     ----------
     lines : (str, str, str)
-        Those of `Alignment.lines`.
+        Lines as in `Alignment.lines`.
     query_start, subject_start : int
         First residues, from 0.
     width : int

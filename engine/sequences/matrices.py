@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LETTERS", "Matrix", "encode", "matrix_name", "matrix_names", "read_matrix"]
+__all__ = ["SYMBOLS", "Matrix", "encode", "matrix_name", "matrix_names", "read_matrix"]
 
-LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
+SYMBOLS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
 """Character of each code."""
-_STAR, _X = LETTERS.index("*"), LETTERS.index("X")
+_STAR, _X = SYMBOLS.index("*"), SYMBOLS.index("X")
 _AS_X = "UOJ"
 _MINIMUM, _MAXIMUM = -1_000_000, 1_000_000
 _MAXIMUM_BYTES = 1_000_000
-_MAXIMUM_COMPARED = 100  # characters of a name that is compared with those of the matrices
+_MAXIMUM_COMPARED = 100  # characters of a name that is compared with the names of matrices
 
 
 @dataclass(frozen=True)
@@ -41,13 +41,13 @@ class Matrix:
         Name of a shipped matrix, or path of the file.
     scores : ndarray of int32, shape (27, 27)
         By the codes of the query's and of the subject's residue.
-    letters : str
+    symbols : str
         Residues in the file; the scores of others were added.
     """
 
     name: str
     scores: NDArray[np.int32]
-    letters: str
+    symbols: str
 
     @property
     def greatest(self) -> int:
@@ -55,7 +55,7 @@ class Matrix:
         return int(self.scores.max())
 
     def scores_as(self, other: Matrix) -> bool:
-        """Return True if all scores equal those of another matrix."""
+        """Return True if all scores equal the scores of another matrix."""
         import numpy as np  # slow to import: parameters, which name matrices, are listed without it
 
         return bool(np.array_equal(self.scores, other.scores))
@@ -157,7 +157,7 @@ _REMEDY = "A matrix has a line of residues, then a line for each residue: the re
 
 
 def _residue(path: Path, number: int, word: str) -> str:
-    if len(word) != 1 or not word.isascii() or word.upper() not in LETTERS:
+    if len(word) != 1 or not word.isascii() or word.upper() not in SYMBOLS:
         raise InputError(path, f"'{word[:20]}' is not a residue", place=f"line {number}", remedy=_REMEDY)
     return word.upper()
 
@@ -180,22 +180,22 @@ def _score(path: Path, number: int, word: str) -> int:
     return value
 
 
-def _complete(letters: str, scores: list[list[int]]) -> NDArray[np.int32]:
+def _complete(symbols: str, scores: list[list[int]]) -> NDArray[np.int32]:
     """Return the scores of all 27 codes; the module's docstring defines missing ones."""
     import numpy as np  # slow to import: parameters are described without it
 
-    full = np.full((len(LETTERS), len(LETTERS)), -1, np.int64)
-    codes = np.array([LETTERS.index(residue) for residue in letters])
+    full = np.full((len(SYMBOLS), len(SYMBOLS)), -1, np.int64)
+    codes = np.array([SYMBOLS.index(residue) for residue in symbols])
     full[np.ix_(codes, codes)] = scores
-    if "*" not in letters:
+    if "*" not in symbols:
         full[_STAR, :] = full[:, _STAR] = np.min(scores)
-    for residue in LETTERS[:_STAR]:
-        if residue in _AS_X or (residue not in letters and residue != "X"):
-            code = LETTERS.index(residue)
+    for residue in SYMBOLS[:_STAR]:
+        if residue in _AS_X or (residue not in symbols and residue != "X"):
+            code = SYMBOLS.index(residue)
             full[code, :] = full[_X, :]
             full[:, code] = full[:, _X]
             full[code, code] = full[_X, _X]
     for residue in _AS_X:
-        code = LETTERS.index(residue)
+        code = SYMBOLS.index(residue)
         full[code, :], full[:, code] = full[_X, :], full[:, _X]
     return full.astype(np.int32)

@@ -26,7 +26,7 @@ __all__ = ["MAXIMUM_CELLS", "OUTSIDE", "AlignedSubjects", "Stack"]
 MAXIMUM_CELLS = 1 << 26
 """Maximum number of rows times columns of a stack: ten thousand hits of a query of six thousand residues."""
 OUTSIDE = 0
-"""Value in `Stack.letters` before and after the alignment of a subject."""
+"""Value in `Stack.symbols` before and after the alignment of a subject."""
 _GAP = ord("-")
 
 
@@ -71,7 +71,7 @@ class Stack:
     ----------
     query_name, query_description : str
     subjects : AlignedSubjects
-    letters : ndarray of uint8, shape (1 + n, columns)
+    symbols : ndarray of uint8, shape (1 + n, columns)
         The query's row first: ASCII, ``-`` for a gap, `OUTSIDE` beyond the ends of an alignment.
     query_place : ndarray of int64, shape (columns,)
         The query's residue in each column, from 0; -1 in columns opened by insertions.
@@ -80,7 +80,7 @@ class Stack:
     query_name: str
     query_description: str
     subjects: AlignedSubjects
-    letters: NDArray[np.uint8]
+    symbols: NDArray[np.uint8]
     query_place: NDArray[np.int64]
 
     @classmethod
@@ -101,7 +101,7 @@ class Stack:
         # The residue of the query in each column, or the one before it.
         place = subjects.query_start[hit] + (before[1:] - before[offsets[:-1]][hit]) - 1
         if not _fit(subjects, offsets, is_residue, place, len(sequence)):
-            raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and those of its hits; search again")
+            raise ParameterError(f"the alignments of {name:.60} do not fit its sequence and its hits; search again")
         inserted = np.flatnonzero(~is_residue)
         is_first = np.append(True, np.diff(inserted) > 1) | np.append(True, np.diff(hit[inserted]) > 0) if len(inserted) else inserted
         run = np.cumsum(is_first) - 1
@@ -130,7 +130,7 @@ class Stack:
 
     def __len__(self) -> int:
         """Return the number of rows, including the query's."""
-        return len(self.letters)
+        return len(self.symbols)
 
     @property
     def n_columns(self) -> int:
@@ -145,7 +145,7 @@ class Stack:
     @cached_property
     def gapped(self) -> NDArray[np.uint8]:
         """Rows with gaps beyond the ends too, and X for ``*``, which alignment formats do not support."""
-        symbols = self.letters.copy()
+        symbols = self.symbols.copy()
         symbols[symbols == OUTSIDE] = _GAP
         symbols[symbols == ord("*")] = ord("X")
         return symbols
@@ -153,7 +153,7 @@ class Stack:
     @cached_property
     def follows_insertion(self) -> NDArray[np.bool_]:
         """True for each row and residue of the query that follows an insertion of the row, shape (rows, residues of the query)."""
-        is_residue = (self.letters != _GAP) & (self.letters != OUTSIDE)
+        is_residue = (self.symbols != _GAP) & (self.symbols != OUTSIDE)
         follows = np.zeros((len(self), int(np.count_nonzero(~self.is_opened))), np.bool_)
         # An insertion lies between two residues of the query, so that a residue follows it.
         next_residue = np.cumsum(~self.is_opened)

@@ -101,7 +101,7 @@ def _stacked_class() -> type[Alignment]:
 
 def grades(stack: Stack) -> str:
     """Return a digit for each column, 0 to 9: tenths of its conservation (`proteoscope.engine.sequences.conservation`)."""
-    digits = np.minimum((conservation(stack.letters) * (_GRADES + 1)).astype(np.int64), _GRADES)
+    digits = np.minimum((conservation(stack.symbols) * (_GRADES + 1)).astype(np.int64), _GRADES)
     return "".join(map(str, digits.tolist()))
 
 
@@ -139,7 +139,7 @@ def unique_names(names: Sequence[str], width: int | None = None) -> list[str]:
         while unique in used:
             number += 1
             ending = f"_{number}"
-            unique = f"{plain[: None if width is None else width - len(ending)]}{ending}"
+            unique = f"{plain[: width and width - len(ending)]}{ending}"
         used.add(unique)
         unique_list.append(unique)
     return unique_list

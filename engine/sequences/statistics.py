@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope import kernels, resources
-from proteoscope.engine.sequences.matrices import LETTERS, Matrix, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, Matrix, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 
 __all__ = [
@@ -59,7 +59,7 @@ _FREQUENCIES = {
     "Y": 0.03216,
     "V": 0.06441,
 }
-BACKGROUND: NDArray[np.float64] = np.array([_FREQUENCIES.get(letter, 0.0) for letter in LETTERS])
+BACKGROUND: NDArray[np.float64] = np.array([_FREQUENCIES.get(symbol, 0.0) for symbol in SYMBOLS])
 """Share of each residue code in proteins, shape (27,) (Robinson and Robinson 1991, PNAS 88:8880)."""
 
 _GAP_COSTS = {
@@ -137,7 +137,7 @@ class ScoreStatistics:
         Parameters
         ----------
         scores, subject_lengths : ndarray, shape (n,)
-            Those of one query.
+            Scores of one query.
         query_length : int
         database_residues : int
             Number of residues of all subjects.
@@ -263,7 +263,7 @@ def ungapped_lambda(matrix: Matrix) -> float | None:
 def random_sequences(lengths: Sequence[int] | NDArray[np.integer], seed: int) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
     """Return codes and offsets of random sequences, as `proteoscope.engine.sequence_search.scoring.score_all` takes them."""
     generator = np.random.default_rng(seed)
-    codes = generator.choice(len(LETTERS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
+    codes = generator.choice(len(SYMBOLS), int(sum(lengths)), p=BACKGROUND / BACKGROUND.sum()).astype(np.int8)
     return codes, np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
 
 
@@ -279,7 +279,7 @@ def fit(
     Parameters
     ----------
     scores : ndarray of int, shape (queries, subjects)
-        May include those of a few related pairs.
+        Scores; may include a few related pairs.
     query_lengths, subject_lengths : ndarray of int
     scheme : ScoringScheme
     source : str

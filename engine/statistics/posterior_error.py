@@ -3,7 +3,7 @@
 If targets and decoys compete, as many false targets as decoys are expected at each score. With d(s), the share of decoys among the
 matches of score s, the posterior error probability of a target is therefore d / (1 - d), at most 1. d is a logistic regression of the
 decoy label on the score through a natural cubic smoothing spline, the method of qvality (Käll 2008, Bioinformatics 24:i42), with the
-smoothness selected by the Akaike criterion, and made monotone by isotonic regression.
+smoothness selected by the Akaike criterion, with isotonic regression for monotonicity.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ The probability of the same fold is a logistic function of the product of both T
 TM-score only) and of the shorter chain's length. It needs neither database nor score. With the product, a fragment that fits a whole chain
 perfectly does not have the same fold.
 
-All constants are in ``resources/structures/calibration.json``, made by `benchmarks/structure_calibration.py`.
+All constants are in ``resources/structures/calibration.json``, computed by `benchmarks/structure_calibration.py`.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ __all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features"
 REFERENCE_LENGTH = 200.0
 """Reference length in residues; lengths enter as logarithms relative to it."""
 
-_SHORTEST = 30  # residues; chance has no shorter chains, which count as these, and what is shorter has no fold
-_MAXIMUM_EXPONENT = 700.0  # of what the machine's numbers hold
+_SHORTEST = 30  # residues; shorter chains count as this long for chance, and have no fold
+_MAXIMUM_EXPONENT = 700.0  # of the range of floating-point numbers
 
 
 @dataclass(frozen=True)

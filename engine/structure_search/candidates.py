@@ -28,10 +28,10 @@ from proteoscope.engine.structure_search.superposing import superpose_pairs
 from proteoscope.engine.structures.rewards import GapCosts, SensitiveTables, Weights, published_rewards, sensitive_rewards, sensitive_tables
 from proteoscope.engine.structures.superposition import (
     Superpositions,
+    collect_superpositions,
     pairs_with_query,
     superpose,
     superposed,
-    superpositions_of,
     tm_scores,
 )
 from proteoscope.kernels.structure_layouts import ChainPairs, Rewards
@@ -42,8 +42,8 @@ __all__ = [
     "Comparison",
     "QueryScores",
     "best_candidates",
+    "compute_rewards",
     "query_batches",
-    "rewards_of",
     "score_chains",
     "superpose_candidates",
     "superpose_targets",
@@ -93,7 +93,7 @@ class QueryScores(NamedTuple):
     chains: Scores
     rewards: Rewards
     unit: float
-    own: int
+    self_score: int
 
 
 class Candidates(NamedTuple):
@@ -113,10 +113,13 @@ def query_batches(queries: DescribedChains, parameters: StructureSearchParameter
     return [order[first : first + size] for first in range(0, len(order), size)]
 
 
-def rewards_of(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
+def compute_rewards(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
     """Return the rewards for a query, in whole numbers, and the number of them in a unit of its scores."""
-    own, chain = comparison.parameters, comparison.queries.arrays.chain(query)
-    weights, gaps = Weights(*own.weights), GapCosts(own.gap_first, own.gap_next, own.element_gap_first, own.element_gap_next)
+    parameters, chain = comparison.parameters, comparison.queries.arrays.chain(query)
+    weights, gaps = (
+        Weights(*parameters.weights),
+        GapCosts(parameters.gap_first, parameters.gap_next, parameters.element_gap_first, parameters.element_gap_next),
+    )
     if not comparison.is_sensitive:
         return published_rewards(chain, weights, gaps)
     return sensitive_rewards(chain, comparison.tables or sensitive_tables(), weights, gaps)
@@ -131,12 +134,12 @@ def score_chains(comparison: Comparison, query: ChainRow) -> QueryScores:
         The user cancelled the search.
     """
     chain = comparison.queries.arrays.chain(query)
-    rewards, unit = rewards_of(comparison, query)
+    rewards, unit = compute_rewards(comparison, query)
     elements, gaps = (chain.element_type, chain.element_length), (rewards.element_gap_first, rewards.element_gap_next)
-    own = int(kernels.cpu.structure_pairs.element_score(*elements, *elements, *gaps))
+    self_score = int(kernels.cpu.structure_pairs.element_score(*elements, *elements, *gaps))
     threshold = comparison.parameters.qualification_threshold
-    least = max(int(np.ceil(threshold * own)), 1) if threshold > 0 else 0
-    return QueryScores(score_query(comparison.session, chain, rewards, least), rewards, unit, own)
+    least = max(int(np.ceil(threshold * self_score)), 1) if threshold > 0 else 0
+    return QueryScores(score_query(comparison.session, chain, rewards, least), rewards, unit, self_score)
 
 
 def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
@@ -205,26 +208,26 @@ def _realigned(
     comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]], starts: list[NDArray[np.int32]]
 ) -> list[Superpositions]:
     """Return targets of queries aligned anew by their superposition, which begins with the alignment by descriptors."""
-    own, chains, progress = comparison.queries.chains, comparison.database.chains, comparison.resources.progress
+    queries, chains, progress = comparison.queries.chains, comparison.database.chains, comparison.resources.progress
     bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
     every = []
     for (query, some, _), (first, last) in zip(targets, pairwise(bounds), strict=True):
         taken, flat = chains.taken(some), np.concatenate([np.empty((0, 2), np.int32), *starts[first:last]])
         lengths = run_offsets(np.array([len(start) for start in starts[first:last]], np.int64))
-        every.append(pairs_with_query(own.position[own.rows(query)], taken.position, taken.offsets, flat, lengths))
+        every.append(pairs_with_query(queries.position[queries.rows(query)], taken.position, taken.offsets, flat, lengths))
     progress.stage("Superposing candidates", bounds[-1])
     pairs = ChainPairs.joined(every)
     if comparison.superposing is not None:
         result = superpose_pairs(comparison.superposing, pairs)
     else:
         result = superposed(pairs, comparison.resources.threads, "quick", progress)
-    return [superpositions_of(result, first, last) for first, last in pairwise(bounds)]
+    return [collect_superpositions(result, first, last) for first, last in pairwise(bounds)]
 
 
 def _fitted(comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]) -> Superpositions:
     """Return targets laid on a query by least squares over the alignment by descriptors."""
-    own, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
-    position, rows = own.position[own.rows(query)], [ChainRow(target) for target in targets.tolist()]
+    queries, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
+    position, rows = queries.position[queries.rows(query)], [ChainRow(target) for target in targets.tolist()]
     rotation, translation = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3))
     resources.progress.stage("Superposing hits", len(targets))
 

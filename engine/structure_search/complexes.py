@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.results.separated import UNQUOTED, header_line, separated_lines
 from proteoscope.engine.row_numbers import ChainRow
-from proteoscope.engine.structure_search.candidates import Comparison, rewards_of, superpose_targets
+from proteoscope.engine.structure_search.candidates import Comparison, compute_rewards, superpose_targets
 from proteoscope.engine.structure_search.hits import StructureQueryHits, relatedness
 from proteoscope.engine.structure_search.structures import DescribedChains
 from proteoscope.engine.structure_search.tables import COMPLEXES
@@ -78,21 +78,21 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
     row_of, column_before = np.full(m, -1), np.full(m, -1)
     for begin in range(n):
         least, is_done = np.full(m, np.inf), np.zeros(m, np.bool_)
-        row, column, behind = begin, -1, 0.0
+        row, column, previous = begin, -1, 0.0
         # The shortest way from this row to a column that is free.
         while row >= 0:
-            through = behind + cost[row] - by_row[row] - by_column
+            through = previous + cost[row] - by_row[row] - by_column
             shorter = ~is_done & (through < least)
             least[shorter], column_before[shorter] = through[shorter], column
             column = int(np.where(is_done, np.inf, least).argmin())
             is_done[column] = True
-            row, behind = int(row_of[column]), float(least[column])
-        # The prices of what was passed, and the matches along the way turned over.
+            row, previous = int(row_of[column]), float(least[column])
+        # Update the prices of visited nodes, and flip the matches along the path.
         passed = is_done.copy()
         passed[column] = False
-        by_row[begin] += behind
-        by_row[row_of[passed]] += behind - least[passed]
-        by_column[passed] -= behind - least[passed]
+        by_row[begin] += previous
+        by_row[row_of[passed]] += previous - least[passed]
+        by_column[passed] -= previous - least[passed]
         while column >= 0:
             before = int(column_before[column])
             row_of[column] = begin if before < 0 else row_of[before]
@@ -136,20 +136,20 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
                 ),
             )
         )
-    result.sort(key=lambda one: -one[0])
-    return [one for _, one in result[: comparison.parameters.hits_per_query]]
+    result.sort(key=lambda ranked: -ranked[0])
+    return [hits for _, hits in result[: comparison.parameters.hits_per_query]]
 
 
-def _place(comparison: Comparison, one: StructureQueryHits) -> ChainRow:
+def _place(comparison: Comparison, query_hits: StructureQueryHits) -> ChainRow:
     """Return the number of a query in order of length."""
-    return ChainRow(int(np.flatnonzero(comparison.queries.file_order == one.index)[0]))
+    return ChainRow(int(np.flatnonzero(comparison.queries.file_order == query_hits.index)[0]))
 
 
 def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:
     """Numbers of the files whose matches are worth the most, each with its pairs (row of `worth`, chain of the database)."""
     order = np.argsort(file, kind="stable")
     bounds = np.searchsorted(file[order], np.arange(n_files + 1))
-    # No file is worth more than if each chain had its best partner, whether or not others have the same.
+    # Upper bound of a file: each chain has its best partner, even if several share it.
     at_most = np.zeros(n_files)
     for row in worth:
         best = np.zeros(n_files)
@@ -159,10 +159,10 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
     for number in np.argsort(-at_most, kind="stable").tolist():
         if at_most[number] <= 0.0 or (len(result) >= wanted and at_most[number] <= result[-1][0]):
             break
-        own = order[bounds[number] : bounds[number + 1]]
-        pairs = [(row, int(own[column])) for row, column in assignment(worth[:, own])]
+        members = order[bounds[number] : bounds[number + 1]]
+        pairs = [(row, int(members[column])) for row, column in assignment(worth[:, members])]
         result.append((float(sum(worth[pair] for pair in pairs)), number, pairs))
-        result.sort(key=lambda one: (-one[0], one[1]))
+        result.sort(key=lambda ranked: (-ranked[0], ranked[1]))
         del result[wanted:]
     return [(number, pairs) for _, number, pairs in result]
 
@@ -172,24 +172,24 @@ def _tm_scores(
 ) -> dict[tuple[int, int], tuple[float, float]]:
     """Return TM-scores by query and target of all assigned pairs, superposing those that are not hits."""
     place = np.argsort(comparison.database.file_order)
-    known: dict[tuple[int, int], tuple[float, float]] = {}
-    for k, one in enumerate(chains):
-        targets, *both = (one.hits[name].to_numpy() for name in ("target_index", "tm_score_query", "tm_score_target"))
+    cached: dict[tuple[int, int], tuple[float, float]] = {}
+    for k, chain in enumerate(chains):
+        targets, *both = (chain.hits[name].to_numpy() for name in ("target_index", "tm_score_query", "tm_score_target"))
         scores = zip(*(tm.tolist() for tm in both), strict=True)
-        known |= {(k, target): pair for target, pair in zip(place[targets].tolist(), scores, strict=True)}
-    for k, one in enumerate(chains):
-        missing = sorted({target for _, pairs in best for row, target in pairs if row == k and (k, target) not in known})
-        query = _place(comparison, one)
-        (aligned,) = superpose_targets(comparison, [(query, np.array(missing, np.int64), rewards_of(comparison, query)[0])])
+        cached |= {(k, target): pair for target, pair in zip(place[targets].tolist(), scores, strict=True)}
+    for k, chain in enumerate(chains):
+        missing = sorted({target for _, pairs in best for row, target in pairs if row == k and (k, target) not in cached})
+        query = _place(comparison, chain)
+        (aligned,) = superpose_targets(comparison, [(query, np.array(missing, np.int64), compute_rewards(comparison, query)[0])])
         scores = zip(aligned.tm_score_query.tolist(), aligned.tm_score_target.tolist(), strict=True)
-        known |= {(k, target): pair for target, pair in zip(missing, scores, strict=True)}
-    return known
+        cached |= {(k, target): pair for target, pair in zip(missing, scores, strict=True)}
+    return cached
 
 
-def by_file(queries: DescribedChains, found: Iterator[StructureQueryHits]) -> Iterator[Iterator[StructureQueryHits]]:
+def by_file(queries: DescribedChains, query_hits: Iterator[StructureQueryHits]) -> Iterator[Iterator[StructureQueryHits]]:
     """Yield the hits of each file of queries."""
     place = np.argsort(queries.file_order)
-    return (chains for _, chains in groupby(found, key=lambda hits: int(queries.file[place[hits.index]])))
+    return (chains for _, chains in groupby(query_hits, key=lambda hits: int(queries.file[place[hits.index]])))
 
 
 @contextmanager

@@ -16,16 +16,16 @@ from proteoscope.engine.project.cache import index_store
 from proteoscope.engine.project.columns import open_column, require
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.database import StructureDatabase
-from proteoscope.engine.structures.descriptors import ALPHABETS, LENGTH_UNITS, describe, elements_of
+from proteoscope.engine.structures.descriptors import ALPHABETS, LENGTH_UNITS, describe, find_elements
 from proteoscope.kernels.structure_layouts import ANGLE_STEPS, BITS, StructureArrays
 
-__all__ = ["descriptor_key", "descriptors_of", "key_parts", "open_descriptors", "write_descriptors"]
+__all__ = ["descriptor_key", "key_parts", "load_descriptors", "open_descriptors", "write_descriptors"]
 
 _NAME, _FORMAT = "structures", 1
 _COLUMNS = {"state": np.uint32, "length": np.uint16, "angle": np.uint16}
 
 
-def descriptors_of(database: StructureDatabase, progress: Progress, threads: int) -> StructureArrays:
+def load_descriptors(database: StructureDatabase, progress: Progress, threads: int) -> StructureArrays:
     """Return the descriptors of a database from the cache; otherwise compute and, if possible, cache them.
 
     Raises
@@ -49,7 +49,7 @@ def descriptors_of(database: StructureDatabase, progress: Progress, threads: int
             progress,
         )
     except StorageError as error:
-        progress.message(f"The descriptors could not be kept, and were made in memory: {error}", "warning")
+        progress.message(f"The descriptors could not be cached, and were computed in memory: {error}", "warning")
         return described()
 
 
@@ -85,7 +85,7 @@ def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
     """
     state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())
     n = int(chains.offsets[-1])
-    require(all(len(one) == n for one in (state, length, angle)), f"{folder}: descriptors of another number of residues")
+    require(all(len(column) == n for column in (state, length, angle)), f"{folder}: descriptors of another number of residues")
     require(int(angle.max(initial=0)) < ANGLE_STEPS, f"{folder}: an angle of more than half a turn")
-    elements = elements_of(chains.secondary, chains.offsets)
+    elements = find_elements(chains.secondary, chains.offsets)
     return StructureArrays(read_only(chains.offsets), state, length, angle, elements.offsets, elements.type, elements.length)

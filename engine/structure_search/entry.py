@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from proteoscope.engine import structure_search
-from proteoscope.engine.entry import Demo, Export, Input, KeptKind, Option, Search
+from proteoscope.engine.entry import CachedIndexKind, Demo, Export, Input, Option, Search
 from proteoscope.engine.formats.registry import format_names
 from proteoscope.engine.structures.commands import COMMANDS
 
@@ -16,22 +16,22 @@ means only chain B, QUERY.cif all chains.
 With --complexes FILE, the chains of a query's file are also searched together: each is matched to another chain of the same target file,
 and files are ranked by the sum over the matched chains, each superposed separately.
 
-Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of what the query scores with itself
-are left. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
+Phase 1 aligns elements of secondary structure; chains that score less than QUALIFICATION_THRESHOLD of the query's score with itself
+are rejected. Phase 2 aligns residues by their descriptors; a gap of k residues costs GAP_FIRST + (k - 1) * GAP_NEXT.
 
 Sensitive mode: a pair of residues scores log-odds, in bits, of local conformation, nearest neighbour in space with its place along the
-chain, burial and residue, as superposed relatives have them, less a constant. Of the bits of aligned relatives of a superfamily, 3 %
-are sequence; --weights 1,1,1,0 leaves it out. Secondary structure has no weight of its own here: conformation tells it. The best hundred
+chain, burial and residue, as superposed relatives have them, less a constant. Of the bits of aligned relatives of a superfamily, 3 % are
+sequence; --weights 1,1,1,0 leaves it out. Secondary structure has no weight here: the conformation already contains it. The best hundred
 candidates of a query (more with --hits-per-query) are superposed, and ranked by their TM-scores and z-scores.
 
 Published mode: the sum of exp(-(difference of Cα distances)^2), exp(-(difference of angles)^2), secondary structure (1, 1/2, 0) and
-BLOSUM62 from 0 to 1, as Mrozek et al. (2014) print it; ranked by the score. A quarter of what a pair may score is sequence.
+BLOSUM62 from 0 to 1, as Mrozek et al. (2014) print it; ranked by the score. A quarter of a pair's maximum score is sequence.
 
 same_fold_probability is that of SCOPe's fold, by both TM-scores and length, where one chain in 76 of a database has it; it is empty for
 chains under 30 residues. e_value is how many unrelated chains a database of this size has with such a score; it is empty in the published
 mode and with other weights or gap costs.
-The z-score says by how many standard deviations a score is above what the database's chains of that length have with this query, and is
-no probability: of pairs at 4 to 5, seven in eight have different folds. RMSD is that of the aligned pairs. x' = R x + t (rotation row by
+The z-score says by how many standard deviations a score is above the scores of the database's chains of that length with this query, and is
+not a probability: of pairs at 4 to 5, seven in eight have different folds. RMSD is that of the aligned pairs. x' = R x + t (rotation row by
 row, translation) moves the target onto the query. The CIGAR spans both chains.
 """
 
@@ -55,9 +55,9 @@ STRUCTURE_SEARCH: Search = Search(
             "structures",
             "QUERY",
             "files of structures, FILE:CHAIN, folders or lists of files",
-            wanted="a structure to look for",
-            one="query",
-            hint="files with the structures to look for",
+            wanted="a query structure",
+            singular="query",
+            hint="files with the query structures",
         ),
         Input(
             "database",
@@ -66,9 +66,9 @@ STRUCTURE_SEARCH: Search = Search(
             "DATABASE",
             "a structure database, or files, folders or lists of files",
             option="--database",
-            is_kept=True,
+            is_cached=True,
             wanted="structures to search in",
-            one="database",
+            singular="database",
             hint="a structure database, or files with structures,",
             also="structure database",
         ),
@@ -102,5 +102,5 @@ STRUCTURE_SEARCH: Search = Search(
         ("structures", lambda: structure_search.scoring.StructureAgainstStructures),
         ("superpositions", lambda: structure_search.superposing.ChainsOnChains),
     ),
-    keeps=(KeptKind("structures", "chains of files, and descriptors of chains"),),
+    keeps=(CachedIndexKind("structures", "chains of files, and descriptors of chains"),),
 )

@@ -25,11 +25,11 @@ from proteoscope.engine.structures.superposition import Superpositions
 if TYPE_CHECKING:
     import gemmi
 
-__all__ = ["FoundChain", "HitChains", "pairs_of_cigar", "trace_geometry", "transformation_of", "write_hit", "write_hits"]
+__all__ = ["FoundChain", "HitChains", "parse_cigar_pairs", "parse_transformation", "trace_geometry", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
-_MAXIMUM_FILES = 8  # that stay in memory: the query and the targets looked at last
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # what a superposition does not know of itself
+_MAXIMUM_FILES = 8  # chains that stay in memory: the query and the last viewed targets
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that a superposition lacks
 _REMEDY = "Put the file back where it was, or search again"
 
 
@@ -97,7 +97,7 @@ class HitChains:
         chains = self._database.chains
         is_there = index < len(chains) and chains.names[index] == name and chains.sequence(index) == sequence
         every = zip(row_range(ChainRow, len(chains)), chains.names, strict=True)
-        places = [index] if is_there else [i for i, one in every if one == name and chains.sequence(i) == sequence]
+        places = [index] if is_there else [i for i, chain_name in every if chain_name == name and chains.sequence(i) == sequence]
         if not places:
             # It may have been changed since it was opened.
             self._database = None
@@ -113,8 +113,8 @@ class HitChains:
             except InputError as error:
                 missing = missing or error.reason
                 continue
-            for i, one in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
-                if one == name and file.chains.sequence(i) == sequence:
+            for i, chain_name in zip(row_range(ChainRow, len(file.chains)), file.chains.names, strict=True):
+                if chain_name == name and file.chains.sequence(i) == sequence:
                     return FoundChain(file.chains.taken([i]), path)
         where = paths[0] if paths else Path(name)
         raise InputError(where, missing or f"no longer holds {name} as it was searched", remedy=_REMEDY)
@@ -130,10 +130,10 @@ class HitChains:
         return self._files[key]
 
 
-def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
+def parse_cigar_pairs(cigar: str) -> NDArray[np.int32]:
     """(n, 2) aligned rows of query and target.
 
-    >>> pairs_of_cigar("1I2M2D1M").tolist()
+    >>> parse_cigar_pairs("1I2M2D1M").tolist()
     [[1, 0], [2, 1], [3, 4]]
     """
     runs = _RUNS.findall(cigar)
@@ -143,9 +143,9 @@ def pairs_of_cigar(cigar: str) -> NDArray[np.int32]:
     return np.stack([query[is_pair], target[is_pair]], axis=1).astype(np.int32)
 
 
-def transformation_of(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def parse_transformation(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return rotation (3, 3) and translation (3,), Å, that move a hit's target onto its query, from its table row."""
-    translation = np.array([float(one) for one in hit["translation"].split(",")])
+    translation = np.array([float(number) for number in hit["translation"].split(",")])
     return np.array(hit["rotation"], np.float64).reshape(3, 3), translation
 
 
@@ -186,8 +186,8 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
     StorageError
         Writing failed.
     """
-    pairs = pairs_of_cigar(str(hit["cigar"]))
-    rotation, translation = transformation_of(hit)
+    pairs = parse_cigar_pairs(str(hit["cigar"]))
+    rotation, translation = parse_transformation(hit)
     result = Superpositions(
         rotation[None],
         translation[None],
@@ -199,7 +199,7 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
         np.array([0, len(pairs)], np.int64),
     )
     messages: list[str] = []
-    query_atoms, target_atoms = (_atoms(one, messages) for one in (query, target))
+    query_atoms, target_atoms = (_atoms(chain, messages) for chain in (query, target))
     extra = {name: hit[name] for name in _OF_SEARCH if hit.get(name) is not None and hit[name] == hit[name]}
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -246,16 +246,16 @@ def write_hits(
     written = [PictureChain(ScriptedChain("query", query.chains, colours[0], masks[0]), _atoms(query, messages))]
     for k, (target, row) in enumerate(hits, 1):
         scripted = ScriptedChain(f"hit_{k}", target.chains, colours[k], masks[k])
-        written.append(PictureChain(scripted, _atoms(target, messages), *transformation_of(row)))
+        written.append(PictureChain(scripted, _atoms(target, messages), *parse_transformation(row)))
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     return write_picture(folder, written, style, background), messages
 
 
-def _atoms(one: FoundChain, messages: list[str]) -> gemmi.Structure | None:
+def _atoms(chain: FoundChain, messages: list[str]) -> gemmi.Structure | None:
     """Return all atoms of a chain, or None if its file is missing or has changed."""
     try:
-        return chain_atoms(one.path, one.chains)
+        return chain_atoms(chain.path, chain.chains)
     except InputError as error:
-        messages.append(f"{one.path.name} {error.reason}: only Cα are written for it")
+        messages.append(f"{chain.path.name} {error.reason}: only Cα are written for it")
     return None

@@ -36,7 +36,7 @@ class StructureQueryHits:
         Position in the order of the files.
     hits
         Rows of the table ``hits`` (`proteoscope.engine.structure_search.tables.HITS`).
-    beside
+    aligned
         Superposition of each hit.
     scores, z_scores
         (n,) of all database chains by length; `scores` are negative for chains rejected in phase 1.
@@ -49,7 +49,7 @@ class StructureQueryHits:
     states: str
     n_aligned: int
     hits: pa.Table
-    beside: Sequence[AlignedChains]
+    aligned: Sequence[AlignedChains]
     scores: NDArray[np.float64]
     z_scores: NDArray[np.float64]
 
@@ -78,24 +78,27 @@ def query_hits(comparison: Comparison, queries: Sequence[ChainRow]) -> list[Stru
 def reported_hits(comparison: Comparison, candidates: Candidates, aligned: Superpositions) -> StructureQueryHits:
     """Return the hits among the candidates of a query, which are superposed."""
     query, scores, z, targets = candidates
-    own, chains, parameters = comparison.queries.chains, comparison.database.chains, comparison.parameters
+    queries, chains, parameters = comparison.queries.chains, comparison.database.chains, comparison.parameters
     order, in_units = np.arange(len(targets)), scores.chains.residues / scores.unit
     if comparison.is_sensitive:
         rank = relatedness(z[targets], (aligned.tm_score_query + aligned.tm_score_target) / 2)
         order = np.lexsort((comparison.database.file_order[targets], -rank))
-    ratios = scores.chains.elements / max(1, scores.own) if parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
+    ratios = scores.chains.elements / max(1, scores.self_score) if parameters.qualification_threshold > 0 else np.full(len(z), np.nan)
     order = order[: parameters.hits_per_query]
     figures = _figures(comparison, query, targets, in_units[targets], z[targets], ratios[targets], aligned)
     hits = _table(comparison, query, targets[order], {name: column[order] for name, column in figures.items()}, aligned, order)
     return StructureQueryHits(
-        own.names[query],
+        queries.names[query],
         int(comparison.queries.file_order[query]),
-        own.descriptions[query],
-        own.sequence(query),
-        own.states(query),
+        queries.descriptions[query],
+        queries.sequence(query),
+        queries.states(query),
         int((scores.chains.residues >= 0).sum()),
         hits,
-        [AlignedChains(own, query, chains, target, aligned, k) for k, target in zip(order.tolist(), targets[order].tolist(), strict=True)],
+        [
+            AlignedChains(queries, query, chains, target, aligned, k)
+            for k, target in zip(order.tolist(), targets[order].tolist(), strict=True)
+        ],
         in_units,
         z,
     )
@@ -133,27 +136,27 @@ def _table(
     targets: NDArray[np.int64],
     figures: dict[str, NDArray[np.float64]],
     aligned: Superpositions,
-    kept: NDArray[np.int64],
+    rows: NDArray[np.int64],
 ) -> pa.Table:
-    """Return the table of hits, best first, with the superpositions at the positions `kept`."""
-    own, chains = comparison.queries.chains, comparison.database.chains.taken(targets)
-    residues, n_query, n = own.residue[own.rows(query)], int(own.lengths[query]), len(targets)
-    query_rows, offsets = take_runs(aligned.pairs[:, 0], aligned.pair_offsets, kept)
-    pairs = np.stack([query_rows, take_runs(aligned.pairs[:, 1], aligned.pair_offsets, kept)[0]], axis=1)
+    """Return the table of hits, best first, with the superpositions at the positions `rows`."""
+    queries, chains = comparison.queries.chains, comparison.database.chains.taken(targets)
+    residues, n_query, n = queries.residue[queries.rows(query)], int(queries.lengths[query]), len(targets)
+    query_rows, offsets = take_runs(aligned.pairs[:, 0], aligned.pair_offsets, rows)
+    pairs = np.stack([query_rows, take_runs(aligned.pairs[:, 1], aligned.pair_offsets, rows)[0]], axis=1)
     lengths = np.diff(offsets)
     columns = {
-        "query": [own.names[query]] * n,
+        "query": [queries.names[query]] * n,
         "target": chains.names,
         **figures,
         "aligned_length": lengths,
         "identity": _rounded(identities(residues, chains.residue, chains.offsets, pairs, offsets), 4),
-        "rmsd": _rounded(aligned.rmsd[kept], 3),
-        "tm_score_query": _rounded(aligned.tm_score_query[kept], 4),
-        "tm_score_target": _rounded(aligned.tm_score_target[kept], 4),
+        "rmsd": _rounded(aligned.rmsd[rows], 3),
+        "tm_score_query": _rounded(aligned.tm_score_query[rows], 4),
+        "tm_score_target": _rounded(aligned.tm_score_target[rows], 4),
         "query_coverage": _rounded(lengths / n_query, 4),
         "target_coverage": _rounded(lengths / chains.lengths, 4),
-        "rotation": np.round(aligned.rotation[kept].reshape(n, 9), 7),
-        "translation": list(map("{:.4f},{:.4f},{:.4f}".format, *aligned.translation[kept].T.tolist())),
+        "rotation": np.round(aligned.rotation[rows].reshape(n, 9), 7),
+        "translation": list(map("{:.4f},{:.4f},{:.4f}".format, *aligned.translation[rows].T.tolist())),
         "cigar": cigars(pairs, offsets, n_query, chains.lengths),
         "description": chains.descriptions,
         "rank": np.arange(1, n + 1),

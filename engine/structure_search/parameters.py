@@ -39,7 +39,7 @@ class StructureSearchParameters(SearchParameters):
         group=_SCORING,
         editor="descriptor weights",
         help="Of lengths, angles, secondary structure and residues: 1 as published or learned. Sensitive: angles mean local conformation, "
-        "which includes secondary structure, whose own weight counts in the published mode alone.",
+        "which includes secondary structure, whose own weight counts only in the published mode.",
     )
     gap_first: float = parameter(
         6.7,
@@ -108,7 +108,7 @@ class StructureSearchParameters(SearchParameters):
     @field_validator("weights")
     @classmethod
     def _are_four(cls, value: tuple[float, ...]) -> tuple[float, ...]:
-        if len(value) != 4 or not all(0 <= one <= _MAXIMUM_WEIGHT for one in value):
+        if len(value) != 4 or not all(0 <= weight <= _MAXIMUM_WEIGHT for weight in value):
             raise ValueError(f"expected four weights from 0 to {_MAXIMUM_WEIGHT:g}, of lengths, angles, secondary structure and residues")
         if not any(value):
             raise ValueError("one of the weights must be above 0")

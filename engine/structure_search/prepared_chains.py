@@ -31,7 +31,7 @@ from proteoscope.engine.structures.reading import Models, stem
 __all__ = ["FEWEST_FILES", "key_parts", "prepared_chains"]
 
 FEWEST_FILES = 20
-"""Fewer are read anew: that takes less than to look for them."""
+"""Minimum number of files for caching; fewer are faster to read again than to find in the cache."""
 
 _NAME = "structures"
 _FORMAT = 2  # another one whenever the same files would give other chains or messages
@@ -67,13 +67,15 @@ def prepared_chains(
             progress,
         )
     except StorageError as error:
-        progress.message(f"The chains could not be kept, and were read into memory: {error}", "warning")
+        progress.message(f"The chains could not be cached, and were read into memory: {error}", "warning")
         return read_chains(sources, progress, threads, models=models)
 
 
 def key_parts(sources: Sequence[ChainSource], digests: Sequence[str], models: Models = "first") -> dict[str, Any]:
-    """Content of the key of chains: what the files hold, their order, what is meant of each, and what descriptors depend on."""
-    files = [[str(one.path), one.chain, one.is_of_folder, one.note, digest] for one, digest in zip(sources, digests, strict=True)]
+    """Content of the key of chains: content and order of the files, the selected chains, and the settings of descriptors."""
+    files = [
+        [str(source.path), source.chain, source.is_of_folder, source.note, digest] for source, digest in zip(sources, digests, strict=True)
+    ]
     return {"format": _FORMAT, "files": parts_digest({"files": files}), "models": models, **descriptor_key()}
 
 
@@ -107,5 +109,5 @@ def _messages(folder: Path) -> tuple[str, ...]:
             result = json.loads(file.read(_MAXIMUM_MESSAGES))
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidIndexError(f"{folder}: the messages cannot be read ({error})") from error
-    require(isinstance(result, list) and all(isinstance(text, str) for text in result), f"{folder}: what should be messages is none")
+    require(isinstance(result, list) and all(isinstance(text, str) for text in result), f"{folder}: the messages are not a list of texts")
     return tuple("".join(symbol if symbol.isprintable() else " " for symbol in text) for text in result)

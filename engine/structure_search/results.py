@@ -43,18 +43,18 @@ class HitTotals:
     n_aligned: int = 0
     _best: list[Mapping[str, Any]] = field(default_factory=list)
 
-    def add(self, found: StructureQueryHits) -> None:
+    def add(self, query_hits: StructureQueryHits) -> None:
         """Add the hits of a query."""
-        self.n_hits += len(found.hits)
-        self.n_aligned += found.n_aligned
-        self._best += found.hits.slice(0, 1).select(_OF_BEST).to_pylist()
+        self.n_hits += len(query_hits.hits)
+        self.n_aligned += query_hits.n_aligned
+        self._best += query_hits.hits.slice(0, 1).select(_OF_BEST).to_pylist()
 
     @property
     def best(self) -> tuple[Best, ...]:
         """Best hits of the best queries; unknown values are None, since JSON has no NaN."""
         best = sorted(self._best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
-        known = [{name: None if isinstance(value, float) and isnan(value) else value for name, value in hit.items()} for hit in best]
-        return tuple(tuple(hit[name] for name in _OF_BEST) for hit in known)  # type: ignore[misc]
+        rows = [{name: None if isinstance(value, float) and isnan(value) else value for name, value in hit.items()} for hit in best]
+        return tuple(tuple(hit[name] for name in _OF_BEST) for hit in rows)  # type: ignore[misc]
 
 
 @contextmanager
@@ -87,8 +87,8 @@ def _hit_file(path: Path) -> Iterator[HitWriter]:
     with atomic_file(path) as file:
         file.write(header_line(HITS.saved_columns))
 
-        def write(found: StructureQueryHits) -> None:
-            file.write(separated_lines(found.hits, HITS.saved_columns, TRIMMED))
+        def write(query_hits: StructureQueryHits) -> None:
+            file.write(separated_lines(query_hits.hits, HITS.saved_columns, TRIMMED))
 
         yield write
 
@@ -98,34 +98,34 @@ def _project_tables(run: Run) -> Iterator[HitWriter]:
     """Write ``queries`` and ``hits`` of a run."""
     with run.table_writer("hits", HITS.schema()) as hits, run.table_writer("queries", QUERIES.schema()) as queries:
 
-        def write(one: StructureQueryHits) -> None:
-            best = max(one.hits["tm_score_query"].to_pylist(), default=None)
+        def write(query_hits: StructureQueryHits) -> None:
+            best = max(query_hits.hits["tm_score_query"].to_pylist(), default=None)
             queries.write(
                 QUERIES.arrow(
                     {
-                        "query_index": [one.index],
-                        "query": [one.query],
-                        "description": [one.description],
-                        "length": [len(one.sequence)],
-                        "sequence": [one.sequence],
-                        "states": [one.states],
-                        "n_hits": [len(one.hits)],
-                        "n_aligned": [one.n_aligned],
+                        "query_index": [query_hits.index],
+                        "query": [query_hits.query],
+                        "description": [query_hits.description],
+                        "length": [len(query_hits.sequence)],
+                        "sequence": [query_hits.sequence],
+                        "states": [query_hits.states],
+                        "n_hits": [len(query_hits.hits)],
+                        "n_aligned": [query_hits.n_aligned],
                         "best_tm_score": [best],
                     }
                 )
             )
-            if len(one.hits):
-                hits.write(one.hits)
+            if len(query_hits.hits):
+                hits.write(query_hits.hits)
 
         yield write
 
 
-def _write_superpositions(folder: Path, found: StructureQueryHits) -> None:
+def _write_superpositions(folder: Path, query_hits: StructureQueryHits) -> None:
     """Write each hit of a query superposed on it, into folders ``QUERY/RANK-TARGET`` with names that any file system takes."""
-    own = folder / f"{found.index + 1}-{_NOT_IN_FOLDERS.sub('_', found.query)}"
-    for hit, beside in zip(found.hits.select(["rank", "target", *_OF_SEARCH]).to_pylist(), found.beside, strict=True):
-        place = own / f"{hit['rank']}-{_NOT_IN_FOLDERS.sub('_', hit['target'])}"
+    query_folder = folder / f"{query_hits.index + 1}-{_NOT_IN_FOLDERS.sub('_', query_hits.query)}"
+    for hit, aligned in zip(query_hits.hits.select(["rank", "target", *_OF_SEARCH]).to_pylist(), query_hits.aligned, strict=True):
+        place = query_folder / f"{hit['rank']}-{_NOT_IN_FOLDERS.sub('_', hit['target'])}"
         with storage_errors(place):
             place.mkdir(parents=True, exist_ok=True)
-        write_superposition(place, beside, extra={name: "" if isnan(hit[name]) else f"{hit[name]:.10g}" for name in _OF_SEARCH})
+        write_superposition(place, aligned, extra={name: "" if isnan(hit[name]) else f"{hit[name]:.10g}" for name in _OF_SEARCH})

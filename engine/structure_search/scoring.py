@@ -18,7 +18,7 @@ from proteoscope.kernels.structure_layouts import Rewards, StructureArrays
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.structure_alignment import StructureSearch
 
-__all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "score_query", "work_of"]
+__all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "build_workload", "score_query"]
 
 KIND = "structures"
 STEP_CELLS = 1_000_000
@@ -40,7 +40,7 @@ class Scores(NamedTuple):
     elements: NDArray[np.int32]
 
 
-def work_of(chains: StructureArrays) -> Workload:
+def build_workload(chains: StructureArrays) -> Workload:
     """Return a database as a workload, shortest chains first."""
     return Workload(KIND, {"chains": chains._asdict()}, {})
 
@@ -64,7 +64,7 @@ class StructureAgainstStructures:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return structure_search.synthetic_workload.sample_structures(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ from proteoscope.engine.structure_search.hits import StructureQueryHits, reporte
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
 from proteoscope.engine.structure_search.prepared_chains import prepared_chains
 from proteoscope.engine.structure_search.results import HitTotals, hit_writers
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import (
     ChainInput,
     DescribedChains,
@@ -28,7 +28,7 @@ from proteoscope.engine.structure_search.structures import (
     without_structure,
 )
 from proteoscope.engine.structure_search.summary import StructureSearchSummary
-from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structure_search.superposing import build_superposition_workload
 
 __all__ = ["StructureSearchSummary", "find_structures"]
 
@@ -48,7 +48,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        An input or parameter can be corrected by the user.
     Cancelled
         The user cancelled the search.
     """
@@ -80,8 +80,8 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
             run.load_writers()
         totals, output = HitTotals(), None if request.out is None else Path(request.out)
         with (
-            Executor(resources).session(work_of(chains.arrays)) as session,
-            Executor(resources).session(work_of_superposing("quick")) as superposing,
+            Executor(resources).session(build_workload(chains.arrays)) as session,
+            Executor(resources).session(build_superposition_workload("quick")) as superposing,
             hit_writers(run.run, output, superpose) as writers,
             complex_writer(complexes) as write_complexes,
         ):
@@ -98,7 +98,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
                     with run.step("score"):
                         result = complex_hits(comparison, complex_chains)
                     write_complexes(result)
-            # A cancellation noticed here discards everything; once this block is left, what was written is stored.
+            # A cancellation noticed here discards everything; after this block, the written files are stored.
             run.progress.stage("Writing")
             run.device = "+".join([share.device for share in session.shares()] or session.devices)
         return _summary(run, queries, chains, totals, parameters)
@@ -112,11 +112,11 @@ def _database(run: SearchRun[DescribedChains], database: ChainInput, parameters:
 
 
 def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters: StructureSearchParameters, progress: Progress) -> None:
-    """Report what is unusual in the input."""
+    """Warn about unusual input."""
     for name in without_structure(queries):
         progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
     if parameters.has_idle_weight:
-        progress.message("Secondary structure has no weight of its own in the sensitive mode: conformation tells it", "warning")
+        progress.message("Secondary structure has no weight in the sensitive mode: the conformation already contains it", "warning")
     for text in (*queries.messages, *chains.messages):
         progress.message(text)
 

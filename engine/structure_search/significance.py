@@ -34,14 +34,14 @@ def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDA
         Zeros if there are too few chains.
     """
     of = np.ones(len(scores), np.bool_) if of is None else of
-    known, logarithms = np.asarray(scores, np.float64)[of], np.log(np.maximum(lengths, 1))
-    if len(known) < _FEWEST:
+    observed, logarithms = np.asarray(scores, np.float64)[of], np.log(np.maximum(lengths, 1))
+    if len(observed) < _FEWEST:
         return np.zeros(len(scores))
-    design = np.stack([np.ones(len(known)), logarithms[of]], axis=1)
-    near, line, deviation = np.ones(len(known), np.bool_), np.zeros(2), 1.0
+    design = np.stack([np.ones(len(observed)), logarithms[of]], axis=1)
+    near, line, deviation = np.ones(len(observed), np.bool_), np.zeros(2), 1.0
     for _ in range(_ROUNDS):
-        line = np.linalg.lstsq(design[near], known[near], rcond=None)[0]
-        left = known - design @ line
+        line = np.linalg.lstsq(design[near], observed[near], rcond=None)[0]
+        left = observed - design @ line
         deviation = max(1e-6, _TO_DEVIATION * float(np.median(np.abs(left - np.median(left)))))
         near = left < _FAR * deviation
         if near.sum() < _FEWEST:

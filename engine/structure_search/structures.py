@@ -14,7 +14,7 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.files import is_there
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.structure_search.descriptor_index import descriptors_of
+from proteoscope.engine.structure_search.descriptor_index import load_descriptors
 from proteoscope.engine.structures.chains import Chains, concatenated
 from proteoscope.engine.structures.database import LazySequence, StructureDatabase, open_database
 from proteoscope.engine.structures.descriptors import Alphabets, describe
@@ -39,7 +39,7 @@ __all__ = [
     "without_structure",
 ]
 
-_MAXIMUM_FAULTS_TOLD = 10
+_MAXIMUM_ERRORS_SHOWN = 10
 _CHAINS_SHOWN = 3
 _FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
 
@@ -64,7 +64,7 @@ class ChainSource:
 
 @dataclass(frozen=True)
 class ChainFiles:
-    """Chains, and the file that each comes from: `file` (n,) int64, of `paths`. `messages`: what the user should know of them."""
+    """Chains, and the file that each comes from: `file` (n,) int64, of `paths`. `messages`: warnings."""
 
     chains: Chains
     file: NDArray[np.int64]
@@ -99,7 +99,7 @@ class DescribedChains:
     file_order : (n,) int64
         The place of each chain in the order of the files.
     messages
-        What the user should know of files and chains.
+        Warnings about files and chains.
     file : (n,) int64
         The number of each chain's file.
     files
@@ -128,9 +128,9 @@ def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
         A folder or list is empty, or a list cannot be read. Missing files are reported when opened.
     """
     result: list[ChainSource] = []
-    for one in map(Path, given):
-        is_list = one.suffix.lower() in LISTS and is_there(one) and one.is_file()
-        for source in map(_source, listed(one) if is_list else [one]):
+    for given_path in map(Path, given):
+        is_list = given_path.suffix.lower() in LISTS and is_there(given_path) and given_path.is_file()
+        for source in map(_source, listed(given_path) if is_list else [given_path]):
             if is_there(source.path) and source.path.is_dir():
                 files, note = files_in(source.path)
                 result += [ChainSource(path, is_of_folder=True, note="" if i else note) for i, path in enumerate(files)]
@@ -186,11 +186,11 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
     database = open_database(folder)
     result = _of_database(database)
     names = LazySequence(len(result.paths), lambda: tuple(map(stem, result.paths)))
-    return DescribedChains(result.chains, descriptors_of(database, progress, threads), np.arange(len(result.chains)), result.file, names)
+    return DescribedChains(result.chains, load_descriptors(database, progress, threads), np.arange(len(result.chains)), result.file, names)
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:
-    """Open the input's chains, shortest first, without descriptors; those of a database are memory-mapped.
+    """Open the input's chains, shortest first, without descriptors; chains of a database are memory-mapped.
 
     Raises
     ------
@@ -230,26 +230,30 @@ def read_files(
         The user cancelled.
     """
 
-    def read(one: ChainSource) -> tuple[Chains, list[str]] | InputError:
+    def read(source: ChainSource) -> tuple[Chains, list[str]] | InputError:
         try:
-            file = read_structure(one.path, minimum_confidence=minimum_confidence, models=models)
-            return _meant(one, file), _remarks(one, file)
+            file = read_structure(source.path, minimum_confidence=minimum_confidence, models=models)
+            return _meant(source, file), _remarks(source, file)
         except InputError as error:
-            if not one.is_of_folder:
+            if not source.is_of_folder:
                 raise
             return error
 
     progress.stage("Reading structures", len(sources))
     result = run_on_threads(read, sources, threads, progress)
-    good = [(source, one) for source, one in zip(sources, result, strict=True) if not isinstance(one, InputError)]
-    problems = [one for one in result if isinstance(one, InputError)]
+    good = [
+        (source, chains_or_error)
+        for source, chains_or_error in zip(sources, result, strict=True)
+        if not isinstance(chains_or_error, InputError)
+    ]
+    problems = [error for error in result if isinstance(error, InputError)]
     if problems and not good:
         raise problems[0]
-    parts, messages = [one[0] for _, one in good], [one.note for one in sources if one.note]
-    messages += [text for _, one in good for text in one[1]]
-    messages += [f"Left out: {problem}" for problem in problems[:_MAXIMUM_FAULTS_TOLD]]
-    if len(problems) > _MAXIMUM_FAULTS_TOLD:
-        messages.append(f"Left out: {len(problems) - _MAXIMUM_FAULTS_TOLD:,} more files")
+    parts, messages = [parts_of_source[0] for _, parts_of_source in good], [source.note for source in sources if source.note]
+    messages += [text for _, parts_of_source in good for text in parts_of_source[1]]
+    messages += [f"Left out: {problem}" for problem in problems[:_MAXIMUM_ERRORS_SHOWN]]
+    if len(problems) > _MAXIMUM_ERRORS_SHOWN:
+        messages.append(f"Left out: {len(problems) - _MAXIMUM_ERRORS_SHOWN:,} more files")
     numbers = dict[Path, int]()
     for source, _ in good:
         numbers.setdefault(source.path, len(numbers))
@@ -260,7 +264,7 @@ def read_files(
 def read_chains(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
 ) -> DescribedChains:
-    """Read and describe the chains of files. Parameters and errors are those of `read_files`."""
+    """Read and describe the chains of files. Parameters and errors are as in `read_files`."""
     result = read_files(sources, progress, threads, minimum_confidence=minimum_confidence, models=models)
     unrated = result.chains.unrated(minimum_confidence)
     return described(
@@ -312,7 +316,7 @@ def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
     remarks = [f"{source.path.name}: {text}" for text in file.messages]
     if source.chain:
         return remarks
-    remarks += [f"{source.path.name}: chain {one.chain} is left out: it {one.reason}" for one in file.skipped[:_CHAINS_SHOWN]]
+    remarks += [f"{source.path.name}: chain {skipped.chain} is left out: it {skipped.reason}" for skipped in file.skipped[:_CHAINS_SHOWN]]
     n_more = len(file.skipped) - _CHAINS_SHOWN
     return remarks + ([f"{source.path.name}: {counted(n_more, 'more chain')} left out"] if n_more > 0 else [])
 

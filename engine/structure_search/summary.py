@@ -46,5 +46,5 @@ class StructureSearchSummary(Summary):
 
 def _best_line(best: Best) -> str:
     query, target, tm, fold, e_value, z, text = best
-    known = ("" if fold is None else f"same fold {100 * fold:3.0f} %  ") + ("" if e_value is None else f"E {e_value:<8.2g} ")
-    return f"  {query:<20.20} {target:<20.20} TM {tm:5.3f}  {known}z {z:6.1f}  {text:.60}"
+    facts = ("" if fold is None else f"same fold {100 * fold:3.0f} %  ") + ("" if e_value is None else f"E {e_value:<8.2g} ")
+    return f"  {query:<20.20} {target:<20.20} TM {tm:5.3f}  {facts}z {z:6.1f}  {text:.60}"

@@ -19,12 +19,12 @@ from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSupe
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.superposition import ChainSuperposition
 
-__all__ = ["KIND", "ChainsOnChains", "superpose_pairs", "work_of_superposing"]
+__all__ = ["KIND", "ChainsOnChains", "build_superposition_workload", "superpose_pairs"]
 
 KIND = "superpositions"
 
 
-def work_of_superposing(effort: Effort) -> Workload:
+def build_superposition_workload(effort: Effort) -> Workload:
     """Pairs of chains to be superposed, which come with each round."""
     return Workload(KIND, {}, {"effort": effort})
 
@@ -46,7 +46,7 @@ class ChainsOnChains:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return structure_search.synthetic_workload.sample_pairs(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:

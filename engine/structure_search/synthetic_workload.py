@@ -1,4 +1,4 @@
-"""Made-up chains, by which the speed of devices is measured."""
+"""Synthetic chains for measuring the speed of devices."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from proteoscope.engine.arrays import read_only, run_offsets
 from proteoscope.engine.execution.workload import Sample
-from proteoscope.engine.structure_search.scoring import work_of
-from proteoscope.engine.structure_search.superposing import work_of_superposing
+from proteoscope.engine.structure_search.scoring import build_workload
+from proteoscope.engine.structure_search.superposing import build_superposition_workload
 from proteoscope.engine.structures.rewards import GapCosts, Weights, sensitive_rewards, sensitive_tables
 from proteoscope.kernels.structure_layouts import ANGLE_STEPS, ChainPairs, StructureArrays
 
@@ -47,7 +47,7 @@ def sample_structures(size: float, seed: int) -> Sample:
     lengths = np.sort(np.clip(rng.lognormal(5.3, 0.55, max(10, round(_CHAINS * size))), 20, 3000).astype(np.int64))
     query = _chains(np.array([_QUERY]), rng)
     rewards, _ = sensitive_rewards(query, sensitive_tables(), Weights(), GapCosts(6.7, 0.7, 0.5, 0.25))
-    return Sample(work_of(_chains(lengths, rng)), [{"query": query._asdict(), "rewards": rewards._asdict(), "least": 0}])
+    return Sample(build_workload(_chains(lengths, rng)), [{"query": query._asdict(), "rewards": rewards._asdict(), "least": 0}])
 
 
 def sample_pairs(size: float, seed: int) -> Sample:
@@ -67,4 +67,4 @@ def sample_pairs(size: float, seed: int) -> Sample:
     pairs = ChainPairs(
         position, offsets, np.arange(n), np.arange(n, 2 * n), np.stack([aligned, aligned], axis=1).astype(np.int32), run_offsets(chunks)
     )
-    return Sample(work_of_superposing("quick"), [pairs._asdict()])
+    return Sample(build_superposition_workload("quick"), [pairs._asdict()])

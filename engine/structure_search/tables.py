@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.cigars import letters_of_cigars
+from proteoscope.engine.results.cigars import count_cigar_symbols
 from proteoscope.engine.results.columns import Column, Rule, Table
 from proteoscope.engine.structures.outputs import ROW_COLUMNS
 
@@ -17,10 +17,10 @@ _SAME_FOLD = (
 )
 _E_VALUE = (
     "Unrelated chains that a database of this size has with such a score; empty in the published mode and with other weights or gap costs, "
-    "of which chance is not known"
+    "for which no statistics exist"
 )
 _Z_SCORE = (
-    "Standard deviations by which the score is above that of the database's other chains of this length; no probability: of pairs at 4 "
+    "Standard deviations by which the score is above that of the database's other chains of this length; not a probability: of pairs at 4 "
     "to 5, seven in eight have different folds"
 )
 
@@ -29,7 +29,7 @@ _STATES = "[A-Za-z-]*"
 
 def _spans(cigar: Any, target_length: Any) -> bool:
     """Return True for CIGARs that span the whole targets."""
-    return bool((letters_of_cigars(cigar, "MD") == target_length.to_numpy()).all())
+    return bool((count_cigar_symbols(cigar, "MD") == target_length.to_numpy()).all())
 
 
 def _are_as_long(sequence: Any, states: Any, length: Any) -> bool:
@@ -43,7 +43,7 @@ QUERIES = Table.of(
     (
         Column("query_index", meaning="Place of the query in its files, from 0", kind="identifier", low=0),
         Column("query", "Query", "Name of the query: the stem of its file, and its chain where the file has several", width=18),
-        Column("description", "Description", "What the file says of the query", width=40),
+        Column("description", "Description", "Description of the query in the file", width=40),
         Column("length", "Length", "Residues of the query", "integer", 7, type="int32", low=0),
         Column("sequence", meaning="Residues of the query", pattern="[A-Z*]*"),
         Column("states", meaning="Their secondary structure", pattern=_STATES),
@@ -134,13 +134,13 @@ HITS = Table.of(
         Column(
             "cigar",
             "CIGAR",
-            "Both whole chains: M two residues, I the query's alone, D the target's alone",
+            "Both whole chains: M two residues, I only the query's, D only the target's",
             width=20,
             is_shown=False,
             pattern="(?:[0-9]{1,9}[MID])*",
             is_own_text=True,
         ),
-        Column("description", "Description", "What the file says of the chain", width=40),
+        Column("description", "Description", "Description of the chain in the file", width=40),
         Column(
             "rank",
             "Rank",
@@ -170,15 +170,15 @@ COMPLEXES = Table.of(
     "complexes",
     "Complexes",
     (
-        Column("query", meaning="What the query's file is called"),
-        Column("target", meaning="What the target's file is called"),
+        Column("query", meaning="Name of the query's file"),
+        Column("target", meaning="Name of the target's file"),
         Column("query_chains", meaning="Chains of the query's file", kind="integer"),
         Column("target_chains", meaning="Chains of the target's file", kind="integer"),
         Column("matched_chains", meaning="How many are matched", kind="integer"),
         Column("z_score", meaning="Sum of the z-scores of the matched chains", kind="number"),
         Column("score", meaning="Sum of their scores", kind="number"),
         Column("tm_score_query", meaning="Mean TM-score over the chains of the query's file", kind="number"),
-        Column("tm_score_target", meaning="Mean TM-score over those of the target's", kind="number"),
+        Column("tm_score_target", meaning="Mean TM-score over the residues of the target", kind="number"),
         Column("pairs", meaning="Names of the matched chains, as query=target, commas between"),
     ),
     saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",

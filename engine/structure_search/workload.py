@@ -10,7 +10,7 @@ from proteoscope.engine.structure_search.parameters import StructureSearchParame
 from proteoscope.engine.structure_search.structures import ChainInput, chain_input, check_sources, sources_of
 from proteoscope.engine.structures.sources import DATABASE_FILE
 
-__all__ = ["chains_of", "estimate_workload", "works_of"]
+__all__ = ["estimate_chains", "estimate_workload", "estimate_workloads"]
 
 _RESIDUES, _CHAINS_OF_FILE = 250.0, 1.5
 _BYTES_OF_CHAIN = 6000.0  # in a database, with everything
@@ -33,19 +33,19 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     n_queries = _CHAINS_OF_FILE * len(queries)
     database = chain_input(request.inputs.get("database", ()))
     check_sources(database.files)
-    read, chains = float(len(database.files)), chains_of(database)
+    read, chains = float(len(database.files)), estimate_chains(database)
     pairs = _pairs(n_queries, chains) if parameters.mode == "sensitive" else 0.0
-    works = works_of(n_queries, chains)[: 2 if pairs else 1]
+    works = estimate_workloads(n_queries, chains)[: 2 if pairs else 1]
     host = {"read": n_queries * _READ_FILE, "index": read * _READ_FILE + chains * _CHAIN, "report": n_queries * _QUERY}
     counts = {"queries": n_queries, "chains": chains, "cells": n_queries * chains * _RESIDUES * _RESIDUES}
     return Expectation(works, host, counts, chains * _RESIDUES * 40 + pairs * _RESIDUES * 64)
 
 
-def chains_of(given: ChainInput) -> float:
+def estimate_chains(given: ChainInput) -> float:
     """Chains of a database or of files, about."""
     if given.folder is None:
         return _CHAINS_OF_FILE * len(given.files)
-    size = sum(one.stat().st_size for one in given.folder.rglob("*") if one.is_file() and one.name != DATABASE_FILE)
+    size = sum(path.stat().st_size for path in given.folder.rglob("*") if path.is_file() and path.name != DATABASE_FILE)
     return max(1.0, size / _BYTES_OF_CHAIN)
 
 
@@ -53,7 +53,7 @@ def _pairs(n_queries: float, chains: float) -> float:
     return n_queries * min(chains, _SUPERPOSED)
 
 
-def works_of(n_queries: float, chains: float) -> tuple[ExpectedWork, ExpectedWork]:
+def estimate_workloads(n_queries: float, chains: float) -> tuple[ExpectedWork, ExpectedWork]:
     """Return the workload of scoring queries against chains, and of superposing candidates."""
     cells, pairs, rounds = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains), max(1, round(n_queries))
     scored = WorkSize(cells, int(n_queries * chains), chains * _RESIDUES * _RESIDUE_BYTES, 8 * n_queries * chains, rounds)

@@ -1,6 +1,6 @@
 """BinaryCIF: mmCIF whose columns are encoded numbers in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
 
-What is read becomes the same blocks of mmCIF as gemmi makes from text, so that both forms of a structure go one way from there. Nothing
+The result has the mmCIF blocks that gemmi reads from text, so that both formats are processed alike. Nothing
 that a file says of its sizes is believed: more rows than its bytes can hold, or columns of other lengths, are refused.
 """
 
@@ -74,7 +74,7 @@ _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or
 
 
 def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tuple[gemmi.cif.Document, list[str]]:
-    """Read the categories and columns of a BinaryCIF file that structures are made from.
+    """Read the categories and columns of a BinaryCIF file that define structures.
 
     Parameters
     ----------
@@ -99,30 +99,30 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
         document, notes = gemmi.cif.Document(), list[str]()
         # Packed once more by gzip, a column becomes half as long at best.
         unfolding = Unfolding(path, min(len(data), 2 * path.stat().st_size))
-        for block in _list_of(root, "dataBlocks"):
-            made = document.add_new_block(_text_of(block, "header") or "unnamed")
-            for category in _list_of(block, "categories"):
-                name = _text_of(category, "name")
+        for block in _require_list(root, "dataBlocks"):
+            made = document.add_new_block(_require_text(block, "header") or "unnamed")
+            for category in _require_list(block, "categories"):
+                name = _require_text(category, "name")
                 if name in _WANTED:
                     notes += _add_category(made, name, category, unfolding, all_models)
         return document, notes[:1]
     except (_WrongError, ValueError, KeyError, TypeError, IndexError, OverflowError, UnicodeDecodeError) as error:
         reason = shortened(str(error), 200)
-        raise InputError(path, f"is no sound BinaryCIF file ({reason})", remedy=_REMEDY) from None
+        raise InputError(path, f"is not a valid BinaryCIF file ({reason})", remedy=_REMEDY) from None
 
 
 class _WrongError(Exception):
     """Error in the file, as text."""
 
 
-def _list_of(value: Any, key: str) -> list[Any]:
+def _require_list(value: Any, key: str) -> list[Any]:
     result = value.get(key) if isinstance(value, dict) else None
     if not isinstance(result, list):
         raise _WrongError(f"it has no list {key}")
     return result
 
 
-def _text_of(value: Any, key: str) -> str:
+def _require_text(value: Any, key: str) -> str:
     result = value.get(key) if isinstance(value, dict) else None
     if not isinstance(result, str):
         raise _WrongError(f"it has no text {key}")
@@ -149,7 +149,7 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: U
     if not isinstance(n_rows, int) or n_rows < 0:
         raise _WrongError(f"{name} does not give its number of rows")
     unfolding.check(CIF_ROWS, n_rows, place=name)
-    columns = {_text_of(column, "name"): column for column in _list_of(category, "columns")}
+    columns = {_require_text(column, "name"): column for column in _require_list(category, "columns")}
     tags = [tag for tag in _WANTED[name] if tag in columns]
     if not tags or not n_rows:
         return []
@@ -196,7 +196,7 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
     if column.get("mask") is not None:
         mask = _decoded(column["mask"], n_rows, unfolding)
         if isinstance(mask, list):
-            raise _WrongError(f"the mask of {tag} is no numbers")
+            raise _WrongError(f"the mask of {tag} is not numeric")
         chosen = mask[rows]
         for row in np.flatnonzero(chosen != 0).tolist():
             values[row] = "." if chosen[row] == 1 else "?"
@@ -206,8 +206,8 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
 def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | list[str]:
     """Decode an array of numbers or texts."""
     value: Any = data.get("data")
-    for encoding in _last_first(_list_of(data, "encoding")):
-        kind = _text_of(encoding, "kind")
+    for encoding in _last_first(_require_list(data, "encoding")):
+        kind = _require_text(encoding, "kind")
         if kind == "StringArray":
             value = _texts(value, encoding, n_rows, unfolding)
         elif kind == "ByteArray":
@@ -239,7 +239,7 @@ def _numbers(value: Any) -> NDArray[Any]:
 
 
 def _texts(value: Any, encoding: Any, n_rows: int, unfolding: Unfolding) -> list[str]:
-    text = _text_of(encoding, "stringData")
+    text = _require_text(encoding, "stringData")
     offsets = _decode_all(_bytes(encoding.get("offsets")), encoding.get("offsetEncoding"), unfolding).astype(np.int64)
     unfolding.add(CIF_VALUES, len(offsets), place="texts of a column")
     indices = _decode_all(_bytes(value), encoding.get("dataEncoding"), unfolding).astype(np.int64)
@@ -257,7 +257,7 @@ def _decode_all(value: bytes, encodings: Any, unfolding: Unfolding) -> NDArray[A
         raise _WrongError("a column does not say how it is encoded")
     result: Any = value
     for encoding in _last_first(encodings):
-        kind = _text_of(encoding, "kind")
+        kind = _require_text(encoding, "kind")
         if kind == "ByteArray":
             result = np.frombuffer(_bytes(result), _TYPES[encoding["type"]])
         else:
@@ -297,7 +297,7 @@ def _delta(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -> NDArray[
         raise _WrongError("differences are no whole numbers")
     origin = encoding["origin"]
     if not isinstance(origin, int) or abs(origin) >= 1 << 31:
-        raise _WrongError("an origin is no number")
+        raise _WrongError("an origin is not a number")
     return np.cumsum(value.astype(np.int64)) + origin
 
 

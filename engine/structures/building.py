@@ -43,11 +43,11 @@ _Settings = tuple[float, Models]
 """Least confidence and models that files are read by."""
 
 
-def structure_files(wishes: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
+def structure_files(requested: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
     """Expand files, folders and lists of files into files, each once, in the given order.
 
-    For folders and lists see `proteoscope.engine.structures.sources`; what is no structure is taken for a list. `progress` shows
-    what else folders hold.
+    For folders and lists see `proteoscope.engine.structures.sources`; other files are read as lists. `progress` reports
+    unused files of folders.
 
     Raises
     ------
@@ -56,26 +56,26 @@ def structure_files(wishes: Sequence[str | Path], progress: Progress | None = No
     """
     progress = progress or Progress()
     result: dict[Path, None] = {}
-    for request in wishes:
+    for request in requested:
         path = Path(request)
         if path.is_dir():
-            files = _files_of_folder(path, progress)
+            files = _list_folder(path, progress)
         elif is_structure(path):
             files = [path]
         else:
-            files = _files_of_list(path, progress)
+            files = _read_list(path, progress)
         result.update(dict.fromkeys(files))
     return list(result)
 
 
-def _files_of_folder(folder: Path, progress: Progress) -> list[Path]:
+def _list_folder(folder: Path, progress: Progress) -> list[Path]:
     files, note = files_in(folder)
     if note:
         progress.message(note, "warning")
     return files
 
 
-def _files_of_list(path: Path, progress: Progress) -> list[Path]:
+def _read_list(path: Path, progress: Progress) -> list[Path]:
     files = listed(path)
     if not is_there(files[0]):
         raise InputError(
@@ -84,11 +84,11 @@ def _files_of_list(path: Path, progress: Progress) -> list[Path]:
             place="line 1",
             remedy=f"Give a folder, structures as {format_names('structures')}, or a text with a path in each line",
         )
-    return [one for entry in files for one in (_files_of_folder(entry, progress) if is_there(entry) and entry.is_dir() else [entry])]
+    return [file for entry in files for file in (_list_folder(entry, progress) if is_there(entry) and entry.is_dir() else [entry])]
 
 
 def build_database(
-    wishes: Sequence[str | Path],
+    requested: Sequence[str | Path],
     folder: str | Path,
     *,
     minimum_confidence: float = 0.0,
@@ -103,7 +103,7 @@ def build_database(
 
     Parameters
     ----------
-    wishes
+    requested
         See `structure_files`.
     folder
         Created if missing.
@@ -123,16 +123,16 @@ def build_database(
     Cancelled
         The user cancelled; chains already read are stored for the next build.
     """
-    return _changed(wishes, Path(folder), (minimum_confidence, models), processes, progress or Progress(), keeps_others=False)
+    return _changed(requested, Path(folder), (minimum_confidence, models), processes, progress or Progress(), keeps_others=False)
 
 
 def add_to_database(
-    wishes: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
+    requested: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
 ) -> StructureDatabase:
     """Add the chains of these files to a database, or read them anew where they have changed. See `build_database`."""
     database = open_database(folder)
     return _changed(
-        wishes, Path(folder), (database.minimum_confidence, database.models), processes, progress or Progress(), keeps_others=True
+        requested, Path(folder), (database.minimum_confidence, database.models), processes, progress or Progress(), keeps_others=True
     )
 
 
@@ -167,18 +167,18 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
 
 
 def _changed(
-    wishes: Sequence[str | Path], folder: Path, settings: _Settings, processes: int | None, progress: Progress, *, keeps_others: bool
+    requested: Sequence[str | Path], folder: Path, settings: _Settings, processes: int | None, progress: Progress, *, keeps_others: bool
 ) -> StructureDatabase:
     minimum_confidence, models = settings
     if not 0.0 <= minimum_confidence <= 100.0:
         raise ParameterError(f"the least confidence is {minimum_confidence:g}, and pLDDT goes from 0 to 100")
-    files = [path.absolute() for path in structure_files(wishes, progress)]
+    files = [path.absolute() for path in structure_files(requested, progress)]
     _check_folder(folder)
     with _locked(folder):
-        known = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, settings, progress)]
-        known += _parts(folder, settings)
-        wanted = {source.key: (path, source) for path, source in zip(files, map(_source_of, files), strict=True)}
-        old = {source.key for one in known for source in one.sources}
+        previous = [] if not (folder / DATABASE_FILE).exists() else [_old_content(folder, settings, progress)]
+        previous += _parts(folder, settings)
+        wanted = {source.key: (path, source) for path, source in zip(files, map(_inspect_source, files), strict=True)}
+        old = {source.key for collection in previous for source in collection.sources}
         made = _read_parts(
             [result for key, result in wanted.items() if key not in old],
             folder,
@@ -187,8 +187,8 @@ def _changed(
             progress,
         )
         progress.stage("Writing the database")
-        others = {source.path for source in known[0].sources} - {path for path, _, _ in wanted} if keeps_others and known else set()
-        collections, retained = _deduplicated([*known, *made], set(wanted), others)
+        others = {source.path for source in previous[0].sources} - {path for path, _, _ in wanted} if keeps_others and previous else set()
+        collections, retained = _deduplicated([*previous, *made], set(wanted), others)
         if not any(some.any() for some in retained):
             _raise_empty(made, collections)
         return write_database(folder, collections, retained, minimum_confidence, models)
@@ -243,7 +243,7 @@ def _parts(folder: Path, settings: _Settings) -> list[Collection]:
     return result
 
 
-def _source_of(path: Path) -> SourceFile:
+def _inspect_source(path: Path) -> SourceFile:
     name = os.fspath(path).encode("utf-8", "backslashreplace").decode()
     try:
         result = path.stat()
@@ -266,12 +266,12 @@ def _read_parts(
             reason = result.removeprefix(f"{files[number]}: ").removeprefix(f"{files[number]}, ")
             results[number] = (replace(sources[number][1], skipped=(("", " ".join(reason.split())),)), None)
         else:
-            skipped = (*(("", text) for text in result.messages), *((one.chain, one.reason) for one in result.skipped))
+            skipped = (*(("", text) for text in result.messages), *((chain.chain, chain.reason) for chain in result.skipped))
             results[number] = (replace(sources[number][1], skipped=skipped), result)
         progress.advance()
         while len(results) >= _FILES_OF_A_PART or (results and done + len(results) == len(files)):
             taken = sorted(results)
-            made.append(_write_part([results.pop(one) for one in taken], folder, settings))
+            made.append(_write_part([results.pop(source_key) for source_key in taken], folder, settings))
             done += len(taken)
     return made
 
@@ -279,7 +279,7 @@ def _read_parts(
 def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: Path, settings: _Settings) -> Collection:
     read = [result.chains for _, result in results if result is not None]
     source = [number for number, (_, result) in enumerate(results) if result is not None for _ in range(len(result.chains))]
-    part = Collection(concatenated(read), np.array(source, np.int32), tuple(one for one, _ in results))
+    part = Collection(concatenated(read), np.array(source, np.int32), tuple(source_key for source_key, _ in results))
     path = folder / PARTS / f"{_part_prefix(settings)}{secrets.token_hex(6)}"
     write_merged(path, [part], [np.ones(len(part.chains), np.bool_)])
     return open_collection(path)
@@ -298,9 +298,9 @@ def _deduplicated(
             if keeps[-1]:
                 met.add(source.key)
         numbers = np.cumsum(keeps) - 1
-        is_kept = np.array(keeps, np.bool_)
+        is_retained = np.array(keeps, np.bool_)
         sources = tuple(source for source, keep in zip(collection.sources, keeps, strict=True) if keep)
-        some = is_kept[collection.source] if len(collection.source) else np.zeros(0, np.bool_)
+        some = is_retained[collection.source] if len(collection.source) else np.zeros(0, np.bool_)
         # The files that stay are numbered anew; chains of the others have none any more.
         chosen.append(Collection(collection.chains, np.where(some, numbers[collection.source], -1).astype(np.int32), sources))
         retained.append(some)
@@ -308,7 +308,7 @@ def _deduplicated(
 
 
 def _raise_empty(made: list[Collection], collections: list[Collection]) -> None:
-    skipped = [(source, reason) for one in [*made, *collections] for source in one.sources for _, reason in source.skipped]
+    skipped = [(source, reason) for collection in [*made, *collections] for source in collection.sources for _, reason in source.skipped]
     if skipped:
         source, reason = skipped[0]
         raise InputError(source.path, f"no file holds a protein chain; this one, for example: {reason}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from string import ascii_letters, digits
+from string import ascii_lowercase, ascii_uppercase, digits
 from typing import Any
 
 from proteoscope.engine.results.counts import counted
@@ -34,7 +34,7 @@ def copy_name(name: str, used: set[str]) -> str:
 
 
 def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
-    """Return the sentence on molecules of one name; `made`: the others' names, and the lines that they begin in (0: not known)."""
+    """Return the sentence on molecules of one name; `made`: the names of the others and their first lines (0: unknown)."""
     names = ", ".join(name for name, _ in made[:4]) + (f" and {len(made) - 4:,} more" if len(made) > 4 else "")
     line = made[0][1]
     whole = f"chain {shown}" if shown else "the chain without a name"
@@ -44,7 +44,7 @@ def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
 
 def free_codes(used: set[str]) -> Iterator[str]:
     """Names of two characters that no chain has."""
-    return (code for code in map("".join, product(ascii_letters + digits, repeat=2)) if code not in used)
+    return (code for code in map("".join, product(ascii_lowercase + ascii_uppercase + digits, repeat=2)) if code not in used)
 
 
 def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:

@@ -9,7 +9,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.files import is_there
 from proteoscope.engine.structures.reading import Models, StructureFile, read_structure
 
-__all__ = ["ChainPlace", "place_of", "read_chain", "read_chains"]
+__all__ = ["ChainPlace", "parse_chain_place", "read_chain", "read_chains"]
 
 
 @dataclass(frozen=True)
@@ -20,10 +20,10 @@ class ChainPlace:
     chain: str | None = None
 
 
-def place_of(requested: str) -> ChainPlace:
+def parse_chain_place(requested: str) -> ChainPlace:
     """Parse a user's text; ``:CHAIN`` at its end is a chain only if the whole is not a file.
 
-    >>> place_of("no_such_file.cif:A").chain
+    >>> parse_chain_place("no_such_file.cif:A").chain
     'A'
     """
     path = Path(requested)
@@ -39,7 +39,7 @@ def read_chains(requested: str, *, minimum_confidence: float = 0.0, models: Mode
     InputError
         The file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
-    place = place_of(requested)
+    place = parse_chain_place(requested)
     result = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
     if not len(result.chains):
         raise result.why_empty()
@@ -49,7 +49,8 @@ def read_chains(requested: str, *, minimum_confidence: float = 0.0, models: Mode
         number = result.chain_names.index(place.chain)
         return StructureFile(result.path, result.chains.taken([number]), (place.chain,), result.skipped, result.messages)
     reason = next(
-        (f"chain {place.chain} {one.reason}" for one in result.skipped if one.chain == place.chain), f"has no chain {place.chain}"
+        (f"chain {place.chain} {skipped.reason}" for skipped in result.skipped if skipped.chain == place.chain),
+        f"has no chain {place.chain}",
     )
     raise InputError(place.path, reason, remedy=_remedy(result))
 
@@ -68,7 +69,7 @@ def read_chain(requested: str, models: Models = "first") -> StructureFile:
     return result
 
 
-def _remedy(found: StructureFile) -> str:
-    names = ", ".join(name or "one without a name" for name in found.chain_names[:20])
-    more = f" and {len(found.chain_names) - 20} more" if len(found.chain_names) > 20 else ""
-    return f"It has the protein chains {names}{more}; name one as {found.path.name}:{found.chain_names[0]}"
+def _remedy(structure_file: StructureFile) -> str:
+    names = ", ".join(name or "one without a name" for name in structure_file.chain_names[:20])
+    more = f" and {len(structure_file.chain_names) - 20} more" if len(structure_file.chain_names) > 20 else ""
+    return f"It has the protein chains {names}{more}; name one as {structure_file.path.name}:{structure_file.chain_names[0]}"

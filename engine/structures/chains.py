@@ -1,4 +1,4 @@
-"""Chains of protein structures as columns: what is known of each residue, chain after chain.
+"""Chains of protein structures as columns of residue properties, concatenated.
 
 names      1a8o          1lcd:A        1lcd:B
 offsets    0        70             141          212
@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 from proteoscope.engine.row_numbers import ChainRow
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 
-__all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_LETTERS", "STRAND", "Chains", "concatenated"]
+__all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_SYMBOLS", "STRAND", "Chains", "concatenated"]
 
 COIL, HELIX, STRAND = 0, 1, 2
 """Codes of secondary structure."""
-STATE_LETTERS = "CHE"
+STATE_SYMBOLS = "CHE"
 """Symbols of secondary structure codes, as written and shown."""
-_LETTERS, _STATE_LETTERS = (np.frombuffer(letters.encode(), np.uint8) for letters in (LETTERS, STATE_LETTERS))
+_SYMBOLS, _STATE_SYMBOLS = (np.frombuffer(alphabet.encode(), np.uint8) for alphabet in (SYMBOLS, STATE_SYMBOLS))
 FEWEST_RESIDUES = 4
 """Minimum length of a chain; a shorter one does not define two angles between successive Cα vectors."""
 
@@ -43,7 +43,7 @@ class Chains:
     position
         (r, 3) float32, Cα in Å. Residues without Cα are absent.
     residue
-        (r,) int8, codes by `proteoscope.engine.sequences.matrices.LETTERS`, X for an unknown parent residue (MSE is M).
+        (r,) int8, codes by `proteoscope.engine.sequences.matrices.SYMBOLS`, X for an unknown parent residue (MSE is M).
     secondary
         (r,) uint8, 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
     confidence
@@ -93,7 +93,7 @@ class Chains:
 
     def sequence(self, i: ChainRow) -> str:
         """Return the residues of chain `i` as text."""
-        return _LETTERS[self.residue[self.rows(i)]].tobytes().decode()
+        return _SYMBOLS[self.residue[self.rows(i)]].tobytes().decode()
 
     def alone(self, i: ChainRow) -> Chains:
         """Return chain `i` as views of the columns."""
@@ -103,17 +103,17 @@ class Chains:
 
     def states(self, i: ChainRow) -> str:
         """Return the secondary structure of chain `i` as text."""
-        return _STATE_LETTERS[self.secondary[self.rows(i)]].tobytes().decode()
+        return _STATE_SYMBOLS[self.secondary[self.rows(i)]].tobytes().decode()
 
     @property
     def sequences(self) -> Texts:
         """Residues of all chains as text."""
-        return Texts(_LETTERS[self.residue], self.offsets)
+        return Texts(_SYMBOLS[self.residue], self.offsets)
 
     @property
     def all_states(self) -> Texts:
         """Secondary structure of all chains as text."""
-        return Texts(_STATE_LETTERS[self.secondary], self.offsets)
+        return Texts(_STATE_SYMBOLS[self.secondary], self.offsets)
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
         """Return chains by number, in the given order."""

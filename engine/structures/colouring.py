@@ -1,9 +1,9 @@
 """Colours of residues in a picture of superposed chains, with legends.
 
-The first chain colours are those of Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all earlier ones
+The first chain colours are from Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all earlier ones
 and from grey, in CIELAB for normal vision and without red or green cones (Machado, Oliveira & Fernandes, IEEE Transactions on
 Visualization and Computer Graphics 15, 2009, 1291-1298), with lightness 38 to 84, visible on white, grey and black. `SCALE` is part of
-viridis (van der Walt & Smith 2015, CC0); pLDDT bands are those of AlphaFold DB.
+viridis (van der Walt & Smith 2015, CC0); pLDDT bands are from AlphaFold DB.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, read_matrix
 from proteoscope.engine.structures.chains import COIL, HELIX, STRAND, Chains
 
 __all__ = [
@@ -86,7 +86,7 @@ CHAIN_COLOURS: tuple[Colour, ...] = tuple(
         ),
     )
 )
-"""The query's, and those of twenty hits."""
+"""Colours of the query and of twenty hits."""
 SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
 """Colours from low to high in perceptually equal steps of growing lightness."""
 _CHANGE: tuple[Colour, ...] = tuple(map(_colour, ("0072b2", "6fb4dc", "ececec", "f0a860", "d55e00")))
@@ -107,7 +107,7 @@ _BANDS: tuple[tuple[float, Colour, str], ...] = (
 )
 _MAXIMUM_DISTANCE = 8.0
 """Å, where the scale of distances ends: what lies farther apart is aligned, but not alike."""
-_X = LETTERS.index("X")
+_X = SYMBOLS.index("X")
 _B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
 
 
@@ -169,7 +169,7 @@ class ShownChain:
         (k, 2) aligned rows of query and this chain; empty for the query.
     distance
         (k,) Å between superposed pairs.
-    is_beside
+    is_other_chain
         True for another chain of the query's or a hit's file, outside the alignment.
     b_factor
         (r,) Å², NaN if missing in the file; None if not read.
@@ -181,7 +181,7 @@ class ShownChain:
     hit: int = 0
     pairs: NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 2), np.int32))
     distance: NDArray[np.floating] = field(default_factory=lambda: np.empty(0))
-    is_beside: bool = False
+    is_other_chain: bool = False
     b_factor: NDArray[np.floating] | None = None
     evidence: ChainEvidence | None = None
 
@@ -223,7 +223,7 @@ class ColouredScene:
     @property
     def partner(self) -> ShownChain | None:
         """The chain of the chosen hit."""
-        return next((chain for chain in self.chains if chain.hit == self.chosen and chain.hit and not chain.is_beside), None)
+        return next((chain for chain in self.chains if chain.hit == self.chosen and chain.hit and not chain.is_other_chain), None)
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Legend:
-    """Legend of colours: entries of colour and text, or a scale, or both; and a sentence for what they do not say."""
+    """Legend of colours: entries of colour and text, or a scale, or both, and a note."""
 
     title: str
     entries: tuple[tuple[Colour, str], ...] = ()
@@ -250,7 +250,7 @@ class Legend:
 
 @dataclass(frozen=True)
 class Coloured:
-    """Colours (r, 3) uint8 of each chain of a scene, in their order, and what they mean."""
+    """Colours (r, 3) uint8 of each chain of a scene, in their order, and their legend."""
 
     colours: tuple[Colours, ...]
     legend: Legend
@@ -285,7 +285,7 @@ def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: S
 def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.integer], NDArray[np.int8]]]) -> NDArray[np.float64]:
     """(q,) the share of the hits that have the query's residue at the place aligned with it, 0 to 1.
 
-    A hit that aligns nothing there, or another residue, counts against it, so that a place which few hits reach does not look conserved.
+    Gaps and different residues count against conservation, so that a position reached by few hits does not seem conserved.
     X is like none.
 
     Parameters
@@ -319,27 +319,28 @@ def _all(n: int, colour: Colour) -> Colours:
 
 def _paler(colour: Colour) -> Colour:
     """Half the way to the grey of what takes no part."""
-    r, g, b = ((one + grey) // 2 for one, grey in zip(colour, UNALIGNED, strict=True))
+    r, g, b = ((channel + grey) // 2 for channel, grey in zip(colour, UNALIGNED, strict=True))
     return r, g, b
 
 
 def _by_partner(scene: ColouredScene) -> Coloured:
     colours, entries = [], []
     for chain in scene.chains:
-        own = CHAIN_COLOURS[chain.hit % len(CHAIN_COLOURS)]
-        colours.append(_all(len(chain), _paler(own) if chain.is_beside else own))
-        if not chain.is_beside:
-            entries.append((own, chain.name if chain.hit else f"{chain.name} (query)"))
-    note = "Other chains of the files are paler." if any(chain.is_beside for chain in scene.chains) else ""
+        colour = CHAIN_COLOURS[chain.hit % len(CHAIN_COLOURS)]
+        colours.append(_all(len(chain), _paler(colour) if chain.is_other_chain else colour))
+        if not chain.is_other_chain:
+            entries.append((colour, chain.name if chain.hit else f"{chain.name} (query)"))
+    note = "Other chains of the files are paler." if any(chain.is_other_chain for chain in scene.chains) else ""
     return Coloured(tuple(colours), Legend("Query and hits", tuple(entries), note=note))
 
 
 def _by_chain(scene: ColouredScene) -> Coloured:
-    own = [CHAIN_COLOURS[i % len(CHAIN_COLOURS)] for i in range(len(scene.chains))]
-    note = f"The colours begin anew after {len(CHAIN_COLOURS)} chains." if len(own) > len(CHAIN_COLOURS) else ""
-    entries = tuple((colour, one.name) for colour, one in zip(own, scene.chains, strict=True))
+    chain_colours = [CHAIN_COLOURS[i % len(CHAIN_COLOURS)] for i in range(len(scene.chains))]
+    note = f"The colours begin anew after {len(CHAIN_COLOURS)} chains." if len(chain_colours) > len(CHAIN_COLOURS) else ""
+    entries = tuple((colour, chain.name) for colour, chain in zip(chain_colours, scene.chains, strict=True))
     return Coloured(
-        tuple(_all(len(one), colour) for colour, one in zip(own, scene.chains, strict=True)), Legend("Chain", entries, note=note)
+        tuple(_all(len(chain), colour) for colour, chain in zip(chain_colours, scene.chains, strict=True)),
+        Legend("Chain", entries, note=note),
     )
 
 
@@ -350,25 +351,25 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
-    """Return values of pairs by chain: hits by their own pairs, the query by those of the chosen hit."""
+    """Return values of pairs by chain: hits by their own pairs, the query by the pairs of the selected hit."""
     result = []
     for chain in scene.chains:
         source = scene.partner if chain is scene.query else chain
         rows = np.full(len(chain), nothing)
-        if source is not None and not chain.is_beside and len(source.pairs):
+        if source is not None and not chain.is_other_chain and len(source.pairs):
             rows[source.pairs[:, 0 if chain is scene.query else 1]] = values(source)
         result.append(rows)
     return result
 
 
-def _chosen_note(scene: ColouredScene, told: str) -> str:
+def _chosen_note(scene: ColouredScene, text: str) -> str:
     partner = scene.partner
     n = len({chain.hit for chain in scene.chains if chain.hit})
-    return f"The query {told} {partner.name}." if partner is not None and n > 1 else ""
+    return f"The query {text} {partner.name}." if partner is not None and n > 1 else ""
 
 
 def _by_distance(scene: ColouredScene) -> Coloured:
-    values = _compared(scene, lambda one: one.distance, np.nan)
+    values = _compared(scene, lambda shown: shown.distance, np.nan)
     scale = Scale(SCALE, 0.0, _MAXIMUM_DISTANCE, "Å", "0 Å", f"{_MAXIMUM_DISTANCE:g} Å or more")
     legend = Legend("Distance to the partner", ((UNALIGNED, "not aligned"),), (scale,), _chosen_note(scene, "by its distance to"))
     return Coloured(tuple(scale_colours(value, 0.0, _MAXIMUM_DISTANCE) for value in values), legend)
@@ -376,7 +377,7 @@ def _by_distance(scene: ColouredScene) -> Coloured:
 
 @lru_cache(maxsize=1)
 def _are_similar() -> NDArray[np.bool_]:
-    """(n, n) whether residues score above zero in BLOSUM62."""
+    """Return a mask (n, n) of residues with positive BLOSUM62 scores."""
     similar: NDArray[np.bool_] = read_matrix("BLOSUM62").scores > 0
     return similar
 
@@ -384,14 +385,14 @@ def _are_similar() -> NDArray[np.bool_]:
 def _by_identity(scene: ColouredScene) -> Coloured:
     query = scene.query.chains.residue
 
-    def kinds(one: ShownChain) -> NDArray:
-        a, b = query[one.pairs[:, 0]], one.chains.residue[one.pairs[:, 1]]
+    def kinds(chain: ShownChain) -> NDArray:
+        a, b = query[chain.pairs[:, 0]], chain.chains.residue[chain.pairs[:, 1]]
         is_known = (a != _X) & (b != _X)
         return np.where((a == b) & is_known, 1.0, np.where(_are_similar()[a, b] & is_known, 2.0, 3.0))
 
     table = np.array([UNALIGNED, _SAME, _SIMILAR, _OTHER], np.uint8)
     entries = ((_SAME, "same residue"), (_SIMILAR, "similar (BLOSUM62 above 0)"), (_OTHER, "other"), (UNALIGNED, "not aligned"))
-    colours = tuple(table[one.astype(np.int64)] for one in _compared(scene, kinds, 0.0))
+    colours = tuple(table[classes.astype(np.int64)] for classes in _compared(scene, kinds, 0.0))
     return Coloured(colours, Legend("Sequence identity", entries, note=_chosen_note(scene, "compared with")))
 
 
@@ -400,7 +401,7 @@ def _by_conservation(scene: ColouredScene) -> Coloured:
     result = []
     for chain in scene.chains:
         rows = np.full(len(chain), np.nan)
-        if shares is not None and not chain.is_beside:
+        if shares is not None and not chain.is_other_chain:
             if chain is scene.query:
                 rows[:] = shares
             else:
@@ -423,17 +424,17 @@ def _by_confidence(scene: ColouredScene) -> Coloured:
     colours = []
     for chain in scene.chains:
         confidence = chain.chains.confidence
-        is_told = np.isfinite(confidence)
-        if is_told.any():
+        is_known = np.isfinite(confidence)
+        if is_known.any():
             has_bands = True
             band = (confidence[:, None] <= bounds).sum(axis=1)
-            colours.append(np.where(is_told[:, None], table[band], UNALIGNED).astype(np.uint8))
-            lacks |= not is_told.all()
+            colours.append(np.where(is_known[:, None], table[band], UNALIGNED).astype(np.uint8))
+            lacks |= not is_known.all()
         else:
             values = np.full(len(chain), np.nan) if chain.b_factor is None else np.asarray(chain.b_factor, np.float64)
             colours.append(scale_colours(values, low, high))
             lacks |= bool(np.isnan(values).any())
-    entries = (*((colour, text) for _, colour, text in _BANDS if has_bands), *([(UNALIGNED, "not told by the file")] if lacks else []))
+    entries = (*((colour, text) for _, colour, text in _BANDS if has_bands), *([(UNALIGNED, "not in the file")] if lacks else []))
     scales = (Scale(SCALE, low, high, "Å²", f"B-factor {low:.0f} Å² or less", f"{high:.0f} Å² or more"),) if len(every) else ()
     return Coloured(tuple(colours), Legend("Confidence", entries, scales))
 
@@ -452,11 +453,11 @@ def _needs_conservation(scene: ColouredScene) -> str:
 
 
 def _needs_confidence(scene: ColouredScene) -> str:
-    is_told = any(
+    is_known = any(
         np.isfinite(chain.chains.confidence).any() or (chain.b_factor is not None and np.isfinite(chain.b_factor).any())
         for chain in scene.chains
     )
-    return "" if is_told else "The files tell neither pLDDT nor B-factors."
+    return "" if is_known else "The files contain neither pLDDT nor B-factors."
 
 
 SCHEMES: tuple[Scheme, ...] = (
@@ -464,7 +465,7 @@ SCHEMES: tuple[Scheme, ...] = (
     Scheme("chain", "Chain", "A colour for each chain", _by_chain),
     Scheme("secondary", "Secondary structure", "Helix, strand and coil", _by_state),
     Scheme("distance", "Distance to the partner", "How far aligned Cα lie apart, superposed", _by_distance, _needs_partner),
-    Scheme("identity", "Sequence identity", "Whether aligned residues are the same or similar", _by_identity, _needs_partner),
+    Scheme("identity", "Sequence identity", "Identity or similarity of aligned residues", _by_identity, _needs_partner),
     Scheme(
         "conservation",
         "Conservation among hits",
@@ -492,26 +493,26 @@ _NOT_OF_PROTEIN = "no residue of the protein"
 def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours]) -> tuple[Colours, ...]:
     """Return colours of residues aligned with the protein; others are grey."""
     return tuple(
-        _all(len(one), UNALIGNED)
-        if one.evidence is None
-        else np.where((one.evidence.position >= 0)[:, None], values(one.evidence), np.array(UNALIGNED, np.uint8)).astype(np.uint8)
-        for one in scene.chains
+        _all(len(chain), UNALIGNED)
+        if chain.evidence is None
+        else np.where((chain.evidence.position >= 0)[:, None], values(chain.evidence), np.array(UNALIGNED, np.uint8)).astype(np.uint8)
+        for chain in scene.chains
     )
 
 
 def _by_coverage(scene: ColouredScene) -> Coloured:
     table = np.array([_MISSED, _SEEN, _MODIFIED], np.uint8)
-    colours = _by_evidence(scene, lambda one: table[np.where(one.is_modified, 2, np.minimum(one.n_psms, 1))])
+    colours = _by_evidence(scene, lambda evidence: table[np.where(evidence.is_modified, 2, np.minimum(evidence.n_psms, 1))])
     entries = ((_SEEN, "seen"), (_MODIFIED, "modified"), (_MISSED, "never seen"), (UNALIGNED, _NOT_OF_PROTEIN))
     return Coloured(colours, Legend("Coverage by peptides", entries))
 
 
 def _by_psms(scene: ColouredScene) -> Coloured:
-    most = max((int(one.evidence.n_psms.max(initial=0)) for one in scene.chains if one.evidence is not None), default=0)
+    most = max((int(chain.evidence.n_psms.max(initial=0)) for chain in scene.chains if chain.evidence is not None), default=0)
 
-    def shade(one: ChainEvidence) -> Colours:
-        counts = scale_colours(np.log2(np.maximum(one.n_psms, 1)), 0.0, float(np.log2(max(most, 2))))
-        return np.where((one.n_psms > 0)[:, None], counts, np.array(_MISSED, np.uint8)).astype(np.uint8)
+    def shade(evidence: ChainEvidence) -> Colours:
+        counts = scale_colours(np.log2(np.maximum(evidence.n_psms, 1)), 0.0, float(np.log2(max(most, 2))))
+        return np.where((evidence.n_psms > 0)[:, None], counts, np.array(_MISSED, np.uint8)).astype(np.uint8)
 
     scales = (Scale(SCALE, 0.0, float(np.log2(max(most, 2))), "", "1 PSM", f"{max(most, 2):,}"),)
     legend = Legend("Spectra of each residue, by powers of two", ((_MISSED, "none"), (UNALIGNED, _NOT_OF_PROTEIN)), scales)
@@ -520,30 +521,30 @@ def _by_psms(scene: ColouredScene) -> Coloured:
 
 def _by_modification(scene: ColouredScene) -> Coloured:
     table = np.array([UNALIGNED, _SEEN_PALER, _MISSED], np.uint8)
-    colours = _by_evidence(scene, lambda one: table[np.where(one.is_modified, 2, np.minimum(one.n_psms, 1))])
+    colours = _by_evidence(scene, lambda evidence: table[np.where(evidence.is_modified, 2, np.minimum(evidence.n_psms, 1))])
     entries = ((_MISSED, "modified"), (_SEEN_PALER, "seen, not modified"), (UNALIGNED, "never seen, or no residue of the protein"))
     return Coloured(colours, Legend("Modified residues", entries))
 
 
 def _by_exposure(scene: ColouredScene) -> Coloured:
-    colours = _by_evidence(scene, lambda one: scale_colours(one.exposure, 0.0, 1.0))
+    colours = _by_evidence(scene, lambda evidence: scale_colours(evidence.exposure, 0.0, 1.0))
     scale = Scale(SCALE, 0.0, 1.0, "", "buried", "exposed")
-    return Coloured(colours, Legend("Exposure of the chain alone", ((UNALIGNED, "not known"),), (scale,)))
+    return Coloured(colours, Legend("Exposure of the isolated chain", ((UNALIGNED, "not known"),), (scale,)))
 
 
 def _needs_exposure(scene: ColouredScene) -> str:
-    is_known = any(one.evidence is not None and np.isfinite(one.evidence.exposure).any() for one in scene.chains)
-    return "" if is_known else "Exposure needs all atoms: the file holds Cα alone, or could not be read."
+    is_known = any(chain.evidence is not None and np.isfinite(chain.evidence.exposure).any() for chain in scene.chains)
+    return "" if is_known else "Exposure needs all atoms: the file contains only Cα, or could not be read."
 
 
 def _by_homologues(scene: ColouredScene) -> Coloured:
-    colours = _by_evidence(scene, lambda one: scale_colours(one.conservation, 0.0, 1.0))
+    colours = _by_evidence(scene, lambda evidence: scale_colours(evidence.conservation, 0.0, 1.0))
     scale = Scale(SCALE, 0.0, 1.0, "", "variable", "conserved")
     return Coloured(colours, Legend("Conservation among homologues", ((UNALIGNED, "not known"),), (scale,)))
 
 
 def _needs_homologues(scene: ColouredScene) -> str:
-    is_known = any(one.evidence is not None and np.isfinite(one.evidence.conservation).any() for one in scene.chains)
+    is_known = any(chain.evidence is not None and np.isfinite(chain.evidence.conservation).any() for chain in scene.chains)
     return "" if is_known else "The run was given no homologues, or the protein has too few."
 
 
@@ -553,19 +554,21 @@ def quantity_colours(values: NDArray[np.float64], scale: QuantityScale) -> Colou
 
 
 def _quantity_scale(scene: ColouredScene) -> QuantityScale | None:
-    return next((one.evidence.quantity_scale for one in scene.chains if one.evidence is not None and one.evidence.quantity_scale), None)
+    return next(
+        (chain.evidence.quantity_scale for chain in scene.chains if chain.evidence is not None and chain.evidence.quantity_scale), None
+    )
 
 
 def _by_quantity(scene: ColouredScene) -> Coloured:
     scale = _quantity_scale(scene)
     if scale is None:
         return Coloured(
-            _by_evidence(scene, lambda one: _all(len(one.position), UNALIGNED)), Legend("Quantity", ((UNALIGNED, "not known"),))
+            _by_evidence(scene, lambda evidence: _all(len(evidence.position), UNALIGNED)), Legend("Quantity", ((UNALIGNED, "not known"),))
         )
-    known = scale
+    limits = scale
 
-    def shade(one: ChainEvidence) -> Colours:
-        return _all(len(one.position), UNALIGNED) if one.quantity is None else quantity_colours(one.quantity, known)
+    def shade(evidence: ChainEvidence) -> Colours:
+        return _all(len(evidence.position), UNALIGNED) if evidence.quantity is None else quantity_colours(evidence.quantity, limits)
 
     shown = Scale(scale.stops, scale.low, scale.high, "", f"{scale.low:.1f}", f"{scale.high:.1f}")
     return Coloured(_by_evidence(scene, shade), Legend(f"{scale.title} of the peptides", ((UNALIGNED, "no quantity"),), (shown,)))
@@ -589,7 +592,7 @@ EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
         _by_homologues,
         _needs_homologues,
     ),
-    *(one for one in SCHEMES if one.name in ("conservation", "partner", "identity", "secondary", "confidence", "rainbow")),
+    *(scheme for scheme in SCHEMES if scheme.name in ("conservation", "partner", "identity", "secondary", "confidence", "rainbow")),
 )
 """Schemes of chains with peptide evidence, in the order of the menu."""
 
@@ -602,7 +605,7 @@ def scheme_named(name: str) -> Scheme:
     KeyError
         There is none.
     """
-    return {one.name: one for one in (*SCHEMES, *EVIDENCE_SCHEMES)}[name]
+    return {scheme.name: scheme for scheme in (*SCHEMES, *EVIDENCE_SCHEMES)}[name]
 
 
 def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
@@ -616,5 +619,5 @@ def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
 
 
 def coloured(scene: ColouredScene, scheme: str) -> Coloured:
-    """Colours of a scene's chains by a scheme, and their legend. Where it needs what is not there, residues are grey (`needs` says why)."""
+    """Colours of a scene's chains by a scheme, and their legend. If the scheme lacks data, residues are grey (`needs` gives the reason)."""
     return scheme_named(scheme).colour(scene)

@@ -26,7 +26,7 @@ def _add_superpose(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("query", metavar="A[:CHAIN]", help=f"the structure that stays ({format_names('structures')}, also gzipped)")
     parser.add_argument("target", metavar="B[:CHAIN]", help="the structure that is moved onto it")
-    parser.add_argument("--out", required=True, metavar="DIR", help="folder for what is written; made where it does not exist")
+    parser.add_argument("--out", required=True, metavar="DIR", help="output folder, created if missing")
     _add_models(parser)
 
 
@@ -58,7 +58,7 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
         progress=progress,
     )
     aligned = structures.outputs.AlignedChains(query.chains, ChainRow(0), target.chains, ChainRow(0), result, 0)
-    atoms, moved = (structures.outputs.read_atoms(one.path, one.chain_names[0]) for one in (query, target))
+    atoms, moved = (structures.outputs.read_atoms(reference.path, reference.chain_names[0]) for reference in (query, target))
     structures.outputs.write_superposition(Path(options.out), aligned, atoms, moved)
     progress.message(
         f"{query.chains.names[0]} and {target.chains.names[0]}: TM-score {result.tm_score_query[0]:.4f} by the query's length, "
@@ -69,21 +69,21 @@ def _superpose(options: argparse.Namespace, progress: Progress) -> None:
 
 def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.description = (
-        "Make and change a database of protein chains. build: the database holds exactly the chains of the given files; what it or a "
-        "stopped build has read before is not read again. add: besides those it has. remove: chains by name, or all of a file by its name "
-        "without ending. What was left out, and why, stands in DATABASE/skipped.tsv."
+        "Make and change a database of protein chains. build: the database holds exactly the chains of the given files; files read before, "
+        "also by a stopped build, are not read again. add: in addition to those in the database. remove: chains by name, or all of a file "
+        "by its name without ending. DATABASE/skipped.tsv lists what was left out, with reasons."
     )
     parser.add_argument("action", choices=_ACTIONS, help="what to do")
     parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
-    parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database; made where it does not exist")
+    parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database, created if missing")
     parser.add_argument(
         "--minimum-confidence",
         type=float,
         metavar="PLDDT",
-        help="leave out residues of predicted structures with a lower pLDDT (0 to 100; build alone; default: 0)",
+        help="leave out residues of predicted structures with a lower pLDDT (0 to 100; only for build; default: 0)",
     )
     _add_models(parser)
-    parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one for each processor)")
+    parser.add_argument("--threads", type=int, metavar="N", help="processes that read files (default: one per CPU core)")
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> None:
@@ -119,7 +119,7 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
         progress.message(f"and {len(skipped) - _SHOWN} more, listed in {Path(options.out) / 'skipped.tsv'}", "warning")
     twice = [name for name, n in Counter(database.chains.names).items() if n > 1]
     if twice:
-        progress.message(f"{len(twice)} names stand for several chains, such as {twice[0]}: their files are called alike", "warning")
+        progress.message(f"{len(twice)} names are used by several chains, such as {twice[0]}: their files have equal names", "warning")
     n_residues = int(database.chains.offsets[-1])
     progress.message(f"{len(database.chains):,} chains, {n_residues:,} residues: {options.out}")
 

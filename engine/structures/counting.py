@@ -75,7 +75,7 @@ def count_structures(
             continue
         chains = file.chains.taken([file.chain_names.index(chain)]) if chain else file.chains
         n_chains, n_residues, n_predicted = n_chains + len(chains), n_residues + int(chains.offsets[-1]), n_predicted + _predicted(chains)
-        left_out += [] if chain else [f"{path.name}: chain {one.chain} {one.reason}" for one in file.skipped]
+        left_out += [] if chain else [f"{path.name}: chain {skipped.chain} {skipped.reason}" for skipped in file.skipped]
     return StructureCount(len(files), min(most, len(files)), n_chains, n_residues, n_predicted, problem, tuple(left_out))
 
 

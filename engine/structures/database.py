@@ -34,7 +34,7 @@ from proteoscope.engine.execution.threads import available_threads, run_on_threa
 from proteoscope.engine.files import atomic_file, open_regular, put_in_place, storage_errors, sync_file, sync_folder, temporary_path
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.project.columns import InvalidIndexError, checked_offsets, checked_texts, open_column, read_numbers, require
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import FEWEST_RESIDUES, NO_CHAINS, RESIDUE_COLUMNS, STRAND, Chains
 from proteoscope.engine.structures.reading import Models
 from proteoscope.engine.structures.sources import DATABASE_FILE
@@ -192,7 +192,7 @@ def open_database(folder: str | Path) -> StructureDatabase:
         content = open_collection(folder / manifest["columns"])
         return StructureDatabase(folder, manifest["columns"], manifest["least_confidence"], manifest["models"], content)
     except InvalidIndexError as error:
-        raise InputError(folder, f"is no sound structure database ({error})", remedy=_REMEDY) from None
+        raise InputError(folder, f"is not a valid structure database ({error})", remedy=_REMEDY) from None
 
 
 def _manifest(folder: Path) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     require(isinstance(result["columns"], str) and _COLUMNS_FOLDER.fullmatch(result["columns"]) is not None, "it names no columns")
     require(result["models"] in get_args(Models), "it names no models that files are read by")
     least = result["least_confidence"]
-    require(isinstance(least, float) and 0.0 <= least <= 100.0, "its least confidence is no percentage")
+    require(isinstance(least, float) and 0.0 <= least <= 100.0, "its minimum confidence is not a percentage")
     return result
 
 
@@ -243,7 +243,7 @@ def open_collection(folder: Path) -> Collection:
     def make_sources() -> tuple[SourceFile, ...]:
         paths, skipped = _strings(texts["source_paths"]), _strings(texts["source_skipped"])
         numbers = zip(paths, sizes.tolist(), modified.tolist(), skipped, strict=True)
-        return tuple(SourceFile(path, size, changed, _skipped_of(text)) for path, size, changed, text in numbers)
+        return tuple(SourceFile(path, size, changed, _parse_skipped(text)) for path, size, changed, text in numbers)
 
     chains = Chains(names, descriptions, offsets, **columns)
     return Collection(chains, source, LazySequence(n_sources, make_sources))
@@ -252,26 +252,26 @@ def open_collection(folder: Path) -> Collection:
 def _check_values(columns: dict[str, NDArray[Any]]) -> None:
     """Require values within bounds: codes of residues and states, finite coordinates."""
 
-    def fault(first: int) -> str:
+    def residue_error(first: int) -> str:
         """Describe invalid residues; all are read together."""
         residue, secondary, insertion, confidence = (
             columns[name][first : first + _RESIDUES_CHECKED] for name in ("residue", "secondary", "insertion", "confidence")
         )
         position = columns["position"][3 * first : 3 * (first + _RESIDUES_CHECKED)]
-        if residue.min() < 0 or residue.max() >= len(LETTERS):
-            return "a residue has no letter"
+        if residue.min() < 0 or residue.max() >= len(SYMBOLS):
+            return "a residue has an unknown code"
         if secondary.max() > STRAND:
             return "a residue has no secondary structure"
         # Not-a-number is neither.
         if not (position.min() >= -_MAXIMUM_PLACE and position.max() <= _MAXIMUM_PLACE):
             return "a residue is nowhere"
         if insertion.any() and ((insertion > 0) & ((insertion <= ord(" ")) | (insertion == _DELETE))).any():
-            return "an insertion code is no letter"
+            return "an insertion code is not printable"
         # Some residues have none.
-        return "a confidence is no percentage" if (np.abs(confidence) > _MAXIMUM_CONFIDENCE).any() else ""
+        return "a confidence is not a percentage" if (np.abs(confidence) > _MAXIMUM_CONFIDENCE).any() else ""
 
     parts = range(0, len(columns["residue"]), _RESIDUES_CHECKED)
-    for text in run_on_threads(fault, parts, available_threads(), Progress()):
+    for text in run_on_threads(residue_error, parts, available_threads(), Progress()):
         require(not text, text)
 
 
@@ -310,7 +310,7 @@ def _strings(texts: Texts) -> tuple[str, ...]:
     return tuple(data[start:stop].decode() for start, stop in pairwise(bounds))
 
 
-def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
+def _parse_skipped(text: str) -> tuple[tuple[str, str], ...]:
     if not text:
         return ()
     lines = [line.partition("\t") for line in text.split("\n") if line]
@@ -318,7 +318,7 @@ def _skipped_of(text: str) -> tuple[tuple[str, str], ...]:
 
 
 def write_merged(
-    folder: Path, collections: Sequence[Collection], kept: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()
+    folder: Path, collections: Sequence[Collection], is_retained: Sequence[NDArray[np.bool_]], *, drops: frozenset[str] = frozenset()
 ) -> NDArray[np.int64]:
     """Write retained chains of several collections as one, sorted by length, name and file, atomically.
 
@@ -326,7 +326,7 @@ def write_merged(
     ----------
     folder
         Folder of the new columns; must not exist.
-    kept
+    is_retained
         Mask of retained chains of each collection.
     drops
         Paths of removed files, which have no chains left.
@@ -343,7 +343,7 @@ def write_merged(
     descriptions = [text for chains in parts for text in chains.descriptions]
     lengths = np.concatenate([chains.lengths for chains in (NO_CHAINS, *parts)])
     origin = [collection.sources[number] if number >= 0 else None for collection in collections for number in collection.source.tolist()]
-    chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *kept]))
+    chosen = np.flatnonzero(np.concatenate([np.zeros(0, np.bool_), *is_retained]))
     keys = [(lengths[i], names[i], result.path, i) for i in chosen.tolist() if (result := origin[i]) is not None]
     order = np.array([i for *_, i in sorted(keys)], np.int64)
     starts = run_offsets(lengths)
@@ -356,7 +356,10 @@ def write_merged(
             column = np.concatenate([getattr(chains, name) for chains in (NO_CHAINS, *parts)])[rows]
             np.save(temporary / f"{name}.npy", np.ascontiguousarray(column, _TYPES[name]).reshape(-1))
         np.save(temporary / "offsets.npy", offsets)
-        np.save(temporary / "source.npy", np.array([number_of[one.key] for i in order.tolist() if (one := origin[i])], "<i4"))
+        np.save(
+            temporary / "source.npy",
+            np.array([number_of[origin_of_chain.key] for i in order.tolist() if (origin_of_chain := origin[i])], "<i4"),
+        )
         np.save(temporary / "source_size.npy", np.array([source.size for source in sources], "<i8"))
         np.save(temporary / "source_modified.npy", np.array([source.modified for source in sources], "<i8"))
         _write_texts(temporary, "names", [names[i] for i in order.tolist()])
@@ -381,16 +384,16 @@ def _write_texts(folder: Path, name: str, texts: Sequence[str]) -> None:
 def write_database(
     folder: Path,
     collections: Sequence[Collection],
-    kept: Sequence[NDArray[np.bool_]],
+    is_retained: Sequence[NDArray[np.bool_]],
     minimum_confidence: float,
     models: Models,
     *,
     drops: frozenset[str] = frozenset(),
 ) -> StructureDatabase:
-    """Make these chains the content of the database, and remove what it held before. See `write_merged`."""
+    """Replace the content of the database by these chains. See `write_merged`."""
     columns = f"columns-{secrets.token_hex(6)}"
-    write_merged(folder / columns, collections, kept, drops=drops)
-    # What is written is read once more before anything else goes.
+    write_merged(folder / columns, collections, is_retained, drops=drops)
+    # The new files are read again before any old file is removed.
     made = StructureDatabase(folder, columns, minimum_confidence, models, open_collection(folder / columns))
     with atomic_file(folder / DATABASE_FILE) as file:
         manifest = {"format": _FORMAT, "columns": columns, "least_confidence": float(minimum_confidence), "models": models}

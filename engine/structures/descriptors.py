@@ -2,7 +2,7 @@
 
 The descriptors of Mrozek et al. (2014, J Mol Model 20:2067, equations 3 and 6) are the residue, its secondary structure, the length of the
 vector to the next Cα and the angle between that vector and the next one. The other alphabets are this program's own; their centres and
-bounds ship (`resources/structures/descriptors.json`), and how they were made is said in `benchmarks/structure_tables.py`.
+bounds ship (`resources/structures/descriptors.json`), computed by `benchmarks/structure_tables.py`.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ __all__ = [
     "Elements",
     "alphabets",
     "describe",
-    "elements_of",
-    "shift_of",
+    "find_elements",
+    "first_code",
 ]
 
 ALPHABETS = ("residue", "secondary", "conformation", "neighbour", "separation", "burial")
@@ -70,7 +70,7 @@ def alphabets() -> Alphabets:
     return Alphabets.of(json.loads(resources.path("structures", "descriptors.json").read_text(encoding="utf-8")))
 
 
-def shift_of(alphabet: str) -> int:
+def first_code(alphabet: str) -> int:
     """Return the first code of an alphabet within a residue's word."""
     return BITS * ALPHABETS.index(alphabet)
 
@@ -82,7 +82,7 @@ class Elements:
     Attributes
     ----------
     offsets : (n + 1,) int64
-        Where those of each chain begin.
+        Offsets of each chain's elements.
     type : (e,) uint8
         0 coil, 1 helix, 2 strand.
     length : (e,) int32
@@ -94,11 +94,11 @@ class Elements:
     length: NDArray[np.int32]
 
 
-def elements_of(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
+def find_elements(secondary: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Elements:
     """Return the secondary structure elements of chains.
 
-    >>> found = elements_of(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
-    >>> found.offsets.tolist(), found.type.tolist(), found.length.tolist()
+    >>> elements = find_elements(np.array([0, 0, 1, 1, 1, 1, 2], np.uint8), np.array([0, 4, 7]))
+    >>> elements.offsets.tolist(), elements.type.tolist(), elements.length.tolist()
     ([0, 2, 4], [0, 1, 1, 2], [2, 2, 2, 1])
     """
     begins = np.ones(len(secondary), np.bool_)
@@ -130,18 +130,18 @@ def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1
     )
     n = int(chains.offsets[-1])
     length, angle, states = np.zeros(n, np.uint16), np.zeros(n, np.uint16), np.zeros((4, n), np.uint8)
-    # Those of a database are mapped.
+    # Columns of a database are memory-mapped.
     position, offsets = read_only(np.ascontiguousarray(chains.position)), read_only(chains.offsets)
 
     def work(part: Partition) -> None:
         kernels.cpu.structure_descriptors.describe_residues(position, offsets, part.first, part.last, coding, length, angle, states)
 
-    # Each residue looks at all others of its chain.
+    # Each residue is compared with all others of its chain.
     parts = equal_partitions(chains.lengths.astype(np.float64) ** 2, threads, maximum_cost=_PAIRS_OF_PART)
     run_on_threads(work, parts, threads, progress or Progress(), steps=lambda part: part.last - part.first)
     state = np.zeros(n, np.uint32)
     for alphabet, codes in zip(ALPHABETS, (chains.residue, chains.secondary, *states), strict=True):
-        state |= codes.astype(np.uint32) << np.uint32(shift_of(alphabet))
-    elements = elements_of(chains.secondary, chains.offsets)
+        state |= codes.astype(np.uint32) << np.uint32(first_code(alphabet))
+    elements = find_elements(chains.secondary, chains.offsets)
     state, length, angle = read_only(state), read_only(length), read_only(angle)
     return StructureArrays(offsets, state, length, angle, elements.offsets, elements.type, elements.length)

@@ -1,6 +1,6 @@
 """Solvent-accessible area and contacts of each residue of a chain, from all atoms of its file.
 
-Atomic radii are those of DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical ones of Tien
+Atomic radii are from DSSP (Kabsch & Sander, Biopolymers 22, 1983, 2577-2637); maximum residue areas are the theoretical ones of Tien
 et al. (PLoS ONE 8, 2013, e80635).
 """
 
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from proteoscope import kernels
 from proteoscope.engine.arrays import run_offsets
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
-from proteoscope.engine.structures.reading import columns_of_atoms, gemmi_structure
+from proteoscope.engine.structures.reading import gemmi_structure, read_atom_columns
 
 if TYPE_CHECKING:
     import gemmi
@@ -51,7 +51,7 @@ _GREATEST = {
     "Y": 263,
     "V": 174,
 }
-GREATEST_AREA: NDArray[np.float64] = np.array([_GREATEST.get(letter, np.nan) for letter in LETTERS])
+GREATEST_AREA: NDArray[np.float64] = np.array([_GREATEST.get(symbol, np.nan) for symbol in SYMBOLS])
 """Maximum area of each residue code in Å²; NaN for other than the twenty."""
 _BACKBONE_RADIUS = {"N": 1.65, "CA": 1.87, "C": 1.76, "O": 1.40}
 _SIDE_CHAIN_RADIUS = 1.80
@@ -64,7 +64,7 @@ _AS_LARGE_AS = 4  # atoms of a residue, from which on it is more than its trace
 
 @dataclass(frozen=True)
 class Ligands:
-    """Atoms of what is neither protein, nucleic acid nor water: (n, 3) float64 Å, and the number of each one's name in `names`."""
+    """Atoms that belong neither to protein, nucleic acid nor water: (n, 3) float64 Å, and the number of each one's name in `names`."""
 
     position: NDArray[np.float64]
     ligand: NDArray[np.int64]
@@ -108,7 +108,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     while len(structure) > 1:
         del structure[len(structure) - 1]
     ligands = _ligands(structure)
-    atoms = columns_of_atoms(structure)
+    atoms = read_atom_columns(structure)
     sizes = np.array([len(residue) for part in structure[0] for residue in part], np.int64)
     of_residue = np.repeat(np.arange(len(sizes)), sizes)
     symbols: NDArray = np.ascontiguousarray(atoms.atom_names)
@@ -117,7 +117,7 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
     is_alpha = np.array([name == "CA" for name in names])[numbers]
     radius = np.array([_BACKBONE_RADIUS.get(name, _SIDE_CHAIN_RADIUS) for name in names])[numbers]
     position = np.ascontiguousarray(atoms.pos, np.float64)
-    # Of what lies nowhere, as files may say, only the Cα were looked at before.
+    # Files may contain atoms without finite coordinates; only Cα were checked before.
     is_heavy = ~np.isin(atoms.elements, _HYDROGENS) & (np.abs(position) <= _MAXIMUM_PLACE).all(axis=1)
     alternative = np.ascontiguousarray(atoms.altlocs)
     alphas = np.flatnonzero(is_alpha)
@@ -133,9 +133,9 @@ def read_chain_atoms(path: Path, chains: Sequence[Chains]) -> list[ChainAtoms | 
         alpha = alphas[order][place]
         row_of = np.full(len(sizes), -1, np.int64)
         row_of[of_residue[alpha]] = np.arange(len(alpha))
-        letter = np.zeros(len(sizes), alternative.dtype)
-        letter[of_residue[alpha]] = alternative[alpha]
-        is_own = (row_of[of_residue] >= 0) & is_heavy & ((alternative == 0) | (alternative == letter[of_residue]))
+        label = np.zeros(len(sizes), alternative.dtype)
+        label[of_residue[alpha]] = alternative[alpha]
+        is_own = (row_of[of_residue] >= 0) & is_heavy & ((alternative == 0) | (alternative == label[of_residue]))
         rows = row_of[of_residue[is_own]]
         is_whole = np.bincount(rows, minlength=len(alpha)) >= _AS_LARGE_AS
         result.append(ChainAtoms(position[is_own], radius[is_own], rows, is_whole, ligands))
@@ -177,15 +177,15 @@ def residue_areas(atoms: Sequence[ChainAtoms], n_residues: Sequence[int]) -> lis
     """
     if not atoms:
         return []
-    position = np.concatenate([one.position for one in atoms])
-    radius = np.concatenate([one.radius for one in atoms])
-    offsets = run_offsets(np.array([len(one.radius) for one in atoms], np.int64))
+    position = np.concatenate([atom.position for atom in atoms])
+    radius = np.concatenate([atom.radius for atom in atoms])
+    offsets = run_offsets(np.array([len(atom.radius) for atom in atoms], np.int64))
     areas = np.zeros(len(radius))
     kernels.cpu.solvent_area.solvent_areas(position, radius, offsets, _sphere(_POINTS), PROBE_RADIUS, 0, len(atoms), areas)
     result = []
-    for k, (one, n) in enumerate(zip(atoms, n_residues, strict=True)):
-        own = np.bincount(one.residue, areas[offsets[k] : offsets[k + 1]], n)
-        result.append(np.where(one.is_whole, own, np.nan))
+    for k, (atom, n) in enumerate(zip(atoms, n_residues, strict=True)):
+        area = np.bincount(atom.residue, areas[offsets[k] : offsets[k + 1]], n)
+        result.append(np.where(atom.is_whole, area, np.nan))
     return result
 
 

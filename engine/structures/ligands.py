@@ -48,19 +48,19 @@ def ligand_atoms(path: Path, chains: Chains) -> Atoms:
     alpha = np.asarray(chains.position, np.float64)
     alpha = alpha[np.isfinite(alpha).all(axis=1)]
     n = 0
-    for residue in (one for chain in structure[0] for one in chain):
+    for residue in (residue for chain in structure[0] for residue in chain):
         if n == MAXIMUM_LIGANDS:
             break
         if not _is_ligand(residue):
             continue
-        atoms = [one for one in list(residue)[:_MAXIMUM_ATOMS] if not one.element.is_hydrogen and one.altloc in ("\0", "A", "1")]
-        position = np.array([(one.pos.x, one.pos.y, one.pos.z) for one in atoms]).reshape(-1, 3)
+        atoms = [atom for atom in list(residue)[:_MAXIMUM_ATOMS] if not atom.element.is_hydrogen and atom.altloc in ("\0", "A", "1")]
+        position = np.array([(atom.pos.x, atom.pos.y, atom.pos.z) for atom in atoms]).reshape(-1, 3)
         if not len(atoms) or not np.isfinite(position).all() or not _is_near(position, alpha):
             continue
-        names += [f"{residue.name[:5]} {one.name[:8]}" for one in atoms]
-        elements += [one.element.name for one in atoms]
-        places += [(one.pos.x, one.pos.y, one.pos.z) for one in atoms]
-        radii += [one.element.covalent_r for one in atoms]
+        names += [f"{residue.name[:5]} {atom.name[:8]}" for atom in atoms]
+        elements += [atom.element.name for atom in atoms]
+        places += [(atom.pos.x, atom.pos.y, atom.pos.z) for atom in atoms]
+        radii += [atom.element.covalent_r for atom in atoms]
         owners += [n] * len(atoms)
         n += 1
     position, owner = np.array(places, np.float32).reshape(-1, 3), np.array(owners, np.int32)

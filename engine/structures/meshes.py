@@ -91,8 +91,8 @@ class Mesh:
         return Mesh(
             np.concatenate([mesh.vertices for mesh in meshes]),
             np.concatenate([mesh.normals for mesh in meshes]),
-            np.concatenate([one.triangles + np.uint32(first) for one, first in zip(meshes, firsts[:-1], strict=True)]),
-            np.concatenate([one.residue + np.int32(row) for one, row in zip(meshes, rows, strict=False)]),
+            np.concatenate([mesh.triangles + np.uint32(first) for mesh, first in zip(meshes, firsts[:-1], strict=True)]),
+            np.concatenate([mesh.residue + np.int32(row) for mesh, row in zip(meshes, rows, strict=False)]),
         )
 
     def moved(self, rotation: Places, translation: Places) -> Mesh:
@@ -105,7 +105,7 @@ NO_MESH = Mesh(np.empty((0, 3), np.float32), np.empty((0, 3), np.float32), np.em
 
 
 def are_places(position: Places) -> NDArray[np.bool_]:
-    """(n,) whether coordinates (n, 3) are places that a structure can have."""
+    """Return a mask (n,) of plausible coordinates (n, 3)."""
     with np.errstate(invalid="ignore"):
         return np.asarray((np.abs(position) <= _MAXIMUM_PLACE).all(axis=1))
 
@@ -205,13 +205,13 @@ def _curve(place: NDArray[np.float64], is_joined: NDArray[np.bool_], steps: int,
     chord = np.sqrt(_dot(vector, vector))
     along = _unit(vector, x_axis)
     tangent = _unit(place[after] - place[before], along)
-    # At an end the curve goes on as the arc that it comes from.
+    # At an end the curve continues as the same arc.
     for end, other, direction in (
         (np.flatnonzero((before == rows) & is_joined), after, along),
         (np.flatnonzero((before != rows) & ~is_joined), before, along[before]),
     ):
         inner, straight = tangent[other[end]], direction[end]
-        # Two residues alone have no tangent but their chord.
+        # The only tangent of two residues is their chord.
         tangent[end] = _unit(2.0 * _dot(inner, straight)[:, None] * straight - inner, straight)
     cosine = np.clip(_dot(tangent, tangent[after]), -1.0, 1.0)
     # A circle's arc of angle φ over a chord c is best met by tangents c / cos²(φ / 4) long.
@@ -260,17 +260,17 @@ def _untwisted(direction: NDArray[np.float64], across: tuple[NDArray[np.float64]
     return angle
 
 
-def _turns(found: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _turns(smooth_curve: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed: NDArray[np.bool_]) -> NDArray[np.float64]:
     """(n * steps,) by how much the frame is turned out of the untwisted one: to the guides where residues have them, evenly between.
 
     A stretch without guided residues takes the direction of its first guide, so that shapes turn with the chain.
     """
-    n = len(found.guide)
-    u, v = (one[::steps] for one in found.across)
-    along, aside = _dot(found.guide, u), _dot(found.guide, v)
+    n = len(smooth_curve.guide)
+    u, v = (direction[::steps] for direction in smooth_curve.across)
+    along, aside = _dot(smooth_curve.guide, u), _dot(smooth_curve.guide, v)
     has_guide = np.hypot(along, aside) > _LEAST
-    towards = np.arctan2(aside, along) - found.angle[::steps]
-    firsts, lasts = _stretches(found.is_joined)
+    towards = np.arctan2(aside, along) - smooth_curve.angle[::steps]
+    firsts, lasts = _stretches(smooth_curve.is_joined)
     stretch = np.zeros(n, np.int64)
     stretch[firsts] = 1
     stretch = np.cumsum(stretch) - 1
@@ -278,8 +278,8 @@ def _turns(found: _Curve, steps: int, is_guided: NDArray[np.bool_], is_smoothed:
     without = np.flatnonzero(np.bincount(stretch[chosen], minlength=len(firsts)) == 0)
     if len(without):
         guided = np.flatnonzero(has_guide)
-        own, at = np.unique(stretch[guided], return_index=True)
-        keep = np.isin(own, without)
+        stretches, at = np.unique(stretch[guided], return_index=True)
+        keep = np.isin(stretches, without)
         chosen[guided[at[keep]]] = True
     places = np.flatnonzero(chosen)
     if not len(places):
@@ -325,7 +325,7 @@ def _sections(sides: int) -> tuple[NDArray[np.float32], NDArray[np.float32], NDA
         if m == 1:
             square = np.array([[1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, -1.0]])
             outward = square / np.sqrt(2.0)
-    result = tuple(np.ascontiguousarray(one, np.float32) for one in (circle, circle, square, outward))
+    result = tuple(np.ascontiguousarray(array, np.float32) for array in (circle, circle, square, outward))
     return result[0], result[1], result[2], result[3]
 
 
@@ -338,7 +338,7 @@ class _Section(NamedTuple):
 
 
 def _swept(
-    found: _Curve, turn: NDArray[np.float64], before: _Section, after: _Section, is_shown: NDArray[np.bool_], steps: int, sides: int
+    smooth_curve: _Curve, turn: NDArray[np.float64], before: _Section, after: _Section, is_shown: NDArray[np.bool_], steps: int, sides: int
 ) -> Mesh:
     """Sweep sections along a curve; `before` and `after` differ at shoulders, where the section jumps."""
     n = len(is_shown)
@@ -347,7 +347,7 @@ def _swept(
     link_residue = np.repeat(np.arange(n), steps).reshape(n, steps)
     link_residue[:, half:] += 1
     link_residue = np.minimum(link_residue.ravel(), n - 1)
-    is_link = np.repeat(found.is_joined, steps) & is_shown[link_residue]
+    is_link = np.repeat(smooth_curve.is_joined, steps) & is_shown[link_residue]
     has_before = np.append(False, is_link[:-1])
     rings = np.flatnonzero(is_link | has_before)
     if not len(rings):
@@ -357,11 +357,11 @@ def _swept(
     residue = np.where(is_last, link_residue[rings - 1], link_residue[rings])
 
     # Rings as they are drawn: each sample once; shoulders once more, and twice as a flat face; ends once more, as a cap.
-    shoulders, firsts, lasts = (np.flatnonzero(one) for one in (is_shoulder, is_first, is_last))
+    shoulders, firsts, lasts = (np.flatnonzero(mask) for mask in (is_shoulder, is_first, is_last))
     every = np.arange(len(rings))
     sample = np.concatenate([every, shoulders, shoulders, shoulders, firsts, lasts])
     ends = np.cumsum([0, len(rings), len(shoulders), len(shoulders), len(shoulders), len(firsts), len(lasts)])
-    # The first of a shoulder's rings closes what is before it, and so does the first of its face.
+    # The first ring of a shoulder closes the part before it, as does the first ring of its face.
     uses_before = np.zeros(len(sample), np.bool_)
     uses_before[: ends[1]] = True
     uses_before[: ends[1]][is_first] = False
@@ -369,14 +369,14 @@ def _swept(
     uses_before[ends[5] :] = True
     at = rings[sample]
     width, thickness, angular = (np.where(uses_before, a[at], b[at]) for a, b in zip(before, after, strict=True))
-    u, v = (one[rings] for one in found.across)
-    angle = (found.angle[rings] + turn[rings])[:, None]
+    u, v = (direction[rings] for direction in smooth_curve.across)
+    angle = (smooth_curve.angle[rings] + turn[rings])[:, None]
     cosine, sine = np.cos(angle), np.sin(angle)
     frame = np.stack([cosine * u + sine * v, cosine * v - sine * u], axis=1).astype(np.float32)  # (k, 2, 3)
 
     circle, circle_normal, square, square_normal = _sections(sides)
     # Planes of x and y: rows of two numbers would be slow.
-    x_size, y_size = (one.astype(np.float32)[:, None] for one in (width, thickness))
+    x_size, y_size = (size.astype(np.float32)[:, None] for size in (width, thickness))
     x, y = x_size * circle[:, 0], y_size * circle[:, 1]
     x_normal, y_normal = y_size * circle_normal[:, 0], x_size * circle_normal[:, 1]
     some = np.flatnonzero(angular)
@@ -396,9 +396,9 @@ def _swept(
     np.divide(y_normal, length, out=normal[:, :, 1])
     chosen = frame[sample]
     vertices = flat @ chosen
-    vertices += found.place[at].astype(np.float32)[:, None]
+    vertices += smooth_curve.place[at].astype(np.float32)[:, None]
     normals = normal @ chosen
-    tangent = found.tangent[at].astype(np.float32)[:, None]
+    tangent = smooth_curve.tangent[at].astype(np.float32)[:, None]
     normals[ends[2] : ends[5]] = -tangent[ends[2] : ends[5]]
     normals[ends[5] :] = tangent[ends[5] :]
 
@@ -415,7 +415,7 @@ def _swept(
 
 
 def _is_folded(sides: int) -> NDArray[np.bool_]:
-    """(sides,) whether a corner of the square is at the place of the next."""
+    """Mask (sides,) of corners of the square that coincide with the next."""
     square = _sections(sides)[2]
     folded: NDArray[np.bool_] = np.abs(square - np.roll(square, -1, axis=0)).max(axis=1) < _LEAST
     return folded
@@ -425,9 +425,9 @@ def _walls(lower: NDArray[np.int64], upper: NDArray[np.int64], angular: NDArray[
     """(t, 3) two triangles for each side between two rings, but those without area at sharp edges."""
     side = np.arange(sides)
     step = np.roll(side, -1)
-    zero, one = np.zeros(sides, np.int64), np.ones(sides, np.int64)
+    zero, ones = np.zeros(sides, np.int64), np.ones(sides, np.int64)
     # Corners a, b of the lower ring and c, d above them: which ring, and which of its corners.
-    ring = np.stack([zero, zero, one, zero, one, one], axis=1).reshape(-1, 3).astype(np.uint32)
+    ring = np.stack([zero, zero, ones, zero, ones, ones], axis=1).reshape(-1, 3).astype(np.uint32)
     corner = np.stack([side, step, side, step, step, side], axis=1).reshape(-1, 3).astype(np.uint32)
     folded = _is_folded(sides)
     is_sharp = angular >= 1.0
@@ -631,7 +631,7 @@ def _ball(level: int) -> tuple[NDArray[np.float32], NDArray[np.uint32]]:
         ab, bc, ca = (which.reshape(-1, 3) + len(points)).T
         points = np.concatenate([points, middle / np.linalg.norm(middle, axis=1)[:, None]])
         a, b, c = triangles.T
-        triangles = np.concatenate([np.stack(one, axis=1) for one in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))])
+        triangles = np.concatenate([np.stack(corners, axis=1) for corners in ((a, ab, ca), (ab, b, bc), (ca, bc, c), (ab, bc, ca))])
     return points.astype(np.float32), triangles.astype(np.uint32)
 
 

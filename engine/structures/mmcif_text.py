@@ -67,7 +67,7 @@ def _note(text: bytes, tags: list[str], bad: list[tuple[int, int, int]], is_cut_
     """Return the sentence on rows that are left out."""
     start, _, n = bad[0]
     missing = f", {tags[n]} and what follows it are missing" if 0 <= n < len(tags) else ""
-    result = f"{n} of {len(tags)} values{missing}" if n >= 0 else "values that cannot be told apart"
+    result = f"{n} of {len(tags)} values{missing}" if n >= 0 else "values that cannot be separated"
     line = text.count(b"\n", 0, start) + 1
     sentence = f"{counted(len(bad), 'row')} of the table of atoms left out, the first in line {line:,}, which has {result}"
     if is_cut_off:

@@ -21,7 +21,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.separated import UNQUOTED, write_separated
 from proteoscope.engine.row_numbers import ChainRow, row_range
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.reading import Models, gemmi_structure, printable_names, read_structure
 from proteoscope.engine.structures.scripts import Program, ScriptedChain, Style, chimerax_script, pymol_script, residue_ranges
@@ -67,7 +67,7 @@ ROW_COLUMNS = (
     "description",
 )
 _LINE = 60
-_X = LETTERS.index("X")
+_X = SYMBOLS.index("X")
 _MAXIMUM_PDB_ATOMS = 99_999
 _PDB_NUMBERS, _PDB_PLACES, _B_FACTORS = (-999, 1_223_055), (-999.999, 9999.999), (-99.0, 999.0)
 """Ranges of PDB's columns of four, eight and six characters; numbers from 10,000 on are hybrid-36."""
@@ -81,13 +81,13 @@ class AlignedChains:
     query_number: ChainRow
     target: Chains
     target_number: ChainRow
-    found: Superpositions
+    superpositions: Superpositions
     k: int
 
     @property
     def pairs(self) -> NDArray[np.int32]:
         """(n, 2) aligned rows of the query and of the target."""
-        return self.found.pairs[self.found.pair_offsets[self.k] : self.found.pair_offsets[self.k + 1]]
+        return self.superpositions.pairs[self.superpositions.pair_offsets[self.k] : self.superpositions.pair_offsets[self.k + 1]]
 
     @property
     def sequences(self) -> tuple[str, str]:
@@ -174,7 +174,7 @@ def identity(query: NDArray[np.int8], target: NDArray[np.int8], pairs: NDArray[n
 
 def superposition_row(aligned: AlignedChains, extra: Mapping[str, object] | None = None) -> dict[str, str]:
     """Return a superposition as a row of `ROW_COLUMNS`; `extra` adds values known to a search, such as its score."""
-    query, target, result, k, pairs = aligned.query, aligned.target, aligned.found, aligned.k, aligned.pairs
+    query, target, result, k, pairs = aligned.query, aligned.target, aligned.superpositions, aligned.k, aligned.pairs
     i, j = aligned.query_number, aligned.target_number
     n_query, n_target = int(query.lengths[i]), int(target.lengths[j])
     row = {
@@ -211,10 +211,10 @@ def read_atoms(path: Path, chain: str) -> gemmi.Structure:
         The file has no such chain.
     """
     structure = gemmi_structure(path)
-    names = printable_names(one.name for one in structure[0])
+    names = printable_names(chain.name for chain in structure[0])
     if chain not in names.values():
         structure = gemmi_structure(path, models="all")
-        names = printable_names(one.name for one in structure[0])
+        names = printable_names(chain.name for chain in structure[0])
     model = structure[0]
     for number in reversed(range(len(model))):
         if names[model[number].name] != chain:
@@ -252,7 +252,7 @@ def alpha_carbons(chains: Chains, number: ChainRow) -> gemmi.Structure:
     rows = chains.rows(number)
     for row in range(rows.start, rows.stop):
         residue, atom = gemmi.Residue(), gemmi.Atom()
-        residue.name = gemmi.expand_one_letter(LETTERS[chains.residue[row]], gemmi.ResidueKind.AA) or "UNK"
+        residue.name = gemmi.expand_one_letter(SYMBOLS[chains.residue[row]], gemmi.ResidueKind.AA) or "UNK"
         residue.seqid = gemmi.SeqId(int(chains.author_number[row]), _insertion_code(int(chains.insertion[row])))
         residue.entity_type = gemmi.EntityType.Polymer
         atom.name, atom.element, atom.occ = "CA", gemmi.Element("C"), 1.0
@@ -287,7 +287,7 @@ def write_superposition(
     """
     query_atoms = query_atoms or alpha_carbons(aligned.query, aligned.query_number)
     target_atoms = target_atoms or alpha_carbons(aligned.target, aligned.target_number)
-    _move(target_atoms, aligned.found.rotation[aligned.k], aligned.found.translation[aligned.k])
+    _move(target_atoms, aligned.superpositions.rotation[aligned.k], aligned.superpositions.translation[aligned.k])
     written = []
     for name, structure in (("query", query_atoms), ("target", target_atoms)):
         written += _write_coordinates(folder, name, structure)
@@ -337,7 +337,7 @@ def write_picture(
     """
     names = [chain.scripted.name for chain in chains]
     if len(set(names)) < len(names) or not all(name.isascii() and name.replace("_", "a").isalnum() for name in names):
-        raise ValueError("names of written chains differ, and are of letters and digits")
+        raise ValueError("names of written chains must differ, and consist of ASCII a to z, A to Z and digits")
     written, alone = [], ChainRow(0)
     for chain in chains:
         structure = chain.atoms.clone() if chain.atoms is not None else alpha_carbons(chain.scripted.chains, alone)
@@ -433,7 +433,7 @@ def _residues(chains: Chains, number: ChainRow, rows: NDArray[np.integer], progr
 _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     "PyMOL": (
         (
-            "# Open in PyMOL from this folder: query green, target blue, what is not aligned pale.",
+            "# Open in PyMOL from this folder: query green, target blue, unaligned residues pale.",
             "load query.cif, query",
             "load target.cif, target",
             "hide everything",
@@ -447,7 +447,7 @@ _SCRIPTS: dict[Program, tuple[tuple[str, ...], tuple[str, ...], str]] = {
     ),
     "ChimeraX": (
         (
-            "# Open in ChimeraX: query green, target blue, what is not aligned pale.",
+            "# Open in ChimeraX: query green, target blue, unaligned residues pale.",
             "open query.cif",
             "open target.cif",
             "hide atoms",

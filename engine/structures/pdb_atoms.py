@@ -80,12 +80,12 @@ class PdbAtoms:
             return False
         near = []
         for step in (-1, 1):
-            beside = rows + step
-            is_inside = (beside >= 0) & (beside < len(self.lines))
-            here, beside = rows[is_inside], beside[is_inside]
-            here, beside = here[self.chain[beside] != chain], beside[self.chain[beside] != chain]
-            is_same = self.chain[beside] == (ord(" ") << 8 | chain & 255)
-            ours, theirs = (self._decimal(some) for some in (here, beside))
+            neighbours = rows + step
+            is_inside = (neighbours >= 0) & (neighbours < len(self.lines))
+            here, neighbours = rows[is_inside], neighbours[is_inside]
+            here, neighbours = here[self.chain[neighbours] != chain], neighbours[self.chain[neighbours] != chain]
+            is_same = self.chain[neighbours] == (ord(" ") << 8 | chain & 255)
+            ours, theirs = (self._decimal(some) for some in (here, neighbours))
             near.append((is_same & (ours - theirs == -step)).all() and len(here) > 0)
         return all(near)
 

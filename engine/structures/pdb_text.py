@@ -63,7 +63,7 @@ def plain_pdb(text: bytes, *, all_models: bool = False) -> PlainPdb:
     text
         ASCII.
     all_models
-        Read the chains of all models, those of the second and further ones by other names.
+        Read the chains of all models; chains of the second and further models get new names.
     """
     if b"\n" not in text and b"\r" in text:
         text = text.replace(b"\r", b"\n")
@@ -89,7 +89,7 @@ def _plain_form(text: bytes, all_models: bool) -> PlainPdb | None:
 
 
 class _Rewriting:
-    """The records of a file, and what is changed of them."""
+    """Records of a file and their changes."""
 
     def __init__(self, text: bytes, all_models: bool) -> None:
         self._text, self._all_models = text, all_models
@@ -170,7 +170,7 @@ class _Rewriting:
         return of_line
 
     _is_forced: NDArray[np.bool_] = np.zeros(1, np.bool_)
-    """(p,) True for parts whose chains are others than those of the parts before, since they are models."""
+    """(p,) True for parts that are models, whose chains differ from the chains of earlier parts."""
 
     def _readable(self, lines: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return the atom lines with readable coordinates and their columns; long serial numbers are truncated."""
@@ -248,7 +248,7 @@ class _Rewriting:
             atoms.renumber(rows, numbers[rows])
             for some, what in (
                 (is_counted, "have no readable number: counted on from the one before"),
-                (is_hexadecimal, "have hexadecimal numbers, read as such"),
+                (is_hexadecimal, "have numbers that were read as hexadecimal"),
             ):
                 if some:
                     line = int(atoms.lines[runs[min(some)]]) + 1
@@ -274,7 +274,7 @@ class _Rewriting:
                 name, code = copy_name(shown, used), next(codes, "")
                 if not code:
                     self._notes.append(
-                        f"{len(starts) - k:,} more molecules of chain {shown} are left out: a PDB file has no names for so many chains"
+                        f"{len(starts) - k:,} more molecules of chain {shown} are left out: a PDB file has too few chain names"
                     )
                     self._left_out[atoms.lines[rows[rows >= start]]] = True
                     break

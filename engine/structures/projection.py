@@ -2,7 +2,7 @@
 
 The nearest triangle counts at each pixel. Sorting triangles by depth and painting them one over the other would need no buffer of depths,
 but chains that lie in each other, as superposed ones do, have no such order, and a window takes ten times as long to paint
-polygons one by one. A picture may have any size, so that it is also what is written to files.
+polygons one by one. A picture may have any size, so that files are written from it too.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ from proteoscope.engine.errors import InputError, shortened
 from proteoscope.engine.formats.registry import format_names, list_suffixes
 from proteoscope.engine.formats.sources import ByteSource
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.atom_site import clear_unreadable_numbers, complete_atom_site, split_chains
 from proteoscope.engine.structures.binary_cif import read_binary_cif
 from proteoscope.engine.structures.chain_copies import copy_name, models_note
@@ -45,10 +45,10 @@ __all__ = [
     "Models",
     "SkippedChain",
     "StructureFile",
-    "columns_of_atoms",
     "gemmi_structure",
     "is_structure",
     "printable_names",
+    "read_atom_columns",
     "read_structure",
     "stem",
 ]
@@ -63,7 +63,7 @@ _MAXIMUM_NAME, _MAXIMUM_DESCRIPTION = 64, 500
 _ALPHA = int.from_bytes(b"CA", "little")
 _MIXER = 0x5851F42D4C957F2D
 """Odd number that spreads names of chains over 64 bits (Knuth, The Art of Computer Programming, 3.3.4)."""
-_X = LETTERS.index("X")
+_X = SYMBOLS.index("X")
 _UNKNOWN, _POLYMER = 0, 1  # gemmi's types of entities
 _BINARY_KEYS = b"dataBlocks", b"encoder", b"mmtfVersion"  # one of them is near the beginning of BinaryCIF and MMTF
 _PDB_RECORD = re.compile(
@@ -99,11 +99,11 @@ class StructureFile:
     chains
         Its protein chains, perhaps none.
     chain_names
-        What the authors call them.
+        Author chain names.
     skipped
         The others.
     messages
-        What else is left out, and what is read otherwise than it is written.
+        Warnings about other omitted or reinterpreted content.
     """
 
     path: Path
@@ -114,7 +114,7 @@ class StructureFile:
 
     def why_empty(self) -> InputError:
         """Return the error that explains missing protein chains."""
-        reported = [f"{f'chain {one.chain}' if one.chain else 'the chain without a name'} {one.reason}" for one in self.skipped[:4]]
+        reported = [f"{f'chain {chain.chain}' if chain.chain else 'the chain without a name'} {chain.reason}" for chain in self.skipped[:4]]
         more = [f"{len(self.skipped) - 4} chains more"] if len(self.skipped) > 4 else []
         reasons = f": {'; '.join(reported + more)}" if reported else ", only ligands, solvent or atoms of other kinds"
         return InputError(self.path, f"holds no protein chain of {FEWEST_RESIDUES} residues or more with Cα{reasons}", remedy=_TAKEN)
@@ -144,18 +144,18 @@ def printable_names(names: Iterable[str]) -> dict[str, str]:
     names = list(dict.fromkeys(names))
     result = {name: name for name in names if printable_name(name) == name}
     used, numbers = set(result), Counter[str]()
-    for name in [one for one in names if one not in result]:
-        shown = one = printable_name(name)
-        while one in used:
+    for name in [name for name in names if name not in result]:
+        shown = printable = printable_name(name)
+        while printable in used:
             numbers[shown] += 1
-            one = f"{shown}_{numbers[shown] + 1}"
-        used.add(one)
-        result[name] = one
+            printable = f"{shown}_{numbers[shown] + 1}"
+        used.add(printable)
+        result[name] = printable
     return result
 
 
 Models = Literal["first", "all"]
-"""Models of a file that are read: the first, or all of them, those of the second and further ones as chains of other names."""
+"""Models of a file to read: only the first, or all, with new chain names in the second and further ones."""
 
 
 def read_structure(path: str | Path, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
@@ -209,7 +209,7 @@ def _read(path: Path, models: Models) -> tuple[gemmi.Structure, _Facts]:
     return structure, facts
 
 
-def columns_of_atoms(structure: gemmi.Structure) -> Any:
+def read_atom_columns(structure: gemmi.Structure) -> Any:
     """Return gemmi's columns of the atoms of a single-model structure.
 
     They hold names of up to seven characters, which suffice for residues and atoms; longer chain names, as in assemblies, are truncated.
@@ -295,7 +295,7 @@ def _recognised(path: Path, text: bytes) -> str:
         return "mmCIF"
     if head.lstrip().startswith(b"<"):
         raise InputError(path, "is XML, which is not read as a structure", remedy=_CONVERT)
-    raise InputError(path, "is no structure in a known format", place="line 1", remedy=_CONVERT)
+    raise InputError(path, "is not a structure in a known format", place="line 1", remedy=_CONVERT)
 
 
 def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
@@ -303,7 +303,7 @@ def _unreadable(path: Path, kind: str, error: Exception) -> InputError:
     line = re.search(r"(?:line |string:)(\d+)", str(error))
     return InputError(
         path,
-        f"is no sound {kind} file ({reported})",
+        f"is not a valid {kind} file ({reported})",
         place=f"line {line[1]}" if line else "",
         remedy="Copy or download it again, or convert it",
     )
@@ -340,7 +340,7 @@ def _read_pdb(text: bytes, models: Models) -> tuple[gemmi.Structure, _Facts]:
     # Columns are bytes: a character of several bytes would be cut.
     plain = plain_pdb(text if text.isascii() else text.translate(_ASCII), all_models=models == "all")
     structure = gemmi.read_pdb_string(plain.text)
-    for chain in (one for model in structure for one in model):
+    for chain in (model_chain for model in structure for model_chain in model):
         chain.name = plain.chain_names.get(chain.name, chain.name)
     notes = [*plain.notes, *_merge_models(structure, models)]
     title = _tidy(structure.info["_struct.title"]) if "_struct.title" in structure.info else ""
@@ -375,7 +375,7 @@ def _read_block(path: Path, document: gemmi.cif.Document, models: Models, notes:
     """Read the first block with atoms; `notes` are earlier remarks for the user."""
     import gemmi  # slow to import: only structures need it
 
-    blocks = [one for one in document if one.find_mmcif_category("_atom_site.")]
+    blocks = [block for block in document if block.find_mmcif_category("_atom_site.")]
     if not blocks:
         raise InputError(path, "holds no coordinates of atoms (the category _atom_site)", remedy=_TAKEN)
     block = blocks[0]
@@ -437,7 +437,7 @@ def _has_repeated_alpha(structure: gemmi.Structure) -> bool:
 
 
 def _merge_models(structure: gemmi.Structure, models: Models) -> list[str]:
-    """Leave a structure of one model: the first, or all of them with chains of other names; what the user should know of it."""
+    """Reduce a structure to one model, the first or all with new chain names, and return warnings."""
     if len(structure) < 2:
         return []
     used = {chain.name for chain in structure[0]}
@@ -479,11 +479,11 @@ class _StructureReader:
         chain_of_part, n_atoms, label_number = [], [], []
         for part in self._structure[0]:
             number = names.setdefault(part.name, len(names))
-            for one in part:
+            for chain_part in part:
                 chain_of_part.append(number)
-                n_atoms.append(len(one))
-                label_number.append(one.label_seq)
-        atoms = columns_of_atoms(self._structure)
+                n_atoms.append(len(chain_part))
+                label_number.append(chain_part.label_seq)
+        atoms = read_atom_columns(self._structure)
         offsets = run_offsets(np.array(n_atoms, np.int64))
         if not len(n_atoms) or len(atoms.pos) != offsets[-1] or offsets[-1] > _MAXIMUM_ATOMS:
             raise InputError(self._path, "holds no coordinates of atoms, or too many", remedy=_TAKEN)
@@ -528,10 +528,10 @@ class _StructureReader:
     def _kinds(self, residue_names: NDArray, first: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
         """Return the symbol of each residue, and True if its name is an amino acid or a nucleotide."""
         numbers, inverse = np.unique(_as_numbers(residue_names)[first], return_inverse=True)
-        kinds = [_kind_of(number) for number in numbers.tolist()]
+        kinds = [_decode_kind(number) for number in numbers.tolist()]
         if self._parents:
             for k, number in enumerate(numbers.tolist()):
-                parent = self._parents.get(_name_of(number), "")
+                parent = self._parents.get(_decode_name(number), "")
                 if parent and not kinds[k][1]:
                     kinds[k] = residue_kind(parent)
         table = np.array(kinds, np.int8)[inverse.reshape(-1)]
@@ -607,8 +607,8 @@ class _StructureReader:
         n_nucleotides = np.bincount(columns.chain[is_polymer & is_nucleotide], minlength=len(names))
         n_amino_acids = np.bincount(columns.chain[is_polymer & is_amino_acid], minlength=len(names))
         wanted, skipped = [], []
-        known = printable_names(names)
-        shown_names = [known[name] for name in names]
+        printable = printable_names(names)
+        shown_names = [printable[name] for name in names]
         for i, shown in enumerate(shown_names):
             if n_residues[i] >= FEWEST_RESIDUES:
                 wanted.append(i)
@@ -623,7 +623,7 @@ class _StructureReader:
         secondary = _secondary_structure(taken)
         is_sure = ~(taken.confidence < self._minimum_confidence)
         title, several = stem(self._path), len(wanted) > 1
-        parts, kept_names = [], []
+        parts, retained_names = [], []
         for k, i in enumerate(wanted):
             here = np.arange(taken.offsets[k], taken.offsets[k + 1])
             here = here[is_sure[here]]
@@ -638,7 +638,7 @@ class _StructureReader:
             parts.append(
                 (f"{title}:{chain_name or '_'}" if several else title, self._facts.descriptions.get(entity) or self._facts.title, here)
             )
-            kept_names.append(chain_name)
+            retained_names.append(chain_name)
         rows = np.concatenate([here for _, _, here in parts]) if parts else np.empty(0, np.int64)
         if not parts:
             return StructureFile(self._path, NO_CHAINS, (), tuple(skipped), tuple(self._messages))
@@ -654,7 +654,7 @@ class _StructureReader:
             insertion=taken.insertion[rows],
             label_number=taken.label_number[rows].astype(np.int32),
         )
-        return StructureFile(self._path, chains, tuple(kept_names), tuple(skipped), tuple(self._messages))
+        return StructureFile(self._path, chains, tuple(retained_names), tuple(skipped), tuple(self._messages))
 
 
 @dataclass(frozen=True)
@@ -704,7 +704,7 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     states = np.zeros(len(is_whole), np.uint8)
     if is_whole.any():
         states = kernels.cpu.secondary_structure.states_by_hydrogen_bonds(
-            residues.backbone, residues.residue == LETTERS.index("P"), residues.offsets
+            residues.backbone, residues.residue == SYMBOLS.index("P"), residues.offsets
         )
     for k in range(len(residues.offsets) - 1):
         rows = slice(int(residues.offsets[k]), int(residues.offsets[k + 1]))
@@ -713,20 +713,20 @@ def _secondary_structure(residues: _Residues) -> NDArray[np.uint8]:
     return states
 
 
-def _as_numbers(letters: NDArray) -> NDArray[np.int64]:
+def _as_numbers(digits: NDArray) -> NDArray[np.int64]:
     """Return (n, 8) characters as one number each."""
-    return np.ascontiguousarray(letters).view(np.int64).reshape(-1)
+    return np.ascontiguousarray(digits).view(np.int64).reshape(-1)
 
 
-def _name_of(number: int) -> str:
+def _decode_name(number: int) -> str:
     """Return the name of a residue from its characters as one number."""
     return (number & (1 << 64) - 1).to_bytes(8, "little").rstrip(b"\0").decode("latin-1")
 
 
 @lru_cache(maxsize=4096)
-def _kind_of(number: int) -> tuple[int, bool, bool]:
+def _decode_kind(number: int) -> tuple[int, bool, bool]:
     """Return the kind of a residue (`residue_kind`) from the characters of its name as one number."""
-    return residue_kind(_name_of(number))
+    return residue_kind(_decode_name(number))
 
 
 def _as_percent(confidence: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import chain_atoms
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["BACKBONE", "MAXIMUM_RESIDUES", "NO_ATOMS", "Atoms", "b_factors", "bonds_between", "residue_atoms"]
 
 MAXIMUM_RESIDUES = 200
-"""Whose atoms are shown at once."""
+"""Maximum number of residues with shown atoms."""
 _MAXIMUM_ATOMS = 100  # of a residue; no amino acid has as many
 BACKBONE = ("N", "C", "O", "OXT")
 _SLACK = 0.4  # Å that a bond may be longer than both covalent radii
@@ -88,7 +88,7 @@ def residue_atoms(path: Path, chains: Chains, rows: NDArray[np.integer], *, with
     position = np.array(places, np.float32).reshape(-1, 3)
     owner = np.array(owners, np.int32)
     if len(names) and set(names) == {"CA"} and not _is_bare(chains, owner):
-        raise InputError(path, "holds Cα atoms alone", remedy="Side chains need a file with all atoms")
+        raise InputError(path, "contains only Cα atoms", remedy="Side chains need a file with all atoms")
     return Atoms(tuple(names), tuple(elements), position, owner, bonds_between(position, np.array(radii), owner))
 
 
@@ -124,7 +124,7 @@ def _residues(path: Path, chains: Chains) -> list[tuple[int, gemmi.Residue, str]
 
 def _is_bare(chains: Chains, owner: NDArray[np.int32]) -> bool:
     """Return True if all of these residues are glycine, which has no atoms beyond Cα."""
-    return bool((chains.residue[owner] == LETTERS.index("G")).all())
+    return bool((chains.residue[owner] == SYMBOLS.index("G")).all())
 
 
 def bonds_between(position: NDArray[np.float32], radius: NDArray[np.float64], owner: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -132,11 +132,11 @@ def bonds_between(position: NDArray[np.float32], radius: NDArray[np.float64], ow
     bonds = []
     starts = np.append(np.flatnonzero(np.diff(owner, prepend=-2)), len(owner))
     for k in range(len(starts) - 1):
-        own = np.arange(starts[k], starts[k + 1])
+        atoms = np.arange(starts[k], starts[k + 1])
         both = np.arange(starts[k], starts[min(k + 2, len(starts) - 1)])
-        distance = np.linalg.norm(position[own][:, None].astype(np.float64) - position[both][None], axis=2)
-        is_bond = (distance < radius[own][:, None] + radius[both][None] + _SLACK) & (distance > _MINIMUM_BOND) & (both > own[:, None])
-        is_bond &= owner[both] - owner[own[0]] <= 1
+        distance = np.linalg.norm(position[atoms][:, None].astype(np.float64) - position[both][None], axis=2)
+        is_bond = (distance < radius[atoms][:, None] + radius[both][None] + _SLACK) & (distance > _MINIMUM_BOND) & (both > atoms[:, None])
+        is_bond &= owner[both] - owner[atoms[0]] <= 1
         a, b = np.nonzero(is_bond)
-        bonds.append(np.stack([own[a], both[b]], axis=1))
+        bonds.append(np.stack([atoms[a], both[b]], axis=1))
     return np.concatenate([np.empty((0, 2), np.int64), *bonds]).astype(np.int32)

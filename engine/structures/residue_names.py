@@ -1,4 +1,4 @@
-"""Residue names with their one-letter codes, from gemmi's table and from molecular dynamics programs.
+"""Residue names with their one-character codes, from gemmi's table and from molecular dynamics programs.
 
 AMBER, CHARMM, GROMACS and others name protonation states, bonds and chain ends: HID, HSE, CYX, ASH; HISD, LYSP; NALA and CLEU.
 """
@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 
 __all__ = ["dynamics_parent", "residue_kind"]
 
-_X = LETTERS.index("X")
+_X = SYMBOLS.index("X")
 _STANDARD = frozenset(
     "ALA ARG ASN ASP CYS GLN GLU GLY HIS ILE LEU LYS MET PHE PRO SER THR TRP TYR VAL".split()  # noqa: SIM905
 )
@@ -76,9 +76,9 @@ def residue_kind(name: str) -> tuple[int, bool, bool]:
     """Return the residue code of a name's parent, and True if it is an amino acid or a nucleotide."""
     import gemmi  # slow to import: only structures need it
 
-    known = gemmi.find_tabulated_residue(name)
-    parent = "" if known.is_nucleic_acid() else dynamics_parent(name)
-    if parent and (not known.is_amino_acid() or known.one_letter_code.upper() == "X"):
-        known = gemmi.find_tabulated_residue(parent)
-    symbol = known.one_letter_code.upper() if known.is_amino_acid() else "X"
-    return (LETTERS.index(symbol) if symbol in LETTERS[:26] else _X), known.is_amino_acid(), known.is_nucleic_acid()
+    tabulated = gemmi.find_tabulated_residue(name)
+    parent = "" if tabulated.is_nucleic_acid() else dynamics_parent(name)
+    if parent and (not tabulated.is_amino_acid() or tabulated.one_letter_code.upper() == "X"):
+        tabulated = gemmi.find_tabulated_residue(parent)
+    symbol = tabulated.one_letter_code.upper() if tabulated.is_amino_acid() else "X"
+    return (SYMBOLS.index(symbol) if symbol in SYMBOLS[:26] else _X), tabulated.is_amino_acid(), tabulated.is_nucleic_acid()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from string import ascii_letters, digits
+from string import ascii_lowercase, ascii_uppercase, digits
 
 __all__ = ["DECIMAL_NUMBER", "FIRST_HEXADECIMAL", "LAST_DECIMAL", "hybrid_36", "read_residue_numbers"]
 
@@ -44,14 +44,14 @@ def read_residue_numbers(texts: list[str]) -> tuple[list[int], list[int], list[i
     return result, is_counted, hexadecimal
 
 
-def _earlier_hexadecimal(texts: list[str], found: list[int], value: int, stop: int) -> list[int]:
+def _earlier_hexadecimal(texts: list[str], numbers: list[int], value: int, stop: int) -> list[int]:
     """Reinterpret as hexadecimal the numbers that lead up to a hexadecimal one; return their indices."""
     changed = []
     for k in range(stop - 1, -1, -1):
         number = texts[k][:4]
         if not number.isdigit() or not 0 <= value - int(number, 16) <= 1 or int(number, 16) <= LAST_DECIMAL:
             break
-        value = found[k] = int(number, 16)
+        value = numbers[k] = int(number, 16)
         changed.append(k)
     return changed
 
@@ -75,5 +75,5 @@ def hybrid_36(number: int) -> str:
     text = ""
     for _ in range(4):
         value, rest = divmod(value, 36)
-        text = (digits + ascii_letters)[rest] + text
+        text = (digits + ascii_lowercase + ascii_uppercase)[rest] + text
     return text if is_lower else text.upper()

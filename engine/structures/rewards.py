@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from proteoscope import resources
 from proteoscope.engine.sequences.matrices import read_matrix
-from proteoscope.engine.structures.descriptors import ANGLE_UNITS, LENGTH_UNITS, shift_of
+from proteoscope.engine.structures.descriptors import ANGLE_UNITS, LENGTH_UNITS, first_code
 from proteoscope.kernels.structure_layouts import (
     ANGLE_STEPS,
     CODES,
@@ -148,7 +148,7 @@ def _rewards(
     whole[0, PADDING, :] = whole[0, :, PADDING] = FORBIDDEN
     first, following = (min(_MAXIMUM_SCORE, round(cost * units)) for cost in (gaps.first, gaps.next))
     elements = (min(_MAXIMUM_SCORE, round(cost * ELEMENT_UNITS)) for cost in (gaps.first_element, gaps.next_element))
-    shifts = np.array([shift_of(name) for name in names], np.int64)
+    shifts = np.array([first_code(name) for name in names], np.int64)
     rewards = Rewards(
         shifts, whole, np.rint(by_length * units).astype(np.int32), np.rint(by_angle * units).astype(np.int32), first, following, *elements
     )

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.structures.chains import COIL, STATE_LETTERS, Chains
+from proteoscope.engine.structures.chains import COIL, STATE_SYMBOLS, Chains
 
 __all__ = ["Program", "ScriptedChain", "Style", "chimerax_script", "pymol_script", "residue_ranges"]
 
@@ -21,7 +21,7 @@ Program = Literal["PyMOL", "ChimeraX"]
 Style = Literal["ribbon", "tube", "line", "spheres", "surface"]
 Colour = tuple[int, int, int]
 
-_MAXIMUM_LETTERS = 700
+_MAXIMUM_CHARACTERS = 700
 """Maximum length of a selection; PyMOL reads lines of a thousand characters."""
 _PYMOL_STATES = {"C": "L", "H": "H", "E": "S"}
 _PYMOL_STYLES: dict[Style, tuple[str, ...]] = {
@@ -88,7 +88,7 @@ def _selections(chains: Chains, rows: NDArray[np.integer], program: Program) -> 
     between = "+" if program == "PyMOL" else ","
     text = ""
     for part in parts:
-        if text and len(text) + len(part) > _MAXIMUM_LETTERS:
+        if text and len(text) + len(part) > _MAXIMUM_CHARACTERS:
             yield text
             text = ""
         text = f"{text}{between}{part}" if text else part
@@ -104,9 +104,9 @@ def _with_insertions_last(chains: Chains, groups: Sequence[tuple[str, NDArray[np
                 yield colour, text
 
 
-def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
+def _colour_groups(scripted: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
     """Return colours with their residues, the most frequent, which colours the whole chain, first."""
-    codes = one.colours.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
+    codes = scripted.colours.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
     values, place, counts = np.unique(codes, return_inverse=True, return_counts=True)
     order = np.argsort(-counts, kind="stable")
     return [(f"{values[k]:06x}", np.flatnonzero(place == k)) for k in order.tolist()]
@@ -115,7 +115,7 @@ def _colour_groups(one: ScriptedChain) -> list[tuple[str, NDArray[np.integer]]]:
 def _state_groups(chains: Chains) -> list[tuple[str, NDArray[np.integer]]]:
     return [
         (symbol, np.flatnonzero(chains.secondary == code))
-        for code, symbol in enumerate(STATE_LETTERS)
+        for code, symbol in enumerate(STATE_SYMBOLS)
         if code != COIL and (chains.secondary == code).any()
     ]
 
@@ -132,7 +132,7 @@ def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", backg
     for chain in chains:
         groups = _colour_groups(chain)
         lines += [f"color 0x{colour}, {chain.name}" for colour, _ in groups[:1]]
-        for colour, text in _with_insertions_last(chain.chains, _told(chain.chains, groups), "PyMOL"):
+        for colour, text in _with_insertions_last(chain.chains, _groups_to_write(chain.chains, groups), "PyMOL"):
             lines.append(f"color 0x{colour}, {chain.name} and resi {text}")
         for text in _selections(chain.chains, _hidden(chain), "PyMOL"):
             lines.append(f"hide everything, {chain.name} and resi {text}")
@@ -144,28 +144,28 @@ def pymol_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", backg
 def chimerax_script(chains: Sequence[ScriptedChain], style: Style = "ribbon", background: Colour = (255, 255, 255)) -> str:
     """Return a ChimeraX script for a new session that opens ``NAME.cif`` of each chain from its own folder."""
     lines = ["# Open in a new session of ChimeraX.", *(f"open {chain.name}.cif" for chain in chains), "hide atoms"]
-    for number, one in enumerate(chains, 1):
+    for number, chain in enumerate(chains, 1):
         lines.append(f"setattr #{number} residues ss_type 0")
-        for symbol, text in _with_insertions_last(one.chains, _state_groups(one.chains), "ChimeraX"):
-            lines.append(f"setattr #{number}:{text} residues ss_type {STATE_LETTERS.index(symbol)}")
+        for symbol, text in _with_insertions_last(chain.chains, _state_groups(chain.chains), "ChimeraX"):
+            lines.append(f"setattr #{number}:{text} residues ss_type {STATE_SYMBOLS.index(symbol)}")
     lines += _CHIMERAX_STYLES[style]
-    for number, one in enumerate(chains, 1):
-        groups = _colour_groups(one)
+    for number, chain in enumerate(chains, 1):
+        groups = _colour_groups(chain)
         lines += [f"color #{number} #{colour}" for colour, _ in groups[:1]]
-        for colour, text in _with_insertions_last(one.chains, _told(one.chains, groups), "ChimeraX"):
+        for colour, text in _with_insertions_last(chain.chains, _groups_to_write(chain.chains, groups), "ChimeraX"):
             lines.append(f"color #{number}:{text} #{colour}")
-        for text in _selections(one.chains, _hidden(one), "ChimeraX"):
+        for text in _selections(chain.chains, _hidden(chain), "ChimeraX"):
             lines.append(f"hide #{number}:{text} cartoons,atoms")
     red, green, blue = background
     lines += [f"set bgColor #{red:02x}{green:02x}{blue:02x}", "lighting depthCue true", "view"]
     return "\n".join([*lines, ""])
 
 
-def _told(chains: Chains, groups: list[tuple[str, NDArray[np.integer]]]) -> list[tuple[str, NDArray[np.integer]]]:
+def _groups_to_write(chains: Chains, groups: list[tuple[str, NDArray[np.integer]]]) -> list[tuple[str, NDArray[np.integer]]]:
     """Return all groups but the first, plus its residues with insertion codes, which ranges of other groups may cover."""
     first = [(colour, rows[chains.insertion[rows] != 0]) for colour, rows in groups[:1]]
     return first + groups[1:]
 
 
-def _hidden(one: ScriptedChain) -> NDArray[np.integer]:
-    return np.flatnonzero(~one.is_shown) if one.is_shown is not None else np.empty(0, np.int64)
+def _hidden(scripted: ScriptedChain) -> NDArray[np.integer]:
+    return np.flatnonzero(~scripted.is_shown) if scripted.is_shown is not None else np.empty(0, np.int64)

@@ -16,7 +16,16 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.structure_layouts import EFFORTS, ChainPairs, FoundSuperpositions
 
-__all__ = ["Effort", "Superpositions", "pairs_with_query", "superpose", "superpose_many", "superposed", "superpositions_of", "tm_scores"]
+__all__ = [
+    "Effort",
+    "Superpositions",
+    "collect_superpositions",
+    "pairs_with_query",
+    "superpose",
+    "superpose_many",
+    "superposed",
+    "tm_scores",
+]
 
 Effort = Literal["quick", "thorough"]
 
@@ -145,11 +154,11 @@ def superpose_many(
         The user cancelled.
     """
     pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
-    return superpositions_of(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
+    return collect_superpositions(superposed(pairs, threads or available_threads(), effort, progress or Progress()))
 
 
 def superposed(pairs: ChainPairs, threads: int, effort: Effort, progress: Progress) -> FoundSuperpositions:
-    """Pairs of chains superposed by the processor. See `superpose_many`."""
+    """Superpose pairs of chains on the CPU. See `superpose_many`."""
     result, done = FoundSuperpositions.empty(pairs), 0
     with closing(kernels.cpu.superposition.ChainSuperposition(Processor(threads), EFFORTS[effort]).superpose(pairs, result)) as ends:
         for end in ends:
@@ -165,7 +174,7 @@ def pairs_with_query(
     start_pairs: NDArray[np.integer],
     start_offsets: NDArray[np.int64],
 ) -> ChainPairs:
-    """Return the pairs of each target with the query. Parameters and errors are those of `superpose_many`."""
+    """Return the pairs of each target with the query. Parameters and errors are as in `superpose_many`."""
     query, targets = np.asarray(query_position, np.float64), np.asarray(target_position, np.float64)
     _check(len(query), targets, target_offsets, start_pairs, start_offsets)
     if not np.isfinite(query).all():
@@ -183,19 +192,19 @@ def pairs_with_query(
     )
 
 
-def superpositions_of(found: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
+def collect_superpositions(superpositions: FoundSuperpositions, first: int = 0, last: int | None = None) -> Superpositions:
     """Return the results of pairs `first:last`, all by default."""
-    own = slice(first, last)
-    counts, scores = found.counts[own], found.scores[own]
-    retained = np.repeat(found.places[:-1][own] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
+    some = slice(first, last)
+    counts, scores = superpositions.counts[some], superpositions.scores[some]
+    retained = np.repeat(superpositions.places[:-1][some] - run_offsets(counts)[:-1], counts) + np.arange(counts.sum())
     return Superpositions(
-        found.moves[own, :9].reshape(-1, 3, 3),
-        found.moves[own, 9:],
+        superpositions.moves[some, :9].reshape(-1, 3, 3),
+        superpositions.moves[some, 9:],
         scores[:, 0],
         scores[:, 1],
-        found.rmsd[own],
+        superpositions.rmsd[some],
         counts,
-        found.pairs[retained],
+        superpositions.pairs[retained],
         run_offsets(counts),
     )
 
@@ -206,7 +215,7 @@ def _check(n_query: int, position: NDArray, offsets: NDArray, pairs: NDArray, pa
     if not n_query or (lengths < 1).any() or len(lengths) != len(counts) or (counts < 0).any():
         raise ValueError("a chain is empty, or there are not as many alignments as targets")
     if len(lengths) and (offsets[0] < 0 or offsets[-1] > len(position) or pair_offsets[0] < 0 or pair_offsets[-1] > len(pairs)):
-        raise ValueError("offsets lead outside of what they cut")
+        raise ValueError("offsets exceed the concatenated values")
     for i in range(len(lengths)):
         rows = position[offsets[i] : offsets[i + 1]]
         some = pairs[pair_offsets[i] : pair_offsets[i + 1]]

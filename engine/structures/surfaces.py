@@ -62,16 +62,16 @@ def molecular_surface(
 def _at_spacing(position: NDArray[np.float64], radius: NDArray[np.float64], residue: NDArray[np.integer], spacing: float) -> Mesh:
     field, nearest, low = _field(position, radius, spacing)
     is_inside = field > 1.0
-    corners = [is_inside[tuple(slice(one, n - 1 + one) for one, n in zip(corner, field.shape, strict=True))] for corner in _CORNERS]
-    n_inside = np.add.reduce([one.view(np.uint8) for one in corners])
+    corners = [is_inside[tuple(slice(step, n - 1 + step) for step, n in zip(corner, field.shape, strict=True))] for corner in _CORNERS]
+    n_inside = np.add.reduce([corner.view(np.uint8) for corner in corners])
     cells = np.argwhere((n_inside > 0) & (n_inside < len(corners)))
     if not len(cells):
         return NO_MESH
     number = np.full(n_inside.shape, -1, np.int64)
     number[tuple(cells.T)] = np.arange(len(cells))
     vertices = low + spacing * (cells + _crossings(field, cells))
-    corner = np.stack([nearest[tuple((cells + one).T)] for one in _CORNERS])
-    apart = [np.where(one >= 0, ((position[one] - vertices) ** 2).sum(axis=1), np.inf) for one in corner]
+    corner = np.stack([nearest[tuple((cells + corner).T)] for corner in _CORNERS])
+    apart = [np.where(vertex >= 0, ((position[vertex] - vertices) ** 2).sum(axis=1), np.inf) for vertex in corner]
     atom = corner[np.argmin(apart, axis=0), np.arange(len(cells))]
     return Mesh(
         vertices.astype(np.float32),
@@ -130,10 +130,10 @@ def _normals(vertices: NDArray[np.float64], field: NDArray[np.float32], low: NDA
     for corner in _CORNERS:
         weight = np.where(corner, part, 1.0 - part).prod(axis=1)
         for axis in range(3):
-            ahead, behind = cell + corner, cell + corner
+            ahead, back = cell + corner, cell + corner
             ahead[:, axis] += 1
-            behind[:, axis] -= 1
-            slope[:, axis] += weight * (field[tuple(behind.T)] - field[tuple(ahead.T)])
+            back[:, axis] -= 1
+            slope[:, axis] += weight * (field[tuple(back.T)] - field[tuple(ahead.T)])
     length = np.linalg.norm(slope, axis=1, keepdims=True)
     up = np.array([0.0, 0.0, 1.0])
     return np.where(length > 0.0, slope / np.where(length > 0.0, length, 1.0), up).astype(np.float32)

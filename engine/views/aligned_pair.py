@@ -14,7 +14,7 @@ __all__ = ["GAP", "IDENTICAL", "MISMATCH", "POSITIVE", "AlignedPair"]
 
 MISMATCH, POSITIVE, IDENTICAL, GAP = range(4)
 _DASH, _PLUS = ord("-"), ord("+")
-_TITLE_LETTERS = 7
+_TITLE_CHARACTERS = 7
 """Minimum width of the column of titles, in characters."""
 _WIDTH = 60
 
@@ -110,7 +110,7 @@ class AlignedPair:
     def text(self, width: int = _WIDTH) -> str:
         """Return the alignment as BLAST prints it, in blocks of `width` columns."""
         digits = self.widest_label
-        longest = max(_TITLE_LETTERS, *map(len, self.titles))
+        longest = max(_TITLE_CHARACTERS, *map(len, self.titles))
         names, indent = [f"{title:<{longest}}" for title in self.titles], " " * (longest + 2)
         lines = [f"{self.query_name} x {self.subject_name} {self.description}".rstrip(), *self.facts, ""]
         for first in range(0, len(self), width):

@@ -35,7 +35,7 @@ _FILLS: dict[int, tuple[Ink, float]] = {
 """Colour and opacity of columns by their kind."""
 _TRACK = 1.15
 """Height of a line of secondary structure, in lines of residues."""
-_SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: a letter where both are the same, : within 5 Å, . aligned"))
+_SIGNS = (("H", "helix"), ("E", "strand"), ("", "middle line: the residue where both are the same, : within 5 Å, . aligned"))
 """Legend entries of structures, after the kinds of columns."""
 _SIDE = 0.84
 """Side of a legend box as a fraction of the font size."""
@@ -65,7 +65,7 @@ class AlignmentSheet(Sheet):
     Attributes
     ----------
     marks
-        Columns that are marked, and whether the residue of the query and that of the subject are.
+        Marked columns, with a mask for the residues of the query and of the subject.
     per_row, n_rows
         Columns of each row, and rows.
     cell, line
@@ -142,7 +142,7 @@ class AlignmentSheet(Sheet):
             x += width + 1.4 * side
 
     def _heading(self) -> list[Shape]:
-        """Names, facts, and what the colours mean."""
+        """Names, facts, and the meaning of the colours."""
         line, size, elided = self.heading_line, self.measure.font_size, self.measure.elided
         name = f"{self.pair.subject_name}  {self.pair.description}".rstrip()
         y = 0.85 * line + CENTRE * size

@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 SHOWN_SERIES = SERIES[:PRECURSOR]
-"""Series of fragments that can be looked for."""
+"""Fragment series that can be annotated."""
 OF_MODIFICATIONS = "of modifications"
 LOSSES = ("H2O", "NH3", OF_MODIFICATIONS)
 """Neutral losses of ions: water, ammonia, or the losses of their modification in Unimod."""
@@ -56,7 +56,7 @@ _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 @dataclass(frozen=True)
 class IonSettings:
-    """Ions to look for: the run's own settings and the user's additions (`AnnotationChoice`).
+    """Ions to annotate: the run's settings and the user's additions (`AnnotationChoice`).
 
     Attributes
     ----------
@@ -95,10 +95,10 @@ class AnnotatedSpectrum:
     precursor_mz
         Measured, in thomson.
     ions
-        All ions looked for.
+        All ions that were searched in the peaks.
     matches
         Matched ions, one per peak.
-    found
+    is_matched
         (ions,) bool, True for matched ions, including those whose peak is labelled with another ion.
     shift
         Modification found as a mass shift, or None.
@@ -111,7 +111,7 @@ class AnnotatedSpectrum:
     settings: IonSettings
     ions: FragmentIons
     matches: Annotation
-    found: NDArray[np.bool_]
+    is_matched: NDArray[np.bool_]
     shift: PlacedModification | None = None
 
     @cached_property
@@ -174,11 +174,11 @@ class AnnotatedSpectrum:
     def bonds(self, series: str) -> NDArray[np.int64]:
         """Bonds, as residues before them, that ions of these series prove, with or without losses, ascending."""
         codes = [SERIES.index(symbol) for symbol in series]
-        return np.unique(self.ions.position[self.found & np.isin(self.ions.series, codes)]).astype(np.int64)
+        return np.unique(self.ions.position[self.is_matched & np.isin(self.ions.series, codes)]).astype(np.int64)
 
 
 def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
-    """Return the ions that a spectrum search looked for, or None if its parameters lack them."""
+    """Return the ions used by a spectrum search, or None if its parameters lack them."""
     try:
         return IonSettings(
             Tolerance.parse(str(parameters["fragment_tolerance"])),
@@ -192,7 +192,7 @@ def ions_looked_for(parameters: Mapping[str, Any]) -> IonSettings | None:
 
 
 def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
-    """Return the ions that a spectrum search looked for, with neutral losses and the precursor.
+    """Return the ions used by a spectrum search, with neutral losses and the precursor.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def ions_to_show(parameters: Mapping[str, Any]) -> IonSettings:
     """
     result = ions_looked_for(parameters)
     if result is None:
-        raise ProteoscopeError("The parameters of this run do not tell which ions were looked for.")
+        raise ProteoscopeError("The parameters of this run do not name the ions that were searched. Run the search again.")
     return replace(result, losses=LOSSES, shows_precursor=True)
 
 
@@ -227,7 +227,7 @@ def annotate_match(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings, 
     peptidoform = Peptidoform(str(row["sequence"]), placed, int(row["charge"]))
     spectrum = annotate_peptidoform(peptidoform, float(row["precursor_mz"]), peaks, settings, title)
     at, name = row.get("shift_position"), row.get("modification")
-    shift = next((one for one in placed if one.position == at and one.name == name), None)
+    shift = next((modification for modification in placed if modification.position == at and modification.name == name), None)
     return spectrum if shift is None else replace(spectrum, shift=shift)
 
 
@@ -273,10 +273,10 @@ def annotate_peptidoform(
     return AnnotatedSpectrum(title, peptidoform, precursor_mz, peaks, settings, ions, matches, result)
 
 
-def _joined(fragments: FragmentIons, others: FragmentIons, kept: NDArray[np.int64]) -> FragmentIons:
+def _joined(fragments: FragmentIons, others: FragmentIons, rows: NDArray[np.int64]) -> FragmentIons:
     """Fragments, then some of other ions, which lose what these do or nothing."""
     columns = {
-        name: np.concatenate((getattr(fragments, name), getattr(others, name)[kept]))
+        name: np.concatenate((getattr(fragments, name), getattr(others, name)[rows]))
         for name in ("mz", "series", "number", "charge", "loss", "position")
     }
     residues = others.residues or fragments.residues
@@ -293,7 +293,7 @@ class AnnotationChoice(BaseModel):
     Attributes
     ----------
     series
-        Letters of `SHOWN_SERIES`, in their order; empty for those that the search looked for.
+        Ion series, characters of `SHOWN_SERIES` in their order; empty for those of the search.
     losses
         Some of `LOSSES`.
     tolerance
@@ -303,8 +303,8 @@ class AnnotationChoice(BaseModel):
 
     Examples
     --------
-    >>> asked = IonSettings(Tolerance(20, "ppm"), "by")
-    >>> AnnotationChoice(series="bcyz", tolerance="0.5 Da").settings(asked).series
+    >>> searched = IonSettings(Tolerance(20, "ppm"), "by")
+    >>> AnnotationChoice(series="bcyz", tolerance="0.5 Da").settings(searched).series
     'bcyz'
     """
 
@@ -321,7 +321,7 @@ class AnnotationChoice(BaseModel):
     @classmethod
     def _known_series(cls, series: str) -> str:
         if set(series) - set(SHOWN_SERIES):
-            raise ValueError(f"expected letters of {SHOWN_SERIES}")
+            raise ValueError(f"expected characters of {SHOWN_SERIES}")
         return "".join(symbol for symbol in SHOWN_SERIES if symbol in series)
 
     @field_validator("losses")
@@ -346,12 +346,12 @@ class AnnotationChoice(BaseModel):
         except (ValidationError, TypeError):
             return cls()
 
-    def settings(self, asked: IonSettings) -> IonSettings:
-        """Return the ions to look for in a run whose search looked for `asked`."""
+    def settings(self, requested: IonSettings) -> IonSettings:
+        """Return the ions to annotate in a run whose search used `requested`."""
         return replace(
-            asked,
-            tolerance=self.tolerance or asked.tolerance,
-            series=self.series or asked.series,
+            requested,
+            tolerance=self.tolerance or requested.tolerance,
+            series=self.series or requested.series,
             losses=self.losses,
             shows_precursor=self.shows_precursor,
             shows_immonium=self.shows_immonium,

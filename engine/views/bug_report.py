@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 from proteoscope.engine.shared_names import without_private
 from proteoscope.engine.version import VERSION
 
-__all__ = ["fault_report", "program_facts"]
+__all__ = ["bug_report", "program_facts"]
 
 _PACKAGES = ("PySide6-Essentials", "pyqtgraph", "numpy", "numba", "cupy-cuda12x", "cupy-cuda13x", "duckdb", "pyarrow", "gemmi")
 _MAXIMUM_LINES = 200
@@ -26,7 +26,7 @@ def program_facts() -> str:
     return f"Proteoscope {VERSION}, Python {platform.python_version()}, {platform.platform()}\n{', '.join(result)}"
 
 
-def fault_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool) -> str:
+def bug_report(what: str, devices: Iterable[str], log: str, *, with_paths: bool) -> str:
     """Return the report as text.
 
     Parameters
@@ -44,7 +44,7 @@ def fault_report(what: str, devices: Iterable[str], log: str, *, with_paths: boo
     parts = (
         program_facts(),
         "Devices:\n" + "\n".join(devices),
-        f"What happened:\n{what.strip() or '(not told)'}",
+        f"What happened:\n{what.strip() or '(no description)'}",
         "Log:\n" + "\n".join(lines),
     )
     text = "\n\n".join(parts) + "\n"

@@ -27,12 +27,12 @@ class Chromatogram:
     Attributes
     ----------
     title
-        What it is, for people.
+        Title for display.
     minutes : (n,) float64
         Ascending.
     intensity : ndarray of float64, shape (n,)
     spectrum : (n,) int64
-        Rows of the table of spectra; -1 where these are survey spectra.
+        Rows of the table of spectra; -1 for MS1 spectra.
     scan : (n,) int64
         -1 where unknown.
     """

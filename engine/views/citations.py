@@ -33,15 +33,15 @@ class Citation:
     @property
     def text(self) -> str:
         """Entry in a list of references."""
-        known = dict(self.fields)
-        names = [_short(name) for name in known["author"].split(" and ")]
-        place = known.get("journal") or known.get("school") or known.get("note", "")
-        where = f"{place} {known['volume']}:{known['pages']}" if "volume" in known else place
+        by_name = dict(self.fields)
+        names = [_short(name) for name in by_name["author"].split(" and ")]
+        place = by_name.get("journal") or by_name.get("school") or by_name.get("note", "")
+        where = f"{place} {by_name['volume']}:{by_name['pages']}" if "volume" in by_name else place
         if self.kind == "phdthesis":
             where = f"Doctoral thesis, {where}"
-        link = f" https://doi.org/{known['doi']}" if "doi" in known else f" {known['url']}" if "url" in known else ""
-        year = f" ({known['year']})" if "year" in known else ""
-        return f"{', '.join(names)}{year}. {known['title'].replace('{', '').replace('}', '')}. {where}.{link}"
+        link = f" https://doi.org/{by_name['doi']}" if "doi" in by_name else f" {by_name['url']}" if "url" in by_name else ""
+        year = f" ({by_name['year']})" if "year" in by_name else ""
+        return f"{', '.join(names)}{year}. {by_name['title'].replace('{', '').replace('}', '')}. {where}.{link}"
 
     @property
     def bibtex(self) -> str:
@@ -90,7 +90,7 @@ CITATIONS = (
     Citation(
         "Carroll2020",
         "phdthesis",
-        "modifications that nobody listed, reads with few gaps, and the cost model",
+        "unlisted modifications, reads with few gaps, and the cost model",
         (
             ("author", "Carroll, Thomas"),
             ("title", "Graphics Processing Units: Abstract Modelling and Applications in Bioinformatics"),

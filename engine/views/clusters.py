@@ -20,8 +20,8 @@ __all__ = [
     "cluster_conditions",
     "cluster_summary",
     "compared_member",
-    "consensus_of",
-    "members_of_cluster",
+    "find_consensus",
+    "select_members",
 ]
 
 MEMBER_DETAILS = (
@@ -55,14 +55,14 @@ def cluster_conditions(chosen: ClusterFilter, table: str) -> list[Condition]:
     return [*conditions, *named]
 
 
-def members_of_cluster(cluster: int) -> list[Condition]:
+def select_members(cluster: int) -> list[Condition]:
     """Condition on members: they are of this cluster."""
     return [compares("cluster", "=", cluster)]
 
 
 @dataclass(frozen=True)
 class ClusterSummary:
-    """Results of a clustering. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: whether some cluster has a label."""
+    """Results of a clustering. `n_clustered`: spectra in clusters, of `n_spectra`. `has_labels`: True if a cluster has a label."""
 
     n_clusters: int
     n_clustered: int
@@ -88,7 +88,7 @@ class ComparedMember:
     member
         Columns of `MEMBER_DETAILS`.
     consensus
-        Result of `consensus_of`; None if the spectrum is in no cluster.
+        Result of `find_consensus`; None if the spectrum is in no cluster.
     """
 
     member: Mapping[str, Any]
@@ -107,7 +107,7 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
     member = source.row(row, MEMBER_DETAILS)
     upper = Half(member["title"] or "", run.peaks().peaks(member["spectrum"]))
     tolerance = Tolerance(float(run.parameters["bin_width"]), "Da")
-    result = consensus_of(source, member["cluster"])
+    result = find_consensus(source, member["cluster"])
     if result is None:
         return ComparedMember(member, None, MirroredSpectra(upper.name, upper, None, tolerance))
     lower = Half(f"consensus of cluster {member['cluster']}", run.peaks("consensus").peaks(result["consensus"]))
@@ -115,7 +115,7 @@ def compared_member(source: TableSource, row: int, run: FinishedRun) -> Compared
     return ComparedMember(member, result, spectra)
 
 
-def consensus_of(source: TableSource, cluster: int) -> dict[str, Any] | None:
+def find_consensus(source: TableSource, cluster: int) -> dict[str, Any] | None:
     """Return ``consensus`` (row of the consensus spectra), ``title`` and ``row`` (of the table) of a cluster, or None."""
     requested = "SELECT consensus, title, file_row_number AS row FROM clusters WHERE cluster = ?"
     result: list[dict[str, Any]] = source.query(requested, [cluster]).to_pylist()

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 
-__all__ = ["ComparedFiles", "match_files", "stem_of"]
+__all__ = ["ComparedFiles", "match_files", "strip_extensions"]
 
 _ENDINGS = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".dta", ".pkl", ".raw", ".d", ".wiff", ".pep", ".xml")
 
@@ -50,25 +50,25 @@ def match_files(names: Sequence[Sequence[str]], digests: Sequence[Mapping[str, s
     numbers: list[dict[str, int]] = []
     of_digest: dict[str, int] = {}
     n_files = 0
-    for of_run, known in zip(names, digests, strict=True):
-        own: dict[str, int] = {}
+    for of_run, digest_of in zip(names, digests, strict=True):
+        number_of: dict[str, int] = {}
         for name in of_run:
-            digest = known.get(name)
+            digest = digest_of.get(name)
             number = n_files if digest is None else of_digest.setdefault(digest, n_files)
             n_files = max(n_files, number + 1)
-            own[name] = number
-        numbers.append(own)
+            number_of[name] = number
+        numbers.append(number_of)
     return _joined_by_name(numbers)
 
 
-def stem_of(name: str) -> str:
+def strip_extensions(name: str) -> str:
     r"""Return the name of a spectrum file without its folder and extensions.
 
-    >>> stem_of("/data/run 1.mzML.gz"), stem_of("C:\\data\\run 1.mgf"), stem_of("run 1")
+    >>> strip_extensions("/data/run 1.mzML.gz"), strip_extensions("C:\\data\\run 1.mgf"), strip_extensions("run 1")
     ('run 1', 'run 1', 'run 1')
     """
     stem = PureWindowsPath(PurePosixPath(name).name).name
-    while (ending := next((one for one in _ENDINGS if stem.lower().endswith(one) and len(stem) > len(one)), None)) is not None:
+    while (ending := next((ending for ending in _ENDINGS if stem.lower().endswith(ending) and len(stem) > len(ending)), None)) is not None:
         stem = stem[: -len(ending)]
     return stem
 
@@ -76,16 +76,16 @@ def stem_of(name: str) -> str:
 def _joined_by_name(numbers: list[dict[str, int]]) -> ComparedFiles:
     """Merge the numbers of files with the same name unless a run has two of them."""
     of_stem: dict[str, list[tuple[int, str]]] = {}
-    for run, own in enumerate(numbers):
-        for name in own:
-            of_stem.setdefault(stem_of(name), []).append((run, name))
+    for run, number in enumerate(numbers):
+        for name in number:
+            of_stem.setdefault(strip_extensions(name), []).append((run, name))
     by_name = []
     for named in of_stem.values():
         result = {numbers[run][name]: name for run, name in reversed(named)}
         (first, first_name), *others = reversed(result.items())
-        is_ambiguous = any(len(result.keys() & set(own.values())) > 1 for own in numbers)
+        is_ambiguous = any(len(result.keys() & set(number.values())) > 1 for number in numbers)
         for other, name in () if is_ambiguous else others:
-            for own in numbers:
-                own.update({one: first for one, number in own.items() if number == other})
+            for names in numbers:
+                names.update({file: first for file, number in names.items() if number == other})
             by_name.append((first_name, name))
     return ComparedFiles(tuple(numbers), tuple(dict.fromkeys(by_name)))

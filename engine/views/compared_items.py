@@ -95,7 +95,7 @@ def _gather(connection: duckdb.DuckDBPyConnection, name: str, runs: Sequence[Fin
 
 def _number_files(connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
     """Give answers the number of their file, and the name by which its spectra are the same in all runs."""
-    rows = [(run, name, number) for run, own in enumerate(files.numbers) for name, number in own.items()]
+    rows = [(run, name, number) for run, of_run in enumerate(files.numbers) for name, number in of_run.items()]
     columns = list(zip(*rows, strict=True)) or [(), (), ()]
     types = (pa.int32(), pa.string(), pa.int64())
     _register(connection, "numbered", dict(zip(("run", "name", "file"), map(pa.array, columns, types), strict=True)))
@@ -161,24 +161,24 @@ def _same_masses(masses: Any) -> Any:
     return kinds
 
 
-def _make_spectra(connection: duckdb.DuckDBPyConnection, letters: str) -> None:
+def _make_spectra(connection: duckdb.DuckDBPyConnection, symbols: str) -> None:
     """``spectra``: each with the answers of all runs, and from which q-value on two of these differ, and how."""
     answers = ("row", "peptide", "sequence", "charge", "score", "form", "composition", "residues")
     more = [
         f"any_value({name}) FILTER (run = {run}) AS {'psm' if name == 'row' else name}_{symbol}"
-        for run, symbol in enumerate(letters)
+        for run, symbol in enumerate(symbols)
         for name in answers
     ]
     of_spectrum = "spectrum_file, spectrum_id, scan, retention_time, precursor_mz"
-    _pivot(connection, "compared", "SELECT *, 1 AS n FROM answers", "file, spectrum", of_spectrum, letters, more)
+    _pivot(connection, "compared", "SELECT *, 1 AS n FROM answers", "file, spectrum", of_spectrum, symbols, more)
     pairs = [
         f"CASE WHEN form_{a} != form_{b} THEN {{'q_value': greatest(accepted_from_{a}, accepted_from_{b}), 'how': "
         f"CASE WHEN residues_{a} != residues_{b} THEN 0 WHEN composition_{a} != composition_{b} THEN 1 ELSE 2 END}} END"
-        for k, a in enumerate(letters)
-        for b in letters[k + 1 :]
+        for k, a in enumerate(symbols)
+        for b in symbols[k + 1 :]
     ]
-    hidden = ", ".join(f"{name}_{symbol}" for symbol in letters for name in ("form", "composition", "residues", "sequence"))
-    same = ", ".join(f"residues_{symbol} AS sequence_{symbol}" for symbol in letters)
+    hidden = ", ".join(f"{name}_{symbol}" for symbol in symbols for name in ("form", "composition", "residues", "sequence"))
+    same = ", ".join(f"residues_{symbol} AS sequence_{symbol}" for symbol in symbols)
     connection.execute(
         f"""
         CREATE TABLE spectra AS
@@ -192,17 +192,17 @@ def _make_spectra(connection: duckdb.DuckDBPyConnection, letters: str) -> None:
 
 
 def _pivot(
-    connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, told: str, letters: str, more: Sequence[str] = ()
+    connection: duckdb.DuckDBPyConnection, name: str, rows: str, key: str, described: str, symbols: str, more: Sequence[str] = ()
 ) -> None:
     """Create a table with one row per key: values of the first run that has it, and columns of each run; best first."""
-    shown = [f"first({one} ORDER BY run, q_value NULLS LAST, {one}) AS {one}" for one in told.split(", ")]
+    shown = [f"first({column} ORDER BY run, q_value NULLS LAST, {column}) AS {column}" for column in described.split(", ")]
     each = [
         f"CAST(sum(n) FILTER (run = {run}) AS BIGINT) AS n_{symbol}, min(q_value) FILTER (run = {run}) AS q_value_{symbol}, "
         f"min(coalesce(q_value, 0)) FILTER (run = {run}) AS accepted_from_{symbol}"
-        for run, symbol in enumerate(letters)
+        for run, symbol in enumerate(symbols)
     ]
-    n_runs = " + ".join(f"CAST(n_{symbol} IS NOT NULL AS INTEGER)" for symbol in letters)
-    best = f"least({', '.join(f'accepted_from_{symbol}' for symbol in letters)})"
+    n_runs = " + ".join(f"CAST(n_{symbol} IS NOT NULL AS INTEGER)" for symbol in symbols)
+    best = f"least({', '.join(f'accepted_from_{symbol}' for symbol in symbols)})"
     connection.execute(
         f"""
         CREATE TABLE {name} AS

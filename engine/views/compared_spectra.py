@@ -1,4 +1,4 @@
-"""A spectrum that two runs answer differently, mirrored: above with the ions of one answer, below with those of the other."""
+"""A spectrum that two runs answer differently, mirrored: above with the ions of one answer, below with the ions of the other."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
     ProteoscopeError
         A run has no answer, or neither stored peaks.
     """
-    names = [name for symbol in comparison.letters for name in (f"psm_{symbol}", f"peptide_{symbol}", f"accepted_from_{symbol}")]
+    names = [name for symbol in comparison.symbols for name in (f"psm_{symbol}", f"peptide_{symbol}", f"accepted_from_{symbol}")]
     answers = source.row(row, [*names, "spectrum_id"])
     first, second = runs or differing_runs(comparison, answers)
-    if any(answers[f"psm_{comparison.letters[run]}"] is None for run in (first, second)):
+    if any(answers[f"psm_{comparison.symbols[run]}"] is None for run in (first, second)):
         raise ProteoscopeError(f"Only one of the runs has an answer for the spectrum {answers['spectrum_id']}.")
-    details = [_psm(comparison.runs[run], int(answers[f"psm_{comparison.letters[run]}"])) for run in (first, second)]
+    details = [_psm(comparison.runs[run], int(answers[f"psm_{comparison.symbols[run]}"])) for run in (first, second)]
     retained = [_peaks(comparison.runs[run], SpectrumRow(int(psm["spectrum"]))) for run, psm in zip((first, second), details, strict=True)]
     there = next((peaks for peaks in retained if isinstance(peaks, Peaks)), None)
     if there is None:
@@ -50,7 +50,7 @@ def compared_answers(comparison: RunComparison, source: TableSource, row: int, r
     halves = []
     for run, psm, peaks in zip((first, second), details, retained, strict=True):
         q_value = "no q-value" if psm["q_value"] is None else f"q-value {psm['q_value']:.2g}"
-        name = f"{comparison.letters[run]}: {psm['peptide']} ({psm['charge']}+), {q_value}"
+        name = f"{comparison.symbols[run]}: {psm['peptide']} ({psm['charge']}+), {q_value}"
         shown = peaks if isinstance(peaks, Peaks) else there
         halves.append(Half(name, shown, annotate_match(psm, shown, _settings(comparison, (run, first, second)))))
     title = f"{answers['spectrum_id']}: {comparison.labels[first]} above, {comparison.labels[second]} below"
@@ -66,14 +66,14 @@ def differing_runs(comparison: RunComparison, answers: dict[str, Any]) -> tuple[
     answers
         Row with ``peptide_A`` and ``accepted_from_A`` of each run.
     """
-    there = [run for run, symbol in enumerate(comparison.letters) if answers[f"psm_{symbol}"] is not None]
+    there = [run for run, symbol in enumerate(comparison.symbols) if answers[f"psm_{symbol}"] is not None]
     if len(there) < 2:
         raise ProteoscopeError("Only one of the runs has an answer for this spectrum.")
 
     def order(pair: tuple[int, int]) -> tuple[bool, float]:
-        one, other = (comparison.letters[run] for run in pair)
-        is_same = answers[f"peptide_{one}"] == answers[f"peptide_{other}"]
-        return is_same, max(answers[f"accepted_from_{one}"], answers[f"accepted_from_{other}"])
+        first_symbol, other = (comparison.symbols[run] for run in pair)
+        is_same = answers[f"peptide_{first_symbol}"] == answers[f"peptide_{other}"]
+        return is_same, max(answers[f"accepted_from_{first_symbol}"], answers[f"accepted_from_{other}"])
 
     return min(combinations(there, 2), key=order)
 

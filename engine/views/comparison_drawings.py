@@ -1,4 +1,4 @@
-"""Figures of a comparison of runs: overlaps, what is found at which q-value, and scores."""
+"""Figures of a comparison of runs: overlaps, numbers of items by q-value, and scores."""
 
 from __future__ import annotations
 
@@ -29,50 +29,50 @@ def draw_overlaps(
     shown, n_more = result[:_MAXIMUM_SETS], max(0, len(result) - _MAXIMUM_SETS)
     totals = comparison.counts(level.name, threshold)
     n_runs, row = len(comparison.runs), max(_ROW, font_size * 1.7)
-    names = [f"{symbol}  {label}" for symbol, label in zip(comparison.letters, comparison.labels, strict=True)]
+    names = [f"{symbol}  {label}" for symbol, label in zip(comparison.symbols, comparison.labels, strict=True)]
     name_width = min(width * 0.3, max(text_width(name, font_size) for name in names) + 6)
-    bar_room = width * 0.14
+    bar_width = width * 0.14
     number_width = text_width(f"{int(totals.max(initial=0)):,}", font_size) + 4
-    left = number_width + bar_room + name_width + 14
+    left = number_width + bar_width + name_width + 14
     bottom = height - n_runs * row - font_size
     top = font_size * 4
-    title = f"{level.several[0].upper()}{level.several[1:]} at {threshold * 100:g} % FDR"
+    title = f"{level.plural[0].upper()}{level.plural[1:]} at {threshold * 100:g} % FDR"
     shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
     if n_more:
         shapes.append(Label(width - 8, font_size * 1.8, f"{n_more} smaller sets are not shown", "end", "faint"))
-    highest = max((one.count for one in shown), default=1)
+    highest = max((intersection.count for intersection in shown), default=1)
     step = min(34.0, (width - left - 10) / max(1, len(shown)))
     for run in range(n_runs):
         y = height - (n_runs - run) * row
         if run % 2 == 0:
             shapes.append(Bar(left - name_width - 4, y, width - left + name_width - 4, row, "grid"))
-        length = bar_room * int(totals[run]) / max(1, int(totals.max(initial=0)))
-        x = number_width + 8 + bar_room - length
-        tip = f"{names[run]}: {int(totals[run]):,} {level.several}"
+        length = bar_width * int(totals[run]) / max(1, int(totals.max(initial=0)))
+        x = number_width + 8 + bar_width - length
+        tip = f"{names[run]}: {int(totals[run]):,} {level.plural}"
         shapes.append(Bar(x, y + row * 0.2, length, row * 0.6, run, tip=tip))
         shapes.append(Label(x - 3, y + row * 0.5 + font_size * 0.35, f"{int(totals[run]):,}", "end"))
         shapes.append(Label(left - name_width, y + row * 0.5 + font_size * 0.35, shortened(names[run], name_width - 4, font_size)))
-    for place, one in enumerate(shown):
+    for place, intersection in enumerate(shown):
         middle = left + (place + 0.5) * step
-        bar_height = (bottom - top) * one.count / highest
-        tip = f"{comparison.names_of(one.runs)} alone: {counted(one.count, level.one, level.several)}"
-        shapes.append(Bar(middle - step * 0.33, bottom - bar_height, step * 0.66, bar_height, "text", target=one.runs, tip=tip))
-        text = f"{one.count:,}"
+        bar_height = (bottom - top) * intersection.count / highest
+        tip = f"{comparison.names_of(intersection.runs)} only: {counted(intersection.count, level.singular, level.plural)}"
+        shapes.append(Bar(middle - step * 0.33, bottom - bar_height, step * 0.66, bar_height, "text", target=intersection.runs, tip=tip))
+        text = f"{intersection.count:,}"
         if text_width(text, font_size) <= step * 1.15:
             shapes.append(Label(middle, bottom - bar_height - 3, text, "middle"))
         radius = min(row, step) * 0.3
         for run in range(n_runs):
             y = height - (n_runs - run - 0.5) * row
-            ink: Ink = "text" if run in one.runs else "faint"
-            size = radius if run in one.runs else radius * 0.4
-            shapes.append(Bar(middle - size, y - size, 2 * size, 2 * size, ink, is_round=True, target=one.runs, tip=tip))
-        if len(one.runs) > 1:
-            first, last = (height - (n_runs - run - 0.5) * row for run in (one.runs[0], one.runs[-1]))
+            ink: Ink = "text" if run in intersection.runs else "faint"
+            size = radius if run in intersection.runs else radius * 0.4
+            shapes.append(Bar(middle - size, y - size, 2 * size, 2 * size, ink, is_round=True, target=intersection.runs, tip=tip))
+        if len(intersection.runs) > 1:
+            first, last = (height - (n_runs - run - 0.5) * row for run in (intersection.runs[0], intersection.runs[-1]))
             shapes.append(Stroke(middle, first, middle, last, width=1.5))
     if not shown:
-        shapes.append(Label((left + width) / 2, (top + bottom) / 2, f"No {level.one} is accepted", "middle", "faint"))
+        shapes.append(Label((left + width) / 2, (top + bottom) / 2, f"No {level.singular} is accepted", "middle", "faint"))
     shapes.append(Stroke(left, bottom, width - 8, bottom))
-    reported = ", ".join(f"{comparison.names_of(one.runs)} {one.count}" for one in shown)
+    reported = ", ".join(f"{comparison.names_of(intersection.runs)} {intersection.count}" for intersection in shown)
     return Drawing(width, height, f"{title}: {reported}", tuple(shapes), font_size)
 
 
@@ -82,26 +82,27 @@ def draw_curves(
     """Draw the number of items found up to each q-value to 5 %: by each run, by all and by any."""
     curves = comparison.curves(level.name)
     series: list[tuple[str, np.ndarray, Ink, bool]] = [
-        (comparison.letters[run], counts, run, False) for run, counts in enumerate(curves.runs)
+        (comparison.symbols[run], counts, run, False) for run, counts in enumerate(curves.runs)
     ]
-    series += [("all", curves.shared, "text", True), ("any", curves.found, "faint", True)]
-    highest = max(1, int(curves.found.max(initial=0)))
-    title = f"{level.several[0].upper()}{level.several[1:]} by q-value"
+    series += [("all", curves.shared, "text", True), ("any", curves.combined, "faint", True)]
+    highest = max(1, int(curves.combined.max(initial=0)))
+    title = f"{level.plural[0].upper()}{level.plural[1:]} by q-value"
     area = (font_size * 2 + 16 + text_width(f"{highest:,}", font_size), font_size * 3.2, width - font_size * 5, height - font_size * 4)
     left, top, right, bottom = area
     limit = float(curves.q_value[-1])
     x = left + curves.q_value / limit * (right - left)
     shapes: list[Shape] = draw_axes(
-        area, Axis(0, limit, "q-value", is_percent=True), Axis(0, highest * 1.06, level.several, is_whole=True), font_size
+        area, Axis(0, limit, "q-value", is_percent=True), Axis(0, highest * 1.06, level.plural, is_whole=True), font_size
     )
     at = left + min(threshold, limit) / limit * (right - left)
     shapes.append(Stroke(at, top, at, bottom, "grid", 1.2))
     for _, counts, ink, is_dashed in series:
         shapes.append(Curve(x, bottom - counts / (highest * 1.06) * (bottom - top), ink, is_dashed=is_dashed))
     ends = sorted(
-        ((bottom - counts[-1] / (highest * 1.06) * (bottom - top), name, ink) for name, counts, ink, _ in series), key=lambda one: one[0]
+        ((bottom - counts[-1] / (highest * 1.06) * (bottom - top), name, ink) for name, counts, ink, _ in series),
+        key=lambda series: series[0],
     )
-    for y, (_, name, ink) in zip(_apart([one[0] for one in ends], font_size * 1.1), ends, strict=True):
+    for y, (_, name, ink) in zip(_apart([end[0] for end in ends], font_size * 1.1), ends, strict=True):
         shapes.append(Label(right + 4, y + font_size * 0.35, name, ink=ink, is_bold=isinstance(ink, int)))
     shapes.append(Label(8, font_size * 1.8, title, is_bold=True))
     return Drawing(width, height, title, tuple(shapes), font_size)
@@ -120,10 +121,10 @@ def draw_scores(
     The target of a dot is the row of its spectrum.
     """
     pairs = comparison.scores(*runs, threshold)
-    first, second = (f"{comparison.letters[run]}: score in {comparison.labels[run]}" for run in runs)
-    title = f"Scores of {len(pairs.spectrum):,} spectra in {comparison.letters[runs[0]]} and {comparison.letters[runs[1]]}"
+    first, second = (f"{comparison.symbols[run]}: score in {comparison.labels[run]}" for run in runs)
+    title = f"Scores of {len(pairs.spectrum):,} spectra in {comparison.symbols[runs[0]]} and {comparison.symbols[runs[1]]}"
     shapes: list[Shape] = [Label(8, font_size * 1.8, title, is_bold=True)]
-    x, y = _axis_of(pairs.first, first), _axis_of(pairs.second, second)
+    x, y = _fit_axis(pairs.first, first), _fit_axis(pairs.second, second)
     area = (font_size * 2 + 46, font_size * 7.4, width - font_size * 2, height - font_size * 4)
     left, top, right, bottom = area
     shapes += draw_axes(area, x, y, font_size)
@@ -143,7 +144,7 @@ def draw_scores(
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
-def _axis_of(values: np.ndarray, title: str) -> Axis:
+def _fit_axis(values: np.ndarray, title: str) -> Axis:
     low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
     workspace = (high - low) * 0.04 or 0.5
     return Axis(low - workspace, high + workspace, title)

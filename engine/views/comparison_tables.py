@@ -1,4 +1,4 @@
-"""The tables of a comparison of runs as people see them and as files: their columns described, and what is written."""
+"""Tables of a comparison of runs, as shown and as written to files, with descriptions of their columns."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ _ITEMS: dict[str, tuple[Column, ...]] = {
     "peptides": (Column("sequence", "Sequence", "Residues without modifications", width=34),),
     "groups": (
         Column("name", "Protein group", "Accessions of the proteins that the same peptides prove", width=28),
-        Column("description", "Description", "What the database says of the first protein", width=44, is_nullable=True),
+        Column("description", "Description", "Description of the first protein in the database", width=44, is_nullable=True),
     ),
     "proteins": (
-        Column("name", "Protein", "Accession, of UniProt's without what stands around it", width=18),
+        Column("name", "Protein", "Accession; of UniProt headers, only the part between the bars", width=18),
         Column("accession", "In the database", "Accession as the first run that has the protein calls it", width=26),
     ),
 }
@@ -77,9 +77,9 @@ _RUNS = tuple(Column(name) for name in ("letter", "run", "search", "project", "v
 
 
 def comparison_table(comparison: RunComparison, level: str) -> Table:
-    """Return the columns of a level: properties of items, then those of each run, with its symbol at the end."""
+    """Return the columns of a level: properties of items, then columns of each run that end with its symbol."""
     columns = list(_ITEMS[level])
-    for symbol, label in zip(comparison.letters, comparison.labels, strict=True):
+    for symbol, label in zip(comparison.symbols, comparison.labels, strict=True):
         if level == "spectra":
             columns += [
                 Column(f"peptide_{symbol}", f"{symbol} peptide", f"Answer of {label}", width=26, is_nullable=True),
@@ -92,7 +92,7 @@ def comparison_table(comparison: RunComparison, level: str) -> Table:
                 Column(f"n_{symbol}", f"{symbol} {what}", f"{what[0].upper()}{what[1:]} in {label}", "integer", 10, is_nullable=True)
             )
         columns.append(Column(f"q_value_{symbol}", f"{symbol} q-value", f"q-value in {label}", "probability", 10, is_nullable=True))
-    return Table(level, next(one.several for one in LEVELS if one.name == level), tuple(columns))
+    return Table(level, next(compared.plural for compared in LEVELS if compared.name == level), tuple(columns))
 
 
 def write_comparison(
@@ -133,7 +133,7 @@ def write_comparison(
     source = comparison.source("spectra")
     columns = _saved_columns(comparison, "spectra")
     rows = source.rows(comparison.disagreement_conditions(threshold), [("differs_from", False)])
-    write(folder / "disagreements.tsv", _pieces(comparison, source, rows, columns, threshold), columns)
+    write(folder / "disagreements.tsv", _batches(comparison, source, rows, columns, threshold), columns)
     source.close()
     written = [folder / name for name in comparison_files()]
     for name, drawing in drawings:
@@ -154,7 +154,7 @@ def _drawings(comparison: RunComparison, threshold: float) -> Iterator[tuple[str
         yield f"overlap-{level.name}", draw_overlaps(comparison, level, threshold)
         yield f"counts-{level.name}", draw_curves(comparison, level, threshold)
     for first, second in combinations(range(len(comparison.runs)), 2):
-        name = f"scores-{comparison.letters[first]}-{comparison.letters[second]}"
+        name = f"scores-{comparison.symbols[first]}-{comparison.symbols[second]}"
         yield name, draw_scores(comparison, (first, second), threshold)
 
 
@@ -169,7 +169,7 @@ def _mirrors(comparison: RunComparison, threshold: float, n_mirrors: int) -> Ite
 def _run_columns(comparison: RunComparison) -> dict[str, list[str]]:
     records = [run.run for run in comparison.runs]
     return {
-        "letter": list(comparison.letters),
+        "letter": list(comparison.symbols),
         "run": [record.id for record in records],
         "search": [record.kind for record in records],
         "project": list(distinct_names([run.project.folder for run in comparison.runs])),
@@ -180,12 +180,12 @@ def _run_columns(comparison: RunComparison) -> dict[str, list[str]]:
 
 
 def _overlap_columns(comparison: RunComparison, threshold: float) -> dict[str, Any]:
-    result = [(level, one) for level in LEVELS for one in comparison.intersections(level.name, threshold)]
+    result = [(level, intersection) for level in LEVELS for intersection in comparison.intersections(level.name, threshold)]
     return {
         "level": [level.name for level, _ in result],
-        "runs": [comparison.names_of(one.runs) for _, one in result],
-        "n_runs": [len(one.runs) for _, one in result],
-        "count": [one.count for _, one in result],
+        "runs": [comparison.names_of(intersection.runs) for _, intersection in result],
+        "n_runs": [len(intersection.runs) for _, intersection in result],
+        "count": [intersection.count for _, intersection in result],
     }
 
 
@@ -193,7 +193,7 @@ def _count_columns(comparison: RunComparison) -> dict[str, Any]:
     columns: dict[str, list[Any]] = {name: [] for name in ("level", "q_value", "runs", "count")}
     for level in LEVELS:
         curves = comparison.curves(level.name)
-        series = [*zip(comparison.letters, curves.runs, strict=True), ("all", curves.shared), ("any", curves.found)]
+        series = [*zip(comparison.symbols, curves.runs, strict=True), ("all", curves.shared), ("any", curves.combined)]
         for name, counts in series:
             columns["level"] += [level.name] * len(counts)
             columns["q_value"] += curves.q_value.tolist()
@@ -214,19 +214,19 @@ def _accepted(comparison: RunComparison, level: str, threshold: float) -> Iterat
     """Yield the items of a level that any run accepts, in chunks."""
     source = comparison.source(level)
     rows = np.flatnonzero((comparison.accepted_from(level) <= threshold).any(1))
-    yield from _pieces(comparison, source, rows, _saved_columns(comparison, level), threshold)
+    yield from _batches(comparison, source, rows, _saved_columns(comparison, level), threshold)
     source.close()
 
 
-def _pieces(
+def _batches(
     comparison: RunComparison, source: TableSource, rows: NDArray[np.int64], columns: Sequence[Column], threshold: float
 ) -> Iterator[pa.Table]:
     """Yield rows of a level with the symbols of the runs that accept each."""
-    names = [one.name for one in columns if one.name != "runs"]
+    names = [column.name for column in columns if column.name != "runs"]
     for first in range(0, len(rows), _ROWS):
         some = rows[first : first + _ROWS]
         bits = (comparison.accepted_from(source.name)[some] <= threshold) @ (1 << np.arange(len(comparison.runs)))
         sets, of_row = np.unique(bits, return_inverse=True)
-        texts = [comparison.names_of([run for run in range(len(comparison.runs)) if one >> run & 1]) for one in sets.tolist()]
+        texts = [comparison.names_of([run for run in range(len(comparison.runs)) if bits >> run & 1]) for bits in sets.tolist()]
         found_by = pa.array(texts, pa.string()).take(pa.array(of_row))
         yield source.values(some, names).append_column("runs", found_by)

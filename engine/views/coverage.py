@@ -72,7 +72,7 @@ class ProteinFeature:
     is_found: bool = False
 
     @property
-    def told(self) -> str:
+    def text(self) -> str:
         """Description and position in one line."""
         place = f"residue {self.end}" if self.end == self.start + 1 else f"residues {self.start + 1} to {self.end}"
         result = ", found" if self.is_found else ""
@@ -95,7 +95,7 @@ class Coverage:
     modified
         Names of modifications by residue, from 0.
     features
-        What the database knows of it.
+        Description in the database.
     """
 
     title: str
@@ -133,17 +133,17 @@ def cover(
     Examples
     --------
     >>> peptide = {"row": 0, "peptide": "LEK", "sequence": "LEK", "n_psms": 2, "q_value": 0.001}
-    >>> found = cover("P1", "MAIEKR", [peptide])
-    >>> [(one.start, one.end) for one in found.peptides], found.fraction
+    >>> coverage = cover("P1", "MAIEKR", [peptide])
+    >>> [(peptide.start, peptide.end) for peptide in coverage.peptides], coverage.fraction
     ([(2, 5)], 0.5)
     """
     alike = sequence.replace("I", "L")
     result: list[tuple[int, int, Mapping[str, Any]]] = []
     for peptide in peptides:
         wanted = str(peptide["sequence"]).replace("I", "L")
-        # A look-ahead finds places that overlap, too.
+        # A look-ahead also matches overlapping positions.
         result += [(match.start(), match.start() + len(wanted), peptide) for match in re.finditer(f"(?={re.escape(wanted)})", alike)]
-    return covered_by(title, sequence, result, description, lambda one: (one.name, one.where) not in fixed)
+    return covered_by(title, sequence, result, description, lambda modification: (modification.name, modification.where) not in fixed)
 
 
 class CarriedModification(NamedTuple):
@@ -158,14 +158,14 @@ class CarriedModification(NamedTuple):
     where: str
 
 
-def _is_any(one: CarriedModification) -> bool:
+def _is_any(modification: CarriedModification) -> bool:
     return True
 
 
 def covered_by(
     title: str,
     sequence: str,
-    found: Iterable[tuple[int, int, Mapping[str, Any]]],
+    peptides: Iterable[tuple[int, int, Mapping[str, Any]]],
     description: str = "",
     is_shown: Callable[[CarriedModification], bool] = _is_any,
 ) -> Coverage:
@@ -173,7 +173,7 @@ def covered_by(
 
     Parameters
     ----------
-    found
+    peptides
         First residue from 0, end (excluded), and a peptide as for `cover`.
     is_shown
         Selects the modifications to mark.
@@ -182,9 +182,13 @@ def covered_by(
     modified: dict[int, list[str]] = {}
     lanes: list[int] = []
     placed = []
-    for start, end, peptide in sorted(found, key=lambda one: (one[0], -one[1])):
+    for start, end, peptide in sorted(peptides, key=lambda placed: (placed[0], -placed[1])):
         covered[start:end] = True
-        changes = tuple((one.place, one.name) for one in _modifications(str(peptide["peptide"]), start, end) if is_shown(one))
+        changes = tuple(
+            (modification.place, modification.name)
+            for modification in _modifications(str(peptide["peptide"]), start, end)
+            if is_shown(modification)
+        )
         for residue, name in changes:
             if name not in modified.setdefault(residue, []):
                 modified[residue].append(name)
@@ -219,33 +223,38 @@ def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[Pr
 def with_found_modifications(coverage: Coverage) -> Coverage:
     """Return the coverage with `is_found` set on modification features that a peptide carries at that residue or end.
 
-    >>> one = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
+    >>> phosphorylation = ProteinFeature("modified residue", "modification", 2, 3, "Phosphoserine; by PKA")
     >>> peptide = {"row": 0, "peptide": "S[Phospho]EK", "sequence": "SEK", "n_psms": 2, "q_value": 0.001}
-    >>> found = with_found_modifications(replace(cover("P1", "MASEKR", [peptide]), features=(one,)))
-    >>> found.features[0].told
+    >>> coverage = with_found_modifications(replace(cover("P1", "MASEKR", [peptide]), features=(phosphorylation,)))
+    >>> coverage.features[0].text
     'modified residue: Phosphoserine; by PKA (residue 3, found)'
     """
 
-    def is_found(one: ProteinFeature) -> bool:
-        named = annotated_modification(one.description, coverage.sequence[one.start]) if one.end == one.start + 1 else None
-        return named is not None and named.name in coverage.modified.get(one.start, ())
+    def is_found(feature: ProteinFeature) -> bool:
+        named = annotated_modification(feature.description, coverage.sequence[feature.start]) if feature.end == feature.start + 1 else None
+        return named is not None and named.name in coverage.modified.get(feature.start, ())
 
-    features = (replace(one, is_found=True) if one.group == "modification" and is_found(one) else one for one in coverage.features)
+    features = (
+        replace(feature, is_found=True) if feature.group == "modification" and is_found(feature) else feature
+        for feature in coverage.features
+    )
     return replace(coverage, features=tuple(features))
 
 
 def feature_lanes(features: Collection[ProteinFeature], groups: Collection[str]) -> list[tuple[int, ProteinFeature]]:
     """Assign the features of some groups to lines, group by group, with at most `LANES_OF_GROUP` lines each; the last is shared.
 
-    >>> one, other = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
-    >>> [(lane, feature.kind) for lane, feature in feature_lanes([other, one, one], FEATURE_GROUPS)]
+    >>> chain, helix = ProteinFeature("chain", "chain", 0, 9, ""), ProteinFeature("helix", "secondary structure", 2, 4, "")
+    >>> [(lane, feature.kind) for lane, feature in feature_lanes([helix, chain, chain], FEATURE_GROUPS)]
     [(0, 'chain'), (1, 'chain'), (2, 'helix')]
     """
     placed: list[tuple[int, ProteinFeature]] = []
     n_lanes = 0
     for group in (group for group in FEATURE_GROUPS if group in groups):
         ends: list[int] = []
-        for feature in sorted((one for one in features if one.group == group), key=lambda one: (one.start, -one.end)):
+        for feature in sorted(
+            (feature for feature in features if feature.group == group), key=lambda feature: (feature.start, -feature.end)
+        ):
             lane = next((i for i, end in enumerate(ends) if end <= feature.start), len(ends))
             ends[lane : lane + 1] = [feature.end]
             placed.append((n_lanes + min(lane, LANES_OF_GROUP - 1), feature))
@@ -259,7 +268,7 @@ def _modifications(peptide: str, start: int, end: int) -> list[CarriedModificati
     except ParameterError:
         return []
     n = len(parsed.sequence)
-    # Those of the ends are drawn at the first and the last residue.
+    # Modifications of the termini are drawn at the first and the last residue.
     return [
         CarriedModification(
             min(max(start + at - 1, start), end - 1), name, mass, N_END if at < 1 else C_END if at > n else parsed.sequence[at - 1]

@@ -68,9 +68,11 @@ class CoverageSheet(Sheet):
                 self.features[row].append((lane, feature))
         self.key = Key([*coverage.groups, *([QUANTITY] if quantities else [])], measure, 4.0, self.line * 1.9, right)
         self.tops = [self.line * 2.2 if not self.key.places else self.key.bottom + self.line * 0.5]
-        self.n_lanes = [min(max((one.lane + 1 for one in peptides), default=0), _LANES) for peptides in self.peptides]
+        self.n_lanes = [min(max((peptide.lane + 1 for peptide in peptides), default=0), _LANES) for peptides in self.peptides]
         # Lanes that a row does not need take no space in it.
-        self.lanes = [{lane: at for at, lane in enumerate(sorted({lane for lane, _ in one})[:_FEATURE_LANES])} for one in self.features]
+        self.lanes = [
+            {lane: at for at, lane in enumerate(sorted({lane for lane, _ in feature})[:_FEATURE_LANES])} for feature in self.features
+        ]
         for n_lanes, lanes in zip(self.n_lanes, self.lanes, strict=True):
             below = (n_lanes + len(lanes)) * (self.bar + 2) + (self.line * 0.2 if lanes else 0.0)
             self.tops.append(self.tops[-1] + self.line * 1.95 + below)
@@ -100,8 +102,8 @@ class CoverageSheet(Sheet):
                 shapes.append(Bar(*self.residue(place), opacity=0.0, outline="text"))
         return shapes
 
-    def _rows_of(self, one: PlacedPeptide | ProteinFeature) -> range:
-        return range(one.start // self.per_row, (one.end - 1) // self.per_row + 1)
+    def _rows_of(self, item: PlacedPeptide | ProteinFeature) -> range:
+        return range(item.start // self.per_row, (item.end - 1) // self.per_row + 1)
 
     def _x(self, column: int) -> float:
         """Return the left end of a column; groups are separated by a blank one."""
@@ -117,9 +119,9 @@ class CoverageSheet(Sheet):
         """Colour of each peptide by quantity, by row; grey for missing, empty if quantities are hidden."""
         if self.quantities is None or QUANTITY not in self.shown:
             return {}
-        values = [self.quantities.value(self.coverage, one) for one in self.coverage.peptides]
-        colours = quantity_colours(np.array([np.nan if one is None else one for one in values], np.float64), self.quantities.scale)
-        return {one.row: Fixed(*colour) for one, colour in zip(self.coverage.peptides, colours.tolist(), strict=True)}
+        values = [self.quantities.value(self.coverage, peptide) for peptide in self.coverage.peptides]
+        colours = quantity_colours(np.array([np.nan if value is None else value for value in values], np.float64), self.quantities.scale)
+        return {peptide.row: Fixed(*colour) for peptide, colour in zip(self.coverage.peptides, colours.tolist(), strict=True)}
 
     def _heading(self) -> list[Shape]:
         """Draw the title and the scale of shown quantities."""

@@ -10,10 +10,10 @@ __all__ = ["following_runs"]
 def following_runs(project: Project, run: str, kind: str) -> list[str]:
     """Finished runs of a kind of search that went on from a run, the newest first."""
     result = []
-    for one in reversed(project.runs()):
-        if one.kind == kind and one.status == "done":
-            record = project.record(one.id)
+    for candidate in reversed(project.runs()):
+        if candidate.kind == kind and candidate.status == "done":
+            record = project.record(candidate.id)
             sources = record.get("source_runs")
-            if run in (record.get("source_run"), one.parameters.get("run"), *(sources if isinstance(sources, list) else ())):
-                result.append(one.id)
+            if run in (record.get("source_run"), candidate.parameters.get("run"), *(sources if isinstance(sources, list) else ())):
+                result.append(candidate.id)
     return result

@@ -27,7 +27,7 @@ _PALE, _SOLID = Shade(-0.27), Shade(-0.8)
 class Depth:
     """Depth along a sequence, as m runs of equal depth.
 
-    A million alignments give at most two million runs, so that any part of a sequence is summed at once.
+    A million alignments give at most two million runs, so that any part of a sequence can be summed in one step.
 
     Attributes
     ----------
@@ -138,4 +138,4 @@ def depth_figure(depth: Depth) -> Figure:
 
     panel = Panel(x, Axis(0.0, 1.0), (), smallest=(_SMALLEST, None), of_view=of_view, pick=pick)
     counted = f"{depth.n_alignments} alignments, {depth.mean:.2f} on average, {depth.most} at most"
-    return Figure(f"Depth of {depth.name}", f"{depth.name}, {depth.length} letters: {counted}", (panel,), size=(460.0, 200.0))
+    return Figure(f"Depth of {depth.name}", f"{depth.name}, {depth.length} bases: {counted}", (panel,), size=(460.0, 200.0))

@@ -14,7 +14,7 @@ from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.speeds import speeds_by_kind
 from proteoscope.engine.execution.threads import available_threads
 
-__all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "devices_of_choice"]
+__all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "select_devices"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def device_accounts(devices: Sequence[Device]) -> tuple[DeviceAccount, ...]:
     return tuple(_account(device) for device in devices)
 
 
-def devices_of_choice(requested: str, devices: Sequence[Device]) -> tuple[str, ...]:
+def select_devices(requested: str, devices: Sequence[Device]) -> tuple[str, ...]:
     """Return the names of the devices selected by a ``--device`` value.
 
     See Also

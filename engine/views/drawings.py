@@ -1,6 +1,6 @@
 """A figure as plain shapes on a page, which the window paints and which are written as SVG, PDF and PNG.
 
-Lengths are points (1/72 inch), from the upper left corner. Colours are those of `proteoscope.engine.views.palette`.
+Lengths are points (1/72 inch), from the upper left corner. Colours come from `proteoscope.engine.views.palette`.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = [
     "Shape",
     "Sticks",
     "Stroke",
-    "colour_of",
     "draw_axes",
     "draw_x_axis",
+    "format_colour",
     "in_lines",
     "shortened",
     "svg",
@@ -84,7 +84,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Bar(Box):
-    """A rectangle, or with `is_round` a circle in it. `target`: what a click on it chooses; `tip`: what the pointer shows.
+    """A rectangle, or with `is_round` a circle in it. `target`: selected by a click; `tip`: tooltip.
 
     `opacity` is of the filling; `outline` is the colour of its border, if it has one.
     """
@@ -131,7 +131,7 @@ class Sticks:
 
 @dataclass(frozen=True)
 class Points:
-    """(n,) dots of one colour. `targets`: what a click on each chooses."""
+    """(n,) dots of one colour. `targets`: selected by a click on each."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -185,7 +185,7 @@ Shape = Basic | Clip
 
 @dataclass(frozen=True)
 class Drawing:
-    """Shapes, those in front last. `title`: what is drawn, for people who do not see it. `font_size`: of texts."""
+    """Shapes, those in front last. `title`: description for screen readers. `font_size`: of texts."""
 
     width: float
     height: float
@@ -253,7 +253,7 @@ class Axis:
             return [f"{tick:,.0f}" for tick in ticks]
         step = abs(ticks[1] - ticks[0]) if len(ticks) > 1 else max(abs(tick) for tick in (*ticks, 0.0)) or 1.0
         decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-        # What is zero but for rounding has no sign.
+        # Values that round to zero have no sign.
         shown = [0.0 if abs(tick) < step / 1e6 else abs(tick) if self.is_mirrored else tick for tick in ticks]
         return [f"{tick:,.{decimals}f}" if abs(tick) < _LONGEST_NUMBER else f"{tick:.6g}" for tick in shown]
 
@@ -323,47 +323,47 @@ def svg(drawing: Drawing) -> bytes:
     size = f'width="{drawing.width:g}pt" height="{drawing.height:g}pt" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     font = f'font-family="Arial, Helvetica, sans-serif" font-size="{drawing.font_size:g}"'
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>', f"<title>{_written(drawing.title)}</title>"]
-    lines.append(f'<rect width="100%" height="100%" fill="{colour_of("background")}"/>')
-    lines += [_svg_of(shape, drawing.font_size, f"c{number}") for number, shape in enumerate(drawing.shapes)]
+    lines.append(f'<rect width="100%" height="100%" fill="{format_colour("background")}"/>')
+    lines += [_render_shape(shape, drawing.font_size, f"c{number}") for number, shape in enumerate(drawing.shapes)]
     return "\n".join([*lines, "</svg>", ""]).encode()
 
 
-def _svg_of(shape: Shape, font_size: float, name: str) -> str:
+def _render_shape(shape: Shape, font_size: float, name: str) -> str:
     """Return a shape as an SVG element with the given name."""
     match shape:
         case Stroke(x1, y1, x2, y2, ink, width, is_dashed):
             line = f'x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
-            return f'<line {line} stroke="{colour_of(ink)}" stroke-width="{width:g}"{_dashes(is_dashed)}/>'
+            return f'<line {line} stroke="{format_colour(ink)}" stroke-width="{width:g}"{_dashes(is_dashed)}/>'
         case Bar(x, y, width, height, ink):
             tip = f"<title>{_written(shape.tip)}</title>" if shape.tip else ""
             form = f' rx="{width / 2:.2f}"' if shape.is_round else ""
-            form += "" if shape.outline is None else f' stroke="{colour_of(shape.outline)}"'
+            form += "" if shape.outline is None else f' stroke="{format_colour(shape.outline)}"'
             box = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"'
-            return f'<rect {box}{form} fill="{colour_of(ink)}"{_opacity(shape.opacity)}>{tip}</rect>'
+            return f'<rect {box}{form} fill="{format_colour(ink)}"{_opacity(shape.opacity)}>{tip}</rect>'
         case Curve(x, y, ink, width, is_dashed):
-            stroke = f'stroke="{colour_of(ink)}" stroke-width="{width:g}" stroke-linejoin="round"{_dashes(is_dashed)}'
+            stroke = f'stroke="{format_colour(ink)}" stroke-width="{width:g}" stroke-linejoin="round"{_dashes(is_dashed)}'
             return f'<polyline points="{_corners(x, y)}" fill="none" {stroke}/>'
         case Area(x, y, ink, opacity):
-            return f'<polygon points="{_corners(x, y)}" fill="{colour_of(ink)}"{_opacity(opacity)}/>'
+            return f'<polygon points="{_corners(x, y)}" fill="{format_colour(ink)}"{_opacity(opacity)}/>'
         case Sticks(x, y1, y2, ink, width):
             ends = zip(x.tolist(), y1.tolist(), y2.tolist(), strict=True)
             path = "".join(f"M{at:.2f} {low:.2f}V{high:.2f}" for at, low, high in ends)
-            return f'<path d="{path}" fill="none" stroke="{colour_of(ink)}" stroke-width="{width:g}"/>'
+            return f'<path d="{path}" fill="none" stroke="{format_colour(ink)}" stroke-width="{width:g}"/>'
         case Points(ink=ink):
             path = "".join(f"M{x:g} {y:g}h.01" for x, y in shape.places.tolist())
-            return f'<path d="{path}" fill="none" stroke="{colour_of(ink)}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'
+            return f'<path d="{path}" fill="none" stroke="{format_colour(ink)}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'
         case Label(x, y, text, anchor, ink):
             style = f' transform="rotate(-90 {x:.2f} {y:.2f})"' if shape.is_upright else ""
             style += ' font-weight="bold"' if shape.is_bold else ""
             style += f' font-size="{shape.size * font_size:g}"' if shape.size != 1 else ""
             style += _fixed(len(text) * FIXED_CHARACTER * shape.size * font_size) if shape.is_fixed else ""
-            return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{colour_of(ink)}"{style}>{_written(text)}</text>'
+            return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{format_colour(ink)}"{style}>{_written(text)}</text>'
         case Image(x, y, width, height, pixels):
             box = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none"'
             return f'<image {box} image-rendering="pixelated" href="data:image/png;base64,{b64encode(_png(pixels)).decode()}"/>'
         case Clip(x, y, width, height, shapes):
             box = f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
-            inner = "".join(_svg_of(one, font_size, f"{name}-{number}") for number, one in enumerate(shapes))
+            inner = "".join(_render_shape(shape, font_size, f"{name}-{number}") for number, shape in enumerate(shapes))
             return f'<defs><clipPath id="{name}">{box}</clipPath></defs><g clip-path="url(#{name})">{inner}</g>'
 
 
@@ -392,7 +392,7 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
     return file.getvalue()
 
 
-def colour_of(ink: Ink) -> str:
+def format_colour(ink: Ink) -> str:
     """Return a colour on a white page as ``#rrggbb``."""
     red, green, blue = rgb_of(ink)
     return f"#{red:02x}{green:02x}{blue:02x}"

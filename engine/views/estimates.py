@@ -20,38 +20,38 @@ class EstimateText:
     details: tuple[str, ...]
 
 
-def estimate_text(found: Estimate) -> EstimateText:
+def estimate_text(estimate: Estimate) -> EstimateText:
     """Return an estimate as text."""
     details = [
-        "steps: " + ", ".join(f"{step} {seconds_text(seconds)}" for step, seconds in found.steps.items() if seconds >= 0.0005),
-        "shares: " + ", ".join(f"{part} {100 * share:.1f} %" for part, share in found.shares().items()),
-        f"memory: {memory_text(found)}",
-        "counted: " + ", ".join(f"{name} {count_text(value)}" for name, value in found.counts.items()),
-        *(f"{device} alone: about {seconds_text(seconds)}" for device, seconds in found.alternatives.items()),
-        *found.notes,
+        "steps: " + ", ".join(f"{step} {seconds_text(seconds)}" for step, seconds in estimate.steps.items() if seconds >= 0.0005),
+        "shares: " + ", ".join(f"{part} {100 * share:.1f} %" for part, share in estimate.shares().items()),
+        f"memory: {memory_text(estimate)}",
+        "counted: " + ", ".join(f"{name} {count_text(value)}" for name, value in estimate.counts.items()),
+        *(f"only {device}: about {seconds_text(seconds)}" for device, seconds in estimate.alternatives.items()),
+        *estimate.notes,
     ]
-    if not found.is_measured:
+    if not estimate.is_measured:
         details.append("by the figures of another machine; proteoscope devices --calibrate measures this one")
-    if found.n_runs:
-        details.append(sureness_text(found))
+    if estimate.n_runs:
+        details.append(sureness_text(estimate))
     # No estimate is sure to more than two digits.
-    about = seconds_text(float(f"{found.seconds:.2g}"))
-    return EstimateText(f"about {about}, {found.bound}-bound", memory_text(found), sureness_text(found), tuple(details))
+    about = seconds_text(float(f"{estimate.seconds:.2g}"))
+    return EstimateText(f"about {about}, {estimate.bound}-bound", memory_text(estimate), sureness_text(estimate), tuple(details))
 
 
-def memory_text(found: Estimate) -> str:
-    """Format memory as ``1.20 GB on the host, 0.40 GB on each card``."""
-    card = f", {found.card_bytes / 1e9:.2f} GB on each card" if found.card_bytes else ""
-    return f"{found.memory_bytes / 1e9:.2f} GB on the host{card}"
+def memory_text(estimate: Estimate) -> str:
+    """Format memory as ``1.20 GB on the host, 0.40 GB on each GPU``."""
+    card = f", {estimate.card_bytes / 1e9:.2f} GB on each GPU" if estimate.card_bytes else ""
+    return f"{estimate.memory_bytes / 1e9:.2f} GB on the host{card}"
 
 
-def sureness_text(found: Estimate) -> str:
+def sureness_text(estimate: Estimate) -> str:
     """Describe the uncertainty of an estimate and its basis."""
-    if not found.n_runs:
-        calibrated = "" if found.is_measured else ", and the device is not calibrated"
+    if not estimate.n_runs:
+        calibrated = "" if estimate.is_measured else ", and the device is not calibrated"
         return f"rough: no run like it here yet (the first compiles, if need be: up to a minute more){calibrated}"
-    runs = f"corrected by {counted(found.n_runs, 'earlier run')} of this machine"
-    return runs if found.typical_error is None else f"{runs}, typical error {max(1.0, 100 * found.typical_error):.0f} %"
+    runs = f"corrected by {counted(estimate.n_runs, 'earlier run')} of this machine"
+    return runs if estimate.typical_error is None else f"{runs}, typical error {max(1.0, 100 * estimate.typical_error):.0f} %"
 
 
 def seconds_text(seconds: float) -> str:

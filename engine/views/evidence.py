@@ -31,22 +31,22 @@ from proteoscope.engine.views.coverage import CarriedModification, Coverage, Pla
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.engine.views.traces import Trace, trace_beside, trace_of_query
+from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_chain
 
 __all__ = [
     "ChainPair",
     "NearFold",
     "ProteinEvidence",
     "ShownStructure",
-    "fold_of",
-    "folds_beside",
+    "find_peptide_position",
+    "link_quantities",
     "of_protein",
     "of_proteins",
     "over_residue",
-    "place_of_peptide",
     "protein_conditions",
     "protein_evidence",
-    "quantities_of_evidence",
+    "read_shown_structure",
+    "superpose_other_chains",
 ]
 
 _GONE = "Put the file back as it was, or show the peptides on structures again"
@@ -71,7 +71,7 @@ class NearFold:
         (k,) residues of the protein, from 0, ascending.
     chain_residue
         (k,) aligned residues of the chain.
-    letters
+    residues
         (k,) residues of the chain.
     labels
         (k,) author residue numbers.
@@ -85,7 +85,7 @@ class NearFold:
     values: Mapping[str, Any]
     position: NDArray[np.int64]
     chain_residue: NDArray[np.int64]
-    letters: str
+    residues: str
     labels: tuple[str, ...]
     exposure: NDArray[np.float64]
     unseen: NDArray[np.int64]
@@ -108,7 +108,7 @@ class ProteinEvidence:
     accession
         Name of the protein.
     coverage
-        Its peptides at their positions; their rows are those of the table of peptide positions.
+        Its peptides at their positions; their rows refer to the table of peptide positions.
     n_psms
         (r,) spectra that cover each residue.
     is_modified
@@ -176,7 +176,7 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
         [protein],
     ).to_pylist()
     # Bounds are checked here: a query trusts the statistics of a file, which may be wrong in an untrusted one.
-    places = [(one["first"] - 1, one["last"], one) for one in peptides if 1 <= one["first"] <= one["last"] <= n]
+    places = [(peptide["first"] - 1, peptide["last"], peptide) for peptide in peptides if 1 <= peptide["first"] <= peptide["last"] <= n]
     residues = source.query("SELECT position, n_psms, conservation FROM residues WHERE protein = ?", [protein])
     position = residues["position"].to_numpy().astype(np.int64)
     is_there = (position >= 1) & (position <= n)
@@ -185,18 +185,18 @@ def protein_evidence(source: TableSource, protein: ProteinRow, quantities: Pepti
     rows = source.query(
         "SELECT file_row_number AS row, position, mass FROM sites WHERE protein = ? ORDER BY row DESC", [protein]
     ).to_pylist()
-    rows = [one for one in rows if 1 <= one["position"] <= n]
-    is_modified = _at_places(n, np.array([one["position"] - 1 for one in rows], np.int64), True, False)
+    rows = [row for row in rows if 1 <= row["position"] <= n]
+    is_modified = _at_places(n, np.array([row["position"] - 1 for row in rows], np.int64), True, False)
     # What makes no site, as what all residues of a kind carry, is marked nowhere.
     carried: dict[int, list[float]] = {}
-    for one in rows:
-        carried.setdefault(one["position"] - 1, []).append(one["mass"])
+    for row in rows:
+        carried.setdefault(row["position"] - 1, []).append(row["mass"])
 
-    def makes_a_site(one: CarriedModification) -> bool:
-        return any(abs(mass - one.mass) <= _SAME_MASS for mass in carried.get(one.place, ()))
+    def makes_a_site(modification: CarriedModification) -> bool:
+        return any(abs(mass - modification.mass) <= _SAME_MASS for mass in carried.get(modification.place, ()))
 
     coverage = covered_by(accession, sequence, places, result[0]["description"], makes_a_site)
-    sites = {one["position"] - 1: one["row"] for one in rows}
+    sites = {row["position"] - 1: row["row"] for row in rows}
     folds = tuple(_folds(source, protein, n))
     return ProteinEvidence(protein, accession, coverage, n_psms, is_modified, conservation, sites, folds, quantities)
 
@@ -215,9 +215,9 @@ def _folds(source: TableSource, protein: ProteinRow, n: int) -> list[NearFold]:
     folds = []
     for chain in chains:
         first, last = np.searchsorted(of_chain, chain["row"]), np.searchsorted(of_chain, chain["row"], "right")
-        own = first + np.flatnonzero(is_inside[first:last])
-        is_seen = np.isfinite(residue[own])
-        seen, unseen = own[is_seen], own[~is_seen]
+        inside = first + np.flatnonzero(is_inside[first:last])
+        is_seen = np.isfinite(residue[inside])
+        seen, unseen = inside[is_seen], inside[~is_seen]
         folds.append(
             NearFold(
                 chain["row"],
@@ -270,8 +270,8 @@ class ChainPair(AlignedPair):
     def labels(self, first: int, last: int) -> tuple[tuple[str, str], tuple[str, str]]:
         """Return residue labels: protein positions from 1, author numbers of the chain."""
         (query, _), rows = super().labels(first, last), self.residue[first:last]
-        known = [self.author.get(row, "?") for row in rows[rows >= 0].tolist()]
-        return query, (known[0], known[-1]) if known else ("", "")
+        authors = [self.author.get(row, "?") for row in rows[rows >= 0].tolist()]
+        return query, (authors[0], authors[-1]) if authors else ("", "")
 
     @cached_property
     def widest_label(self) -> int:
@@ -279,7 +279,7 @@ class ChainPair(AlignedPair):
         return max(len(str(self.query_start + len(self.query))), max(map(len, self.author.values()), default=1))
 
     def column_text(self, column: int) -> str:
-        """Text of a column: both residues, and what is known where one is missing."""
+        """Text of a column: both residues, or the reason why one is missing."""
         place, row = int(self.place[column]), int(self.residue[column])
         protein = f"Protein {self.query[column]}{place + 1}" if place >= 0 else "Protein: gap"
         if row >= 0:
@@ -295,7 +295,7 @@ class ShownStructure:
 
     Attributes
     ----------
-    found
+    trace
         The chain from its file, or None if the file is missing.
     note
         Reason if it is missing.
@@ -312,28 +312,30 @@ class ShownStructure:
         return rows
 
 
-def quantities_of_evidence(run: FinishedRun) -> LinkedQuantities:
+def link_quantities(run: FinishedRun) -> LinkedQuantities:
     """Quantities of the peptides that an evidence run shows."""
     return LinkedQuantities(run.project, str(run.project.record(run.run.id).get("source_run")))
 
 
-def fold_of(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
+def read_shown_structure(run: FinishedRun, protein: ProteinEvidence, near: NearFold) -> ShownStructure:
     """Return a similar chain aligned with its protein; without its file the alignment comes from the tables."""
     try:
         result = _found(run, near)
     except InputError as error:
         return ShownStructure(near, _pair(protein, near, None), None, str(error))
-    return ShownStructure(near, _pair(protein, near, result), trace_of_query(result, _evidence(protein, near, len(result.chains.residue))))
+    return ShownStructure(
+        near, _pair(protein, near, result), create_query_trace(result, _evidence(protein, near, len(result.chains.residue)))
+    )
 
 
-def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructure) -> tuple[list[Trace], list[str]]:
+def superpose_other_chains(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructure) -> tuple[list[Trace], list[str]]:
     """Superpose the protein's other similar chains on the shown one by shared residues; return them with reasons for omissions."""
     traces, reported = [], []
     if shown.trace is None:
         return [], [shown.note]
     others = [near for near in protein.folds if near.row != shown.near.row]
     for near in others[:MAXIMUM_HITS]:
-        common, own, other = np.intersect1d(shown.near.position, near.position, return_indices=True)
+        common, here, other = np.intersect1d(shown.near.position, near.position, return_indices=True)
         if len(common) < _NEAREST_ATOMS:
             reported.append(f"{near.values['chain']} has no residues in common with {shown.near.values['chain']}")
             continue
@@ -342,15 +344,15 @@ def folds_beside(run: FinishedRun, protein: ProteinEvidence, shown: ShownStructu
         except InputError as error:
             reported.append(str(error))
             continue
-        rows = np.stack([shown.near.chain_residue[own], near.chain_residue[other]], axis=1)
-        traces.append(trace_beside(shown.trace, result, rows, _evidence(protein, near, len(result.chains.residue))))
+        rows = np.stack([shown.near.chain_residue[here], near.chain_residue[other]], axis=1)
+        traces.append(superpose_chain(shown.trace, result, rows, _evidence(protein, near, len(result.chains.residue))))
     return traces, reported
 
 
 def _evidence(protein: ProteinEvidence, near: NearFold, n: int) -> ChainEvidence:
     position = _at_places(n, near.chain_residue, near.position, -1)
     exposure = _at_places(n, near.chain_residue, near.exposure, np.nan)
-    # Residues that are not of the protein have the place -1, which is that of what is appended.
+    # Residues outside the protein have the index -1, which selects the appended value.
     n_psms, is_modified = np.append(protein.n_psms, 0)[position], np.append(protein.is_modified, False)[position]
     conservation = np.append(protein.conservation, np.nan)[position]
     if protein.quantities is None or protein.quantity is None:
@@ -375,7 +377,7 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
         Its file no longer exists or has changed, and no database contains it.
     """
     name = near.values["chain"]
-    wanted = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
+    wanted = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
     inputs = [given for kind, given in run.inputs if kind == "structures"]
     path = find_structure(near.values["path"], [given for given in inputs if given.name != DATABASE_FILE]) or Path(near.values["path"])
     try:
@@ -385,12 +387,12 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
             raise InputError(path, f"has no chain {name}", remedy=_GONE)
         alone = chains.taken([chains.names.index(name)])
     except InputError:
-        databases = [one.parent for one in inputs if one.name == DATABASE_FILE]
+        databases = [file.parent for file in inputs if file.name == DATABASE_FILE]
         if not databases:
             raise
-        # A database has what is drawn, also where the files that it was made from are elsewhere.
+        # A database contains the drawn chains, even if its source files have moved.
         database = open_database(databases[0])
-        places = [place for place, one in enumerate(database.chains.names) if one == name]
+        places = [place for place, chain_name in enumerate(database.chains.names) if chain_name == name]
         if not places or not wanted:
             raise
         sources = [Path(database.content.sources[int(database.content.source[place])].path) for place in places]
@@ -403,10 +405,10 @@ def _found(run: FinishedRun, near: NearFold) -> FoundChain:
     return FoundChain(alone, path)
 
 
-def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) -> ChainPair:
+def _pair(protein: ProteinEvidence, near: NearFold, chain: FoundChain | None) -> ChainPair:
     """Build the columns of an alignment from its pairs; residues between pairs align with gaps."""
-    sequence, symbols = protein.coverage.sequence, found.chains.sequence(ChainRow(0)) if found else ""
-    known = dict(zip(near.chain_residue.tolist(), near.letters, strict=True))
+    sequence, symbols = protein.coverage.sequence, chain.chains.sequence(ChainRow(0)) if chain else ""
+    symbol_of = dict(zip(near.chain_residue.tolist(), near.residues, strict=True))
     columns: list[tuple[int, int]] = []
     before: tuple[int, int] | None = None
     # Chains with unreadable numbers come from untrusted files.
@@ -415,19 +417,19 @@ def _pair(protein: ProteinEvidence, near: NearFold, found: FoundChain | None) ->
         if before is not None and (place <= before[0] or row <= before[1]):
             continue  # what no alignment has
         if before is not None:
-            columns += [(one, -1) for one in range(before[0] + 1, place)]
+            columns += [(residue, -1) for residue in range(before[0] + 1, place)]
             skipped = range(before[1] + 1, min(row, before[1] + 1 + workspace))
             workspace -= len(skipped)
-            columns += [(-1, one) for one in skipped]
+            columns += [(-1, residue) for residue in skipped]
         columns.append((place, row))
         before = place, row
-    at, rows = (np.array([one[k] for one in columns], np.int64) for k in (0, 1))
-    upper = "".join(sequence[one] if one >= 0 else _DASH for one in at.tolist())
-    lower = "".join(_DASH if one < 0 else known.get(one) or (symbols[one] if one < len(symbols) else _X) for one in rows.tolist())
+    at, rows = (np.array([column[k] for column in columns], np.int64) for k in (0, 1))
+    upper = "".join(sequence[residue] if residue >= 0 else _DASH for residue in at.tolist())
+    lower = "".join(_DASH if row < 0 else symbol_of.get(row) or (symbols[row] if row < len(symbols) else _X) for row in rows.tolist())
     author = dict(zip(near.chain_residue.tolist(), near.labels, strict=True))
-    if found is not None:
-        codes = found.chains.insertion.tolist()
-        author = {row: f"{number}{chr(codes[row]) if codes[row] else ''}" for row, number in enumerate(found.chains.author_number.tolist())}
+    if chain is not None:
+        codes = chain.chains.insertion.tolist()
+        author = {row: f"{number}{chr(codes[row]) if codes[row] else ''}" for row, number in enumerate(chain.chains.author_number.tolist())}
     values = near.values
     facts = (
         f"{values['kind']}, {values['identity'] * 100:.1f} % identity of {values['n_aligned']:,} aligned residues, {values['n_gaps']:,} in"
@@ -456,8 +458,8 @@ def _certainty(values: Mapping[str, Any]) -> str:
     """Describe the basis of an alignment with a chain."""
     if values["tm_score"] is not None:
         return f"found by the fold of {values['through']}, TM-score {values['tm_score']:.3f}; aligned by superposition"
-    known = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
-    return ", ".join([*known, *([f"{values['bit_score']:.1f} bits"] if values["bit_score"] is not None else [])])
+    facts = [f"E-value {values['e_value']:.2g}"] if values["e_value"] is not None else []
+    return ", ".join([*facts, *([f"{values['bit_score']:.1f} bits"] if values["bit_score"] is not None else [])])
 
 
 def _middle(query: str, subject: str) -> str:
@@ -467,8 +469,8 @@ def _middle(query: str, subject: str) -> str:
     a, b = (encode(np.frombuffer(line.replace(_DASH, _X).encode(), np.uint8)) for line in (query, subject))
     is_positive = (scores[a, b] > 0).tolist()
     return "".join(
-        " " if _DASH in (one, other) else one if one == other != _X else "+" if positive else " "
-        for one, other, positive in zip(query, subject, is_positive, strict=True)
+        " " if _DASH in (first, other) else first if first == other != _X else "+" if positive else " "
+        for first, other, positive in zip(query, subject, is_positive, strict=True)
     )
 
 
@@ -494,7 +496,7 @@ def of_proteins(text: str) -> list[Condition]:
     return [among("protein", Selected("proteins", "file_row_number", tuple(conditions)))] if conditions else []
 
 
-def place_of_peptide(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
+def find_peptide_position(source: TableSource, peptide: str) -> tuple[ProteinRow, int] | None:
     """Return the first protein with a ProForma peptide and its row of peptide positions; otherwise another form of its residues."""
     try:
         sequence = parse(peptide).sequence

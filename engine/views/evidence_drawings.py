@@ -1,4 +1,4 @@
-"""A protein as figures: its peptides, modified residues, what was never seen, and near chains below it; and the fold of one of these."""
+"""Figures of a protein: peptides, modified residues, unobserved stretches and similar chains below, and the structure of one chain."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SIDE, _TALLEST, _FRAME = 400.0, 360.0, 26.0
 _NEIGHBOURS = 4.6  # Å between Cα of residues that are joined
 _TOGETHER = 6  # bonds that are drawn as one line, at one depth
 _MAXIMUM_BONDS, _MAXIMUM_NAMES = 20_000, 60
-_LETTERS = 8.0
+_FONT_SIZE = 8.0
 
 
 def draw_protein(protein: ProteinEvidence) -> Drawing:
@@ -37,12 +37,12 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
     def bar(first: int, end: int, y: float, ink: int, tip: str) -> Bar:
         return Bar(_LEFT + first * scale, y, max((end - first) * scale, 0.6), _BAR, ink, tip=tip)
 
-    lanes = 1 + max((one.lane for one in protein.coverage.peptides), default=0)
+    lanes = 1 + max((peptide.lane for peptide in protein.coverage.peptides), default=0)
     shapes.append(Label(0, top + _BAR, "peptides"))
-    for one in protein.coverage.peptides:
-        if one.lane < _MAXIMUM_LANES:
-            tip = f"{one.peptide}, {one.start + 1} to {one.end}, PSMs: {one.n_psms}"
-            shapes.append(bar(one.start, one.end, top + one.lane * _STEP, _SEEN, tip))
+    for peptide in protein.coverage.peptides:
+        if peptide.lane < _MAXIMUM_LANES:
+            tip = f"{peptide.peptide}, {peptide.start + 1} to {peptide.end}, PSMs: {peptide.n_psms}"
+            shapes.append(bar(peptide.start, peptide.end, top + peptide.lane * _STEP, _SEEN, tip))
     top += min(lanes, _MAXIMUM_LANES) * _STEP + 3
     shapes.append(Label(0, top + _BAR, "never seen"))
     cuts = np.flatnonzero(np.diff(np.concatenate(([0], (~protein.coverage.covered).astype(np.int8), [0]))))
@@ -58,7 +58,7 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
         shapes.append(Label(0, top + _BAR, shortened(near.name, _LEFT - 6, 8)))
         stretches = np.split(near.position, np.flatnonzero(np.diff(near.position) != 1) + 1) if len(near.position) else []
         tip = f"{near.values['chain']}, {near.values['kind']}, {near.values['identity'] * 100:.1f} % identity"
-        shapes += [bar(int(one[0]), int(one[-1]) + 1, top, _CHAIN, tip) for one in stretches]
+        shapes += [bar(int(stretch[0]), int(stretch[-1]) + 1, top, _CHAIN, tip) for stretch in stretches]
         top += _STEP + 2
     bottom = top + 4
     shapes.append(Stroke(_LEFT, bottom, _WIDTH - _RIGHT, bottom))
@@ -94,7 +94,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
     lines = _lines(kind, is_bond)
     # Farthest first, each on a broader line in the background colour, so that a nearer line interrupts those that it crosses.
-    for first, last in sorted(lines, key=lambda one: float(seen[one[0] : one[1] + 1, 2].mean())):
+    for first, last in sorted(lines, key=lambda line: float(seen[line[0] : line[1] + 1, 2].mean())):
         x, y = flat[first : last + 1].T
         shapes += [Curve(x, y, "background", 5.0), Curve(x, y, inks[int(kind[first])], 2.2)]
     modified = np.flatnonzero(evidence.is_modified[:n] & is_place)
@@ -102,7 +102,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     for row, name in zip(modified.tolist(), names, strict=True):
         x, y = flat[row].tolist()
         shapes.append(Bar(x - 3, y - 3, 6, 6, _MODIFIED, True, tip=f"{name}, {trace.label(row)} of {trace.name}"))
-    shapes += _names_beside(flat[modified], names, height - 30)
+    shapes += _place_names(flat[modified], names, height - 30)
     reported: tuple[tuple[str, Ink], ...] = (
         ("covered", _SEEN),
         ("never seen", _MISSED),
@@ -117,12 +117,12 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     return Drawing(_SIDE, height, f"{protein.accession} on {trace.name}", tuple(shapes))
 
 
-def _names_beside(dots: NDArray[np.float64], names: Sequence[str], height: float) -> list[Label]:
+def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float) -> list[Label]:
     """Return names next to their dots where they overlap no other name or dot; others appear only in tooltips."""
     taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in dots.tolist()]
     labels: list[Label] = []
     for (x, y), name in zip(dots[:_MAXIMUM_NAMES].tolist(), names, strict=False):
-        width = text_width(name, _LETTERS)
+        width = text_width(name, _FONT_SIZE)
         for left, base in (
             (x + 4, y - 3),
             (x + 4, y + 8),
@@ -131,9 +131,11 @@ def _names_beside(dots: NDArray[np.float64], names: Sequence[str], height: float
             (x - width / 2, y - 6),
             (x - width / 2, y + 12),
         ):
-            box = (left, base - _LETTERS, left + width, base + 1)
+            box = (left, base - _FONT_SIZE, left + width, base + 1)
             is_inside = box[0] >= 0 and box[2] <= _SIDE and box[1] >= _FRAME / 2 and box[3] <= height
-            if is_inside and not any(box[0] < one[2] and one[0] < box[2] and box[1] < one[3] and one[1] < box[3] for one in taken):
+            if is_inside and not any(
+                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken
+            ):
                 taken.append(box)
                 labels.append(Label(left, base, name))
                 break
@@ -141,10 +143,10 @@ def _names_beside(dots: NDArray[np.float64], names: Sequence[str], height: float
 
 
 def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Places (n, 3) with the first two along the greatest spreads, and the third towards who looks."""
+    """Places (n, 3) with the first two along the greatest spreads, and the third towards the viewer."""
     centred = place - place[is_place].mean(axis=0)
     axes = np.linalg.svd(centred[is_place], full_matrices=False)[2]
-    # Either sign of an axis is valid; the residue farthest along it decides, so that a chain always looks the same. No mirror image.
+    # Either sign of an axis is valid; the residue farthest along it decides, so that a chain is always drawn alike, and never mirrored.
     for k in range(2):
         along = centred[is_place] @ axes[k]
         axes[k] *= np.sign(along[np.abs(along).argmax()]) or 1.0

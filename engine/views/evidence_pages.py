@@ -23,7 +23,7 @@ from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.shared_names import without_folders
 from proteoscope.engine.views.drawings import Drawing, svg
-from proteoscope.engine.views.evidence import ProteinEvidence, fold_of, of_protein, protein_evidence
+from proteoscope.engine.views.evidence import ProteinEvidence, of_protein, protein_evidence, read_shown_structure
 from proteoscope.engine.views.evidence_drawings import draw_fold, draw_protein
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
 from proteoscope.engine.views.html_pages import html_page, result_rows, scrolled_table, section, shown
@@ -37,11 +37,11 @@ MAXIMUM_PAGES = 1000
 """Maximum number of proteins with pages; the tables have all."""
 _MAXIMUM_ROWS, _MAXIMUM_PRINTED = 300, 60
 _SHOWN = (CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
-_ROW_LETTERS, _GROUP = 60, 10
+_ROW_RESIDUES, _GROUP = 60, 10
 _MAXIMUM_NAME = 40
 _INDEX = "index.html"
 _KINDS = (("#8a8a8a", False), ("#0072b2", True), ("#cc3399", True))
-"""Colours of residues: those that no peptide covers, covered ones, modified ones; and whether they are bold."""
+"""Colour and boldness of uncovered, covered and modified residues."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Page:
     """Content of a protein's page, before it is HTML or PDF."""
 
     protein: ProteinEvidence
-    told: list[str]
+    notes: list[str]
     figures: list[Drawing]
     sections: list[_Section]
     methods: str
@@ -86,7 +86,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     with open_run(project, run_id) as run:
         account = run_account(project, run.run, search_of_kind(run.run.kind))
         source = run.tables.source("proteins")
-        shown_tables = {table: source.beside(table.name) for table in _SHOWN}
+        shown_tables = {table: source.sibling(table.name) for table in _SHOWN}
         n = source.total
         progress.stage("Writing pages", min(n, MAXIMUM_PAGES))
         names = []
@@ -100,11 +100,11 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
             progress.advance(1)
         reported = f"{n:,} proteins" + (f", the first {MAXIMUM_PAGES:,} of them" if n > MAXIMUM_PAGES else "")
         rows = [
-            f'<tr><td><a href="{name}.html">{shown(one.accession)}</a></td><td><a href="{name}.pdf">PDF</a></td>'
-            f'<td class="n">{one.coverage.fraction * 100:.1f} %</td>'
-            f'<td class="n">{int(one.is_modified.sum()):,}</td><td>{shown(one.folds[0].name) if one.folds else "none"}</td>'
-            f"<td>{shown(one.coverage.description)}</td></tr>"
-            for name, one in names
+            f'<tr><td><a href="{name}.html">{shown(protein.accession)}</a></td><td><a href="{name}.pdf">PDF</a></td>'
+            f'<td class="n">{protein.coverage.fraction * 100:.1f} %</td>'
+            f'<td class="n">{int(protein.is_modified.sum()):,}</td><td>{shown(protein.folds[0].name) if protein.folds else "none"}</td>'
+            f"<td>{shown(protein.coverage.description)}</td></tr>"
+            for name, protein in names
         ]
         head = "<tr><th>Protein</th><th></th><th>Coverage</th><th>Modified residues</th><th>Nearest chain</th><th>Description</th></tr>"
         parts = [f"<h1>{shown(account.title)}</h1><p>{reported}</p>", scrolled_table(head + "".join(rows)), _methods(account.methods)]
@@ -125,7 +125,7 @@ def _read_page(run: FinishedRun, source: TableSource, shown_tables: Mapping[Tabl
     ]
     figures = [draw_protein(protein)]
     if protein.folds:
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
         drawn = draw_fold(protein, fold)
         if drawn is not None:
             figures.append(drawn)
@@ -149,13 +149,13 @@ def _methods(text: str) -> str:
 
 def _html(page: _Page, pdf: str) -> str:
     protein = page.protein
-    figures = "".join(f"<figure>{svg(one).decode()}</figure>" for one in page.figures)
+    figures = "".join(f"<figure>{svg(figure).decode()}</figure>" for figure in page.figures)
     parts = [
         f'<p><a href="{_INDEX}">All proteins</a> · <a href="{pdf}">this page as PDF</a></p><h1>{shown(protein.accession)}</h1>',
         f"<p>{shown(protein.coverage.description, 1000)}</p>",
-        *(f"<p>{shown(text, 1000)}</p>" for text in page.told),
+        *(f"<p>{shown(text, 1000)}</p>" for text in page.notes),
         section("Coverage", f"{figures}<pre>{_sequence(page)}</pre>"),
-        *(section(one.table.title, result_rows(one.columns, one.values, one.n_rows)) for one in page.sections),
+        *(section(part.table.title, result_rows(part.columns, part.values, part.n_rows)) for part in page.sections),
     ]
     return html_page(protein.accession, [*parts, _methods(page.methods)])
 
@@ -164,7 +164,7 @@ def _pdf(page: _Page, title: str) -> bytes:
     protein = page.protein
     pages = PdfPages(protein.accession, f"{protein.accession}, {title}")
     pages.heading(protein.accession, 14.0)
-    for text in (protein.coverage.description, *page.told):
+    for text in (protein.coverage.description, *page.notes):
         pages.paragraph(text, 1000)
     pages.heading("Coverage")
     for drawing in page.figures:
@@ -173,17 +173,17 @@ def _pdf(page: _Page, title: str) -> bytes:
     for first, last in _sequence_rows(len(protein)):
         text, kinds = _grouped(protein.coverage.sequence[first:last], page.kinds[first:last].tolist())
         rows.append((f"{first + 1:>6}", text, kinds, str(last)))
-    pages.letters(rows, _KINDS)
-    for one in page.sections:
-        pages.heading(one.table.title)
-        pages.rows(one.columns, one.values[:_MAXIMUM_PRINTED], one.n_rows)
+    pages.residues(rows, _KINDS)
+    for part in page.sections:
+        pages.heading(part.table.title)
+        pages.rows(part.columns, part.values[:_MAXIMUM_PRINTED], part.n_rows)
     pages.heading("Methods")
     pages.paragraph(page.methods)
     return pages.finished()
 
 
 def _sequence_rows(n: int) -> list[tuple[int, int]]:
-    return [(first, min(first + _ROW_LETTERS, n)) for first in range(0, n, _ROW_LETTERS)]
+    return [(first, min(first + _ROW_RESIDUES, n)) for first in range(0, n, _ROW_RESIDUES)]
 
 
 def _grouped(text: str, kinds: Sequence[int]) -> tuple[str, list[int]]:

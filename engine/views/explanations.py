@@ -26,10 +26,10 @@ __all__ = [
     "compared_explanation",
     "explanation_conditions",
     "explanation_counts",
+    "read_spectrum_status",
     "source_run",
     "source_spectra",
     "spectrum_alone",
-    "status_of_spectrum",
 ]
 
 EXPLANATION_DETAILS = (
@@ -71,7 +71,7 @@ def explanation_counts(source: TableSource, fdr: float) -> dict[str, int]:
     return counts
 
 
-def status_of_spectrum(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
+def read_spectrum_status(source: TableSource, spectrum: SpectrumRow) -> dict[str, Any]:
     """Return ``status`` (of `proteoscope.engine.views.run_map`) and ``peptide`` of a spectrum; unexplained if not in the map.
 
     `source` is any table of the run.
@@ -87,18 +87,18 @@ def source_run(run: FinishedRun) -> str:
     Raises
     ------
     InputError
-        It does not.
+        The record does not name it.
     """
     path = run.project.table("run", run.run.id)
     source = run.project.record(run.run.id).get("source_run")
     if not isinstance(source, str):
-        raise InputError(path, "does not tell which run was explained", remedy="Explain the identification again")
+        raise InputError(path, "does not name the explained run", remedy="Explain the identification again")
     return source
 
 
 @dataclass(frozen=True)
 class SourceSpectra:
-    """The spectra that were explained: the peaks of the identification `run_id`, and which ions were looked for in them."""
+    """Explained spectra: the peaks of the identification `run_id`, and the ions searched in them."""
 
     run_id: str
     peaks: PeaksOfRun
@@ -118,7 +118,7 @@ def source_spectra(run: FinishedRun) -> SourceSpectra:
         The run's record does not name it, or the parameters recorded of it are damaged.
     """
     source = source_run(run)
-    record = next((one for one in run.project.runs() if one.id == source), None)
+    record = next((candidate for candidate in run.project.runs() if candidate.id == source), None)
     peaks = run.peaks(run_id=source)
     if not peaks.is_there:
         peaks = PeaksOfRun("", _NO_PEAKS.format(source) if record is not None else f"The run {source} is no longer in the project.")
@@ -159,7 +159,7 @@ def spectrum_alone(source: TableSource, spectrum: SpectrumRow, run: FinishedRun)
     ProteoscopeError
         The peaks are not there, or damaged.
     """
-    row, of_source = status_of_spectrum(source, spectrum), source_spectra(run)
+    row, of_source = read_spectrum_status(source, spectrum), source_spectra(run)
     peaks = of_source.peaks.peaks(spectrum)
     status = STATUS_NAMES[row["status"]]
     title = status if row["peptide"] is None else f"{status} as {row['peptide']}"

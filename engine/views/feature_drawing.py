@@ -53,7 +53,7 @@ class Key:
             x += width
 
     def shapes(self, shown: Collection[str]) -> list[Shape]:
-        """Names and boxes, those of hidden groups empty.."""
+        """Names and boxes; empty for hidden groups."""
         shapes: list[Shape] = []
         for group, (left, top, _, line) in self.places.items():
             is_shown, ink = group in shown, _INKS[group]
@@ -72,7 +72,7 @@ def draw_feature(feature: ProteinFeature, span: Region, ends: tuple[float, float
     """Draw the range of a feature; `ends` are the widths of a bond at its first and last residue, 0 for none."""
     ink = _INKS[feature.group]
     if feature.group != "disulfide bond" or feature.end - feature.start == 1:
-        # What a peptide carries has a frame.
+        # Features carried by a peptide have a frame.
         return [Bar(*span, ink, target=feature, outline="text" if feature.is_found else None)]
     # A bond joins two residues, and nothing between them.
     left, top, width, height = span
@@ -92,5 +92,5 @@ def key_tip(group: str, shown: Collection[str]) -> str:
 
 def feature_lines(features: Sequence[ProteinFeature]) -> list[str]:
     """Return a line for each feature, for the first of many."""
-    lines = [feature.told for feature in features[:_MAXIMUM_LINES]]
+    lines = [feature.text for feature in features[:_MAXIMUM_LINES]]
     return [*lines, f"and {len(features) - _MAXIMUM_LINES} more"] if len(features) > _MAXIMUM_LINES else lines

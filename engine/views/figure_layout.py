@@ -47,7 +47,7 @@ from proteoscope.engine.views.figures import (
 from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.palette import PAPER, Ink
 
-__all__ = ["PanelPlace", "lay_out", "panel_of_view"]
+__all__ = ["PanelPlace", "lay_out", "restrict_panel"]
 
 _FONT_SIZE = 8.0
 _GAP = 12.0
@@ -57,7 +57,7 @@ _NAME_WIDTH = 1.25
 _NEAR = 7.0
 """Distance from a mark within which a click selects it."""
 _COLUMNS_PER_POINT = 2.0
-"""Columns per point of marks made for a view."""
+"""Columns per point of the marks of a view."""
 _PIXELS_PER_POINT = 4.0
 """Resolution of images within a figure: 288 dpi."""
 
@@ -82,12 +82,12 @@ def lay_out(
     size
         Width and height, points; None for the figure's own.
     x_range, y_ranges
-        What part is drawn, of all panels and of each; None for what is in sight at first.
+        Drawn range of all panels and of each; None for the initial range.
     """
     x_range = figure.x_range if x_range is None else x_range
     width, height = figure.size if size is None else size
     panels = [
-        panel_of_view(panel, x_range, y_ranges[i] if i < len(y_ranges) else None, round(_COLUMNS_PER_POINT * width / figure.n_columns))
+        restrict_panel(panel, x_range, y_ranges[i] if i < len(y_ranges) else None, round(_COLUMNS_PER_POINT * width / figure.n_columns))
         for i, panel in enumerate(figure.panels)
     ]
     numbers = [panel.y.tick_texts(panel.y.ticks(max(3, int(height / (font_size * 3))))) for panel in panels]
@@ -112,7 +112,7 @@ def lay_out(
     return Drawing(width, height, figure.title, tuple(shapes), font_size)
 
 
-def panel_of_view(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
+def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:
     """Return a panel restricted to visible ranges, None for the whole; `n_columns` is the width in pixels."""
     low, high = (panel.x.low, panel.x.high) if x_range is None else x_range
     if panel.of_view is not None:
@@ -123,7 +123,7 @@ def panel_of_view(panel: Panel, x_range: Range | None, y_range: Range | None, n_
 
 
 def _areas(figure: Figure, whole: Rectangle, below: float, font_size: float) -> list[Rectangle]:
-    """Left, top, right and bottom of each panel. `below`: what the numbers of x and their title take."""
+    """Left, top, right and bottom of each panel. `below`: height of the x labels and their title."""
     left, top, right, bottom = whole
     n_columns = figure.n_columns
     rows = [figure.panels[at : at + n_columns] for at in range(0, len(figure.panels), n_columns)]
@@ -228,7 +228,7 @@ class PanelPlace:
             left = right = self.x(mark.x)
             ends = self.y(mark.y), self.y(mark.y if isinstance(mark, Scatter) else np.full(len(mark.x), mark.foot))
         apart = np.maximum(left - across, across - right), np.maximum(np.minimum(*ends) - down, down - np.maximum(*ends))
-        return np.hypot(*(np.maximum(0.0, one) for one in apart))
+        return np.hypot(*(np.maximum(0.0, distance) for distance in apart))
 
     def shapes(self, mark: Mark) -> list[Basic]:
         """Convert a mark to shapes."""
@@ -325,12 +325,12 @@ class PanelPlace:
             x, y, widths, height, names.importance[seen], obstacle_x, obstacle_y, (self.left + 1, edges[0], self.right, edges[1])
         )
         shapes: list[Basic] = []
-        for one in placed:
-            name = int(seen[one.label])
+        for label in placed:
+            name = int(seen[label.label])
             ink = names.inks[name] if isinstance(names.inks, list) else names.inks
-            if one.foot is not None:
-                ends = side * (one.top + height), side * float(y[one.label])
-                shapes.append(Stroke(one.foot, ends[0], float(x[one.label]), ends[1], ink, 0.4, is_dashed=True))
-            baseline = one.top + self.font_size if side == 1 else -one.top - 0.2 * self.font_size
-            shapes.append(Label(one.left + widths[one.label] / 2, baseline, names.texts[name], "middle", ink))
+            if label.foot is not None:
+                ends = side * (label.top + height), side * float(y[label.label])
+                shapes.append(Stroke(label.foot, ends[0], float(x[label.label]), ends[1], ink, 0.4, is_dashed=True))
+            baseline = label.top + self.font_size if side == 1 else -label.top - 0.2 * self.font_size
+            shapes.append(Label(label.left + widths[label.label] / 2, baseline, names.texts[name], "middle", ink))
         return shapes

@@ -1,6 +1,6 @@
 """A figure as marks over axes, which the window draws with pyqtgraph and `lay_out` turns into shapes for a page.
 
-Values are those of the axes: m/z, minutes, counts. Nothing here knows how large the figure is drawn or on what.
+Values are in units of the axes: m/z, minutes, counts. Nothing here knows how large the figure is drawn or on what.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Pixels:
 
 
 class Picked(NamedTuple):
-    """A place of a panel: what a click there chooses, None for nothing, and the text that the pointer shows."""
+    """A place of a panel: the target of a click, or None, and the tooltip."""
 
     target: Any
     tip: str = ""

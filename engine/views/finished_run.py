@@ -1,4 +1,4 @@
-"""A finished run of a project, its tables open to be looked at.
+"""A finished run of a project with open tables.
 
 ::
 
@@ -28,7 +28,7 @@ from proteoscope.engine.views.tables import ResultTables
 __all__ = ["FinishedRun", "open_finished_run", "open_run"]
 
 _MATCHES, _MAP = "psms", "map"
-"""Tables with the identified spectra: the run's own or those of the run whose spectra it explains."""
+"""Tables with the identified spectra: of the run, or of the run whose spectra it explains."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class FinishedRun:
 
     @property
     def ions(self) -> IonSettings | None:
-        """Ions that a spectrum search looked for; None if its parameters lack them."""
+        """Ions used by a spectrum search; None if its parameters lack them."""
         return ions_looked_for(self.parameters)
 
     @property
@@ -99,7 +99,7 @@ class FinishedRun:
 
     @property
     def decoy_ratio(self) -> float:
-        """Decoys for each target of the database, as the run counted them; 1 where they were made for it."""
+        """Decoys for each target of the database, as counted by the run; 1 if the run generated the decoys."""
         reported = self.project.record(self.run.id).get("decoy_ratio", 1.0)
         return float(reported) if isinstance(reported, int | float) and 0 < reported < float("inf") else 1.0
 
@@ -112,7 +112,7 @@ class FinishedRun:
         """Return the peaks of a table of spectra, of this or another run of the project; for one thread."""
         key = run_id or self.run.id, table
         if key not in self._peaks:
-            # Of two threads that come here at once both get the first one's.
+            # Two concurrent threads both get the object of the first.
             self._peaks.setdefault(key, open_peaks(self.project, *key))
         return self._peaks[key]
 
@@ -153,14 +153,14 @@ class FinishedRun:
 
 
 def open_run(project: str | Path | Project, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run of any search, the project's last if `run_id` is None; see `open_finished_run`.
+    """Open a finished run of any search, by default the project's last; see `open_finished_run`.
 
     Raises
     ------
     InputError, StorageError
         There is no such run, or its tables are missing or damaged.
     ParameterError
-        The run is of a search that this version of the program has not.
+        This version of the program does not have the run's search.
     """
     opened = project if isinstance(project, Project) else Project.open(project)
     chosen = run_id or opened.latest()
@@ -172,7 +172,7 @@ def open_run(project: str | Path | Project, run_id: str | None = None) -> Finish
 
 
 def open_finished_run(project: Project, search: Search, run_id: str | None = None) -> FinishedRun:
-    """Open a finished run, the last of its search if `run_id` is None, after verifying the files' digests.
+    """Open a finished run, by default the last of its search, after verifying the files' digests.
 
     Raises
     ------
@@ -193,7 +193,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     record = next(run for run in project.runs() if run.id == chosen)
     stored = {name: field.default for name, field in search.model.model_fields.items()}
     stored |= search.recorded_parameters(project, record)
-    inputs = tuple((one.kind, one.path) for one in project.inputs(record.id))
+    inputs = tuple((file.kind, file.path) for file in project.inputs(record.id))
     # Warnings come first, where there is space for them.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)

@@ -1,4 +1,4 @@
-"""The words of all result tables, each with what it means: made from the descriptions by which tables are written, read and shown."""
+"""Terms of all result tables with their meanings, from the descriptions by which tables are written, read and shown."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from proteoscope.engine.views.quantities import PEPTIDES_BY_SAMPLE, PROTEINS_BY_
 __all__ = ["Term", "glossary", "matching"]
 
 _MADE = {"quantify": (PROTEINS_BY_SAMPLE, PEPTIDES_BY_SAMPLE)}
-"""Tables that the window makes of those of a search, by its kind."""
+"""Tables that the window derives from the tables of a search, by type of search."""
 
 
 @dataclass(frozen=True)
@@ -57,25 +57,25 @@ def glossary(searches: Iterable[Search]) -> list[Term]:
     terms = [
         Term(title, tuple(names), meaning, tuple(places), is_setting) for (title, meaning, is_setting), (names, places) in result.items()
     ]
-    return sorted(terms, key=lambda one: (one.title.casefold(), one.is_setting, one.meaning))
+    return sorted(terms, key=lambda term: (term.title.casefold(), term.is_setting, term.meaning))
 
 
 def matching(terms: Iterable[Term], wanted: str) -> list[Term]:
-    """Terms that hold all words that are looked for, in any case: first those that have them in titles or names, in their order."""
+    """Return the terms that contain all searched words, ignoring case; matches in titles or names come first."""
     words = wanted.casefold().split()
     result = []
     for term in terms:
         title = " ".join([term.title, *term.names]).casefold()
-        whole = " ".join([title, term.meaning.casefold(), *(one.casefold() for one in term.places)])
+        whole = " ".join([title, term.meaning.casefold(), *(place.casefold() for place in term.places)])
         if all(word in whole for word in words):
             result.append((sum(word not in title for word in words), term))
-    return [term for _, term in sorted(result, key=lambda one: one[0])]
+    return [term for _, term in sorted(result, key=lambda named: named[0])]
 
 
 def _note(
-    found: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]], key: tuple[str, str, bool], name: str, place: str
+    terms: dict[tuple[str, str, bool], tuple[dict[str, None], dict[str, None]]], key: tuple[str, str, bool], name: str, place: str
 ) -> None:
-    names, places = found.setdefault(key, ({}, {}))
+    names, places = terms.setdefault(key, ({}, {}))
     names[name] = None
     places[place] = None
 

@@ -73,7 +73,7 @@ class Histogram:
 def bin_edges(source: TableSource, column: str, conditions: Sequence[Condition]) -> NDArray[np.float64]:
     """Return (61,) edges of equal bins over a column's values in rows that satisfy all conditions; (2,) without values.
 
-    The conditions must leave out what is not finite.
+    The conditions must exclude values that are not finite.
     """
     where, parameters = where_clause(conditions)
     name = identifier(column)

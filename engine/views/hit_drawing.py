@@ -72,10 +72,10 @@ class HitSheet(Sheet):
         self.bar = max(4.0, round(line * 0.42))
         self.step = max(self.bar + 3, line if names else 0.0)
         self.heading = 1.8 * line if names else 0.0
-        self.features = [(lane, one) for lane, one in feature_lanes(hits.features, groups) if lane < _FEATURE_LANES]
+        self.features = [(lane, feature) for lane, feature in feature_lanes(hits.features, groups) if lane < _FEATURE_LANES]
         self.first_lane = 3.25 * line + self.heading + max(5.0, self.bar)
         below = self.first_lane + max((lane + 1 for lane, _ in self.features), default=0) * _LANE
-        present = {one.group for one in hits.features}
+        present = {feature.group for feature in hits.features}
         self.key = Key([group for group in FEATURE_GROUPS if group in present], measure, self.left, below + 0.2 * line, self.right)
         self.top = self.key.bottom + 0.6 * line if self.key.places else 4.3 * line + self.heading
         self.is_cut = hits.total > n_bars

@@ -22,15 +22,15 @@ __all__ = [
     "HitSummary",
     "QueryBars",
     "aligned_pair",
-    "bars_of_query",
     "hit_conditions",
-    "hits_of_query",
+    "read_query_bars",
     "score_histogram",
+    "select_query_hits",
     "summary",
 ]
 
 _MAXIMUM_BARS = 500
-_TOLD_OF_HITS = ("domain", "site", "modification", "disulfide bond")
+_SHOWN_FEATURES = ("domain", "site", "modification", "disulfide bond")
 _PAIR = (
     *("query", "subject", "description", "query_start", "subject_start", "aligned_query", "aligned_middle", "aligned_subject"),
     *("score", "bit_score", "e_value", "identity", "positives", "gap_openings", "alignment_length", "query_coverage"),
@@ -96,7 +96,7 @@ def hit_conditions(chosen: HitFilter) -> list[Condition]:
     return [*bounds, *contains_in(("subject", "description", "query"), chosen.text)]
 
 
-def hits_of_query(index: int) -> list[Condition]:
+def select_query_hits(index: int) -> list[Condition]:
     """Condition on hits: they are of this query."""
     return [compares("query_index", "=", index)]
 
@@ -136,19 +136,19 @@ class QueryBars:
     features: tuple[ProteinFeature, ...] = ()
 
 
-def bars_of_query(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
+def read_query_bars(source: TableSource, index: int, conditions: Sequence[Condition] = ()) -> QueryBars:
     """Return the best hits that satisfy conditions of the query with an index. `source` is any table of the run."""
     query, length = _query(source, index)
-    where, parameters = where_clause([*hits_of_query(index), *conditions])
+    where, parameters = where_clause([*select_query_hits(index), *conditions])
     rows = source.query(
         'SELECT file_row_number AS row, subject AS name, description, query_start AS start, query_end AS "end", bit_score, e_value, '
         f"identity, count(*) OVER () AS total FROM hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}",
         parameters,
     ).to_pylist()
     total = rows[0]["total"] if rows else 0
-    own, of_hits = _features(source, query, length, f"hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}", parameters)
+    of_query, of_hits = _features(source, query, length, f"hits{where} ORDER BY row LIMIT {_MAXIMUM_BARS}", parameters)
     bars = (Bar(**{name: row[name] for name in row if name != "total"}, features=tuple(of_hits.get(row["row"], ()))) for row in rows)
-    return QueryBars(query, length, tuple(bars), total, own)
+    return QueryBars(query, length, tuple(bars), total, of_query)
 
 
 def _features(
@@ -161,7 +161,7 @@ def _features(
     if FEATURES.name not in source.paths:
         return (), {}
     requested = "SELECT kind, first, last, description FROM features WHERE accession = ? ORDER BY file_row_number"
-    own = protein_features(source.query(requested, [query]).to_pylist(), length)
+    of_query = protein_features(source.query(requested, [query]).to_pylist(), length)
     result: dict[int, list[ProteinFeature]] = {}
     rows = source.query(
         "SELECT found.row, found.subject_length AS length, features.kind, features.first, features.last, features.description FROM "
@@ -171,8 +171,10 @@ def _features(
         parameters,
     ).to_pylist()
     for row in rows:
-        result.setdefault(row["row"], []).extend(one for one in protein_features([row], row["length"]) if one.group in _TOLD_OF_HITS)
-    return own, result
+        result.setdefault(row["row"], []).extend(
+            protein_feature for protein_feature in protein_features([row], row["length"]) if protein_feature.group in _SHOWN_FEATURES
+        )
+    return of_query, result
 
 
 def _query(source: TableSource, index: int) -> tuple[str, int]:
@@ -229,7 +231,7 @@ def score_histogram(source: TableSource, index: int) -> Histogram:
     mark = (float(least), "hits from") if least is not None and least < edges[-1] else None
     curve = None
     if len(places):
-        # A bin of several scores holds what is expected of all of them, and is drawn at its middle.
+        # A bin of several scores contains their summed expectation, and is drawn at its middle.
         curve = ("Expected by chance", places + 0.5, expected * width)
     series = (("Sequences", in_bins.astype(np.int64)),)
     return Histogram(

@@ -13,20 +13,20 @@ from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.counts import counted
 
 __all__ = [
-    "MAXIMUM_LETTERS",
+    "MAXIMUM_CHARACTERS",
     "cell_text",
     "html_page",
     "listed",
     "printable",
     "result_rows",
     "rows_table",
-    "rows_told",
     "scrolled_table",
     "section",
     "shown",
+    "shown_rows_note",
 ]
 
-MAXIMUM_LETTERS = 200
+MAXIMUM_CHARACTERS = 200
 """Maximum length of a text unless stated otherwise."""
 _STYLE = """
 body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1a1a1a;background:#fff}
@@ -50,12 +50,12 @@ def html_page(title: str, parts: Iterable[str]) -> str:
     return "\n".join([*head, *(part for part in parts if part), "</body></html>\n"])
 
 
-def shown(value: object, most: int = MAXIMUM_LETTERS) -> str:
+def shown(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
     """Escape a text for HTML."""
     return escape(printable(value, most))
 
 
-def printable(value: object, most: int = MAXIMUM_LETTERS) -> str:
+def printable(value: object, most: int = MAXIMUM_CHARACTERS) -> str:
     """Remove control characters, lone surrogates and direction marks from a text."""
     text = str(value)
     if len(text) > most:
@@ -75,7 +75,7 @@ def listed(texts: Sequence[str]) -> str:
 
 def rows_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Return a table of texts; header texts may be empty."""
-    header = f"<tr>{''.join(f'<th>{shown(one)}</th>' for one in head)}</tr>" if any(head) else ""
+    header = f"<tr>{''.join(f'<th>{shown(title)}</th>' for title in head)}</tr>" if any(head) else ""
     body = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     return scrolled_table(header + body)
 
@@ -89,10 +89,10 @@ def result_rows(columns: Sequence[Column], values: Sequence[Mapping[str, Any]], 
     """Return the first rows of a result table under their headers; `n_rows` is the total."""
     head = "".join(f'<th title="{shown(column.meaning)}">{shown(column.header)}</th>' for column in columns)
     body = "".join(f"<tr>{''.join(_cell(row[column.name], column) for column in columns)}</tr>" for row in values)
-    return f"<p>{rows_told(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
+    return f"<p>{shown_rows_note(len(values), n_rows)}</p>{scrolled_table(f'<tr>{head}</tr>{body}')}"
 
 
-def rows_told(n_shown: int, n_rows: int) -> str:
+def shown_rows_note(n_shown: int, n_rows: int) -> str:
     """Return the number of rows of a table and how many are shown."""
     return counted(n_rows, "row") + (f", the first {n_shown:,} of them" if n_shown < n_rows else "")
 
@@ -102,7 +102,7 @@ def cell_text(value: Any, column: Column) -> tuple[str, bool]:
     if value is None or (isinstance(value, float) and value != value):
         return "", False
     if isinstance(value, list):
-        return printable("; ".join(map(str, value[:MAXIMUM_LETTERS]))), False
+        return printable("; ".join(map(str, value[:MAXIMUM_CHARACTERS]))), False
     if isinstance(value, bool):
         return "yes" if value else "no", False
     if isinstance(value, float):

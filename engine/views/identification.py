@@ -47,18 +47,18 @@ __all__ = [
     "RowFilter",
     "accepted_counts",
     "annotated_psm",
-    "coverage_of_group",
     "facets",
     "filter_conditions",
+    "find_linked_rows",
     "fixed_modifications",
     "marked",
     "mass_error_histogram",
-    "places_of",
     "psm_name",
-    "psm_of_row",
-    "psms_of_peptide",
-    "rows_of_group",
+    "read_group_coverage",
+    "read_psm_row",
     "score_histogram",
+    "select_group_rows",
+    "select_peptide_psms",
     "summary",
 ]
 
@@ -86,15 +86,15 @@ class Counts:
         Groups, by their own q-values.
     sequences
         Different sequences of the peptides that are targets.
-    is_judged
-        Whether any PSM has a q-value; where none has, all targets are counted.
+    has_error_rates
+        True if any PSM has a q-value; otherwise all targets are counted.
     """
 
     psms: Count
     peptides: Count
     proteins: Count
     sequences: int
-    is_judged: bool = True
+    has_error_rates: bool = True
 
 
 def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *, has_decoys: bool = True) -> Counts:
@@ -107,8 +107,8 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
     decoy_ratio
         Decoys per target in the search.
     """
-    is_judged = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
-    accepted = "q_value <= $1" if is_judged else "$1 >= 0"
+    has_error_rates = bool(source.query("SELECT count(*) AS n FROM psms WHERE q_value IS NOT NULL AND NOT isnan(q_value)")["n"][0].as_py())
+    accepted = "q_value <= $1" if has_error_rates else "$1 >= 0"
     counted = (
         f"count(*) FILTER (NOT is_decoy AND {accepted}) AS targets, count(*) FILTER (is_decoy AND {accepted}) AS decoys, "
         "count(*) FILTER (NOT is_decoy AND q_value <= 0.05) AS looser"
@@ -123,16 +123,18 @@ def accepted_counts(source: TableSource, fdr: float, decoy_ratio: float = 1.0, *
     for row in rows:
         low, high = false_share_interval(row["targets"], row["decoys"], decoy_ratio)
         share = {"false_share_low": low, "false_share_high": high}
-        known = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
+        certainty = {"decoys": row["decoys"], **share, "targets_at_5_percent": row["looser"]}
         name = _NAMES[row["name"]]
-        result[row["name"]] = Count.judged(row["targets"], *name, known, fdr) if has_decoys and is_judged else Count(row["targets"], *name)
+        result[row["name"]] = (
+            Count.from_acceptance(row["targets"], *name, certainty, fdr) if has_decoys and has_error_rates else Count(row["targets"], *name)
+        )
     sequences = next(row["sequences"] for row in rows if row["name"] == "peptides")
-    return Counts(**result, sequences=sequences, is_judged=is_judged)
+    return Counts(**result, sequences=sequences, has_error_rates=has_error_rates)
 
 
 @dataclass(frozen=True)
 class IdentificationOverview:
-    """Counts of an identification at its false discovery rate; `n_spectra` is None if spectra were not stored."""
+    """Counts of an identification at its false discovery rate; `n_spectra` equals None if spectra were not stored."""
 
     counts: Counts
     n_spectra: int | None
@@ -144,7 +146,7 @@ class IdentificationOverview:
 
 
 def summary(source: TableSource, run: FinishedRun) -> IdentificationOverview:
-    """Count what is accepted, and the spectra. `source`: any table of the run."""
+    """Count accepted items and spectra. `source`: any table of the run."""
     return IdentificationOverview(accepted_counts(source, run.fdr, run.decoy_ratio, has_decoys=run.has_decoys), run.peaks().count())
 
 
@@ -233,17 +235,17 @@ def _with_text(text: str, table: str) -> Condition:
     return any_of((in_peptide, in_protein))
 
 
-def rows_of_group(accessions: Sequence[str]) -> list[Condition]:
+def select_group_rows(accessions: Sequence[str]) -> list[Condition]:
     """Condition on peptides or PSMs: some protein of the group holds them."""
     return [has_any("proteins", tuple(accessions))]
 
 
-def psms_of_peptide(peptide: str, is_decoy: bool) -> list[Condition]:
+def select_peptide_psms(peptide: str, is_decoy: bool) -> list[Condition]:
     """Condition on PSMs: they are of this peptidoform."""
     return [compares("peptide", "=", peptide), compares("is_decoy", "=", is_decoy)]
 
 
-def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
+def find_linked_rows(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, PeptideRow | None]:
     """Return the row of the best protein group and of the peptide of a peptide or PSM, or None.
 
     Parameters
@@ -266,7 +268,7 @@ def places_of(source: TableSource, row: Mapping[str, Any]) -> tuple[int | None, 
     return protein, None if peptide is None else PeptideRow(peptide)
 
 
-def psm_of_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
+def read_psm_row(source: TableSource, row: int, run: FinishedRun) -> tuple[dict[str, Any], Peaks]:
     """Return the columns of `PSM_DETAILS` and the peaks of a PSM.
 
     Raises
@@ -292,7 +294,7 @@ def annotated_psm(source: TableSource, row: int, run: FinishedRun) -> AnnotatedS
     ProteoscopeError
         The run did not store its spectra or its ions, or the peptide has no masses.
     """
-    return annotate_match(*psm_of_row(source, row, run), ions_to_show(run.parameters))
+    return annotate_match(*read_psm_row(source, row, run), ions_to_show(run.parameters))
 
 
 def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModifications:
@@ -314,7 +316,7 @@ def fixed_modifications(source: TableSource, run: FinishedRun) -> FixedModificat
     return on_all_residues(result["sequence"].to_pylist(), lengths, at, pa.compute.list_flatten(names).to_pylist())
 
 
-def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
+def read_group_coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications = NONE_FIXED) -> Coverage:
     """Return the coverage of the first protein of a group by peptides accepted at `fdr`, without fixed modifications.
 
     Raises
@@ -326,7 +328,7 @@ def coverage_of_group(source: TableSource, row: int, fdr: float, fixed: FixedMod
     protein = source.query(requested, [row]).to_pylist()[0]
     first = protein["accessions"][0]
     if not protein["sequence"]:
-        raise ProteoscopeError(f"The sequence of {first} is not known. Import the results with its database to see what is covered.")
+        raise ProteoscopeError(f"The sequence of {first} is unknown. Import the results with its database to see the coverage.")
     where, parameters = where_clause([has_any("proteins", (first,)), accepted_at(fdr, "peptides")])
     peptides = source.query(
         f"SELECT file_row_number AS row, peptide, sequence, n_psms, q_value FROM peptides{where} ORDER BY row", parameters

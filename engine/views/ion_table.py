@@ -30,7 +30,7 @@ class IonTable:
     ion
         (n, m) int64, index into `spectrum.ions`, or -1.
     modifications
-        Modification names of each residue, including those of termini.
+        Modification names of each residue, including terminal ones.
     """
 
     spectrum: AnnotatedSpectrum
@@ -47,9 +47,9 @@ class IonTable:
         return np.append(self.spectrum.ions.mz, np.nan)[self.ion]
 
     @cached_property
-    def found(self) -> NDArray[np.bool_]:
-        """(n, m) whether the ion is found."""
-        return np.append(self.spectrum.found, False)[self.ion]
+    def is_matched(self) -> NDArray[np.bool_]:
+        """Mask of matched ions, shape (n, m)."""
+        return np.append(self.spectrum.is_matched, False)[self.ion]
 
     def residue(self, row: int) -> str:
         """Return a residue symbol, with a star if modified."""

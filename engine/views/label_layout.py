@@ -59,7 +59,7 @@ def place_labels(
     order = np.argsort(obstacle_x, kind="stable")
     # The last line has a successor at infinity, so that any run of them has an end.
     lines_x, lines_y = obstacle_x[order], np.append(obstacle_y[order], np.inf)
-    level, shift = (one.ravel() for one in np.meshgrid(np.arange(_LEVELS), _SHIFTS, indexing="ij"))
+    level, shift = (axis.ravel() for axis in np.meshgrid(np.arange(_LEVELS), _SHIFTS, indexing="ij"))
     nearest = np.argsort(level + np.abs(shift) * _SIDEWAYS, kind="stable")
     level, shift = level[nearest], shift[nearest]
     # Boxes and lines to peaks so far: left, top, right, bottom; and x and y of the foot of a label and of the tip of its peak.
@@ -97,14 +97,14 @@ def place_labels(
 
 
 def _overlap(some: Values, others: Values) -> NDArray[np.bool_]:
-    """(n, m) whether boxes are on each other."""
-    one, other = some[:, None], others[None]
-    across = (other[..., 0] < one[..., 2] + _GAP) & (other[..., 2] > one[..., 0] - _GAP)
-    return across & (other[..., 1] < one[..., 3]) & (other[..., 3] > one[..., 1])
+    """Return a mask of overlapping boxes, shape (n, m)."""
+    box, other = some[:, None], others[None]
+    across = (other[..., 0] < box[..., 2] + _GAP) & (other[..., 2] > box[..., 0] - _GAP)
+    return across & (other[..., 1] < box[..., 3]) & (other[..., 3] > box[..., 1])
 
 
 def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
-    """(n, m) whether lines, from their upper ends downwards, run through boxes."""
+    """Return a mask of lines that cross boxes, shape (n, m)."""
     line, box = lines[:, None], boxes[None]
     high, low = np.maximum(line[..., 1], box[..., 1]), np.minimum(line[..., 3], box[..., 3])
     slope = (line[..., 2] - line[..., 0]) / np.maximum(line[..., 3] - line[..., 1], 1e-9)
@@ -113,9 +113,11 @@ def _cross(lines: Values, boxes: Values) -> NDArray[np.bool_]:
 
 
 def _meet(some: Values, others: Values) -> NDArray[np.bool_]:
-    """(n, m) whether lines cross or touch each other: the ends of each lie on two sides of the other."""
-    one, other = some[:, None], others[None]
-    return (_side(one, other[..., :2]) * _side(one, other[..., 2:]) <= 0) & (_side(other, one[..., :2]) * _side(other, one[..., 2:]) <= 0)
+    """Return a mask of lines that cross or touch, shape (n, m): the ends of each are on both sides of the other."""
+    line, other = some[:, None], others[None]
+    return (_side(line, other[..., :2]) * _side(line, other[..., 2:]) <= 0) & (
+        _side(other, line[..., :2]) * _side(other, line[..., 2:]) <= 0
+    )
 
 
 def _side(line: Values, place: Values) -> Values:
@@ -125,15 +127,15 @@ def _side(line: Values, place: Values) -> Values:
 
 
 def _covers_peak(boxes: Values, leaders: Values, lines_x: Values, lines_y: Values) -> NDArray[np.bool_]:
-    """(n,) whether boxes of one label cover the line of another peak, or the way to its own crosses one that is higher."""
+    """Return a mask (n,) of boxes of a label that cover another peak's line, or whose leader crosses a higher one."""
     foot, tip_x, tip_y = leaders[:, 0], leaders[0, 2], leaders[0, 3]
-    own = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
-    retained = lines_y[own].copy()
-    lines_y[own] = np.inf
+    lines = slice(*np.searchsorted(lines_x, [tip_x, np.nextafter(tip_x, np.inf)]))
+    retained = lines_y[lines].copy()
+    lines_y[lines] = np.inf
     below = _highest(lines_y, *np.searchsorted(lines_x, (boxes[:, 0] - _GAP, boxes[:, 2] + _GAP)))
     first, last = np.minimum(foot, tip_x), np.maximum(foot, tip_x)
     between = _highest(lines_y, np.searchsorted(lines_x, first, side="right"), np.searchsorted(lines_x, last))
-    lines_y[own] = retained
+    lines_y[lines] = retained
     return (below <= boxes[:, 3]) | (between < tip_y)
 
 

@@ -70,33 +70,33 @@ class LibraryOverview:
         decoys that others have.
     differences
         Mass differences of shifted matches.
-    is_judged
+    has_error_rates
         True if error rates are known.
     """
 
     counts: Mapping[str, int]
     differences: Histogram
-    is_judged: bool
+    has_error_rates: bool
 
 
 def library_overview(source: TableSource, fdr: float) -> LibraryOverview:
-    """Count what is accepted at a false discovery rate, all where that is not known. `source`: the table of matches."""
-    is_judged = bool(source.query("SELECT count(q_value) AS n FROM matches").to_pylist()[0]["n"])
-    accepted = "q_value <= ?" if is_judged else "? > 0"
+    """Count matches accepted at a false discovery rate, or all if error rates are unknown. `source`: the table of matches."""
+    has_error_rates = bool(source.query("SELECT count(q_value) AS n FROM matches").to_pylist()[0]["n"])
+    accepted = "q_value <= ?" if has_error_rates else "? > 0"
     result = source.query(
         "SELECT count(*) AS matches, count(*) FILTER (kind = 'shifted') AS shifted, count(DISTINCT library_spectrum) AS names "
         f"FROM matches WHERE {accepted}",
         [fdr],
     ).to_pylist()[0]
     others = "count(*) FILTER (q_value IS NULL) AS unrated, count(*) FILTER (q_value <= 0.05) AS at_5_percent"
-    result |= source.query(f"SELECT {others} FROM matches").to_pylist()[0] if is_judged else {"unrated": 0, "at_5_percent": 0}
-    conditions: list[Condition] = [compares("kind", "=", "shifted"), *([compares("q_value", "<=", fdr)] if is_judged else [])]
+    result |= source.query(f"SELECT {others} FROM matches").to_pylist()[0] if has_error_rates else {"unrated": 0, "at_5_percent": 0}
+    conditions: list[Condition] = [compares("kind", "=", "shifted"), *([compares("q_value", "<=", fdr)] if has_error_rates else [])]
     edges = bin_edges(source, "mass_difference", conditions)
     counts = bin_counts(source, "mass_difference", conditions, edges) if len(edges) > 2 else np.zeros(1, np.int64)
     reported = f"{result['shifted']:,} accepted matches differ in mass from their library entries."
     series = (("Matches", counts),)
     histogram = Histogram("Mass differences", "Mass difference (Da)", "Matches", edges, series, None, reported)
-    return LibraryOverview(result, histogram, is_judged)
+    return LibraryOverview(result, histogram, has_error_rates)
 
 
 def matched_spectrum(source: TableSource, row: int) -> dict[str, Any]:

@@ -40,11 +40,11 @@ __all__ = [
     "ModifiedFilter",
     "ModifiedOverview",
     "compared_match",
+    "find_partner",
     "modified_conditions",
     "of_modifications",
     "of_shifts",
     "overview",
-    "partner_of",
     "variable_modifications",
 ]
 
@@ -167,7 +167,7 @@ def of_modifications(rows: Iterable[ModificationRow]) -> list[Condition]:
 
 
 def _has_modification(row: ModificationRow) -> Condition:
-    """Require that `_KEY_NAME` and `_KEY_MASS` equal those of the row."""
+    """Require that `_KEY_NAME` and `_KEY_MASS` equal the values of the row."""
     binned = (compares("shift_kind", "=", "unnamed"), matches_pattern("modification", "^[+-]"))
     if not row.key_name:
         return all_of((*binned, rounds_to("carried_mass", 100, row.key_mass)))
@@ -183,7 +183,7 @@ def _accepted(fdr: float) -> list[Condition]:
     return [compares("rank", "=", 1), compares("is_decoy", "=", False), accepted_at(fdr, "psms")]
 
 
-def partner_of(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
+def find_partner(source: TableSource, row: Mapping[str, Any], fdr: float) -> dict[str, Any] | None:
     """Return the best accepted match of the same peptide and charge without a shift, or None."""
     columns = ", ".join(DETAILS)
     same = [compares("sequence", "=", row["sequence"]), compares("charge", "=", row["charge"]), compares("shift_kind", "=", "none")]
@@ -201,7 +201,7 @@ class ComparedMatch:
     Attributes
     ----------
     match, partner
-        Columns of `DETAILS`; the partner is None if absent or the match has no shift.
+        Columns of `DETAILS`; no partner if it is missing or the match has no shift.
     peaks
         Peaks of the match.
     """
@@ -223,12 +223,12 @@ def compared_match(source: TableSource, row: int, run: FinishedRun) -> ComparedM
     settings = replace(ions_to_show(run.parameters), losses=(), shows_precursor=False)
     result = source.row(row, DETAILS)
     is_shifted = result["shift_kind"] != "none"
-    partner = partner_of(source, result, run.fdr) if is_shifted else None
+    partner = find_partner(source, result, run.fdr) if is_shifted else None
     halves = []
-    for one in (result, partner):
-        if one is not None:
-            peaks = run.peaks().peaks(SpectrumRow(int(one["spectrum"])))
-            halves.append(Half(psm_name(one), peaks, annotate_match(one, peaks, settings)))
+    for psm in (result, partner):
+        if psm is not None:
+            peaks = run.peaks().peaks(SpectrumRow(int(psm["spectrum"])))
+            halves.append(Half(psm_name(psm), peaks, annotate_match(psm, peaks, settings)))
     lower, note = (halves[1], "") if partner is not None else (None, _NO_PARTNER if is_shifted else _NO_SHIFT)
     spectra = MirroredSpectra(halves[0].name, halves[0], lower, settings.tolerance, note=note)
     return ComparedMatch(result, partner, halves[0].peaks, spectra)
@@ -248,15 +248,15 @@ def variable_modifications(rows: Sequence[ModificationRow]) -> tuple[tuple[str, 
     texts: dict[str, None] = {}
     others = []
     for row in rows:
-        own = _searchable(row) if row.name in unimod() else []
-        texts |= dict.fromkeys(own)
-        if not own:
+        texts_of_row = _searchable(row) if row.name in unimod() else []
+        texts |= dict.fromkeys(texts_of_row)
+        if not texts_of_row:
             others.append(row.name)
     return tuple(texts), tuple(others)
 
 
 def _searchable(row: ModificationRow) -> list[str]:
-    counts = {site: int(number) for site, _, number in (one.rpartition(" ") for one in row.sites.split("; "))}
+    counts = {site: int(number) for site, _, number in (site.rpartition(" ") for site in row.sites.split("; "))}
     usual = [site for site, number in counts.items() if number >= _RARE * sum(counts.values())]
     symbols, texts = "", []
     for site in usual:
@@ -264,11 +264,11 @@ def _searchable(row: ModificationRow) -> list[str]:
         written = [f"{end} {site}".strip() for end in ("", "N-term", "C-term", "Protein N-term", "Protein C-term")]
         if site.endswith("-term"):
             written = [site, f"Protein {site}"]
-        known = next((one for one in written if _is_known(row.name, one)), None)
-        if known is not None and known == site and len(site) == 1:
+        listed = next((text for text in written if _is_known(row.name, text)), None)
+        if listed is not None and listed == site and len(site) == 1:
             symbols += site
-        elif known is not None:
-            texts.append(f"{row.name} ({known})")
+        elif listed is not None:
+            texts.append(f"{row.name} ({listed})")
     return [*([str(parse_modification(f"{row.name} ({symbols})"))] if symbols else []), *texts]
 
 

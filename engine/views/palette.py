@@ -1,6 +1,6 @@
 """Colours of figures, which readers with any colour vision can distinguish (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
 
-On dark surfaces the same hues are lighter. Every one has a contrast of at least 3 : 1 on what it is drawn on (WCAG 2.1, 1.4.11),
+On dark surfaces the same hues are lighter. Every colour has a contrast of at least 3 : 1 with its background (WCAG 2.1, 1.4.11),
 and labels say in text what colours say.
 """
 
@@ -92,7 +92,7 @@ _LIGHTER = 1.35
 class Palette:
     """The surface that a figure is drawn on, and what text and lines have as colours there, as ``#rrggbb``.
 
-    `highlight`: the ground of what is selected; `highlighted`: of text on it.
+    `highlight`: background of the selection; `highlighted`: text on it.
     """
 
     background: str

@@ -36,7 +36,7 @@ from proteoscope.engine.views.drawings import (
     Shape,
     Sticks,
     Stroke,
-    colour_of,
+    format_colour,
     svg,
 )
 
@@ -122,8 +122,8 @@ def with_known_characters(text: str, font: str = FONT) -> str:
     """Replace characters missing from a font with boxes."""
     if text.isascii():
         return text
-    known = pdfmetrics.getFont(font).face.charToGlyph
-    return "".join(one if ord(one) in known or one == "\n" else _MISSING for one in text)
+    glyphs = pdfmetrics.getFont(font).face.charToGlyph
+    return "".join(character if ord(character) in glyphs or character == "\n" else _MISSING for character in text)
 
 
 def draw_on(canvas: Canvas, drawing: Drawing) -> None:
@@ -135,7 +135,7 @@ def draw_on(canvas: Canvas, drawing: Drawing) -> None:
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
     """Draw a shape of a drawing of a height."""
     if not isinstance(shape, Image | Clip):
-        colour = _colour(colour_of(shape.ink))
+        colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)
         canvas.setStrokeColor(colour)
     match shape:
@@ -166,15 +166,15 @@ def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None
             box = canvas.beginPath()
             box.rect(x, height - y - tall, width, tall)
             canvas.clipPath(box, stroke=0, fill=0)
-            for one in shapes:
-                _draw(canvas, one, height, font_size)
+            for part in shapes:
+                _draw(canvas, part, height, font_size)
             canvas.restoreState()
 
 
 def _draw_bar(canvas: Canvas, bar: Bar, height: float) -> None:
     canvas.setFillAlpha(bar.opacity)
     if bar.outline is not None:
-        canvas.setStrokeColor(_colour(colour_of(bar.outline)))
+        canvas.setStrokeColor(_colour(format_colour(bar.outline)))
         _set_line(canvas, 1.0)
     has_outline = bar.outline is not None
     if bar.is_round:
@@ -186,7 +186,7 @@ def _draw_bar(canvas: Canvas, bar: Bar, height: float) -> None:
 
 def _draw_label(canvas: Canvas, label: Label, height: float, font_size: float) -> None:
     font = (FIXED_BOLD if label.is_bold else FIXED) if label.is_fixed else BOLD if label.is_bold else FONT
-    text = with_known_characters("".join(one if one.isprintable() else " " for one in label.text), font)
+    text = with_known_characters("".join(character if character.isprintable() else " " for character in label.text), font)
     canvas.setFont(font, label.size * font_size)
     write = {"start": canvas.drawString, "middle": canvas.drawCentredString, "end": canvas.drawRightString}[label.anchor]
     if not label.is_upright:

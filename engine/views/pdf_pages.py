@@ -1,4 +1,4 @@
-"""Pages as PDF, with the same content as those of `html_pages`: texts, tables of results, figures as vectors.
+"""Pages as PDF, with the same content as the pages of `html_pages`: texts, tables of results, figures as vectors.
 
 ReportLab's platypus sets them. The same content gives the same bytes.
 """
@@ -21,7 +21,7 @@ from reportlab.platypus import BaseDocTemplate, Flowable, Frame, LongTable, Page
 
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.drawings import Drawing
-from proteoscope.engine.views.html_pages import MAXIMUM_LETTERS, cell_text, printable, rows_told
+from proteoscope.engine.views.html_pages import MAXIMUM_CHARACTERS, cell_text, printable, shown_rows_note
 from proteoscope.engine.views.paper import BOLD, FIXED, FIXED_BOLD, FONT, draw_on, new_canvas, with_known_characters
 
 __all__ = ["PdfPages"]
@@ -41,7 +41,7 @@ _RESIDUES = ParagraphStyle("residues", fontName=FIXED, fontSize=8.0, leading=11.
 
 
 class PdfPages:
-    """Pages that grow downwards, as many as what is written needs.
+    """Pages filled from top to bottom, as many as the content needs.
 
     Parameters
     ----------
@@ -52,9 +52,9 @@ class PdfPages:
     """
 
     def __init__(self, title: str, address: str = "") -> None:
-        self._title, self._address = printable(title, MAXIMUM_LETTERS), printable(address, MAXIMUM_LETTERS)
+        self._title, self._address = printable(title, MAXIMUM_CHARACTERS), printable(address, MAXIMUM_CHARACTERS)
         self._file, self._parts = BytesIO(), list[Flowable]()
-        # Fonts are registered with the first canvas, and measured before the one of these pages is made.
+        # Fonts are registered with the first canvas, and measured before the canvas of these pages exists.
         new_canvas(BytesIO(), (1, 1), "")
 
     def finished(self) -> bytes:
@@ -68,7 +68,7 @@ class PdfPages:
     def heading(self, text: str, size: float = 11.0) -> None:
         """Add a heading, listed by viewers, on the page of its content."""
         style = ParagraphStyle("heading", fontName=BOLD, fontSize=size, leading=1.3 * size, spaceBefore=0.5 * size, keepWithNext=True)
-        self._parts.append(_Heading(_markup(printable(text, MAXIMUM_LETTERS), BOLD), style, f"h{len(self._parts)}", printable(text, 80)))
+        self._parts.append(_Heading(_markup(printable(text, MAXIMUM_CHARACTERS), BOLD), style, f"h{len(self._parts)}", printable(text, 80)))
 
     def paragraph(self, text: str, most: int = 20_000) -> None:
         """Add a text with its line breaks."""
@@ -78,7 +78,7 @@ class PdfPages:
         """Add a drawing, scaled down to the page."""
         self._parts.append(_Figure(drawing))
 
-    def letters(self, rows: Sequence[tuple[str, str, Sequence[int], str]], inks: Sequence[tuple[str, bool]]) -> None:
+    def residues(self, rows: Sequence[tuple[str, str, Sequence[int], str]], inks: Sequence[tuple[str, bool]]) -> None:
         """Rows of a sequence.
 
         Parameters
@@ -86,11 +86,11 @@ class PdfPages:
         rows
             Of each the text before it, its residues, the kind of each residue, and the text after it.
         inks
-            By kind the colour, and whether it is bold.
+            Colour and boldness by kind.
         """
         for before, text, kinds, after in rows:
             parts = [escape(before)]
-            for kind, some in groupby(zip(kinds, text, strict=True), key=lambda one: one[0]):
+            for kind, some in groupby(zip(kinds, text, strict=True), key=lambda pair: pair[0]):
                 colour, is_bold = inks[kind]
                 part = escape("".join(residue for _, residue in some))
                 parts.append(f'<font name="{FIXED_BOLD if is_bold else FIXED}" color="{colour}">{part}</font>')
@@ -98,10 +98,10 @@ class PdfPages:
 
     def rows(self, columns: Sequence[Column], values: Sequence[Mapping[str, Any]], n_rows: int) -> None:
         """Add the first rows of a result table as `html_pages.result_rows` does; headers repeat on each page."""
-        self.paragraph(rows_told(len(values), n_rows))
-        texts = [[printable(cell_text(row[one.name], one)[0], _LONGEST_CELL) for one in columns] for row in values]
-        widths = _widths([one.header for one in columns], texts)
-        header = [Paragraph(_markup(one.header, BOLD), _HEADER) for one in columns]
+        self.paragraph(shown_rows_note(len(values), n_rows))
+        texts = [[printable(cell_text(row[column.name], column)[0], _LONGEST_CELL) for column in columns] for row in values]
+        widths = _widths([column.header for column in columns], texts)
+        header = [Paragraph(_markup(column.header, BOLD), _HEADER) for column in columns]
         cells = [[_cell(text, width) for text, width in zip(row, widths, strict=True)] for row in texts]
         style: list[tuple[Any, ...]] = [
             ("FONT", (0, 0), (-1, -1), FONT, _SMALL, 1.3 * _SMALL),
@@ -110,7 +110,7 @@ class PdfPages:
             ("LINEBELOW", (0, 0), (-1, -1), 0.3, HexColor("#d5d5d5")),
             *((side, (0, 0), (-1, -1), _PADDING) for side in ("LEFTPADDING", "RIGHTPADDING")),
             *((side, (0, 0), (-1, -1), 1.0) for side in ("TOPPADDING", "BOTTOMPADDING")),
-            *(("ALIGN", (at, 1), (at, -1), "RIGHT") for at, one in enumerate(columns) if one.is_number),
+            *(("ALIGN", (at, 1), (at, -1), "RIGHT") for at, column in enumerate(columns) if column.is_number),
         ]
         self._parts.append(LongTable([header, *cells], widths, repeatRows=1, style=style, hAlign="LEFT", spaceBefore=3))
 
@@ -135,7 +135,7 @@ class _Heading(Paragraph):  # type: ignore[misc, no-any-unimported, unused-ignor
 
 
 class _Figure(Flowable):  # type: ignore[misc, no-any-unimported, unused-ignore]
-    """A drawing that is made smaller where it does not fit."""
+    """A drawing that shrinks to fit."""
 
     def __init__(self, drawing: Drawing) -> None:
         super().__init__()
@@ -168,8 +168,8 @@ def _measured(text: str, font: str) -> float:
 
 def _cell(text: str, width: float) -> str | Paragraph:
     """Return a cell, as a paragraph only if it needs several lines, since paragraphs are slower."""
-    known = with_known_characters(text)
-    return known if _measured(known, FONT) <= width - 2 * _PADDING else Paragraph(escape(known), _CELL)
+    shown = with_known_characters(text)
+    return shown if _measured(shown, FONT) <= width - 2 * _PADDING else Paragraph(escape(shown), _CELL)
 
 
 def _widths(headers: Sequence[str], texts: Sequence[Sequence[str]]) -> list[float]:

@@ -18,7 +18,7 @@ from proteoscope.engine.spectra.tables import PEAKS
 
 __all__ = ["Peaks", "PeaksOfRun", "SpectraReader", "open_peaks"]
 
-_PEAKS_KEPT = 4_000_000
+_CACHED_PEAKS = 4_000_000
 
 
 class Peaks(NamedTuple):
@@ -102,7 +102,7 @@ class SpectraReader:
             offsets - offsets[0], mz.flatten().to_numpy(), intensity.flatten().to_numpy().astype(np.float64), parse_activation_names(names)
         )
         self._groups[number] = group
-        while len(self._groups) > 1 and sum(len(retained.mz) for retained in self._groups.values()) > _PEAKS_KEPT:
+        while len(self._groups) > 1 and sum(len(retained.mz) for retained in self._groups.values()) > _CACHED_PEAKS:
             self._groups.popitem(last=False)
         return group
 

@@ -31,9 +31,9 @@ class PeptideQuantities:
     run
         The quantification.
     title
-        What the numbers are, in a few words.
+        Short description of the numbers.
     is_change
-        Whether they are differences between two conditions, log2, else means over all samples, log2.
+        True for log2 differences between two conditions, False for log2 means over all samples.
     values
         By sequence, with L for I, which have the same mass.
     """
@@ -61,7 +61,7 @@ class PeptideQuantities:
     def scale(self) -> QuantityScale:
         """Scale of all peptides, from the 5th to the 95th percentile; symmetric for changes and at least one wide."""
         values = np.array(list(self.values.values()))
-        low, high = (float(one) for one in np.percentile(values, (5, 95))) if len(values) else (0.0, 0.0)
+        low, high = (float(limit) for limit in np.percentile(values, (5, 95))) if len(values) else (0.0, 0.0)
         if self.is_change:
             high = max(abs(low), abs(high), 1.0)
             low = -high
@@ -93,7 +93,7 @@ class LinkedQuantities:
 
 
 def _quantities(run: str, peptides: Samples, comparisons: tuple[str, ...]) -> PeptideQuantities:
-    sequences, group = np.unique([_alike(one) for one in peptides.keys], return_inverse=True)
+    sequences, group = np.unique([_alike(key) for key in peptides.keys], return_inverse=True)
 
     def means(samples: NDArray[np.bool_]) -> NDArray[np.float64]:
         """(sequences,) over some samples."""
@@ -103,13 +103,13 @@ def _quantities(run: str, peptides: Samples, comparisons: tuple[str, ...]) -> Pe
 
     conditions = np.array(peptides.conditions, object)
     pairs = permutations(dict.fromkeys(peptides.conditions), 2)
-    pair = next((one for one in pairs if f"{one[0]} / {one[1]}" in comparisons[:1]), None)
+    pair = next((pair for pair in pairs if f"{pair[0]} / {pair[1]}" in comparisons[:1]), None)
     if pair is None:
         title, values = "log2 quantity", means(np.ones(len(conditions), np.bool_))
     else:
         title, values = f"log2 {' / '.join(map(shortened, pair))}", means(conditions == pair[0]) - means(conditions == pair[1])
-    known = np.flatnonzero(~np.isnan(values))
-    numbers = dict(zip(sequences[known].tolist(), values[known].tolist(), strict=True))
+    finite = np.flatnonzero(~np.isnan(values))
+    numbers = dict(zip(sequences[finite].tolist(), values[finite].tolist(), strict=True))
     return PeptideQuantities(run, title, pair is not None, numbers)
 
 

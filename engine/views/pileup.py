@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.read_alignment.sequences import other_strand
 from proteoscope.engine.views.conditions import Condition, is_missing, negated
-from proteoscope.engine.views.read_pair import lines_of
+from proteoscope.engine.views.read_pair import draw_lines
 from proteoscope.engine.views.reads import NO_READS, ShownText, of_place
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "pileup_of"]
+__all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "read_pileup"]
 
 MAXIMUM_READS = 1000
 """Maximum number of alignments in a pile-up; the number of omitted ones is shown."""
@@ -47,7 +47,7 @@ class Pileup:
         (m,) int64, index of the differing alignment.
     place
         (m,) int64, position in the reference; for an insertion the one before it.
-    letter
+    symbol
         (m,) uint8, base of the read there; ``-`` for a deletion, ``+`` for an insertion.
     reference
         (last - first + 1,) uint8, bases of the reference derived from the alignments, 0 where uncovered.
@@ -64,7 +64,7 @@ class Pileup:
     lane: NDArray[np.int64]
     read: NDArray[np.int64]
     place: NDArray[np.int64]
-    letter: NDArray[np.uint8]
+    symbol: NDArray[np.uint8]
     reference: NDArray[np.uint8]
     names: tuple[str, ...]
 
@@ -79,18 +79,18 @@ class Pileup:
     def counts(self, place: int) -> dict[str, int]:
         """Count the bases of shown alignments at a position of the reference; ``-`` counts deletions."""
         covers = (self.start <= place) & (self.end >= place)
-        at = (self.place == place) & (self.letter != ord("+"))
+        at = (self.place == place) & (self.symbol != ord("+"))
         result: dict[str, int] = {}
-        for symbol in self.letter[at].tolist():
+        for symbol in self.symbol[at].tolist():
             result[chr(symbol)] = result.get(chr(symbol), 0) + 1
         reference = self.reference[place - self.first] if self.first <= place <= self.last else 0
         n_same = int(covers.sum()) - int(at.sum())
         if n_same:
             result[chr(reference) if reference else "?"] = n_same
-        return dict(sorted(result.items(), key=lambda one: -one[1]))
+        return dict(sorted(result.items(), key=lambda item: -item[1]))
 
 
-def pileup_of(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
+def read_pileup(source: TableSource, text: ShownText, first: int, last: int, conditions: Iterable[Condition] = ()) -> Pileup:
     """Pile up the alignments that cover positions `first` to `last` (from 1) of a reference and satisfy all conditions.
 
     Raises
@@ -109,7 +109,7 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
         # From all along the place, the same ones each time.
         rows = rows[np.linspace(0, len(rows) - 1, MAXIMUM_READS).astype(np.int64)]
     result = source.values(rows, _COLUMNS).to_pylist()
-    symbols = _letters(source, np.array([row["pattern_row"] for row in result], np.int64))
+    symbols = _read_sequences(source, np.array([row["pattern_row"] for row in result], np.int64))
     reference = np.zeros(last - first + 1, np.uint8)
     reads, places, others = [], [], []
     for at, row in enumerate(result):
@@ -137,24 +137,24 @@ def pileup_of(source: TableSource, text: ShownText, first: int, last: int, condi
     )
 
 
-def _letters(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:
+def _read_sequences(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:
     """Return the sequences of reads by row."""
     different = np.unique(rows)
-    result = source.beside("patterns").values(different, ("letters",))["letters"].to_pylist()
+    result = source.sibling("patterns").values(different, ("letters",))["letters"].to_pylist()
     if len(result) != len(different):
-        raise ProteoscopeError("Letters of reads are not among those of the run. Do the search again.")
+        raise ProteoscopeError("The run's table of reads does not contain all aligned reads. Run the search again.")
     return dict(zip(different.tolist(), result, strict=True))
 
 
 def _differences(
-    row: dict[str, Any], letters: str, first: int, last: int, reference: NDArray[np.uint8]
+    row: dict[str, Any], bases: str, first: int, last: int, reference: NDArray[np.uint8]
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Return positions and bases of an alignment's differences in view, and add the reference bases it shows to `reference`."""
     try:
-        pattern = letters[row["pattern_start"] - 1 : row["pattern_end"]]
+        pattern = bases[row["pattern_start"] - 1 : row["pattern_end"]]
         if row["strand"] == "-":
             pattern = other_strand(pattern)
-        lines = lines_of(pattern, row["cigar"], row["md"])
+        lines = draw_lines(pattern, row["cigar"], row["md"])
     except (ValueError, TypeError) as error:
         raise ProteoscopeError(f"{row['pattern']}: its alignment cannot be drawn. Do the search again.") from error
     query, subject = (np.frombuffer(line.encode("ascii", "replace"), np.uint8) for line in lines)

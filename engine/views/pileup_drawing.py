@@ -51,7 +51,7 @@ class PileupSheet(Sheet):
         self.chosen: int | None = None
         of_all = f" of {measure.number(len(pile) + pile.n_left_out)}" if pile.n_left_out else ""
         number = f"{measure.number(len(pile))} alignment{'' if len(pile) == 1 else 's'}{of_all}"
-        self.title = f"{pile.text.name}, letters; {number}; lines: insertions (+)"
+        self.title = f"{pile.text.name}, bases; {number}; lines: insertions (+)"
         self.inner = inner_region(measure, size)
         self.step = self.inner.width / (shown[1] - shown[0])
         line = measure.line
@@ -82,7 +82,7 @@ class PileupSheet(Sheet):
         place, read, pile = round(self.place_at(x)), self.read_at(x, y), self.pile
         counts = ", ".join(f"{character} {n}" for character, n in pile.counts(place).items())
         name = "" if read is None else f"{pile.names[read]} ({'-' if pile.is_reverse[read] else '+'})\n"
-        return f"{name}letter {self.measure.number(place)}: {counts or 'not covered'}"
+        return f"{name}base {self.measure.number(place)}: {counts or 'not covered'}"
 
     def shapes(self, region: Region) -> list[Shape]:
         """Return all shapes, regardless of the region."""
@@ -144,12 +144,12 @@ class PileupSheet(Sheet):
         pile, inner = self.pile, self.inner
         top = self.top + pile.lane[pile.read] * self.height
         in_sight = (top < inner.bottom) & (pile.place >= self.shown[0]) & (pile.place <= self.shown[1])
-        is_insertion = pile.letter == _INSERTION
+        is_insertion = pile.symbol == _INSERTION
         x = self._x(pile.place + np.where(is_insertion, 0.5, 0.0))
         shapes: list[Basic] = []
-        for code in np.unique(pile.letter[in_sight]).tolist():
+        for code in np.unique(pile.symbol[in_sight]).tolist():
             # Differences at one pixel are drawn once.
-            at = np.flatnonzero(in_sight & (pile.letter == code))
+            at = np.flatnonzero(in_sight & (pile.symbol == code))
             _, once = np.unique(np.rint(x[at] * 2) * (pile.n_lanes + 1) + pile.lane[pile.read[at]], return_index=True)
             at = at[once]
             width = 2.0 if code == _INSERTION else max(self.step, 1.2)
@@ -159,7 +159,7 @@ class PileupSheet(Sheet):
             size = max(5, int(self.height * 0.72)) / self.measure.font_size
             down = self.height * _READ / 2 + CENTRE * size * self.measure.font_size
             written = np.flatnonzero(in_sight & ~is_insertion)
-            rows = zip(x[written].tolist(), (top[written] + down).tolist(), pile.letter[written].tolist(), strict=True)
+            rows = zip(x[written].tolist(), (top[written] + down).tolist(), pile.symbol[written].tolist(), strict=True)
             shapes += [Label(at, y, chr(code), "middle", "background", size=size) for at, y, code in rows]
         return shapes
 

@@ -23,18 +23,31 @@ def draw_problem(problem: str, every: Sequence[Comparison], *, shares: bool, wid
 
     Times without transfers are drawn too, as in models that ignore transfers.
     """
-    n = np.array([one.n for one in every], np.float64)
+    n = np.array([prediction.n for prediction in every], np.float64)
     if shares:
-        measured = [np.array([(one.measured.transfer_in + one.measured.transfer_out) / max(1e-12, one.measured.seconds) for one in every])]
-        predicted = [np.array([one.predicted.transfer_share for one in every])]
+        measured = [
+            np.array(
+                [
+                    (prediction.measured.transfer_in + prediction.measured.transfer_out) / max(1e-12, prediction.measured.seconds)
+                    for prediction in every
+                ]
+            )
+        ]
+        predicted = [np.array([prediction.predicted.transfer_share for prediction in every])]
         names, highest = ["share of transfers"], 1.0
     else:
-        measured = [np.array([1e3 * one.measured.seconds for one in every]), np.array([1e3 * one.measured.kernel for one in every])]
-        predicted = [
-            np.array([1e3 * one.predicted.seconds for one in every]),
-            np.array([1e3 * (one.predicted.kernel + one.predicted.synchronisation) for one in every]),
+        measured = [
+            np.array([1e3 * prediction.measured.seconds for prediction in every]),
+            np.array([1e3 * prediction.measured.kernel for prediction in every]),
         ]
-        names, highest = ["with transfers", "kernels alone"], float(max(one.max(initial=1e-9) for one in (*measured, *predicted))) * 1.06
+        predicted = [
+            np.array([1e3 * prediction.predicted.seconds for prediction in every]),
+            np.array([1e3 * (prediction.predicted.kernel + prediction.predicted.synchronisation) for prediction in every]),
+        ]
+        names, highest = (
+            ["with transfers", "only kernels"],
+            float(max(series.max(initial=1e-9) for series in (*measured, *predicted))) * 1.06,
+        )
     area = (font_left := 56.0, 30.0, width - 16.0, height - 40.0)
     left, top, right, bottom = area
     most = float(n.max(initial=1.0))
@@ -63,14 +76,14 @@ def report_page(parameters: DeviceParameters, problems: Mapping[str, Sequence[Co
         chunks.append(f"<h2>{escape(problem[0].upper() + problem[1:])}</h2>")
         drawn = [draw_problem(problem, every, shares=False)]
         drawn += [draw_problem(problem, every, shares=True)] if not parameters.is_processor else []
-        chunks += [svg(one).decode() for one in drawn]
+        chunks += [svg(drawing).decode() for drawing in drawn]
         chunks.append(f"<table>{_row('th', _COLUMNS)}")
-        for one in every:
-            share = (one.measured.transfer_in + one.measured.transfer_out) / max(1e-12, one.measured.seconds)
-            error = (one.predicted.seconds - one.measured.seconds) / max(1e-12, one.measured.seconds)
-            shares = f"{100 * one.predicted.transfer_share:.1f} %", f"{100 * share:.1f} %"
-            seconds = f"{one.predicted.seconds:.3e}", f"{one.measured.seconds:.3e}"
-            chunks.append(_row("td", (f"{one.n:,}", *seconds, f"{100 * error:+.1f} %", *shares)))
+        for prediction in every:
+            share = (prediction.measured.transfer_in + prediction.measured.transfer_out) / max(1e-12, prediction.measured.seconds)
+            error = (prediction.predicted.seconds - prediction.measured.seconds) / max(1e-12, prediction.measured.seconds)
+            shares = f"{100 * prediction.predicted.transfer_share:.1f} %", f"{100 * share:.1f} %"
+            seconds = f"{prediction.predicted.seconds:.3e}", f"{prediction.measured.seconds:.3e}"
+            chunks.append(_row("td", (f"{prediction.n:,}", *seconds, f"{100 * error:+.1f} %", *shares)))
         chunks.append(f"</table><p>Growth from the smallest to the largest: {_growth(every)}</p>")
     return "\n".join([*chunks, "</body></html>", ""])
 
@@ -86,7 +99,7 @@ def _growth(every: Sequence[Comparison]) -> str:
         f" {after.measured.seconds / max(1e-12, before.measured.seconds):.2f} measured"
         for before, after in pairwise(every)
     ]
-    return "; ".join(reported) or "one size alone"
+    return "; ".join(reported) or "only one size"
 
 
 _HEAD = """<!DOCTYPE html>

@@ -1,4 +1,4 @@
-"""The spectrum of a PSM mirrored with what the shipped model predicts for its peptide, or with the spectrum of another PSM."""
+"""The spectrum of a PSM mirrored with the predicted spectrum of its peptide, or with the spectrum of another PSM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.spectra.ion_series import BY_ACTIVATION, spectrum_ion_series
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, IonSettings, annotate_match, annotate_peptidoform
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.identification import psm_name, psm_of_row
+from proteoscope.engine.views.identification import psm_name, read_psm_row
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.tables import TableSource
@@ -33,7 +33,7 @@ _LABELS = ("TMT", "iTRAQ")
 def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> MirroredSpectra:
     """Mirror a PSM's spectrum with the b and y ions of its peptide predicted by the shipped model.
 
-    The similarity is the cosine of the square roots of predicted intensities and of those of the peaks that match these ions.
+    The similarity is the cosine of the square roots of the predicted intensities and of the intensities of the matching peaks.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def mirrored_with_prediction(row: Mapping[str, Any], peaks: Peaks, settings: Ion
 
 
 def mirrored_with_psm(
-    one: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
+    first: tuple[Mapping[str, Any], Peaks], other: tuple[Mapping[str, Any], Peaks], settings: IonSettings
 ) -> MirroredSpectra:
     """Mirror the spectra of two PSMs, with their `spectral_cosine`.
 
@@ -80,7 +80,7 @@ def mirrored_with_psm(
     ProteoscopeError
         A peptide has no masses.
     """
-    halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (one, other)]
+    halves = [Half(psm_name(row), peaks, _ions(row, peaks, settings)) for row, peaks in (first, other)]
     mirrored = MirroredSpectra(f"{halves[0].name} and {halves[1].name}", halves[0], halves[1], settings.tolerance)
     return replace(mirrored, similarity=spectral_cosine(mirrored))
 
@@ -103,17 +103,17 @@ def mirrored_with_other(
     if not result:
         upper = Half(psm_name(match), peaks, _ions(match, peaks, settings))
         return MirroredSpectra(psm_name(match), upper, None, settings.tolerance, note=_NO_OTHER)
-    return mirrored_with_psm((match, peaks), psm_of_row(source, int(result[0]), run), settings)
+    return mirrored_with_psm((match, peaks), read_psm_row(source, int(result[0]), run), settings)
 
 
 def spectral_cosine(mirrored: MirroredSpectra) -> float:
     """Cosine of the square roots of the intensities of two spectra, in which peaks count as the same that are shared; 0 to 1."""
     if mirrored.lower is None:
         return 0.0
-    one, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity
-    norm = float(np.sqrt(one.sum() * other.sum()))
+    upper, other = mirrored.upper.peaks.intensity, mirrored.lower.peaks.intensity
+    norm = float(np.sqrt(upper.sum() * other.sum()))
     shared = mirrored.shared
-    return float(np.sqrt(one[shared[:, 0]] * other[shared[:, 1]]).sum()) / norm if norm > 0 else 0.0
+    return float(np.sqrt(upper[shared[:, 0]] * other[shared[:, 1]]).sum()) / norm if norm > 0 else 0.0
 
 
 def _ions(row: Mapping[str, Any], peaks: Peaks, settings: IonSettings) -> AnnotatedSpectrum | None:

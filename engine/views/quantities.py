@@ -249,7 +249,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     Raises
     ------
     InputError
-        A table is not what it should be.
+        A table is damaged.
     """
     tables = read_quantities(run.project, run.run.id)
     result = {}
@@ -267,7 +267,7 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
     long = tables[PEPTIDOFORMS.name]
     for sequence, peptide in zip(long["sequence"].to_pylist(), long["peptide"].to_pylist(), strict=True):
         forms.setdefault(sequence, {})[peptide] = None
-    of_sequence = {sequence: tuple(own) for sequence, own in forms.items()}
+    of_sequence = {sequence: tuple(form) for sequence, form in forms.items()}
     proteins, peptides = (result[name] for name in _LONG)
     components, correlations = principal_components(proteins), sample_correlations(proteins)
     return QuantityOverview(proteins, peptides, _volcanos(changes), rows, of_sequence, components, correlations)
@@ -279,7 +279,7 @@ def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple
     Raises
     ------
     InputError
-        A table is not what it should be.
+        A table is damaged.
     """
     tables = read_quantities(project, run)
     return _samples(PEPTIDES, tables), tuple(dict.fromkeys(tables[CHANGES.name]["comparison"].to_pylist()))
@@ -297,21 +297,21 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
     codes = {text: number for number, text in enumerate(STATES)}
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
     keys = long[key].take(first).to_pylist()
-    conditions = tuple(one or "" for one in samples["condition"].to_pylist())
+    conditions = tuple(sample or "" for sample in samples["condition"].to_pylist())
     return Samples(tuple(names), conditions, tuple(keys), tuple(long["accession"].take(first).to_pylist()), logs, state)
 
 
-def _wide(long: pa.Table, found: Samples, name: str) -> pa.Table:
+def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
     """Return the displayed table by sample."""
-    n, n_samples = found.log2.shape
+    n, n_samples = samples.log2.shape
     first = np.arange(0, len(long), n_samples)
-    count = found.has.sum(axis=1)
-    total = np.nansum(found.log2, axis=1)
+    count = samples.has.sum(axis=1)
+    total = np.nansum(samples.log2, axis=1)
     mean = np.divide(total, count, out=np.full(n, np.nan), where=count > 0)
-    highest = np.where(found.has, found.log2, -np.inf).max(axis=1, initial=-np.inf)
-    lowest = np.where(found.has, found.log2, np.inf).min(axis=1, initial=np.inf)
+    highest = np.where(samples.has, samples.log2, -np.inf).max(axis=1, initial=-np.inf)
+    lowest = np.where(samples.has, samples.log2, np.inf).min(axis=1, initial=np.inf)
     spread = np.where(count > 0, highest - lowest, np.nan)
-    values = pa.array(found.log2.ravel(), mask=~found.has.ravel())
+    values = pa.array(samples.log2.ravel(), mask=~samples.has.ravel())
     columns: dict[str, Any] = {
         "by_sample": pa.ListArray.from_arrays(pa.array(np.arange(n + 1) * n_samples, pa.int32()), values),
         "mean": pa.array(mean, mask=np.isnan(mean)),
@@ -338,17 +338,17 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
     return tuple(result)
 
 
-def principal_components(found: Samples) -> Components | None:
+def principal_components(samples: Samples) -> Components | None:
     """Return the first two principal components of samples by items that all of them have.
 
     None with fewer than three samples or items; samples without quantities have NaN. log2 quantities are centred by item, not scaled. The
     sign of a component makes its largest loading positive.
     """
-    used = np.asarray(found.has.any(axis=0))
-    rows = np.asarray(found.has[:, used].all(axis=1))
+    used = np.asarray(samples.has.any(axis=0))
+    rows = np.asarray(samples.has[:, used].all(axis=1))
     if used.sum() < 3 or rows.sum() < 3:
         return None
-    values = found.log2[rows][:, used].T
+    values = samples.log2[rows][:, used].T
     values = values - values.mean(axis=0)
     u, s, v = np.linalg.svd(values, full_matrices=False)
     total = float((s**2).sum())
@@ -360,18 +360,18 @@ def principal_components(found: Samples) -> Components | None:
     return Components(scores, (float(s[0] ** 2 / total), float(s[1] ** 2 / total)), int(rows.sum()))
 
 
-def sample_correlations(found: Samples) -> NDArray[np.float64]:
+def sample_correlations(samples: Samples) -> NDArray[np.float64]:
     """Return Pearson correlations (s, s) of log2 quantities by shared items; NaN for fewer than three or constant ones."""
-    has = found.has.astype(np.float64)
-    value = np.where(found.has, found.log2, 0.0)
+    has = samples.has.astype(np.float64)
+    value = np.where(samples.has, samples.log2, 0.0)
     # Centred first, so that sums of squares lose nothing.
     centre = np.divide(value.sum(axis=0), has.sum(axis=0), out=np.zeros(value.shape[1]), where=has.sum(axis=0) > 0)
-    value = np.where(found.has, value - centre, 0.0)
+    value = np.where(samples.has, value - centre, 0.0)
     n = has.T @ has
     x, xx, xy = value.T @ has, (value**2).T @ has, value.T @ value
     with np.errstate(divide="ignore", invalid="ignore"):
         across = xy - x * x.T / n
-        own = np.maximum(xx - x**2 / n, 0.0)
-        result = across / np.sqrt(own * own.T)
-    is_told = (n >= 3) & (own > 1e-12 * xx) & (own.T > 1e-12 * xx.T)
-    return np.where(is_told, np.clip(result, -1, 1), np.nan)
+        variation = np.maximum(xx - x**2 / n, 0.0)
+        result = across / np.sqrt(variation * variation.T)
+    is_defined = (n >= 3) & (variation > 1e-12 * xx) & (variation.T > 1e-12 * xx.T)
+    return np.where(is_defined, np.clip(result, -1, 1), np.nan)

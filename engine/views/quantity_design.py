@@ -24,15 +24,15 @@ __all__ = [
     "BLOCKS",
     "DESIGN_COLUMNS",
     "ComparedConditions",
-    "DesignFault",
+    "DesignIssue",
     "DesignTable",
+    "check_design",
     "compared_conditions",
     "design_text",
-    "files_of_runs",
     "filled_down",
     "guessed_design",
     "has_sample",
-    "judged_design",
+    "list_run_files",
     "pasted_cells",
     "read_design_table",
     "with_block",
@@ -55,7 +55,7 @@ class DesignTable:
     Attributes
     ----------
     columns
-        Names, at least those of `DESIGN_COLUMNS`.
+        Names, at least `DESIGN_COLUMNS`.
     rows
         A text for each column.
     """
@@ -65,7 +65,7 @@ class DesignTable:
 
 
 @dataclass(frozen=True)
-class DesignFault:
+class DesignIssue:
     """Reason why a table is not a valid design, with its row, or None for the whole table."""
 
     text: str
@@ -100,7 +100,7 @@ def with_block(table: DesignTable, name: str, is_there: bool) -> DesignTable:
     return DesignTable(columns, tuple(rows))
 
 
-def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
+def list_run_files(folder: Path, runs: Sequence[str]) -> list[str]:
     """Return the spectrum files of identifications of a project by content, of the newest if `runs` is empty.
 
     Raises
@@ -110,7 +110,7 @@ def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
     """
     project, kinds = Project.open(folder), identifying_kinds()
     also = kinds | QUANTIFIED_TOO
-    done = {one.id: one.kind for one in project.runs() if one.kind in also and one.status == "done"}
+    done = {run.id: run.kind for run in project.runs() if run.kind in also and run.status == "done"}
     newest = [name for name, kind in done.items() if kind in kinds] or list(done)
     chosen = list(runs) or newest[-1:]
     missing = next((name for name in chosen if name not in done), None)
@@ -119,8 +119,8 @@ def files_of_runs(folder: Path, runs: Sequence[str]) -> list[str]:
         raise InputError(folder, what, remedy="Identify spectra into this project first")
     result: dict[str, str] = {}
     for name in chosen:
-        for one in files_of_run(project, name):
-            result.setdefault(one.content, one.path)
+        for file in files_of_run(project, name):
+            result.setdefault(file.content, file.path)
     return list(result.values())
 
 
@@ -143,7 +143,7 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
     stems = [_FRACTION.sub("", name) or name for name in whole]
     # Fractions are of one sample; other files of one name, in two folders, are not.
     keys = [stem if stem != name else file for stem, name, file in zip(stems, whole, files, strict=True)]
-    heads, numbers = zip(*map(_replicate_of, stems), strict=True) if stems else ((), ())
+    heads, numbers = zip(*map(_split_replicate, stems), strict=True) if stems else ((), ())
     samples: dict[str, tuple[str, str, str]] = {}
     taken: dict[str, set[int]] = {}
     for key, condition, number in zip(keys, _without_common_parts(heads), numbers, strict=True):
@@ -162,7 +162,7 @@ def guessed_design(files: Sequence[str], kit: LabelName | None = None) -> Design
     return DesignTable(DESIGN_COLUMNS, tuple(rows))
 
 
-def _replicate_of(stem: str) -> tuple[str, int]:
+def _split_replicate(stem: str) -> tuple[str, int]:
     """Return a name without its replicate number and that number, 0 for none."""
     match = _REPLICATE.search(stem)
     head = "" if match is None else stem[: match.start()].rstrip("_-. ")
@@ -176,9 +176,9 @@ def _without_common_parts(names: Sequence[str]) -> list[str]:
         return list(names)
     parts = {name: [part for part in _PARTS.split(name) if part] or [name] for name in different}
     shortest = min(map(len, parts.values()))
-    first = next((n for n in range(shortest) if len({one[n] for one in parts.values()}) > 1), shortest - 1)
-    last = next((n for n in range(shortest - first) if len({one[-1 - n] for one in parts.values()}) > 1), 0)
-    short = {name: "_".join(one[first : len(one) - last]) for name, one in parts.items()}
+    first = next((n for n in range(shortest) if len({part[n] for part in parts.values()}) > 1), shortest - 1)
+    last = next((n for n in range(shortest - first) if len({part[-1 - n] for part in parts.values()}) > 1), 0)
+    short = {name: "_".join(part[first : len(part) - last]) for name, part in parts.items()}
     return [short[name] for name in names] if len(set(short.values())) == len(different) else list(names)
 
 
@@ -191,7 +191,7 @@ def design_text(table: DesignTable) -> str:
     return written.getvalue()
 
 
-def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | None = None) -> Design | DesignFault:
+def check_design(table: DesignTable, files: Sequence[str], kit: LabelName | None = None) -> Design | DesignIssue:
     """Validate a table as a design of an identification with these files.
 
     Rows without a sample are excluded with their files or channels.
@@ -204,15 +204,15 @@ def judged_design(table: DesignTable, files: Sequence[str], kit: LabelName | Non
         try:
             return read_design(path, files, None if kit is None else label(kit))
         except InputError as error:
-            return _fault(error, places)
+            return _issue(error, places)
 
 
 def compared_conditions(
     design: Design, table: DesignTable, groups: Sequence[str] = (), reference: str = ""
-) -> ComparedConditions | DesignFault:
+) -> ComparedConditions | DesignIssue:
     """Return the compared conditions of a design, or the reason why they cannot be compared.
 
-    Plexes that are known by the files alone hinder no quantities: that conditions differ with them is then a note.
+    Plexes known only from the files do not prevent quantification; conditions that differ between plexes are then only noted.
 
     Parameters
     ----------
@@ -226,8 +226,8 @@ def compared_conditions(
         model = comparison_model(design, compared, reference) if compared else None
     except ParameterError as error:
         text = f"Conditions are not compared: {error}."
-        is_asked = bool(groups) or any(name in table.columns for name in BLOCKS)
-        return DesignFault(text) if is_asked else ComparedConditions((), (text,))
+        is_requested = bool(groups) or any(name in table.columns for name in BLOCKS)
+        return DesignIssue(text) if is_requested else ComparedConditions((), (text,))
     if model is None:
         return ComparedConditions(())
     used = (f"Blocks of the comparison: {', '.join(model.blocks)}.",) if model.blocks else ()
@@ -239,13 +239,13 @@ def has_sample(row: Sequence[str]) -> bool:
     return any(cell.strip() for cell in row[1 : len(DESIGN_COLUMNS)])
 
 
-def _fault(error: InputError, places: Sequence[int]) -> DesignFault:
+def _issue(error: InputError, places: Sequence[int]) -> DesignIssue:
     """Convert a reader's error to the row of the table."""
     match = _LINE.fullmatch(error.place)
     line = int(match[1]) - 2 if match else -1
     row = places[line] if 0 <= line < len(places) else None
     begin = f"The design {error.reason}" if row is None else f"Row {row + 1}: {error.reason}"
-    return DesignFault(f"{begin}. {error.remedy}." if error.remedy else f"{begin}.", row)
+    return DesignIssue(f"{begin}. {error.remedy}." if error.remedy else f"{begin}.", row)
 
 
 def read_design_table(path: Path) -> DesignTable:

@@ -1,4 +1,4 @@
-"""Figures of quantities: volcano, profile of a protein, samples by their components and correlations, and what is missing."""
+"""Figures of quantities: volcano, profile of a protein, components and correlations of samples, and missing values."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def draw_volcano(
         y = float(upwards(np.array([-np.log10(max(limit, np.finfo(np.float64).tiny))]))[0])
         shapes.append(Curve(np.array([left, right]), np.array([y, y]), "faint", 0.8, is_dashed=True))
         shapes.append(Label((left + right) / 2, y - 3, f"q-value {q_value:.3g}", "middle", "faint"))
-    for one in (-fold_change, fold_change) if fold_change > 0 else ():
-        if abs(one) < widest:
-            x = float(across(np.array([one]))[0])
+    for threshold in (-fold_change, fold_change) if fold_change > 0 else ():
+        if abs(threshold) < widest:
+            x = float(across(np.array([threshold]))[0])
             shapes.append(Curve(np.array([x, x]), np.array([top, bottom]), "faint", 0.8, is_dashed=True))
     x_all, y_all = across(volcano.fold_change), upwards(volcano.height)
     dots: tuple[tuple[NDArray[np.bool_], Ink, float], ...] = ((~changed, "faint", 3.0), (down, 0, 4.5), (up, 1, 4.5))
@@ -111,12 +111,12 @@ def draw_profile(
     The target of a peptide's dot is its row in the table of peptides.
     """
     rows = peptides.rows_of(accession)
-    own = proteins.log2[proteins.row_of[accession]] if accession in proteins.row_of else np.full(len(proteins.samples), np.nan)
+    of_protein = proteins.log2[proteins.row_of[accession]] if accession in proteins.row_of else np.full(len(proteins.samples), np.nan)
     order = np.lexsort((-np.nan_to_num(peptides.log2[rows]).sum(axis=1), -peptides.has[rows].sum(axis=1)))
     shown = rows[order][:_PEPTIDES_DRAWN]
     more = f", {len(shown)} of them drawn" if len(shown) < len(rows) else ""
     title = f"{accession} and {counted(len(rows), 'peptide')}{more}"
-    every = np.concatenate([own, peptides.log2[shown].ravel()])
+    every = np.concatenate([of_protein, peptides.log2[shown].ravel()])
     every = every[np.isfinite(every)]
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     workspace = (high - low) * 0.08 or 0.5
@@ -135,7 +135,7 @@ def draw_profile(
         shapes += _joined(x, y, ink, 0.9)
         has = np.isfinite(y)
         shapes.append(Points(x[has], y[has], ink, 3.5, np.full(int(has.sum()), row, np.int64)))
-    y = upwards(own)
+    y = upwards(of_protein)
     shapes += [*_joined(x, y, "text", 2.2), Points(x[np.isfinite(y)], y[np.isfinite(y)], "text", 5.5)]
     shapes += _sample_names(proteins, x, bottom, foot, font_size)
     return Drawing(width, height, title, tuple(shapes), font_size)
@@ -146,8 +146,9 @@ def _upward_axis(area: tuple[float, float, float, float], axis: Axis, font_size:
     bottom = area[3]
     drawn = draw_axes(area, Axis(0, 1), axis, font_size)
     is_across = [
-        (isinstance(one, Stroke) and one.x1 == one.x2 and one.y1 == bottom) or (isinstance(one, Label) and one.y > bottom + font_size)
-        for one in drawn
+        (isinstance(shape, Stroke) and shape.x1 == shape.x2 and shape.y1 == bottom)
+        or (isinstance(shape, Label) and shape.y > bottom + font_size)
+        for shape in drawn
     ]
     return [shape for shape, across in zip(drawn, is_across, strict=True) if not across]
 
@@ -207,26 +208,26 @@ def _nothing_drawn(title: str, why: str, width: float, height: float, font_size:
 
 
 def draw_components(
-    found: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
+    components: Components | None, samples: Samples, width: float = 320.0, height: float = 260.0, font_size: float = 8.0
 ) -> Drawing:
     """Draw samples by their first two principal components, coloured by condition; a dot's target is its sample."""
     title = "Principal components of the samples"
-    if found is None:
+    if components is None:
         reported = "At least three samples, and three proteins that all of them have, are needed."
         return _nothing_drawn(title, reported, width, height, font_size)
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     area = (font_size * 2 + 34, font_size * 5.2, width - font_size * 2, height - font_size * 4)
     left, top, right, bottom = area
-    has = np.isfinite(found.scores[:, 0])
+    has = np.isfinite(components.scores[:, 0])
     axes = []
     for number in range(2):
-        values = found.scores[has, number]
+        values = components.scores[has, number]
         workspace = (float(values.max() - values.min()) or 1.0) * 0.16
-        name = f"Component {number + 1} ({100 * found.share[number]:.0f} % of the variance)"
+        name = f"Component {number + 1} ({100 * components.share[number]:.0f} % of the variance)"
         axes.append(Axis(float(values.min()) - workspace, float(values.max()) + workspace, name))
     shapes += draw_axes(area, axes[0], axes[1], font_size)
-    x = left + (found.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
-    y = bottom - (found.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
+    x = left + (components.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
+    y = bottom - (components.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
     inks = _condition_inks(samples)
     for place in np.flatnonzero(has).tolist():
         ink: Ink = inks.get(samples.conditions[place], "faint")
@@ -239,7 +240,7 @@ def draw_components(
         if across + text_width(name, font_size) + 20 < right:
             shapes += [Bar(across, font_size * 3.3 - 5, 6, 6, ink, is_round=True), Label(across + 10, font_size * 3.3, name)]
             across += text_width(name, font_size) + 24
-    shapes.append(Label(right, font_size * 4.9, f"{found.n_things:,} proteins that all have", "end", "faint"))
+    shapes.append(Label(right, font_size * 4.9, f"{components.n_things:,} proteins that all have", "end", "faint"))
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
@@ -261,14 +262,14 @@ def draw_correlations(
     top, cell = font_size * 2.8, side / n
     for row in range(n):
         for column in range(n):
-            one = float(correlation[row, column])
-            tip = f"{samples.samples[row]}, {samples.samples[column]}: {one:.4f}" if one == one else ""
-            ink: Ink = Shade(-(0.08 + 0.92 * (one - least) / ((1 - least) or 1.0))) if one == one else "grid"
+            coefficient = float(correlation[row, column])
+            tip = f"{samples.samples[row]}, {samples.samples[column]}: {coefficient:.4f}" if coefficient == coefficient else ""
+            ink: Ink = Shade(-(0.08 + 0.92 * (coefficient - least) / ((1 - least) or 1.0))) if coefficient == coefficient else "grid"
             box = (margin + column * cell, top + row * cell, max(cell - 0.8, 0.5), max(cell - 0.8, 0.5))
             shapes.append(Bar(*box, ink, target=row, tip=tip))
-            if one == one and cell > text_width("0.00", font_size) + 4:
-                text_ink: Ink = "background" if one > (1 + least) / 2 else "text"
-                shapes.append(Label(box[0] + cell / 2, box[1] + cell / 2 + font_size * 0.35, f"{one:.2f}", "middle", text_ink))
+            if coefficient == coefficient and cell > text_width("0.00", font_size) + 4:
+                text_ink: Ink = "background" if coefficient > (1 + least) / 2 else "text"
+                shapes.append(Label(box[0] + cell / 2, box[1] + cell / 2 + font_size * 0.35, f"{coefficient:.2f}", "middle", text_ink))
     step = max(1, int(np.ceil(font_size * 1.15 / cell)))
     for row in range(0, n, step):
         at = top + (row + 0.5) * cell + font_size * 0.35
@@ -277,45 +278,45 @@ def draw_correlations(
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
-def missing_blocks(found: Samples, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def missing_blocks(samples: Samples, most: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the fraction of present quantities (blocks, s) in up to `most` blocks, and each block's first row in `Samples.by_missing`."""
-    order = found.by_missing
+    order = samples.by_missing
     if not len(order):
-        return np.zeros((0, len(found.samples))), np.zeros(0, np.int64)
+        return np.zeros((0, len(samples.samples))), np.zeros(0, np.int64)
     n_blocks = min(len(order), max(1, most))
     starts = np.arange(n_blocks) * len(order) // n_blocks
     sizes = np.diff(np.append(starts, len(order)))
-    parts = np.add.reduceat(found.has[order].astype(np.float64), starts, axis=0) / sizes[:, None]
+    parts = np.add.reduceat(samples.has[order].astype(np.float64), starts, axis=0) / sizes[:, None]
     return parts, order[starts]
 
 
-def draw_missing(found: Samples, things: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
+def draw_missing(samples: Samples, things: str, width: float = 320.0, height: float = 300.0, font_size: float = 8.0) -> Drawing:
     """Draw the states of quantities by sample and a map of missing ones, complete items first.
 
     The target of a cell is the row of its first item.
     """
-    n, n_samples = found.has.shape
-    n_whole = int(found.has.all(axis=1).sum())
+    n, n_samples = samples.has.shape
+    n_whole = int(samples.has.all(axis=1).sum())
     title = f"{n_whole:,} of {n:,} {things} have a quantity in all samples"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
-    counts = np.stack([(found.state == code).sum(axis=0) for code in range(len(STATES))])
-    left, right, top, foot = font_size * 2 + 26, width - font_size * 2, font_size * 4.6, _sample_foot(found, font_size)
+    counts = np.stack([(samples.state == code).sum(axis=0) for code in range(len(STATES))])
+    left, right, top, foot = font_size * 2 + 26, width - font_size * 2, font_size * 4.6, _sample_foot(samples, font_size)
     across = left
     for code in np.flatnonzero(counts.sum(axis=1)).tolist():
         shapes += [Bar(across, font_size * 3.2 - 5, 6, 6, _STATE_INKS[STATES[code]]), Label(across + 9, font_size * 3.2, STATES[code])]
         across += text_width(STATES[code], font_size) + 20
     bottom = max(top + 40, height - foot)
     middle = top + (bottom - top) * 0.3
-    x, step = _places(found, left, right), (right - left) / n_samples
+    x, step = _places(samples, left, right), (right - left) / n_samples
     for sample in range(n_samples):
         y = middle
         for code in range(len(STATES)):
             part = counts[code, sample] / max(n, 1) * (middle - top)
-            tip = f"{found.samples[sample]}: {counts[code, sample]:,} {things} {STATES[code]}"
+            tip = f"{samples.samples[sample]}: {counts[code, sample]:,} {things} {STATES[code]}"
             if part > 0:
                 y -= part
                 shapes.append(Bar(float(x[sample]) - step / 2 + 1, y, step - 2, part, _STATE_INKS[STATES[code]], tip=tip))
-    blocks, first = missing_blocks(found, min(int(bottom - middle - 8), _CELLS // n_samples))
+    blocks, first = missing_blocks(samples, min(int(bottom - middle - 8), _CELLS // n_samples))
     tall = (bottom - middle - 8) / max(len(blocks), 1)
     for block in range(len(blocks)):
         for sample in range(n_samples):
@@ -324,5 +325,5 @@ def draw_missing(found: Samples, things: str, width: float = 320.0, height: floa
             shapes.append(Bar(*box, Shade(-part) if part > 0 else "grid", target=int(first[block])))
     shapes.append(Label(left - 6, middle + 8 + font_size, "all", "end", "faint"))
     shapes.append(Label(left - 6, bottom, "few", "end", "faint"))
-    shapes += _sample_names(found, x, bottom, foot, font_size)
+    shapes += _sample_names(samples, x, bottom, foot, font_size)
     return Drawing(width, height, title, tuple(shapes), font_size)

@@ -36,7 +36,7 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     progress.stage("Writing pages", 1)
-    tables = read_quantities(project, run_id)  # with what was corrected by hand
+    tables = read_quantities(project, run_id)  # with manual corrections
     with open_run(project, run_id) as run:
         account = run_account(project, run.run, search_of_kind(run.run.kind))
         parts = [
@@ -51,9 +51,9 @@ def write_pages(project: Project, run_id: str, folder: Path, progress: Progress)
     return [folder / _PAGE]
 
 
-def _rows(found: pa.Table, table: Table) -> str:
+def _rows(rows: pa.Table, table: Table) -> str:
     """Return the first rows of a table as HTML; empty without rows."""
-    columns = [column for column in table.columns if column.is_shown and column.name in found.column_names]
-    if not len(found):
+    columns = [column for column in table.columns if column.is_shown and column.name in rows.column_names]
+    if not len(rows):
         return ""
-    return result_rows(columns, found.select([column.name for column in columns]).slice(0, _MAXIMUM_ROWS).to_pylist(), len(found))
+    return result_rows(columns, rows.select([column.name for column in columns]).slice(0, _MAXIMUM_ROWS).to_pylist(), len(rows))

@@ -1,4 +1,4 @@
-"""Chromatograms of an ion in all runs of a quantification, with the borders of its traces, and what is between others."""
+"""Chromatograms of an ion in all runs of a quantification, with the integration limits of its traces and interpolated ones."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class IonTraces:
 
     @property
     def whole(self) -> tuple[float, float]:
-        """Minutes of the borders of all traces, with what is around them."""
+        """Range in minutes of all traces with a margin."""
         ends = [end / 60 for trace in self.traces if trace.begin is not None and trace.end is not None for end in (trace.begin, trace.end)]
         least, most = self.everything
         if not ends:
@@ -260,15 +260,15 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
     InputError
         The run has no such row.
     """
-    own = source.row(row, _COLUMNS)
-    rows = source.rows([compares("peptide", "=", own["peptide"]), compares("charge", "=", own["charge"])])
+    of_row = source.row(row, _COLUMNS)
+    rows = source.rows([compares("peptide", "=", of_row["peptide"]), compares("charge", "=", of_row["charge"])])
     every = dict(zip(rows.tolist(), map(_sound, source.values(rows, _COLUMNS).to_pylist()), strict=True))
-    values = {number: one for number, one in every.items() if one["voltage"] == own["voltage"]}
-    of_file = {one["file"]: number for number, one in values.items()}
-    pattern = _pattern(own["peptide"], int(run.parameters["isotopes"]))
-    known = [one for one in values.values() if one["retention_time"] is not None]
-    expected = float(np.median([one["retention_time"] for one in known])) if known else None
-    widest = max((one["end"] - one["begin"] for one in known), default=0.0)
+    values = {number: row_values for number, row_values in every.items() if row_values["voltage"] == of_row["voltage"]}
+    of_file = {value["file"]: number for number, value in values.items()}
+    pattern = _pattern(of_row["peptide"], int(run.parameters["isotopes"]))
+    timed = [value for value in values.values() if value["retention_time"] is not None]
+    expected = float(np.median([ion["retention_time"] for ion in timed])) if timed else None
+    widest = max((ion["end"] - ion["begin"] for ion in timed), default=0.0)
     reach = max(float(run.parameters["retention_window"]), _LEAST_SECONDS, 2 * widest)
     result = []
     for path in surveys.paths:
@@ -276,8 +276,8 @@ def ion_traces(source: TableSource, row: int, run: FinishedRun, surveys: RunSurv
         at = values.get(number, {})
         middle = at.get("retention_time")
         middle = expected if middle is None else middle
-        result.append(_trace(path, number, at, own, pattern, middle, reach, run, surveys))
-    return IonTraces(own["peptide"], own["charge"], own["mz"], pattern, tuple(result))
+        result.append(_trace(path, number, at, of_row, pattern, middle, reach, run, surveys))
+    return IonTraces(of_row["peptide"], of_row["charge"], of_row["mz"], pattern, tuple(result))
 
 
 def _trace(
@@ -292,7 +292,7 @@ def _trace(
     surveys: RunSurveys,
 ) -> IonTrace:
     main, name = int(np.argmax(pattern)), PurePath(path).name
-    apex, begin, end = (values.get(one) for one in ("retention_time", "begin", "end"))
+    apex, begin, end = (values.get(column) for column in ("retention_time", "begin", "end"))
     if middle is None:
         return IonTrace(name, row, np.zeros(0), np.zeros((0, len(pattern))), main, apex, begin, end, values, "No time is known of it.")
     try:
@@ -351,7 +351,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
     Raises
     ------
     InputError
-        No survey spectrum between them shows the ion.
+        No MS1 spectrum between the limits shows the ion.
     """
     begin, end = min(begin, end), max(begin, end)
     places = np.flatnonzero((trace.seconds >= begin) & (trace.seconds <= end) & (trace.total > 0))
@@ -374,7 +374,7 @@ def measured_between(trace: IonTrace, pattern: NDArray[np.float64], begin: float
 
 
 def _smoothed(trace: IonTrace, places: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Intensities of all isotopes at some places, gaps between them bridged and all smoothed by 1-2-1, as the search looks for summits."""
+    """Intensities of all isotopes at some times, with gaps interpolated and 1-2-1 smoothing, as in the peak detection of the search."""
     first, last = int(places[0]), int(places[-1])
     filled = np.interp(np.arange(first - 1, last + 2), places, trace.total[places])
     for end, place in ((0, first - 1), (-1, last + 1)):
@@ -387,9 +387,9 @@ def _pattern(peptide: str, n_isotopes: int) -> NDArray[np.float64]:
     """Isotopes of a peptide in ProForma: Unimod's composition of the modifications that it knows, average residues by mass of others."""
     form = parse(peptide)
     elements = sequence_elements([form.sequence])[0]
-    average = np.array([AVERAGINE.get(one, 0.0) for one in ELEMENTS]) / _AVERAGINE_MASS
-    named = [(one.name, one.mass) for one in form.modifications]
-    named += [(one.name, one.mass) for one in (*form.unlocalised, *form.labile)]
+    average = np.array([AVERAGINE.get(element, 0.0) for element in ELEMENTS]) / _AVERAGINE_MASS
+    named = [(modification.name, modification.mass) for modification in form.modifications]
+    named += [(modification.name, modification.mass) for modification in (*form.unlocalised, *form.labile)]
     for name, mass in named:
         elements = elements + (element_counts(unimod().by_name(name).composition) if name in unimod() else mass * average)
     pattern: NDArray[np.float64] = isotope_patterns(elements[None, :], n_isotopes)[0]

@@ -17,7 +17,7 @@ from proteoscope.engine.read_alignment.sequences import other_strand
 from proteoscope.engine.sequences.matrices import Matrix, encode
 from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE, AlignedPair
 
-__all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "lines_of"]
+__all__ = ["DIFFERENT", "UNSURE_DIFFERENT", "UNSURE_IDENTICAL", "ReadPair", "draw_lines"]
 
 DIFFERENT, UNSURE_IDENTICAL, UNSURE_DIFFERENT = 20, 21, 22
 """Kinds of columns: mismatch; match or mismatch with a low base quality."""
@@ -28,22 +28,22 @@ _DASH = ord("-")
 _RUNS, _DIFFERENCES = re.compile(r"(\d+)([=XID])"), re.compile(r"(\d+)|\^?([A-Z*]+)")
 
 
-def lines_of(pattern: str, cigar: str, md: str) -> tuple[str, str]:
+def draw_lines(pattern: str, cigar: str, md: str) -> tuple[str, str]:
     """Return the aligned lines of read and reference, with ``-`` for gaps.
 
     Parameters
     ----------
     pattern
-        The aligned letters, along the text.
+        Aligned bases of the read, in the direction of the reference.
     md
-        The text's letters where they differ, as SAM has them.
+        Differing bases of the reference, as in the SAM field MD.
 
     Raises
     ------
     ValueError
         The three do not belong together.
 
-    >>> lines_of("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
+    >>> draw_lines("ACGTTA", "2=1X1I2=2D", "2T2^GG0")
     ('ACGTTA--', 'ACT-TAGG')
     """
     runs = _RUNS.findall(cigar)
@@ -92,7 +92,7 @@ class ReadPair(AlignedPair):
     def of(
         cls,
         names: tuple[str, str, str],
-        letters: str,
+        bases: str,
         qualities: str,
         row: Mapping[str, Any],
         matrix: Matrix | None = None,
@@ -103,7 +103,7 @@ class ReadPair(AlignedPair):
         ----------
         names
             Names of read and reference, and the reference's description.
-        letters, qualities
+        bases, qualities
             The whole read as given; qualities may be ''.
         row
             Row with positions, strand, CIGAR and MD.
@@ -117,14 +117,14 @@ class ReadPair(AlignedPair):
         """
         try:
             first, last, is_reverse = int(str(row["pattern_start"])) - 1, int(str(row["pattern_end"])), row["strand"] == "-"
-            pattern, signs = letters[first:last], np.frombuffer(qualities[first:last].encode("ascii"), np.uint8)
+            pattern, signs = bases[first:last], np.frombuffer(qualities[first:last].encode("ascii"), np.uint8)
             if is_reverse:
                 pattern, signs = other_strand(pattern), signs[::-1]
-            query, subject = lines_of(pattern, str(row["cigar"]), str(row["md"]))
-            has_letter = np.frombuffer(query.encode("ascii"), np.uint8) != _DASH
+            query, subject = draw_lines(pattern, str(row["cigar"]), str(row["md"]))
+            has_base = np.frombuffer(query.encode("ascii"), np.uint8) != _DASH
             quality = np.full(len(query), -1, np.int16)
             if len(signs):
-                quality[has_letter] = signs.astype(np.int16) - _FIRST_QUALITY
+                quality[has_base] = signs.astype(np.int16) - _FIRST_QUALITY
         except ValueError as error:
             reason = f"its alignment cannot be drawn, since its parts do not fit ({error})"
             raise ProteoscopeError(f"{names[0]}: {reason}. Do the search again.") from error
@@ -141,14 +141,14 @@ class ReadPair(AlignedPair):
     def legend(self) -> tuple[tuple[int, str], ...]:
         """Kinds of columns in a picture, each with its meaning."""
         positive = ((POSITIVE, "positive (+)"),) if "+" in self.middle else ()
-        known: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
+        classes: tuple[tuple[int, str], ...] = ((IDENTICAL, "identical"), *positive, (DIFFERENT, "different"), (GAP, "gap (-)"))
         if not self.has_qualities:
-            return known
-        return (*known, (UNSURE_IDENTICAL, f"quality below {_MINIMUM_QUALITY}"))
+            return classes
+        return (*classes, (UNSURE_IDENTICAL, f"quality below {_MINIMUM_QUALITY}"))
 
     @cached_property
     def kinds(self) -> NDArray[np.uint8]:
-        """(columns,) `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP`, or what is unsure."""
+        """(columns,) `IDENTICAL`, `POSITIVE`, `DIFFERENT`, `GAP`, or an uncertain match."""
         kinds = super().kinds.copy()
         kinds[~np.isin(kinds, (IDENTICAL, POSITIVE, GAP))] = DIFFERENT
         is_low = (self.quality >= 0) & (self.quality < _MINIMUM_QUALITY)
@@ -157,7 +157,7 @@ class ReadPair(AlignedPair):
         return kinds
 
     def numbers(self, first: int, last: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the first and last position of read and reference; those of a reverse complement descend."""
+        """Return the first and last position of read and reference; descending for a reverse complement."""
         (begin, end), text = super().numbers(first, last)
         if self.is_reverse:
             begin, end = 2 * self.query_start - begin, 2 * self.query_start - end
@@ -169,7 +169,7 @@ class ReadPair(AlignedPair):
         if quality < 0:
             return text
         wrong = 10 ** (-quality / 10)
-        return f"{text}; quality {quality} (one of {max(1, math.floor(1 / wrong + 0.5)):,} such letters is wrong)"
+        return f"{text}; quality {quality} (one of {max(1, math.floor(1 / wrong + 0.5)):,} such bases is wrong)"
 
 
 def _middle(query: str, subject: str, matrix: Matrix | None) -> str:

@@ -23,13 +23,13 @@ __all__ = [
     "ReadRow",
     "ReadSummary",
     "ShownText",
-    "depth_of",
     "gaps_histogram",
     "identity_histogram",
-    "matrix_of",
     "of_place",
     "read_conditions",
+    "read_depth",
     "read_row",
+    "read_run_matrix",
     "read_summary",
 ]
 
@@ -71,8 +71,8 @@ _ANY = ReadFilter()
 
 def read_conditions(chosen: ReadFilter) -> list[Condition]:
     """Return a filter's conditions on alignments."""
-    # Divided as the search divides, so that what is equal compares so.
-    least, below = (None if one is None else one / _WHOLE_PERCENT for one in (chosen.minimum_identity, chosen.below_identity))
+    # Divided as in the search, so that equal values compare as equal.
+    least, below = (None if percent is None else percent / _WHOLE_PERCENT for percent in (chosen.minimum_identity, chosen.below_identity))
     conditions = given(
         *(("score", ">=", chosen.minimum_score), ("gaps", ">=", chosen.minimum_gaps), ("gaps", "<=", chosen.maximum_gaps)),
         *(("identity", ">=", least), ("identity", "<", below)),
@@ -113,7 +113,7 @@ class ReadSummary:
 
     Attributes
     ----------
-    known
+    filled
         Columns that are hidden by default but filled in this run.
     """
 
@@ -122,7 +122,7 @@ class ReadSummary:
     n_texts: int
     n_patterns: int
     texts: tuple[ShownText, ...]
-    known: frozenset[str]
+    filled: frozenset[str]
 
 
 def read_summary(source: TableSource) -> ReadSummary:
@@ -131,11 +131,11 @@ def read_summary(source: TableSource) -> ReadSummary:
     different = "count(DISTINCT pattern_row) AS patterns, count(DISTINCT text_row) AS texts"
     counts = ", ".join(f"count({name}) AS {name}" for name in ("text_start", *mostly_empty))
     row = source.query(f"SELECT count(*) AS n, {different}, {counts} FROM alignments").to_pylist()[0]
-    known = frozenset(name for name in mostly_empty if row[name])
-    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _texts_of(source), known)
+    filled = frozenset(name for name in mostly_empty if row[name])
+    return ReadSummary(row["n"], row["text_start"], row["texts"], row["patterns"], _read_references(source), filled)
 
 
-def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
+def _read_references(source: TableSource) -> tuple[ShownText, ...]:
     """Return the references with the most alignments, in that order."""
     rows = source.query(
         "SELECT text_row, any_value(text) AS text, any_value(text_length) AS length FROM alignments "
@@ -144,7 +144,7 @@ def _texts_of(source: TableSource) -> tuple[ShownText, ...]:
     return tuple(ShownText(row["text_row"], row["text"], row["length"]) for row in rows)
 
 
-def depth_of(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
+def read_depth(source: TableSource, text: ShownText, conditions: Iterable[Condition] = ()) -> Depth:
     """Return the depth of a reference by alignments that satisfy all conditions."""
     result = source.columns(("text_start", "text_end"), [text.condition, negated(is_missing("text_start")), *conditions])
     start, end = (result[name].to_numpy() for name in ("text_start", "text_end"))
@@ -192,7 +192,7 @@ def _counted(source: TableSource, column: str, chosen: ReadFilter) -> tuple[NDAr
     return values[is_known], counts[is_known], int(counts[~is_known].sum())
 
 
-def matrix_of(run: FinishedRun) -> Matrix | None:
+def read_run_matrix(run: FinishedRun) -> Matrix | None:
     """Return the scoring matrix of a run, or None if it had none or its file is missing."""
     name = str(run.parameters.get("matrix", ""))
     try:
@@ -206,7 +206,7 @@ class ReadRow:
     """A row of the table: its reference and range, or None, and its alignment or the reason for its absence."""
 
     text: ShownText | None
-    letters: tuple[int, int] | None
+    interval: tuple[int, int] | None
     pair: ReadPair | None
     said: str = ""
 
@@ -217,7 +217,7 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     Parameters
     ----------
     matrix
-        That tells which letters are alike, as `matrix_of` gives it.
+        Scoring matrix that defines similar residues, from `read_run_matrix`.
 
     Raises
     ------
@@ -232,8 +232,8 @@ def read_row(source: TableSource, row: int, matrix: Matrix | None = None) -> Rea
     symbols = (values["text_start"], values["text_end"])
     if "patterns" not in source.paths:
         return ReadRow(text, symbols, None, NO_READS)
-    pattern = source.beside("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
+    pattern = source.sibling("patterns").values(np.array([values["pattern_row"]]), ("letters", "qualities")).to_pylist()
     if not pattern:
-        raise ProteoscopeError(f"{values['pattern']}: its residues are not among those of the run. Run the search again.")
+        raise ProteoscopeError(f"{values['pattern']}: its sequence is not in the run's table of reads. Run the search again.")
     names = (values["pattern"], values["text"], "(with the reverse complement)" if values["strand"] == "-" else "")
     return ReadRow(text, symbols, ReadPair.of(names, pattern[0]["letters"], pattern[0]["qualities"] or "", values, matrix))

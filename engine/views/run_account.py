@@ -27,7 +27,7 @@ __all__ = ["NearestPreset", "RunAccount", "ShownParameter", "nearest_preset", "r
 
 _OF_PROJECT = "project_"
 """Prefix of input kinds that are tables of another run."""
-_MAXIMUM_MESSAGES, _MAXIMUM_LINES, _MAXIMUM_LETTERS, _MAXIMUM_FILES = 200, 2000, 2000, 1000
+_MAXIMUM_MESSAGES, _MAXIMUM_LINES, _MAXIMUM_CHARACTERS, _MAXIMUM_FILES = 200, 2000, 2000, 1000
 _MAXIMUM_VALUE, _MAXIMUM_NAME = 500, 60
 _SUFFIXES = re.compile(
     r"(?:\.(?:mzml|mzxml|mgf|ms2|dta|pkl|fasta|fa|faa|fna|fastq|fq|xml|pep|mzid|pepxml|tsv|txt|csv|idxml|cif|pdb|ent|bcif|gz|d|raw))+$",
@@ -37,7 +37,7 @@ _SUFFIXES = re.compile(
 
 @dataclass(frozen=True)
 class ShownParameter:
-    """A parameter of a run, as text; `usual`: of its preset; `is_changed`: whether it differs from that."""
+    """A parameter of a run, as text; `usual`: value in its preset; `is_changed`: True if it differs."""
 
     name: str
     title: str
@@ -131,12 +131,12 @@ def run_account(project: Project, run: RunRecord, search: Search | None) -> RunA
         Writing failed.
     """
     record, note, every = project.record(run.id), project.note(run.id), project.inputs(run.id)
-    log = [_shortened(entry) for entry in project.log(run.id, _MAXIMUM_LINES, _MAXIMUM_LETTERS)]
+    log = [_shortened(entry) for entry in project.log(run.id, _MAXIMUM_LINES, _MAXIMUM_CHARACTERS)]
     messages = sorted((entry for entry in log), key=lambda entry: ("error", "warning", "info").index(entry.level))[:_MAXIMUM_MESSAGES]
     preset = nearest_preset(search, run.parameters)
     parameters = _parameters(search, run.parameters, preset)
     try:
-        passes = tuple(one.sentence() for one in passes_of_run(project, run.id))
+        passes = tuple(search_pass.sentence() for search_pass in passes_of_run(project, run.id))
     except ProteoscopeError:
         passes = ()
     folder = project.folder / RESULTS / run.id
@@ -171,7 +171,7 @@ def run_title(project: Project, run: RunRecord, search: Search | None) -> str:
     number = str(int(run.id.rpartition("-")[2]))
     result = run.message.split(",")[0].split(" at ")[0] if run.status == "done" else run.status
     kind = "" if search is None else search.name
-    return " · ".join(one[:_MAXIMUM_NAME] for one in (number, _searched(project, run), preset.name or kind, result) if one)
+    return " · ".join(part[:_MAXIMUM_NAME] for part in (number, _searched(project, run), preset.name or kind, result) if part)
 
 
 def _searched(project: Project, run: RunRecord) -> str:
@@ -182,7 +182,7 @@ def _searched(project: Project, run: RunRecord) -> str:
     first = inputs[0]
     if first.kind.startswith(_OF_PROJECT):
         return first.path.parent.name
-    n_more = sum(one.kind == first.kind for one in inputs) - 1
+    n_more = sum(file.kind == first.kind for file in inputs) - 1
     return (_SUFFIXES.sub("", first.path.name) or first.path.name) + (f" + {n_more}" if n_more else "")
 
 
@@ -194,7 +194,7 @@ def nearest_preset(search: Search | None, parameters: Mapping[str, Any]) -> Near
     names = sorted(_names(search), key=lambda name: name != search.preset) or [""]
     for name in names:
         usual = _values(search, name)
-        changed = frozenset(one for one, value in usual.items() if one in parameters and _plain(parameters[one]) != _plain(value))
+        changed = frozenset(name for name, value in usual.items() if name in parameters and _plain(parameters[name]) != _plain(value))
         if best is None or len(changed) < len(best.changed):
             best = NearestPreset(name, changed)
     assert best is not None
@@ -210,22 +210,22 @@ def _names(search: Search) -> tuple[str, ...]:
     return _preset_names(search.kind) if search.preset else ()
 
 
-_kept_values: dict[tuple[type[SearchParameters], str], dict[str, Any]] = {}
+_cached_values: dict[tuple[type[SearchParameters], str], dict[str, Any]] = {}
 
 
 def _values(search: Search, preset: str) -> dict[str, Any]:
     """Return the values of a preset, cached."""
     key = search.model, preset
-    if key not in _kept_values:
+    if key not in _cached_values:
         try:
-            _kept_values[key] = search.parameters_of(preset).model_dump(mode="json")
+            _cached_values[key] = search.parameters_of(preset).model_dump(mode="json")
         except ParameterError:
-            _kept_values[key] = search.parameters_of().model_dump(mode="json")
-    return _kept_values[key]
+            _cached_values[key] = search.parameters_of().model_dump(mode="json")
+    return _cached_values[key]
 
 
 def _plain(value: Any) -> Any:
-    return [_plain(one) for one in value] if isinstance(value, list | tuple) else str(value) if isinstance(value, str) else value
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else str(value) if isinstance(value, str) else value
 
 
 def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: NearestPreset) -> tuple[ShownParameter, ...]:
@@ -237,16 +237,16 @@ def _parameters(search: Search | None, parameters: Mapping[str, Any], preset: Ne
     usual = _values(search, preset.name)
     return tuple(
         ShownParameter(
-            one.name,
-            one.title,
-            one.group,
-            one.unit,
-            one.help,
-            _text(parameters.get(one.name, usual[one.name]), one.zero),
-            _text(usual[one.name], one.zero),
-            one.name in preset.changed,
+            field.name,
+            field.title,
+            field.group,
+            field.unit,
+            field.help,
+            _text(parameters.get(field.name, usual[field.name]), field.zero),
+            _text(usual[field.name], field.zero),
+            field.name in preset.changed,
         )
-        for one in search.model.describe()
+        for field in search.model.describe()
     )
 
 
@@ -265,7 +265,7 @@ def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
     counts, certainty = record.get("counts"), record.get("certainty")
     if not isinstance(counts, dict):
         return ()
-    known = certainty if isinstance(certainty, dict) else {}
+    certainties = certainty if isinstance(certainty, dict) else {}
     parameters = record.get("parameters")
     fdr = parameters.get("fdr") if isinstance(parameters, dict) else None
     fdr = float(fdr) if isinstance(fdr, int | float) else None
@@ -276,10 +276,12 @@ def _counts(record: Mapping[str, Any]) -> tuple[Count, ...]:
         words = str(name).replace("_", " ")[:_MAXIMUM_NAME]
         words = "PSMs" if words == "psms" else "protein groups" if words == "proteins" else words
         try:
-            result.append(Count.judged(number, words, words, known[name], fdr) if name in known else Count(number, words, words))
+            result.append(
+                Count.from_acceptance(number, words, words, certainties[name], fdr) if name in certainties else Count(number, words, words)
+            )
         except (KeyError, TypeError, ValueError):
             result.append(Count(number, words, words))
-    return tuple(sorted(result, key=lambda one: one.certainty is None))
+    return tuple(sorted(result, key=lambda count: count.certainty is None))
 
 
 def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -289,7 +291,7 @@ def _facts(run: RunRecord, record: Mapping[str, Any]) -> list[tuple[str, str]]:
     threads, python = record.get("threads"), record.get("python")
     facts += [
         ("Computed on", run.device),
-        ("Threads of the processor", str(threads) if isinstance(threads, int) else ""),
+        ("CPU threads", str(threads) if isinstance(threads, int) else ""),
         ("Proteoscope", run.version),
         ("Python", python if isinstance(python, str) else ""),
         ("Name of its folder", run.id),
@@ -312,7 +314,9 @@ def _steps(record: Mapping[str, Any]) -> tuple[tuple[str, float, float], ...]:
 
 
 def _shortened(entry: LogEntry) -> LogEntry:
-    return entry if len(entry.text) < _MAXIMUM_LETTERS else LogEntry(entry.time, entry.level, f"{entry.text[: _MAXIMUM_LETTERS - 1]}…")
+    return (
+        entry if len(entry.text) < _MAXIMUM_CHARACTERS else LogEntry(entry.time, entry.level, f"{entry.text[: _MAXIMUM_CHARACTERS - 1]}…")
+    )
 
 
 def _methods(
@@ -328,7 +332,7 @@ def _methods(
     if search is None:
         return ""
     values = {name: field.default for name, field in search.model.model_fields.items()}
-    files = tuple((one.kind, one.path.name) for one in inputs)
+    files = tuple((file.kind, file.path.name) for file in inputs)
     facts = RunFacts(search.name, run.version, run.device, files, values, record, tuple(messages))
     try:
         facts = replace(facts, parameters=values | search.recorded_parameters(project, run))
@@ -336,5 +340,5 @@ def _methods(
     except (TypeError, ValueError, ProteoscopeError):
         # Values of untrusted files that no search writes: the part that all have in common does not read them.
         reported = None
-    changed = [(one.title, one.value) for one in parameters if one.is_changed]
+    changed = [(parameter.title, parameter.value) for parameter in parameters if parameter.is_changed]
     return paragraph(facts, reported, preset.name, changed)

@@ -13,8 +13,8 @@ All runs with PSMs, peptides and protein groups can be compared, whatever their 
 * Peptides are equal if their residues are, with isoleucine equal to leucine; peptidoforms if their modifications also have equal masses
   (within 0.006 Da) and positions.
 * Proteins are equal if their accessions are; UniProt identifiers (``sp|P02769|ALBU_BOVIN``) are reduced to the accession.
-* PSMs count by their q-values, peptides and peptidoforms by peptide q-values, proteins by those of their groups. Without q-values, items
-  count at every threshold.
+* PSMs count by their q-values, peptides and peptidoforms by peptide q-values, proteins by the q-values of their groups. Items without
+  q-values count at every threshold.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ class Level:
     """A compared level: the name of its table, and its singular and plural."""
 
     name: str
-    one: str
-    several: str
+    singular: str
+    plural: str
 
 
 LEVELS = (
@@ -107,14 +107,14 @@ class Curves:
         (runs, n) int64, by each run.
     shared
         (n,) int64, by all runs.
-    found
+    combined
         (n,) int64, by any run.
     """
 
     q_value: NDArray[np.float64]
     runs: NDArray[np.int64]
     shared: NDArray[np.int64]
-    found: NDArray[np.int64]
+    combined: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -128,9 +128,9 @@ class ScorePairs:
     first, second
         The scores of the two runs.
     is_same
-        Whether both answer the same peptide.
+        True if both runs identify the same peptide.
     is_first, is_second
-        Whether each accepts its answer.
+        True if the run accepts its identification.
     """
 
     spectrum: NDArray[np.int64]
@@ -167,13 +167,13 @@ def check_number(n_runs: int) -> None:
 
 
 class RunComparison:
-    """Several runs compared; made by `compare_runs`.
+    """Comparison of several runs, created by `compare_runs`.
 
     Attributes
     ----------
     runs
         Runs in the given order, closed with the comparison.
-    letters
+    symbols
         A, B, C …, used in column names.
     labels
         Run ids for display, with projects if several.
@@ -185,7 +185,7 @@ class RunComparison:
 
     def __init__(self, runs: Sequence[FinishedRun], connection: duckdb.DuckDBPyConnection, files: ComparedFiles) -> None:
         self.runs, self.files, self._connection = tuple(runs), files, connection
-        self.letters = tuple(ascii_uppercase[: len(runs)])
+        self.symbols = tuple(ascii_uppercase[: len(runs)])
         projects = {run.project.folder for run in runs}
         self.labels = tuple(run.run.id if len(projects) == 1 else f"{run.project.folder.name}/{run.run.id}" for run in runs)
         self._accepted_from: dict[str, NDArray[np.float64]] = {}
@@ -206,7 +206,7 @@ class RunComparison:
     def source(self, level: str) -> TableSource:
         """Return the items of a level, each with counts and lowest accepting q-values by run; see `comparison_table`."""
         folder = self.runs[0].project.folder
-        return TableSource(self._connection.cursor(), level, {one.name: folder for one in LEVELS})
+        return TableSource(self._connection.cursor(), level, {level.name: folder for level in LEVELS})
 
     def spectrum_of(self, level: str, row: int) -> int:
         """Return the row of ``spectra`` with an item's PSM; for peptides the best of the first run that has it.
@@ -216,18 +216,18 @@ class RunComparison:
         ProteoscopeError
             The item has no spectrum.
         """
-        names = [f"psm_{symbol}" for symbol in self.letters]
+        names = [f"psm_{symbol}" for symbol in self.symbols]
         with closing(self.source(level)) as items, closing(self.source("spectra")) as spectra:
             psms = items.row(row, names)
             for name in names:
                 result = [] if psms[name] is None else spectra.rows([compares(name, "=", psms[name])], most=1).tolist()
                 if result:
                     return int(result[0])
-        raise ProteoscopeError("No run has kept which spectrum this was found by.")
+        raise ProteoscopeError("No run stored the spectrum that identified it.")
 
     def names_of(self, runs: Sequence[int]) -> str:
         """Return the symbols of runs for display, such as ``A & C``."""
-        return " & ".join(self.letters[run] for run in runs)
+        return " & ".join(self.symbols[run] for run in runs)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:
@@ -245,7 +245,7 @@ class RunComparison:
         if self.files.by_name:
             pairs = "; ".join(first if first == second else f"{first} and {second}" for first, second in self.files.by_name[:3])
             more = f" and {len(self.files.by_name) - 3} more" if len(self.files.by_name) > 3 else ""
-            notes.append(f"Taken for the same spectrum file by their names alone: {pairs}{more}.")
+            notes.append(f"Matched as the same spectrum file only by name: {pairs}{more}.")
         for label, run in zip(self.labels, self.runs, strict=True):
             rows = run.tables.source(PSMS.name)
             if not rows.count([compares("rank", "=", 1), compares("q_value", "<=", 1.0)]) and rows.count([compares("rank", "=", 1)]):
@@ -255,7 +255,7 @@ class RunComparison:
     def accepted_from(self, level: str) -> NDArray[np.float64]:
         """Return the lowest q-value at which each run accepts each item, (items, runs) float64, infinite if not found."""
         if level not in self._accepted_from:
-            names = [f"accepted_from_{symbol}" for symbol in self.letters]
+            names = [f"accepted_from_{symbol}" for symbol in self.symbols]
             source = self.source(level)
             table = source.query(f"SELECT {', '.join(map(identifier, names))} FROM {identifier(level)} ORDER BY file_row_number")
             source.close()
@@ -272,15 +272,15 @@ class RunComparison:
         bits = (self.accepted_from(level) <= threshold) @ (1 << np.arange(len(self.runs)))
         sets, counts = np.unique(bits[bits > 0], return_counts=True)
         result = [
-            Intersection(tuple(run for run in range(len(self.runs)) if one >> run & 1), count)
-            for one, count in zip(sets.tolist(), counts.tolist(), strict=True)
+            Intersection(tuple(run for run in range(len(self.runs)) if bits >> run & 1), count)
+            for bits, count in zip(sets.tolist(), counts.tolist(), strict=True)
         ]
-        return tuple(sorted(result, key=lambda one: (-one.count, -len(one.runs), one.runs)))
+        return tuple(sorted(result, key=lambda intersection: (-intersection.count, -len(intersection.runs), intersection.runs)))
 
     def conditions_of(self, runs: Sequence[int], threshold: float) -> list[Condition]:
         """Conditions on the rows of a level: exactly these runs accept them."""
         conditions: list[Condition] = []
-        for run, symbol in enumerate(self.letters):
+        for run, symbol in enumerate(self.symbols):
             name = f"accepted_from_{symbol}"
             conditions.append(
                 compares(name, "<=", float(threshold)) if run in runs else any_of((compares(name, ">", float(threshold)), is_missing(name)))
@@ -289,7 +289,7 @@ class RunComparison:
 
     def conditions_of_any(self, threshold: float) -> list[Condition]:
         """Conditions on the rows of a level: some run accepts them."""
-        return [any_of(tuple(compares(f"accepted_from_{symbol}", "<=", float(threshold)) for symbol in self.letters))]
+        return [any_of(tuple(compares(f"accepted_from_{symbol}", "<=", float(threshold)) for symbol in self.symbols))]
 
     def curves(self, level: str) -> Curves:
         """Return the numbers of items found at q-values up to 5 %."""
@@ -305,7 +305,7 @@ class RunComparison:
     def scores(self, first: int, second: int, threshold: float) -> ScorePairs:
         """Return the scores of spectra that two runs, by position, both answer with a score."""
         if (first, second) not in self._scores:
-            a, b = self.letters[first], self.letters[second]
+            a, b = self.symbols[first], self.symbols[second]
             source = self.source("spectra")
             self._scores[first, second] = source.query(
                 f"SELECT file_row_number AS row, score_{a} AS one, score_{b} AS two, sequence_{a} = sequence_{b} AS same "
@@ -315,8 +315,8 @@ class RunComparison:
         table = self._scores[first, second]
         rows = table["row"].to_numpy()
         is_accepted = self.accepted_from("spectra")[rows] <= threshold
-        one, two, same = (table[name].to_numpy() for name in ("one", "two", "same"))
-        return ScorePairs(rows, one, two, same.astype(np.bool_), is_accepted[:, first], is_accepted[:, second])
+        first_score, second_score, same = (table[name].to_numpy() for name in ("one", "two", "same"))
+        return ScorePairs(rows, first_score, second_score, same.astype(np.bool_), is_accepted[:, first], is_accepted[:, second])
 
     def disagreement_conditions(self, threshold: float) -> list[Condition]:
         """Conditions on ``spectra``: two runs accept different answers."""
@@ -350,7 +350,7 @@ def compare_runs(runs: Sequence[FinishedRun], progress: Progress | None = None) 
         # What does not fit is not put on the disk, least of all where the command happens to be called.
         settings = {"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1), "temp_directory": ""}
         connection = duckdb.connect(config=settings)
-        files = _files_of(runs)
+        files = _match_files(runs)
         make_tables(connection, runs, files, progress or Progress())
         shut_off(connection, ())
         return RunComparison(runs, connection, files)
@@ -373,10 +373,10 @@ def _check(runs: Sequence[FinishedRun]) -> None:
             raise ParameterError(f"run {run.run.id} is given twice")
         seen.add(key)
         if not has_matches(tuple(run.tables.paths)):
-            raise ParameterError(f"run {run.run.id} has no table of PSMs, peptides and protein groups, which are what is compared")
+            raise ParameterError(f"run {run.run.id} has no tables of PSMs, peptides and protein groups, which the comparison needs")
 
 
-def _files_of(runs: Sequence[FinishedRun]) -> ComparedFiles:
+def _match_files(runs: Sequence[FinishedRun]) -> ComparedFiles:
     """Match the files in the runs' tables of PSMs."""
     names, digests = [], []
     for run in runs:
@@ -384,15 +384,17 @@ def _files_of(runs: Sequence[FinishedRun]) -> ComparedFiles:
         of_run = source.query("SELECT DISTINCT spectrum_file AS name FROM psms ORDER BY name")["name"].to_pylist()
         source.close()
         inputs = run.project.inputs(run.run.id)
-        paths = [one.path for one in inputs]
-        known = {name: one.sha256 for names in (map(str, paths), distinct_names(paths)) for name, one in zip(names, inputs, strict=True)}
+        paths = [file.path for file in inputs]
+        sha256_of = {
+            name: file.sha256 for names in (map(str, paths), distinct_names(paths)) for name, file in zip(names, inputs, strict=True)
+        }
         by_name: dict[str, list[str]] = {}
-        for one in inputs:
-            by_name.setdefault(one.path.name, []).append(one.sha256)
+        for file in inputs:
+            by_name.setdefault(file.path.name, []).append(file.sha256)
         for name in of_run:
             alike = by_name.get(Path(name).name, [])
-            if name not in known and len(alike) == 1:
-                known[name] = alike[0]
+            if name not in sha256_of and len(alike) == 1:
+                sha256_of[name] = alike[0]
         names.append(of_run)
-        digests.append({name: digest for name, digest in known.items() if digest})
+        digests.append({name: digest for name, digest in sha256_of.items() if digest})
     return match_files(names, digests)

@@ -84,7 +84,7 @@ class MapPoints:
         retained = np.flatnonzero(np.isfinite(x) & np.isfinite(mz))
         retained = retained[np.argsort(x[retained], kind="stable")]
         scan = table["scan"].fill_null(-1).to_numpy().astype(np.int64)[retained]
-        file, files = _files_of(table, retained)
+        file, files = _read_file_column(table, retained)
         places = x[retained].astype(np.float32), mz[retained].astype(np.float32)
         result = cls(spectrum[retained], *places, status[retained], has_times, len(spectrum) - len(retained), scan, file, files)
         # Drawn now, in the thread that reads the table: this compiles what draws.
@@ -129,10 +129,10 @@ class MapPoints:
         return int(result[0]) if len(result) else None
 
 
-def _files_of(table: Any, kept: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
+def _read_file_column(table: Any, rows: NDArray[np.int64]) -> tuple[NDArray[np.int32] | None, tuple[str, ...]]:
     encoded = table["spectrum_file"].fill_null("").combine_chunks().dictionary_encode()
     files = tuple(encoded.dictionary.to_pylist())
-    return (encoded.indices.to_numpy().astype(np.int32)[kept], files) if len(files) > 1 else (None, files)
+    return (encoded.indices.to_numpy().astype(np.int32)[rows], files) if len(files) > 1 else (None, files)
 
 
 def _with_margin(values: NDArray[np.float32]) -> tuple[float, float]:

@@ -16,7 +16,7 @@ __all__ = ["PARTS", "RunPrediction", "StackedBar", "draw_stacks", "run_predictio
 PARTS = ("start", "read", "index", "plan", "score", "report", "advice", "rest")
 """Steps of a run that are parts of a bar, from its begin."""
 SHARES = ("transfer", "kernel", "synchronisation", "host", "cards")
-"""Categories of seconds; ``cards`` are transfers, kernels and waiting on GPUs, which runs do not separate."""
+"""Categories of seconds; ``cards`` combines transfers, kernels and waiting on GPUs, which runs do not separate."""
 _PREDICTED = SHARES[:4]
 _LEAST_REST = 1e-6  # seconds: less is what sums of floats leave
 _FONT = 8.0

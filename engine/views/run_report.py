@@ -73,7 +73,7 @@ def report_html(account: RunAccount, finished: FinishedRun, search: Search, prog
     parts = [
         f"<h1>{shown(account.title)}</h1><p>{shown(search.name.capitalize())} · {shown(account.run.message)}</p>",
         f'<div class="note">{shown(account.note.note, 20_000)}</div>' if account.note.note.strip() else "",
-        section("What was found", _counts_table(account.counts)),
+        section("Results", _counts_table(account.counts)),
         section("Messages", _messages(account)) if any(message.level != "info" for message in account.messages) else "",
         section("Figures", "".join(_figures(finished, search, progress))),
     ]
@@ -119,8 +119,10 @@ def _histograms(run: FinishedRun, search: Search) -> Iterator[Histogram]:
         return
     for described in search.result_tables:
         source = run.tables.source(described.name)
-        numbers = [one for one in described.columns if one.kind in ("number", "percent", "integer") and one.name in source.types]
-        column = min(numbers, key=lambda one: _FIGURED.index(one.name) if one.name in _FIGURED else len(_FIGURED), default=None)
+        numbers = [
+            column for column in described.columns if column.kind in ("number", "percent", "integer") and column.name in source.types
+        ]
+        column = min(numbers, key=lambda number: _FIGURED.index(number.name) if number.name in _FIGURED else len(_FIGURED), default=None)
         if column is not None and source.total:
             finite: list[Condition] = [is_finite(column.name)] if source.types[column.name] in ("DOUBLE", "FLOAT") else []
             edges = bin_edges(source, column.name, finite)
@@ -168,5 +170,5 @@ def _steps(account: RunAccount) -> str:
 
 
 def _log(account: RunAccount) -> str:
-    lines = [f'<li class="{one.level}">{one.time:%H:%M:%S} {shown(one.text, 1000)}</li>' for one in account.log[-_MAXIMUM_LOG:]]
+    lines = [f'<li class="{entry.level}">{entry.time:%H:%M:%S} {shown(entry.text, 1000)}</li>' for entry in account.log[-_MAXIMUM_LOG:]]
     return f"<ul>{''.join(lines)}</ul>" if lines else ""

@@ -89,7 +89,7 @@ class Sheet:
     measure
         Of its texts.
     title
-        What is drawn, for people who do not see it.
+        Description for screen readers.
     size
         Width and height of all of it.
     """
@@ -103,7 +103,7 @@ class Sheet:
         raise NotImplementedError
 
     def draw(self, region: Region | None = None) -> Drawing:
-        """Draw all of it, or what is seen in a region."""
+        """Draw the sheet, or only a region."""
         shapes = self.shapes(Region(0.0, 0.0, *self.size) if region is None else region)
         return Drawing(*self.size, self.title, tuple(shapes), self.measure.font_size)
 

@@ -107,7 +107,7 @@ def peak_text(spectrum: AnnotatedSpectrum, peak: int) -> str:
 
 
 def mirrored_peak_text(mirrored: MirroredSpectra, half: int, peak: int) -> str:
-    """Return what a peak of one spectrum is and the same peak of the other, on one line."""
+    """Return the descriptions of a peak and its counterpart in the other spectrum, on one line."""
 
     def described(at: int, peak: int) -> str:
         of = mirrored.halves[at]
@@ -146,7 +146,7 @@ def _peaks(shown: ShownPeaks) -> tuple[Mark, ...]:
 
 
 def _pick(spectra: Sequence[ShownPeaks], x: float, y: float, width: float, height: float) -> Picked | None:
-    """Return the peak at a point, by height among close peaks; `width` and `height` are those of a pixel."""
+    """Return the peak at a point, by height among close peaks; `width` and `height` are the size of a pixel."""
     shown = spectra[-1] if y < 0 else spectra[0]
     first, last = np.searchsorted(shown.mz, (x - _NEAR * width, x + _NEAR * width))
     if first == last:

@@ -1,4 +1,4 @@
-"""Table of a run's spectra with status, content and peptide; an explanation lists those of its identification."""
+"""Table of a run's spectra with status, content and peptide; an explanation lists the spectra of its identification."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = [
     "EXPLAINED_LIST",
     "SPECTRUM_LIST",
     "SpectrumFilter",
-    "map_of_spectra",
     "open_spectrum_list",
     "plain_spectrum",
+    "read_spectrum_map",
     "spectrum_chromatogram",
     "spectrum_conditions",
 ]
@@ -45,24 +45,24 @@ _TYPES = {
     **dict.fromkeys(("total_ion_current", "base_peak_mz", "base_peak_intensity"), "DOUBLE"),
 }
 """DuckDB's types of columns that the map of an explanation does not have."""
-_STORED = tuple(name for name, one in SPECTRA.by_name.items() if one.kind != "numbers")
+_STORED = tuple(name for name, column in SPECTRA.by_name.items() if column.kind != "numbers")
 _NEAR = 0.01
-"""Thomson from the m/z that is looked for."""
+"""Tolerance of a searched m/z, in thomson."""
 
 
-def _listed(found: Column, peptide: str, q_value: str, match: str) -> Table:
-    """Return the columns of a list of spectra; `found` is the status, the others describe their columns."""
+def _listed(column: Column, peptide: str, q_value: str, match: str) -> Table:
+    """Return the columns of a list of spectra; `column` is the status, the others describe their columns."""
     places = (("scan", "Scan", 7, 0), ("retention_time", "RT", 8, 2), ("precursor_mz", "m/z", 10, 4))
     stored = ((SPECTRA.by_name[name], title, width, decimals) for name, title, width, decimals in places)
-    known = Column("is_identified", meaning="Whether it is known what it is", kind="truth")
+    identified = Column("is_identified", meaning="True if the spectrum is identified", kind="truth")
     return Table.of(
         _NAME,
         "Spectra",
         (
-            found,
+            column,
             *(
-                Column(one.name, title, one.meaning, one.kind, width, decimals, unit="min" if one.kind == "minutes" else "")
-                for one, title, width, decimals in stored
+                Column(column.name, title, column.meaning, column.kind, width, decimals, unit="min" if column.kind == "minutes" else "")
+                for column, title, width, decimals in stored
             ),
             Column("charges", "z", "Charges that the precursor may have", width=5),
             Column("n_peaks", "Peaks", "Peaks as they were read", "integer", 6),
@@ -74,23 +74,23 @@ def _listed(found: Column, peptide: str, q_value: str, match: str) -> Table:
             Column("spectrum_file", "File", "Its file", width=24, is_shown=False),
             Column("spectrum_id", "Spectrum", "Its name in the file", width=30, is_shown=False),
             Column("psm", meaning=match, kind="identifier"),
-            *(() if found.name == known.name else (known,)),
+            *(() if column.name == identified.name else (identified,)),
         ),
-        shown=f"scan retention_time precursor_mz charges n_peaks total_ion_current base_peak_mz base_peak_intensity {found.name} peptide "
+        shown=f"scan retention_time precursor_mz charges n_peaks total_ion_current base_peak_mz base_peak_intensity {column.name} peptide "
         "q_value spectrum_file spectrum_id",
         links="psm is_identified scan spectrum_file spectrum_id precursor_mz retention_time",
     )
 
 
 SPECTRUM_LIST = _listed(
-    Column("is_identified", "Identified", "Whether its best match is accepted at the false discovery rate of the run", "truth", 8),
-    "What it was identified as, in ProForma, or the library's name of it",
+    Column("is_identified", "Identified", "True if its best match is accepted at the false discovery rate of the run", "truth", 8),
+    "Identification in ProForma, or its name in the library",
     "q-value of its best match, accepted or not",
     "Row of its best match among the PSMs, or among the library matches",
 )
 EXPLAINED_LIST = _listed(
     Column("state", "State", "Identified before, explained at the false discovery rate of the run, or unexplained", width=10),
-    "What it was identified or explained as, in ProForma",
+    "Identification or explanation in ProForma",
     "q-value of its explanation, accepted or not",
     "Row of its explanation, where that is accepted",
 )
@@ -100,7 +100,7 @@ EXPLAINED_LIST = _listed(
 def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambda: None) -> TableSource:
     """Open a run's spectra as `SPECTRUM_LIST`, one row per spectrum in stored order.
 
-    Those of an explanation come from its identification, as `EXPLAINED_LIST`; without it they have no peaks.
+    Spectra of an explanation come from its identification, as `EXPLAINED_LIST`; without it they have no peaks.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def open_spectrum_list(run: FinishedRun, is_wanted: Callable[[], object] = lambd
     return run.tables.view_source(_NAME, _VIEW, path)
 
 
-_MOST_KEPT = 2_000_000
+_MAXIMUM_CACHED = 2_000_000
 """Spectra of a list that is held in memory: some 250 MB."""
 _VIEW, _BARE, _MATCHES = "spectra as a list", "spectra without peaks", "spectra and matches"
 _OF_MAP = ("scan", "retention_time", "precursor_mz", "spectrum_file")
@@ -142,9 +142,9 @@ def _make_views(run: FinishedRun, path: Path, is_wanted: Callable[[], object]) -
             connection.execute(f'CREATE VIEW "{_BARE}" AS SELECT file_row_number FROM {_MAP}')
             n_rows = connection.execute(f'SELECT count(*) FROM "{_BARE}"').fetchall()[0][0]
         connection.execute(f'CREATE TABLE "{_MATCHES}" AS {_fates() if has_map else _best_matches(run)}')
-        listed = _list_of_spectra(has_file=has_file, has_states=has_map)
+        listed = _spectra_sql(has_file=has_file, has_states=has_map)
         # Cached as a table, a page takes milliseconds; from the file, whose row groups are small, it takes part of a second.
-        kind = "TABLE" if n_rows <= _MOST_KEPT else "VIEW"
+        kind = "TABLE" if n_rows <= _MAXIMUM_CACHED else "VIEW"
         connection.execute(f'CREATE {kind} "{_VIEW}" AS {listed}')
 
 
@@ -189,7 +189,7 @@ def _best_library_matches(fdr: float) -> str:
     )
 
 
-def _list_of_spectra(*, has_file: bool, has_states: bool) -> str:
+def _spectra_sql(*, has_file: bool, has_states: bool) -> str:
     """Return SQL of the rows.
 
     Parameters
@@ -253,7 +253,7 @@ def spectrum_conditions(chosen: SpectrumFilter) -> list[Condition]:
     return [*conditions, compares("precursor_mz", ">=", mz - _NEAR), compares("precursor_mz", "<=", mz + _NEAR)]
 
 
-def map_of_spectra(source: TableSource) -> MapPoints:
+def read_spectrum_map(source: TableSource) -> MapPoints:
     """Return the spectra of a list as points of retention time and m/z."""
     result = source.columns(["file_row_number", "retention_time", "precursor_mz", "status", "scan", "spectrum_file"])
 

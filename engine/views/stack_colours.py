@@ -87,7 +87,7 @@ _GROUPS = {
     "p": ("P", 0.5),
     "t": ("TS", 0.5),
     "s": ("S", 0.5),
-    **{letter: (letter, 0.85) for letter in "ACDEFGHIKLMNPQRSTVWY"},
+    **{residue: (residue, 0.85) for residue in "ACDEFGHIKLMNPQRSTVWY"},
 }
 """Residue groups of Clustal X with their minimum fraction in a column."""
 _WATER_SHY = "%#ACFHILMVWYPp"
@@ -98,7 +98,7 @@ _RULES = (
     ("S", "green", "tST#"),
     ("N", "green", "nND"),
     ("Q", "green", "qQE+KR"),
-    *((letter, "blue", _WATER_SHY) for letter in "WLVIMF"),
+    *((residue, "blue", _WATER_SHY) for residue in "WLVIMF"),
     ("A", "blue", _WATER_SHY + "TSsG"),
     ("C", "blue", "%#AFHILMVWYSPp"),
     ("C", "pink", "C"),
@@ -147,16 +147,16 @@ class ColouredStack:
     @classmethod
     def of(cls, stack: Stack, scheme: str, *, has_insertions: bool = True) -> ColouredStack:
         """Colour a stack by a scheme of `SCHEMES`."""
-        colours, grade = stack_colours(stack, scheme), conservation(stack.letters)
+        colours, grade = stack_colours(stack, scheme), conservation(stack.symbols)
         if has_insertions:
             return cls(stack, np.arange(stack.n_columns), colours, grade)
-        own = np.flatnonzero(~stack.is_opened)
-        return cls(stack, own, colours[:, own], grade[own], stack.follows_insertion)
+        columns = np.flatnonzero(~stack.is_opened)
+        return cls(stack, columns, colours[:, columns], grade[columns], stack.follows_insertion)
 
     @cached_property
-    def letters(self) -> NDArray[np.uint8]:
+    def symbols(self) -> NDArray[np.uint8]:
         """(rows, n) drawn residues."""
-        return self.stack.letters[:, self.columns]
+        return self.stack.symbols[:, self.columns]
 
     @cached_property
     def query_place(self) -> NDArray[np.int64]:
@@ -166,17 +166,17 @@ class ColouredStack:
     def text_at(self, row: int, place: int) -> str:
         """Return the text of a cell by row and drawn column."""
         stack, column = self.stack, int(self.columns[place])
-        letters = stack.letters[row]
+        symbols = stack.symbols[row]
         name = stack.query_name if row == 0 else stack.subjects.names[row - 1]
         query_place = int(stack.query_place[column])
-        of_query = f"query {chr(stack.letters[0, column])}{query_place + 1}" if query_place >= 0 else "an insertion"
-        if letters[column] == OUTSIDE:
+        of_query = f"query {chr(stack.symbols[0, column])}{query_place + 1}" if query_place >= 0 else "an insertion"
+        if symbols[column] == OUTSIDE:
             return f"{name}: not aligned here ({of_query})"
-        before = int(np.count_nonzero((letters[: column + 1] != _GAP) & (letters[: column + 1] != OUTSIDE)))
+        before = int(np.count_nonzero((symbols[: column + 1] != _GAP) & (symbols[: column + 1] != OUTSIDE)))
         start = 0 if row == 0 else int(stack.subjects.subject_start[row - 1])
-        own = f"gap after {start + before}" if letters[column] == _GAP else f"{chr(letters[column])}{start + before}"
+        of_hit = f"gap after {start + before}" if symbols[column] == _GAP else f"{chr(symbols[column])}{start + before}"
         insertion = self.follows_insertion is not None and self.follows_insertion[row, place]
-        return f"{name}: {own}{', after an insertion' if insertion else ''}, {of_query}, conservation {self.grade[place]:.2f}"
+        return f"{name}: {of_hit}{', after an insertion' if insertion else ''}, {of_query}, conservation {self.grade[place]:.2f}"
 
 
 def stack_colours(stack: Stack, name: str) -> Colours:
@@ -196,9 +196,9 @@ def _rgba(text: str) -> tuple[int, int, int, int]:
 def _of_residues(colours: dict[str, tuple[int, int, int, int]]) -> Callable[[Stack], Colours]:
     """Return a scheme that colours by residue only."""
     table = np.zeros((256, 4), np.uint8)
-    for letters, colour in colours.items():
-        table[[ord(letter) for letter in letters]] = colour
-    return lambda stack: table[stack.letters]
+    for residues, colour in colours.items():
+        table[[ord(residue) for residue in residues]] = colour
+    return lambda stack: table[stack.symbols]
 
 
 def _hydropathy_colour(value: float) -> tuple[int, int, int, int]:
@@ -207,7 +207,7 @@ def _hydropathy_colour(value: float) -> tuple[int, int, int, int]:
 
 
 def _by_identity(stack: Stack) -> Colours:
-    is_same = (stack.letters == stack.letters[0]) & ~stack.is_opened
+    is_same = (stack.symbols == stack.symbols[0]) & ~stack.is_opened
     share = is_same.sum(0) / len(stack)
     of_column = np.zeros((2, stack.n_columns, 4), np.uint8)
     for least, colour in reversed(_SAME):
@@ -217,13 +217,13 @@ def _by_identity(stack: Stack) -> Colours:
 
 def _by_clustal(stack: Stack) -> Colours:
     # The share of all rows, those with a gap among them.
-    shares = dict(zip(RESIDUES, residue_counts(stack.letters) / len(stack), strict=True))
-    is_there = {name: sum(shares[letter] for letter in letters) >= least for name, (letters, least) in _GROUPS.items()}
+    shares = dict(zip(RESIDUES, residue_counts(stack.symbols) / len(stack), strict=True))
+    is_there = {name: sum(shares[residue] for residue in residues) >= least for name, (residues, least) in _GROUPS.items()}
     of_residue = np.zeros((len(RESIDUES) + 1, stack.n_columns, 4), np.uint8)
-    for letter, colour, groups in _RULES:
+    for residue, colour, groups in _RULES:
         columns = np.any([is_there[group] for group in groups], axis=0) if groups else np.ones(stack.n_columns, np.bool_)
-        of_residue[RESIDUES.index(letter), columns] = _rgba(_CLUSTAL_COLOURS[colour])
-    return of_residue[residue_codes(stack.letters), np.arange(stack.n_columns)]
+        of_residue[RESIDUES.index(residue), columns] = _rgba(_CLUSTAL_COLOURS[colour])
+    return of_residue[residue_codes(stack.symbols), np.arange(stack.n_columns)]
 
 
 SCHEMES: tuple[StackScheme, ...] = tuple(
@@ -241,21 +241,21 @@ SCHEMES: tuple[StackScheme, ...] = tuple(
                 "zappo",
                 "Zappo",
                 "By chemistry: aliphatic, aromatic, positive, negative, hydrophilic, proline and glycine, cysteine",
-                _of_residues({letters: _rgba(colour) for letters, colour in _ZAPPO.items()}),
+                _of_residues({residues: _rgba(colour) for residues, colour in _ZAPPO.items()}),
             ),
             (
                 "taylor",
                 "Taylor",
                 "A colour for each residue, similar ones similar (Taylor 1997, Protein Eng. 10:743)",
-                _of_residues({letter: _rgba(colour) for letter, colour in _TAYLOR.items()}),
+                _of_residues({residue: _rgba(colour) for residue, colour in _TAYLOR.items()}),
             ),
             (
                 "hydrophobicity",
                 "Hydrophobicity",
                 "From hydrophilic, blue, to hydrophobic, red (Kyte & Doolittle 1982, J. Mol. Biol. 157:105)",
-                _of_residues({letter: _hydropathy_colour(value) for letter, value in _HYDROPATHY.items()}),
+                _of_residues({residue: _hydropathy_colour(value) for residue, value in _HYDROPATHY.items()}),
             ),
-            ("none", "None", "Letters alone", lambda stack: np.zeros((*stack.letters.shape, 4), np.uint8)),
+            ("none", "None", "Residues without colours", lambda stack: np.zeros((*stack.symbols.shape, 4), np.uint8)),
         ),
     )
 )

@@ -98,7 +98,7 @@ class StackSheet(Sheet):
             return []
         n_rows, n_columns = colours.shape[:2]
         shapes: list[Basic] = [Image(left, top, n_columns * self.cell, n_rows * self.line, colours)]
-        codes, is_filled = self.stack.letters[rows, columns], colours[:, :, 3] > 0
+        codes, is_filled = self.stack.symbols[rows, columns], colours[:, :, 3] > 0
         is_light = colours[:, :, :3] @ _LUMINANCE >= _LIGHT
         kinds: tuple[tuple[np.ndarray, Ink], ...] = (
             (~is_filled & (codes != OUTSIDE), "text"),

@@ -19,10 +19,10 @@ from proteoscope.engine.sequences.database import SequenceDatabase, cache_store,
 from proteoscope.engine.sequences.stack import AlignedSubjects, Stack
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.hits import select_query_hits
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "stacked_hits", "subject_of_hit", "write_stack"]
+__all__ = ["MAXIMUM_STACKED", "StackedHits", "SubjectSequence", "open_subjects", "read_subject", "stacked_hits", "write_stack"]
 
 MAXIMUM_STACKED = 500
 """Maximum number of hits in a displayed stack; files have all."""
@@ -71,12 +71,12 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
     query = source.query("SELECT query, description, sequence FROM queries WHERE query_index = ?", [index]).to_pylist()
     if not query:
         raise ParameterError(f"there is no query {index} in this run")
-    hits = source.beside("hits")
-    result = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*hits_of_query(index), *conditions])
+    hits = source.sibling("hits")
+    result = np.sort(np.asarray(rows, np.int64)) if len(rows) else hits.rows([*select_query_hits(index), *conditions])
     chosen = result[:MAXIMUM_STACKED]
     table = hits.values(chosen, _COLUMNS)
     if (table["query_index"].to_numpy() != index).any():
-        raise ParameterError("hits of one query alone can be stacked")
+        raise ParameterError("only hits of one query can be stacked")
     numbers = {name: table[name].to_numpy().astype(np.int64) for name in ("subject_length", "query_start", "subject_start", "score")}
     above, below = (Texts.from_strings(table[name].to_pylist()) for name in ("aligned_query", "aligned_subject"))
     subjects = AlignedSubjects(
@@ -89,8 +89,8 @@ def stacked_hits(source: TableSource, index: int, conditions: Sequence[Condition
         below,
         numbers["score"],
     )
-    one = query[0]
-    return StackedHits(Stack.of(one["query"], one["description"], one["sequence"], subjects), chosen, len(result))
+    query_row = query[0]
+    return StackedHits(Stack.of(query_row["query"], query_row["description"], query_row["sequence"], subjects), chosen, len(result))
 
 
 def write_stack(path: Path, stack: Stack, format: str) -> None:
@@ -116,17 +116,17 @@ def open_subjects(run: FinishedRun, progress: Progress) -> SequenceDatabase:
     StorageError
         It could not be stored.
     """
-    inputs = [one for one in run.project.inputs(run.run.id) if one.kind == "database"]
+    inputs = [file for file in run.project.inputs(run.run.id) if file.kind == "database"]
     store = cache_store()
-    for one in inputs:
-        if not one.path.is_file():
-            raise InputError(one.path, "is no longer there, so that whole sequences cannot be shown", remedy="Put the database back")
-        if file_digest(one.path) != one.sha256:
-            raise InputError(one.path, "is no longer the file that was searched", remedy=_REMEDY)
-    return open_database([one.path for one in inputs], [one.sha256 for one in inputs], store, progress)
+    for file in inputs:
+        if not file.path.is_file():
+            raise InputError(file.path, "is no longer there, so that whole sequences cannot be shown", remedy="Put the database back")
+        if file_digest(file.path) != file.sha256:
+            raise InputError(file.path, "is no longer the file that was searched", remedy=_REMEDY)
+    return open_database([file.path for file in inputs], [file.sha256 for file in inputs], store, progress)
 
 
-def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
+def read_subject(source: TableSource, row: int, database: SequenceDatabase) -> SubjectSequence:
     """Return the whole subject sequence of a row of the table of hits.
 
     Raises
@@ -139,5 +139,5 @@ def subject_of_hit(source: TableSource, row: int, database: SequenceDatabase) ->
     places = np.flatnonzero(database.file_index == hit["subject_index"])
     if len(places) != 1 or database.offsets[places[0] + 1] - database.offsets[places[0]] != hit["subject_length"]:
         raise InputError(source.path, f"the database holds another sequence in place of {hit['subject']:.60}", remedy=_REMEDY)
-    symbols = database.letters(places).strings()[0]
+    symbols = database.sequences(places).strings()[0]
     return SubjectSequence(hit["subject"], hit["description"] or "", symbols, hit["subject_start"], hit["subject_end"])

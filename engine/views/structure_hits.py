@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.structure_search.hit_chains import HitChains
 from proteoscope.engine.views.conditions import Condition, all_of, compares, contains_in, is_finite
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.hits import select_query_hits
 from proteoscope.engine.views.tables import TableSource
 
 __all__ = [
@@ -20,8 +20,8 @@ __all__ = [
     "StructureFilter",
     "StructureSummary",
     "ThresholdColumns",
-    "chains_of_run",
-    "hit_of_row",
+    "open_hit_chains",
+    "read_hit_row",
     "structure_conditions",
     "structure_summary",
     "threshold_columns",
@@ -64,7 +64,7 @@ def structure_conditions(chosen: StructureFilter) -> list[Condition]:
 
 @dataclass(frozen=True)
 class ThresholdColumns:
-    """The columns of some hits that thresholds are put on, each ascending and without what is not finite, so that a count is a search.
+    """Finite values of the columns with thresholds, ascending, so that counting is a binary search.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class ThresholdColumns:
 
 def threshold_columns(source: TableSource, query: int | None) -> ThresholdColumns:
     """Read the threshold columns of a query's hits, of all queries for None. `source` is the table of hits."""
-    result = source.columns(list(BOUNDED), [] if query is None else hits_of_query(query))
+    result = source.columns(list(BOUNDED), [] if query is None else select_query_hits(query))
     columns = {}
     for name in BOUNDED:
         values = result[name].to_numpy().astype(np.float64)
@@ -120,8 +120,8 @@ class StructureSummary:
     @property
     def is_all_chance(self) -> bool:
         """True if chance alone explains all hits: as many unrelated chains score as well as the best, and no fold is probable."""
-        known = self.best_e_value is not None or self.best_probability is not None
-        return self.n_hits > 0 and known and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
+        is_rated = self.best_e_value is not None or self.best_probability is not None
+        return self.n_hits > 0 and is_rated and (self.best_e_value or 1.0) >= 1.0 and (self.best_probability or 0.0) < _EVEN
 
 
 def structure_summary(source: TableSource) -> StructureSummary:
@@ -139,12 +139,12 @@ def structure_summary(source: TableSource) -> StructureSummary:
     return StructureSummary(row["query"] or "", int(row["hits"] or 0), row["n"], row["found"], n_aligned, *shares)
 
 
-def chains_of_run(run: FinishedRun) -> HitChains:
+def open_hit_chains(run: FinishedRun) -> HitChains:
     """Return a reader of the hits' chains from the files named by the run; for one thread."""
     return HitChains(run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], run.check_input)
 
 
-def hit_of_row(source: TableSource, row: int) -> dict[str, Any]:
+def read_hit_row(source: TableSource, row: int) -> dict[str, Any]:
     """Return a row of hits with residues, states and length of its query."""
     hit = source.row(row, HIT_COLUMNS)
     query = source.query(

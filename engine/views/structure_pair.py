@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.structure_search.hit_chains import FoundChain, HitChains, trace_geometry
 from proteoscope.engine.views.aligned_pair import AlignedPair
-from proteoscope.engine.views.traces import RESIDUE_NAMES, trace_of_hit
+from proteoscope.engine.views.traces import RESIDUE_NAMES, superpose_hit
 
-__all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "columns_of_cigar", "structure_pair"]
+__all__ = ["ALIGNED", "APART", "BEYOND", "WITHIN", "ChainFacts", "StructurePair", "expand_cigar", "structure_pair"]
 
 WITHIN = (10, 11, 12, 13)
 """Kinds of aligned pairs by their distance after superposition, closest first."""
@@ -58,9 +58,9 @@ class ChainFacts:
         return cls(states, None, unknown, unknown, unknown)
 
     @classmethod
-    def of_chain(cls, found: FoundChain, states: str) -> ChainFacts:
+    def of_chain(cls, source: FoundChain, states: str) -> ChainFacts:
         """Create facts from a chain's file."""
-        chains = found.chains
+        chains = source.chains
         insertion = chains.insertion.tolist()
         labels = tuple(
             f"{number}{chr(code) if code else ''}" for number, code in zip(chains.author_number.tolist(), insertion, strict=True)
@@ -68,10 +68,10 @@ class ChainFacts:
         return cls(states, labels, *trace_geometry(chains.position), chains.confidence)
 
 
-def columns_of_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def expand_cigar(cigar: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """(columns,) each: row of the query and of the target in each column, -1 for a gap.
 
-    >>> [part.tolist() for part in columns_of_cigar("1I2M1D")]
+    >>> [part.tolist() for part in expand_cigar("1I2M1D")]
     [[0, 1, 2, -1], [-1, 0, 1, 2]]
     """
     runs = _RUNS.findall(cigar)
@@ -92,7 +92,7 @@ class StructurePair(AlignedPair):
         (columns,) Å between superposed Cα of a pair, NaN elsewhere.
     query_facts, target_facts
         Residues of both chains.
-    found
+    chains
         Both chains from their files, or None.
     note
         Missing file, or ''.
@@ -103,7 +103,7 @@ class StructurePair(AlignedPair):
     distance: NDArray[np.floating]
     query_facts: ChainFacts
     target_facts: ChainFacts
-    found: tuple[FoundChain, FoundChain] | None = None
+    chains: tuple[FoundChain, FoundChain] | None = None
     note: str = ""
 
     titles: ClassVar[tuple[str, str]] = ("Query", "Target")
@@ -123,7 +123,7 @@ class StructurePair(AlignedPair):
         distances: NDArray[np.floating] | None,
         facts_of: tuple[ChainFacts, ChainFacts],
         hit: Mapping[str, Any] | None = None,
-        found: tuple[FoundChain, FoundChain] | None = None,
+        chains: tuple[FoundChain, FoundChain] | None = None,
         note: str = "",
     ) -> StructurePair:
         """Create a pair from an alignment of two whole chains.
@@ -138,12 +138,12 @@ class StructurePair(AlignedPair):
             Residues of both.
         hit
             Row of the hit.
-        found
+        chains
             Both chains, or None.
         note
             Reason for missing chains.
         """
-        of_query, of_target = columns_of_cigar(cigar)
+        of_query, of_target = expand_cigar(cigar)
         symbols = [_spread(text, rows) for text, rows in zip(sequences, (of_query, of_target), strict=True)]
         is_pair = (of_query >= 0) & (of_target >= 0)
         distance = np.full(len(of_query), np.nan)
@@ -169,7 +169,7 @@ class StructurePair(AlignedPair):
             distance=distance,
             query_facts=facts_of[0],
             target_facts=facts_of[1],
-            found=found,
+            chains=chains,
             note=note,
         )
 
@@ -178,8 +178,8 @@ class StructurePair(AlignedPair):
         """(columns,) one of `WITHIN`, `BEYOND`, `ALIGNED` or `APART`."""
         kinds = np.full(len(self), APART, np.uint8)
         kinds[(self.of_query >= 0) & (self.of_target >= 0)] = ALIGNED
-        known = np.isfinite(self.distance)
-        kinds[known] = np.array([*WITHIN, BEYOND], np.uint8)[np.searchsorted(_LIMITS, self.distance[known])]
+        is_known = np.isfinite(self.distance)
+        kinds[is_known] = np.array([*WITHIN, BEYOND], np.uint8)[np.searchsorted(_LIMITS, self.distance[is_known])]
         return kinds
 
     @cached_property
@@ -242,9 +242,9 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
     Parameters
     ----------
     hit
-        As `proteoscope.engine.views.structure_hits.hit_of_row` gives it.
+        As `proteoscope.engine.views.structure_hits.read_hit_row` gives it.
     chains
-        Those of the run.
+        Parameters of the run.
     """
     facts_of = [ChainFacts.of_states(hit["query_states"]), ChainFacts.of_states(hit["target_states"])]
     result: list[FoundChain | None] = [None, None]
@@ -263,7 +263,7 @@ def structure_pair(hit: Mapping[str, Any], chains: HitChains) -> StructurePair:
     distances, both = None, None
     if result[0] is not None and result[1] is not None:
         both = result[0], result[1]
-        pairs = trace_of_hit(hit, *both).pairs
+        pairs = superpose_hit(hit, *both).pairs
         distances = None if pairs is None else pairs.distance
     note = f"Without distances and the authors' numbers: {missing[0]}" if missing else ""
     return StructurePair.of(

@@ -1,4 +1,4 @@
-"""The tables of a run as one looks at them: which rows, in which order, and pages of their values. DuckDB does the work."""
+"""Views of a run's tables, computed by DuckDB: selected and sorted rows, and pages of their values."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ class ResultTables:
         self._marked: set[str] = set()
         self.made: set[str] = set()
         """Those that `put` holds."""
-        # One processor is left to the window, which else would stutter while a table is sorted.
+        # One CPU core is left to the window, which would otherwise stutter while a table is sorted.
         self._connection = duckdb.connect(config={"memory_limit": _MEMORY, "threads": max(1, available_threads() - 1)})
         try:
-            n_rows_of = _rows_of_tables(self.paths, tables)
+            n_rows_of = _count_referenced_rows(self.paths, tables)
             for name, path in self.paths.items():
                 with _readable(path):
                     if name in tables:
@@ -93,7 +93,7 @@ class ResultTables:
         self.paths[name] = self.paths[of]
 
     def show_marks(self, name: str, marks: Mapping[int, RowMark]) -> None:
-        """Give a table the columns of `MARK_COLUMNS` in sources that are made from now on; queries of others see it as it is stored."""
+        """Add the columns of `MARK_COLUMNS` to a table in sources created from now on; existing sources read it as stored."""
         starred, comment = MARK_COLUMNS
         table, view, retained = (identifier(f"{name}{ending}") for ending in ("", _MARKED, _MARKS))
         with _readable(self.paths[name]):
@@ -136,7 +136,7 @@ class ResultTables:
             cursor.execute("COMMIT")
 
     def view_source(self, name: str, view: str, path: Path) -> TableSource:
-        """Return a view made by `changed` from a file as a table source."""
+        """Return a table source of a view that `changed` creates from a file."""
         return TableSource(self._connection.cursor(), name, {**self.paths, name: path}, view)
 
     def source(self, name: str) -> TableSource:
@@ -168,7 +168,7 @@ class TableSource:
         self.types: dict[str, str] = {row[0]: row[1] for row in described if row[0] != _ROW}
         """DuckDB's names of the columns' types."""
 
-    def beside(self, name: str) -> TableSource:
+    def sibling(self, name: str) -> TableSource:
         """Return another table of the run for the same thread, closed with this one."""
         return TableSource(self._cursor, name, self.paths)
 
@@ -201,7 +201,7 @@ class TableSource:
         for name, descends in order:
             column = identifier(name)
             # DuckDB takes not-a-number for the largest number. It also trusts a file's statistics, which leave not-a-number out, so
-            # that isnan() may find none; isfinite() looks at the values.
+            # that isnan() may find none; isfinite() reads the values.
             key = f"CASE WHEN isfinite({column}) THEN {column} END" if self.types[name] in ("DOUBLE", "FLOAT") else column
             keys.append(f"{key} {'DESC' if descends else 'ASC'} NULLS LAST")
         by = f" ORDER BY {', '.join([*keys, _ROW])}" + ("" if most is None else f" LIMIT {int(most)}")
@@ -216,7 +216,7 @@ class TableSource:
         self._cursor.register("chosen_rows", wanted)
         try:
             named = ", ".join(identifier(name) for name in columns)
-            # The range lets DuckDB pass over whole row groups; the join alone would not.
+            # The range lets DuckDB pass over whole row groups; the join would not.
             return self.query(
                 f"SELECT {named} FROM {self._table} JOIN chosen_rows ON {_ROW} = {identifier(' chosen')} "
                 f"WHERE {_ROW} BETWEEN {int(rows.min())} AND {int(rows.max())} ORDER BY {identifier(' place')}"
@@ -256,7 +256,7 @@ class TableSource:
         self._cursor.close()
 
 
-def _rows_of_tables(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
+def _count_referenced_rows(paths: Mapping[str, Path], described: Mapping[str, Table]) -> dict[str, int]:
     """Return the row counts of tables referenced by columns of others."""
     referred = {column.rows_of for table in described.values() for column in table.by_name.values()}
     result = {}

@@ -32,7 +32,7 @@ def powers_of_ten(low: float, high: float, n_at_most: int) -> list[float]:
 
 
 def square_ticks(high: float, n_wanted: int) -> list[float]:
-    """Whole round numbers from 0 to `high` whose square roots are spaced about evenly, at most `n_wanted` besides 0.
+    """Return round integers from 0 to `high` with evenly spaced square roots: 0 and at most `n_wanted` more.
 
     >>> square_ticks(120, 4)
     [0.0, 5.0, 20.0, 50.0, 100.0]

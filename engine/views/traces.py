@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.row_numbers import ChainRow
-from proteoscope.engine.structure_search.hit_chains import FoundChain, pairs_of_cigar, transformation_of
+from proteoscope.engine.structure_search.hit_chains import FoundChain, parse_cigar_pairs, parse_transformation
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import ChainEvidence
 from proteoscope.engine.structures.superposition import superpose
@@ -21,11 +21,11 @@ __all__ = [
     "RESIDUE_NAMES",
     "ResiduePairs",
     "Trace",
+    "create_query_trace",
     "moved",
     "residue_label",
-    "trace_beside",
-    "trace_of_hit",
-    "trace_of_query",
+    "superpose_chain",
+    "superpose_hit",
     "transformation",
 ]
 
@@ -78,7 +78,7 @@ class Trace:
         Name of the chain.
     position
         (n, 3) float32, Cα in Å, NaN if invalid.
-    found
+    source
         The chain from its file.
     pairs
         Aligned pairs with the query, None for the query.
@@ -92,7 +92,7 @@ class Trace:
 
     name: str
     position: NDArray[np.float32]
-    found: FoundChain
+    source: FoundChain
     pairs: ResiduePairs | None = None
     rotation: NDArray[np.float64] = field(default_factory=lambda: np.eye(3))
     translation: NDArray[np.float64] = field(default_factory=lambda: np.zeros(3))
@@ -105,16 +105,16 @@ class Trace:
     @property
     def chains(self) -> Chains:
         """Columns of the chain, which is the only one."""
-        return self.found.chains
+        return self.source.chains
 
     @property
     def path(self) -> Path:
         """Its file, which may be gone."""
-        return self.found.path
+        return self.source.path
 
     @cached_property
-    def letters(self) -> str:
-        """Its residues."""
+    def residues(self) -> str:
+        """Residues of the chain."""
         return self.chains.sequence(ChainRow(0))
 
     @cached_property
@@ -127,24 +127,24 @@ class Trace:
 
     def label(self, row: int) -> str:
         """Return a residue's name and author number, such as ``Leu 45``."""
-        return residue_label(self.chains, self.letters, row)
+        return residue_label(self.chains, self.residues, row)
 
 
-def residue_label(chains: Chains, letters: str, row: int) -> str:
+def residue_label(chains: Chains, residues: str, row: int) -> str:
     """Return a residue's name and author number."""
     code = int(chains.insertion[row])
-    symbol = letters[row]
+    symbol = residues[row]
     return f"{RESIDUE_NAMES.get(symbol, symbol)} {int(chains.author_number[row])}{chr(code) if code else ''}"
 
 
-def trace_of_query(found: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
+def create_query_trace(chain: FoundChain, evidence: ChainEvidence | None = None) -> Trace:
     """Return the query, unmoved."""
-    return Trace(found.chains.names[0], _places(found.chains.position), found, evidence=evidence)
+    return Trace(chain.chains.names[0], _places(chain.chains.position), chain, evidence=evidence)
 
 
-def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
+def superpose_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) -> Trace:
     """Move a hit onto the query by its stored transformation, otherwise by least squares over its pairs (Kabsch)."""
-    pairs = pairs_of_cigar(str(hit["cigar"]))
+    pairs = parse_cigar_pairs(str(hit["cigar"]))
     pairs = pairs[(pairs[:, 0] < len(query.chains.position)) & (pairs[:, 1] < len(target.chains.position))]
     rotation, translation = transformation(hit, query.chains.position, target.chains.position, pairs)
     position = moved(target.chains.position, rotation, translation)
@@ -154,13 +154,13 @@ def trace_of_hit(hit: Mapping[str, Any], query: FoundChain, target: FoundChain) 
     return Trace(target.chains.names[0], position, target, ResiduePairs(pairs, distance), rotation, translation, hit)
 
 
-def trace_beside(query: Trace, found: FoundChain, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
+def superpose_chain(query: Trace, chain: FoundChain, rows: NDArray[np.integer], evidence: ChainEvidence | None = None) -> Trace:
     """Superpose a chain on another by least squares over aligned rows (k, 2)."""
-    rotation, translation = _least_squares(query.position, found.chains.position, rows)
-    position = moved(found.chains.position, rotation, translation)
+    rotation, translation = _least_squares(query.position, chain.chains.position, rows)
+    position = moved(chain.chains.position, rotation, translation)
     distance = np.linalg.norm(query.position[rows[:, 0]].astype(np.float64) - position[rows[:, 1]], axis=1)
     pairs = ResiduePairs(rows.astype(np.int32), distance)
-    return Trace(found.chains.names[0], position, found, pairs, rotation, translation, {"target_index": str(found.path)}, evidence)
+    return Trace(chain.chains.names[0], position, chain, pairs, rotation, translation, {"target_index": str(chain.path)}, evidence)
 
 
 def transformation(
@@ -168,7 +168,7 @@ def transformation(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return rotation (3, 3) and translation (3,) that move a hit's target onto its query."""
     try:
-        rotation, translation = transformation_of(hit)
+        rotation, translation = parse_transformation(hit)
     except (KeyError, ValueError, TypeError, AttributeError):
         return _least_squares(query, target, pairs)
     if not np.isfinite(rotation).all() or not np.isfinite(translation).all():

@@ -29,14 +29,14 @@ from proteoscope.engine.quantification.labels import LabelName
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.quantity_design import (
     ComparedConditions,
-    DesignFault,
+    DesignIssue,
     DesignTable,
+    check_design,
     compared_conditions,
     design_text,
-    files_of_runs,
     guessed_design,
     has_sample,
-    judged_design,
+    list_run_files,
     pasted_cells,
     read_design_table,
 )
@@ -168,7 +168,7 @@ class DesignEditor(QWidget):
         self._wanted: tuple[Path | DesignTable | None] | None = None
         self._parameters: tuple[tuple[str, ...], str] = ((), "")
         """Compared conditions and reference, as set in the form."""
-        self._validated: Design | DesignFault | None = None
+        self._validated: Design | DesignIssue | None = None
         self._compared = ComparedConditions(())
         self._worker = TableWorker(None, self)
         self.model = DesignModel()
@@ -249,7 +249,7 @@ class DesignEditor(QWidget):
             self._worker.cancel()
             self._take([])
         else:
-            self._worker.submit("files", lambda: files_of_runs(*runs_key), self._take, self._take_none)
+            self._worker.submit("files", lambda: list_run_files(*runs_key), self._take, self._take_none)
 
     def reload_files(self) -> None:
         """Read the files again at the next `show_files`, since the project may have changed."""
@@ -262,7 +262,7 @@ class DesignEditor(QWidget):
 
     def problem(self) -> str:
         """Return why the design cannot be used, or ''."""
-        return self._validated.text if self.is_used.isChecked() and isinstance(self._validated, DesignFault) else ""
+        return self._validated.text if self.is_used.isChecked() and isinstance(self._validated, DesignIssue) else ""
 
     def guess(self) -> None:
         """Fill the table by guessing from the file names."""
@@ -342,14 +342,14 @@ class DesignEditor(QWidget):
 
     def _validate(self) -> None:
         table = self.model.table
-        self._validated = judged_design(table, self._files, self._label) if self._files else None
+        self._validated = check_design(table, self._files, self._label) if self._files else None
         if isinstance(self._validated, Design):
             compared = compared_conditions(self._validated, table, *self._parameters)
-            if isinstance(compared, DesignFault):
+            if isinstance(compared, DesignIssue):
                 self._validated = compared
             else:
                 self._compared = compared
-        self.model.show_issue(self._validated if isinstance(self._validated, DesignFault) else None)
+        self.model.show_issue(self._validated if isinstance(self._validated, DesignIssue) else None)
         self._show_state()
 
     def _show_state(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor
 
-from proteoscope.engine.views.quantity_design import DESIGN_COLUMNS, DesignFault, DesignTable, filled_down, with_block
+from proteoscope.engine.views.quantity_design import DESIGN_COLUMNS, DesignIssue, DesignTable, filled_down, with_block
 from proteoscope.gui.labels import tip_text
 from proteoscope.gui.theme import colours
 
@@ -123,7 +123,7 @@ class DesignModel(QAbstractTableModel):
         else:
             self.set_cells(((at[0] + down, at[1] + across), text) for down, row in enumerate(block) for across, text in enumerate(row))
 
-    def show_issue(self, issue: DesignFault | None) -> None:
+    def show_issue(self, issue: DesignIssue | None) -> None:
         """Mark the invalid row."""
         self._invalid_row = None if issue is None else issue.row
         if self.table.rows:

@@ -28,7 +28,7 @@ from proteoscope.engine.chemistry.series_choice import BY_ACTIVATION
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.parameters import Editor as DeclaredEditor
-from proteoscope.engine.parameters import ParameterDescription, list_text, parts_of_list
+from proteoscope.engine.parameters import ParameterDescription, list_text, split_list
 from proteoscope.engine.sequences.matrices import matrix_names, read_matrix
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.file_inspection import SORTS, SearchedRun
@@ -362,7 +362,7 @@ class ListEditor(Editor):
 
     def value(self) -> tuple[str, ...]:
         """Return the values as texts, which the parameter model converts."""
-        return tuple(parts_of_list(self._line.text()))
+        return tuple(split_list(self._line.text()))
 
     def set_value(self, value: Any) -> None:
         """Show the values."""

@@ -24,7 +24,7 @@ from proteoscope.engine.formats.recognition import HEAD_BYTES, every_format, rec
 from proteoscope.engine.formats.registry import bare_name, format_names, has_suffix, library_suffixes, list_suffixes
 from proteoscope.engine.formats.sequence_type import SequenceCount, count_sequences
 from proteoscope.engine.formats.sources import DATA_FOLDERS, ByteSource
-from proteoscope.engine.formats.vendor import converter_of, unreadable, vendor_format
+from proteoscope.engine.formats.vendor import find_converter, unreadable, vendor_format
 from proteoscope.engine.project import Project, is_project
 from proteoscope.engine.project.digests import content_bytes
 from proteoscope.engine.results.counts import counted
@@ -151,7 +151,7 @@ def file_kind(path: Path) -> FileKind:
     """
     try:
         if (makers := vendor_format(path)) is not None:
-            if (installed := converter_of(makers)) is None:
+            if (installed := find_converter(makers)) is None:
                 raise unreadable(path, makers)
             return FileKind(path, "spectra", f"{makers.name.partition(' ')[2]}, by {installed[0]}", content_bytes(path))
         if path.is_dir():

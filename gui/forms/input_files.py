@@ -100,7 +100,7 @@ class InputFiles(QWidget):
 
     def unusable(self) -> str:
         """Return the message for an input with a `problem`."""
-        noun = with_article(self.spec.one)
+        noun = with_article(self.spec.singular)
         return f"{noun[:1].upper()}{noun[1:]} cannot be used"
 
     def problem(self) -> str:

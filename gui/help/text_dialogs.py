@@ -11,7 +11,7 @@ from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog,
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file
-from proteoscope.engine.views.bug_report import fault_report
+from proteoscope.engine.views.bug_report import bug_report
 from proteoscope.engine.views.citations import bibtex, citation_text
 from proteoscope.gui.icons import set_icon, without_icons
 from proteoscope.gui.labels import toned_label
@@ -125,4 +125,4 @@ class BugReportDialog(_TextDialog):
         self.prompt_for_path("proteoscope-bug.txt", "Text (*.txt)", self.text.toPlainText)
 
     def _write(self) -> None:
-        self.text.setPlainText(fault_report(self.what.toPlainText(), self._devices, self._log, with_paths=self.with_paths.isChecked()))
+        self.text.setPlainText(bug_report(self.what.toPlainText(), self._devices, self._log, with_paths=self.with_paths.isChecked()))

@@ -20,7 +20,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from proteoscope.engine.views.drawings import Drawing, PaperFigure
-from proteoscope.engine.views.figure_layout import lay_out, panel_of_view
+from proteoscope.engine.views.figure_layout import lay_out, restrict_panel
 from proteoscope.engine.views.figures import Figure, Mark, Panel, Picked, Scatter
 from proteoscope.engine.views.palette import Palette
 from proteoscope.gui.colours import palette_of, qt_colour
@@ -292,7 +292,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         if self._figure is not None and at < len(self._figure.panels):
             items = self._panels[at]
             columns = round(items.area.width() * self.devicePixelRatioF())
-            items.draw(panel_of_view(self._figure.panels[at], *self._range_of(at), columns))
+            items.draw(restrict_panel(self._figure.panels[at], *self._range_of(at), columns))
             items.highlight(self._highlights if at == self._highlighted else ())
 
     def _build(self) -> None:
@@ -325,7 +325,7 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         figure, metrics = self._figure, QFontMetricsF(self.font())
         if figure is None:
             return
-        panels = [panel_of_view(panel, None, None, 1000) for panel in figure.panels]
+        panels = [restrict_panel(panel, None, None, 1000) for panel in figure.panels]
         texts = [text for panel in panels for text in panel.y.tick_texts(panel.y.ticks(5))]
         width = max(metrics.horizontalAdvance(text) for text in (*texts, _MINIMUM_AXIS if figure.n_columns == 1 else ""))
         width += (1.6 * metrics.height() if any(panel.y.title for panel in panels) else 0) + TICK + 6

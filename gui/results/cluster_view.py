@@ -17,7 +17,7 @@ from proteoscope.engine.views.clusters import (
     cluster_conditions,
     cluster_summary,
     compared_member,
-    members_of_cluster,
+    select_members,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
@@ -146,7 +146,7 @@ class ClusterView(RunView):
         cluster = values["cluster"]
         self._show_numbers(False)
         self.members.show_rows(
-            scope=members_of_cluster(cluster),
+            scope=select_members(cluster),
             scope_text=f"of cluster {cluster}",
             filter=cluster_conditions(self.filters.chosen, "members"),
             takes_first=True,

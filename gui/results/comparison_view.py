@@ -155,7 +155,7 @@ class ComparisonView(QWidget):
         self.level_box = ChoiceBox()
         self.level_box.setAccessibleName("Compared items")
         for level in LEVELS:
-            self.level_box.addItem(f"{level.several[0].upper()}{level.several[1:]}", level)
+            self.level_box.addItem(f"{level.plural[0].upper()}{level.plural[1:]}", level)
         self.threshold_box = _ThresholdBox()
         self.threshold_box.setRange(0.0, 100.0)
         self.threshold_box.setDecimals(2)
@@ -236,13 +236,13 @@ class ComparisonView(QWidget):
 
     def _open(self, comparison: RunComparison) -> None:
         self._comparison = comparison
-        named = [f"{name}: {label}" for name, label in zip(comparison.letters, comparison.labels, strict=True)]
+        named = [f"{name}: {label}" for name, label in zip(comparison.symbols, comparison.labels, strict=True)]
         self.runs_label.setText("    ".join(named))
         self.notes_label.setText(" ".join(comparison.notes))
         self.notes_label.setVisible(bool(comparison.notes))
         self.pair_box.blockSignals(True)
         for first, second in combinations(range(len(comparison.runs)), 2):
-            self.pair_box.addItem(f"{comparison.letters[first]} and {comparison.letters[second]}", (first, second))
+            self.pair_box.addItem(f"{comparison.symbols[first]} and {comparison.symbols[second]}", (first, second))
         self.pair_box.blockSignals(False)
         self.pair_box.setVisible(len(comparison.runs) > 2)
         self._prompt_for_spectrum()

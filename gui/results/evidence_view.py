@@ -23,15 +23,15 @@ from proteoscope.engine.views.evidence import (
     NearFold,
     ProteinEvidence,
     ShownStructure,
-    fold_of,
-    folds_beside,
+    find_peptide_position,
+    link_quantities,
     of_protein,
     of_proteins,
     over_residue,
-    place_of_peptide,
     protein_conditions,
     protein_evidence,
-    quantities_of_evidence,
+    read_shown_structure,
+    superpose_other_chains,
 )
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities
@@ -192,7 +192,7 @@ class EvidenceView(RunView):
         self._wanted_form = ""
 
         def find() -> tuple[ProteinRow, int] | None:
-            return place_of_peptide(source, peptide)
+            return find_peptide_position(source, peptide)
 
         def go(place: tuple[ProteinRow, int] | None) -> None:
             if place is None:
@@ -227,9 +227,9 @@ class EvidenceView(RunView):
         def read() -> tuple[ProteinEvidence, ShownStructure | None]:
             if self._source is None or self._quantities is None:
                 self._source = run.tables.source("proteins")
-                self._quantities = quantities_of_evidence(run)
+                self._quantities = link_quantities(run)
             protein = protein_evidence(self._source, row, self._quantities.newest())
-            return protein, fold_of(run, protein, protein.folds[0]) if protein.folds else None
+            return protein, read_shown_structure(run, protein, protein.folds[0]) if protein.folds else None
 
         # A pending chain of the previous protein would be shown after it.
         self._reader.cancel("chain")
@@ -259,7 +259,7 @@ class EvidenceView(RunView):
             return
 
         def read(near: NearFold = near, protein: ProteinEvidence = protein) -> ShownStructure:
-            return fold_of(run, protein, near)
+            return read_shown_structure(run, protein, near)
 
         self._reader.submit("chain", read, self._show_fold, self._fail_softly)
 
@@ -447,7 +447,7 @@ class EvidenceView(RunView):
         """Superpose the other similar chains on the shown chain."""
         run, protein, fold = self._finished, self._protein, self._fold
         if run is not None and protein is not None and fold is not None:
-            self._reader.submit("chains", lambda: folds_beside(run, protein, fold), self._take_other_chains, self._fail_softly)
+            self._reader.submit("chains", lambda: superpose_other_chains(run, protein, fold), self._take_other_chains, self._fail_softly)
 
     def _take_other_chains(self, chains_and_notes: tuple[list[Trace], list[str]]) -> None:
         traces, notes = chains_and_notes

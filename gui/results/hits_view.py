@@ -15,8 +15,8 @@ from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.histograms import Histogram
-from proteoscope.engine.views.hits import HitSummary, QueryBars, aligned_pair, bars_of_query, hit_conditions, score_histogram, summary
-from proteoscope.engine.views.stacked_hits import StackedHits, SubjectSequence, open_subjects, stacked_hits, subject_of_hit
+from proteoscope.engine.views.hits import HitSummary, QueryBars, aligned_pair, hit_conditions, read_query_bars, score_histogram, summary
+from proteoscope.engine.views.stacked_hits import StackedHits, SubjectSequence, open_subjects, read_subject, stacked_hits
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.alignment.stack_view import StackView
@@ -164,7 +164,7 @@ class HitsView(QueryHitsView):
                 self._reads = run.tables.source("hits")
             if self._database is None:
                 self._database = open_subjects(run, Progress())
-            return subject_of_hit(self._reads, row, self._database)
+            return read_subject(self._reads, row, self._database)
 
         self._reader.submit("subject", read, self.subject.show_subject, lambda error: self.subject.show_subject(None, str(error)))
 
@@ -187,7 +187,7 @@ class HitsView(QueryHitsView):
         conditions = self._conditions()
         self._statistician.submit(
             "bars",
-            lambda: bars_of_query(source, query.number, conditions),
+            lambda: read_query_bars(source, query.number, conditions),
             self._show_bars,
             lambda error: self.bars.show_bars(None, str(error)),
         )

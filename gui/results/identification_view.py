@@ -22,16 +22,16 @@ from proteoscope.engine.views.histograms import Histogram
 from proteoscope.engine.views.identification import (
     Facets,
     IdentificationOverview,
-    coverage_of_group,
     facets,
     filter_conditions,
+    find_linked_rows,
     fixed_modifications,
     mass_error_histogram,
-    places_of,
-    psm_of_row,
-    psms_of_peptide,
-    rows_of_group,
+    read_group_coverage,
+    read_psm_row,
     score_histogram,
+    select_group_rows,
+    select_peptide_psms,
     summary,
 )
 from proteoscope.engine.views.mirror import MirroredSpectra
@@ -124,7 +124,7 @@ class IdentificationView(SpectraRunView):
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=row)
-        self._statistician.submit("locate", lambda: places_of(source, values), go_to, self._fail_softly)
+        self._statistician.submit("locate", lambda: find_linked_rows(source, values), go_to, self._fail_softly)
 
     def show_protein_of_peptide(self) -> None:
         """Select the protein group of the selected peptide, and in it the same peptide."""
@@ -134,7 +134,7 @@ class IdentificationView(SpectraRunView):
             return
         source = self._statistics
         go_to = partial(self._go_to, psm=None)
-        self._statistician.submit("locate", lambda: places_of(source, values), go_to, self._fail_softly)
+        self._statistician.submit("locate", lambda: find_linked_rows(source, values), go_to, self._fail_softly)
 
     def _connect(self) -> None:
         self.proteins.rowChosen.connect(self._show_peptides)
@@ -239,16 +239,16 @@ class IdentificationView(SpectraRunView):
         # The previous selection is emitted again, so that the tables below follow.
         self.peptides.view.forget_choice()
         name = accessions[0] if len(accessions) == 1 else f"{accessions[0]} and {len(accessions) - 1} more"
-        self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {name}")
+        self.psms.show_rows(scope=select_group_rows(accessions), scope_text=f"of {name}")
         self.peptides.show_rows(
-            scope=rows_of_group(accessions), scope_text=f"of {name}", wanted=self._wanted.pop("peptides", None), takes_first=True
+            scope=select_group_rows(accessions), scope_text=f"of {name}", wanted=self._wanted.pop("peptides", None), takes_first=True
         )
         self._cover(row)
 
     def _show_psms(self, row: int, values: Mapping[str, Any]) -> None:
         self.coverage.mark(row)
         self.psms.show_rows(
-            scope=psms_of_peptide(values["peptide"], bool(values["is_decoy"])),
+            scope=select_peptide_psms(values["peptide"], bool(values["is_decoy"])),
             scope_text=f"of {values['peptide']}",
             wanted=self._wanted.pop("psms", None),
             takes_first=True,
@@ -264,7 +264,7 @@ class IdentificationView(SpectraRunView):
             """Read the match; runs in the only thread that uses this source."""
             if self._matches is None:
                 self._matches = run.tables.source("psms")
-            details, peaks = psm_of_row(self._matches, row, run)
+            details, peaks = read_psm_row(self._matches, row, run)
             run_ions = ions_to_show(run.parameters)
             shown = ShownMatch(row, details, peaks, run_ions, spectrum_title(details))
             ions = choice.settings(run_ions)
@@ -337,7 +337,7 @@ class IdentificationView(SpectraRunView):
 
 def _coverage(source: TableSource, row: int, fdr: float, fixed: FixedModifications) -> Coverage:
     """Return the coverage map of the protein group at `row`, with a title."""
-    result = coverage_of_group(source, row, fdr, fixed)
+    result = read_group_coverage(source, row, fdr, fixed)
     share = QLocale().toString(result.fraction * 100, "f", 1)
     title = f"{result.title}: {share} % of {QLocale().toString(len(result.sequence))} residues. {result.description}".rstrip()
     return replace(result, title=title)

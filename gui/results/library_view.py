@@ -101,14 +101,16 @@ class LibraryView(MirroredRunView):
         assert run is not None
         counts, locale = overview.counts, QLocale()
         shifted = f"{locale.toString(counts['shifted'])} of another mass" if counts["shifted"] else ""
-        if overview.is_judged and not counts["matches"] and counts["at_5_percent"]:
+        if overview.has_error_rates and not counts["matches"] and counts["at_5_percent"]:
             shifted = nothing_text(counts["at_5_percent"], run.fdr, locale)
         figures = [
             SummaryNumber(counts["matches"], "spectrum matched", "spectra matched", shifted),
             SummaryNumber(counts["names"], "library entry", "library entries"),
         ]
         ending = (
-            f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR" if overview.is_judged else "without error rates: the library has no decoys"
+            f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR"
+            if overview.has_error_rates
+            else "without error rates: the library has no decoys"
         )
         if overview.counts["unrated"]:
             ending += f"; {locale.toString(overview.counts['unrated'])} more of entries without decoys, shown with q-value ≤ 1"

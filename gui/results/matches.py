@@ -24,13 +24,13 @@ def figures_of(counts: Counts) -> list[SummaryNumber]:
     """Return the numbers of PSMs, peptides and protein groups with their certainty."""
     locale = QLocale()
     every = (counts.psms, counts.peptides, counts.proteins)
-    return [SummaryNumber(count.number, count.one, count.several, _note(count, locale)) for count in every]
+    return [SummaryNumber(count.number, count.singular, count.plural, _note(count, locale)) for count in every]
 
 
 def summary_ending(overview: IdentificationOverview, fdr: float) -> str:
     """Return the error rate of the counts, and the share of matched spectra."""
     locale = QLocale()
-    if not overview.counts.is_judged:
+    if not overview.counts.has_error_rates:
         return "without q-values and decoys, so the error rate is unknown"
     ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
     if overview.rate is not None and overview.n_spectra is not None:
@@ -40,7 +40,7 @@ def summary_ending(overview: IdentificationOverview, fdr: float) -> str:
 
 def certainty_help(counts: Counts) -> str:
     """Return the explanation of the decoys and percentages next to the counts."""
-    if not counts.is_judged:
+    if not counts.has_error_rates:
         return "All matches of the file are counted, as its engine ranked them."
     locale = QLocale()
     sentence = (

@@ -20,7 +20,7 @@ from proteoscope.engine.modified_search.parameters import shift_range
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.annotation import ions_to_show
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.identification import IdentificationOverview, rows_of_group, summary
+from proteoscope.engine.views.identification import IdentificationOverview, select_group_rows, summary
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.modified import (
     ComparedMatch,
@@ -264,7 +264,7 @@ class ModifiedView(SpectraRunView):
         self.modifications.clear_choice()
         self.histogram.mark_modifications(frozenset())
         self.histogram.show_place(None)
-        self.psms.show_rows(scope=rows_of_group(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
+        self.psms.show_rows(scope=select_group_rows(accessions), scope_text=f"of {accessions[0]}{more}", takes_first=True)
 
     def _show_all_matches(self) -> None:
         """Show all PSMs after the selections of modifications and proteins are lost."""

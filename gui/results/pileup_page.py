@@ -13,7 +13,7 @@ from proteoscope.engine.formats.tracks import Track, TrackFeature, read_track
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.pileup import Pileup, pileup_of
+from proteoscope.engine.views.pileup import Pileup, read_pileup
 from proteoscope.engine.views.reads import ShownText
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.plots.pileup_plot import PileupPlot
@@ -169,7 +169,7 @@ class PileupPage(QWidget):
         def read() -> Pileup:
             if self._source is None:
                 self._source = run.tables.source("alignments")
-            return pileup_of(self._source, text, first, last, conditions)
+            return read_pileup(self._source, text, first, last, conditions)
 
         self._worker.submit("pile", read, self.plot.show_pile, lambda error: self.plot.show_pile(None, str(error)))
         self._show_features()

@@ -12,7 +12,7 @@ from proteoscope.engine.structures.sources import DATABASE_FILE
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
-from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.hits import select_query_hits
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.results.filter_bar import FilterBar
@@ -122,7 +122,7 @@ class QueryHitsView(RunView):
         self._show_pair(None)
         is_one = self.queries.total == 1
         self.hits.show_rows(
-            scope=() if is_one else hits_of_query(self._query.number),
+            scope=() if is_one else select_query_hits(self._query.number),
             scope_text="" if is_one else f"of {self._query.name}",
             filter=self._conditions(),
             takes_first=True,

@@ -17,13 +17,13 @@ from proteoscope.engine.views.reads import (
     ReadRow,
     ReadSummary,
     ShownText,
-    depth_of,
     gaps_histogram,
     identity_histogram,
-    matrix_of,
     of_place,
     read_conditions,
+    read_depth,
     read_row,
+    read_run_matrix,
     read_summary,
 )
 from proteoscope.engine.views.tables import TableSource
@@ -159,9 +159,9 @@ class ReadsView(RunView):
         n_without = summary.n_rows - summary.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
         self.header.show_counts([SummaryNumber(summary.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
-        if summary.known and self.alignments.hidden_columns() is None:
+        if summary.filled and self.alignments.hidden_columns() is None:
             hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
-            self.alignments.view.hide_columns([name for name in hidden if name not in summary.known])
+            self.alignments.view.hide_columns([name for name in hidden if name not in summary.filled])
         with QSignalBlocker(self.texts):
             for text in summary.texts:
                 self._offer(text)
@@ -194,7 +194,7 @@ class ReadsView(RunView):
         if source is not None and text is not None:
             self._statistician.submit(
                 "depth",
-                lambda: depth_of(source, text, conditions),
+                lambda: read_depth(source, text, conditions),
                 partial(self._show_depth, retains_range=retains_range),
                 lambda error: self.coverage.show_depth(None, str(error)),
             )
@@ -213,7 +213,7 @@ class ReadsView(RunView):
     def _mark_depth(self) -> None:
         """Mark the selected row and the selected positions in the depth if they are on its reference."""
         row, text, place = self._row, self._drawn, self._place
-        self.coverage.mark_positions(row.letters if row is not None and row.text is not None and row.text.is_same(text) else None)
+        self.coverage.mark_positions(row.interval if row is not None and row.text is not None and row.text.is_same(text) else None)
         self.coverage.show_place(place[1:] if place is not None and place[0].is_same(text) else None)
 
     def _show_row(self, row: int, values: Mapping[str, Any]) -> None:
@@ -225,12 +225,12 @@ class ReadsView(RunView):
         """Return a row with its alignment; runs in the only thread that uses this source."""
         if self._source is None:
             self._source = run.tables.source("alignments")
-        return with_facts(read_row(self._source, row, matrix_of(run)))
+        return with_facts(read_row(self._source, row, read_run_matrix(run)))
 
     def _show_read(self, row: int, read: ReadRow) -> None:
         self._row = read
-        if read.text is not None and read.letters is not None:
-            self.pileup.show_row(row, read.text, read.letters)
+        if read.text is not None and read.interval is not None:
+            self.pileup.show_row(row, read.text, read.interval)
         self.alignment.show_pair(read.pair, read.said)
         if read.text is not None:
             self._choose_text(read.text)

@@ -13,7 +13,7 @@ from proteoscope.engine.project.records import InputRecord
 from proteoscope.engine.row_numbers import SpectrumRow
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.run_map import MapPoints
-from proteoscope.engine.views.spectrum_list import map_of_spectra, open_spectrum_list
+from proteoscope.engine.views.spectrum_list import open_spectrum_list, read_spectrum_map
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.plots.run_map import RunMap
 from proteoscope.gui.results.chromatogram_page import ChromatogramPage
@@ -91,7 +91,7 @@ class RunSpectra(QObject):
             listed = open_spectrum_list(run, progress.check)
             # Counts here, in the thread, what the list needs later.
             _ = listed.total
-            return _Opened(listed, open_spectrum_list(run), map_of_spectra(listed), records_of_spectra(run))
+            return _Opened(listed, open_spectrum_list(run), read_spectrum_map(listed), records_of_spectra(run))
 
         self._worker.submit("spectra", read, self._show, lambda error: self._show_text(str(error)))
 

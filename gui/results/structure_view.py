@@ -23,15 +23,15 @@ from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.structure_hits import (
     StructureSummary,
-    chains_of_run,
-    hit_of_row,
+    open_hit_chains,
+    read_hit_row,
     structure_conditions,
     structure_summary,
     threshold_columns,
 )
 from proteoscope.engine.views.structure_pair import StructurePair, structure_pair
 from proteoscope.engine.views.tables import TableSource
-from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
 from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.icons import set_icon
@@ -129,10 +129,10 @@ class StructureView(QueryHitsView):
                 pair = self._pair(run, self._reads, row)
                 if pair.hit["query_index"] != query.number:
                     notes.append(f"{pair.subject_name} is a hit of another query")
-                elif pair.found is None:
+                elif pair.chains is None:
                     notes.append(f"{pair.subject_name}: {pair.note}")
                 else:
-                    traces.append(trace_of_hit(pair.hit, *pair.found))
+                    traces.append(superpose_hit(pair.hit, *pair.chains))
             if len(rows) > _MAXIMUM_SUPERPOSED:
                 notes.append(f"the first {_MAXIMUM_SUPERPOSED} of {QLocale().toString(len(rows))} hits are shown")
             return traces, notes
@@ -215,8 +215,8 @@ class StructureView(QueryHitsView):
         # Only called in the reader's thread.
         if row not in self._pairs:
             if self._chains is None:
-                self._chains = chains_of_run(run)
-            self._pairs[row] = with_facts(structure_pair(hit_of_row(source, row), self._chains))
+                self._chains = open_hit_chains(run)
+            self._pairs[row] = with_facts(structure_pair(read_hit_row(source, row), self._chains))
             while len(self._pairs) > _MAXIMUM_CACHED_HITS:
                 self._pairs.popitem(last=False)
         self._pairs.move_to_end(row)
@@ -233,10 +233,10 @@ class StructureView(QueryHitsView):
             return
         if not isinstance(pair, StructurePair):
             panel.show_text(text)
-        elif pair.found is None:
+        elif pair.chains is None:
             panel.show_text(pair.note)
         else:
-            panel.show_hit(trace_of_query(pair.found[0]), trace_of_hit(pair.hit, *pair.found))
+            panel.show_hit(create_query_trace(pair.chains[0]), superpose_hit(pair.hit, *pair.chains))
 
     def _show_structures(self, are_shown: bool) -> None:
         if are_shown and self.structures is None:

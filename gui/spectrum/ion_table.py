@@ -69,7 +69,7 @@ class _IonModel(QAbstractTableModel):
         return None if ion < 0 else self._of_ion(ions.spectrum, ion, role)
 
     def _of_ion(self, spectrum: AnnotatedSpectrum, ion: int, role: int) -> Any:
-        is_found = bool(spectrum.found[ion])
+        is_found = bool(spectrum.is_matched[ion])
         if role == Qt.ItemDataRole.DisplayRole:
             return QLocale().toString(float(spectrum.ions.mz[ion]), "f", 3)
         if role == Qt.ItemDataRole.ToolTipRole:

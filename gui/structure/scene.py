@@ -375,7 +375,7 @@ def _shown_chain(
     trace: Trace, number: int, b_factor: NDArray[np.float32] | None = None, *, is_other_chain: bool = False
 ) -> colouring.ShownChain:
     if trace.pairs is None:
-        return colouring.ShownChain(trace.chains, number, is_beside=is_other_chain, b_factor=b_factor, evidence=trace.evidence)
+        return colouring.ShownChain(trace.chains, number, is_other_chain=is_other_chain, b_factor=b_factor, evidence=trace.evidence)
     return colouring.ShownChain(trace.chains, number, trace.pairs.rows, trace.pairs.distance, b_factor=b_factor, evidence=trace.evidence)
 
 
@@ -386,7 +386,7 @@ def _is_same(trace: Trace, other: Trace) -> bool:
     if trace.evidence is not other.evidence or trace.name != other.name or trace.path != other.path or bool(trace.hit) != bool(other.hit):
         return False
     keys = ("query_index", "target_index", "cigar")
-    return all(trace.hit.get(key) == other.hit.get(key) for key in keys) if trace.hit else trace.letters == other.letters
+    return all(trace.hit.get(key) == other.hit.get(key) for key in keys) if trace.hit else trace.residues == other.residues
 
 
 def _detail(style: str, n_residues: int, maximum_triangles: int) -> Detail:

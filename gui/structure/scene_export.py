@@ -60,8 +60,8 @@ class SceneFilesTask(WritingTask):
     def run(self, progress: Progress) -> Path:
         """Write the files and return the folder."""
         progress.stage("Writing")
-        hits = [(hit.found, _row(hit)) for hit in self.hits]
-        _, warnings = write_hits(self.folder, self.query.found, hits, self.colours, self.style, self.background, self.shown)
+        hits = [(hit.source, _row(hit)) for hit in self.hits]
+        _, warnings = write_hits(self.folder, self.query.source, hits, self.colours, self.style, self.background, self.shown)
         for text in warnings:
             progress.message(text, "warning")
         return self.folder

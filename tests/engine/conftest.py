@@ -15,7 +15,7 @@ import pytest
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
-from proteoscope.engine.sequences.matrices import LETTERS, encode, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, encode, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 
 MZ = (100.5, 200.25, 300.125)
@@ -169,7 +169,7 @@ def independent_score():
     from Bio.Align.substitution_matrices import Array
 
     def score(query: str, subject: str, scheme: ScoringScheme) -> int:
-        matrix = Array(LETTERS, dims=2, data=scheme.matrix.scores.astype(float))
+        matrix = Array(SYMBOLS, dims=2, data=scheme.matrix.scores.astype(float))
         aligner = PairwiseAligner(mode="local", substitution_matrix=matrix)
         aligner.open_gap_score, aligner.extend_gap_score = -scheme.first_residue_cost, -scheme.gap_extend
         return int(aligner.score(query, subject))

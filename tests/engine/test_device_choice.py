@@ -103,7 +103,7 @@ def test_run_and_estimate_explain_unused_device(tmp_path):
     requested = SearchRequest(requested.inputs, requested.parameters, tmp_path / "project", threads=2)
     summary = identify(requested)
     assert summary.device == "cpu"
-    assert "cuda:0 is not used: the processor should be done before it is ready (--device cuda takes it)" in summary.messages
+    assert "cuda:0 is not used: the CPU should finish before it is ready (--device cuda uses it)" in summary.messages
 
 
 def test_faster_device_accepts_unreadable_files(tmp_path):

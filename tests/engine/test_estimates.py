@@ -126,10 +126,10 @@ def test_input_sizes_are_estimated_from_file_starts(tmp_path):
     path.write_text("".join(f">p{number}\n{'A' * length}\n" for number, length in enumerate(lengths)))
     size = input_size([path])
     assert size.records == pytest.approx(3000, rel=0.05)
-    assert size.letters == pytest.approx(lengths.sum(), rel=0.05)
+    assert size.residues == pytest.approx(lengths.sum(), rel=0.05)
     many = input_size([path] * 40)
     assert many.files == 40
-    assert many.letters == pytest.approx(40 * size.letters)
+    assert many.residues == pytest.approx(40 * size.residues)
     assert input_size([SPECTRA]).records > 100
 
 

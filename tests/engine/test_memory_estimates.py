@@ -35,7 +35,7 @@ def expected(row: dict, monkeypatch: pytest.MonkeyPatch) -> Expectation:
 
         return of_clustering(SearchRequest({"spectra": []}, search.parameters_of(search.preset)))
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
-    of_residue = estimate_peptides(InputSize(letters=1.0), parameters)
+    of_residue = estimate_peptides(InputSize(residues=1.0), parameters)
     return expectation(spectra, InputSize(1, 0, 0.0, 27_583, row["counts"]["peptides_in_index"] / of_residue), parameters)
 
 

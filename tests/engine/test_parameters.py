@@ -14,10 +14,10 @@ from proteoscope.engine.parameters import (
     SearchParameters,
     list_text,
     parameter,
-    parts_of_list,
     preset_description,
     preset_names,
     read_preset,
+    split_list,
 )
 
 
@@ -76,7 +76,7 @@ def test_list_item_with_commas_is_quoted(text, parts):
 @given(st.lists(st.text('ab",; \n')))
 def test_list_text_is_parsed_to_the_same_list(values):
     remaining = [stripped for text in values if (stripped := text.strip())]
-    assert parts_of_list(list_text(remaining)) == remaining
+    assert split_list(list_text(remaining)) == remaining
 
 
 @given(st.integers(-(10**9), 10**9))

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from proteoscope import resources
-from proteoscope.engine.command_line.cache import kept_kinds
+from proteoscope.engine.command_line.cache import index_kinds
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.execution.kinds import KINDS, workload_type
 from proteoscope.engine.execution.workload import Workload
@@ -88,7 +88,7 @@ def test_workloads_and_cached_indexes_belong_to_searches():
     kinds = re.compile(r"^class ([A-Z]\w+):(?:\n(?!class ).*)*?\n    parts_of_worker = ", re.MULTILINE)
     assert {name for text in texts for name in kinds.findall(text)} <= placed
     cached = {name for text in texts for name in re.findall(r'index_store\("(\w+)"\)', text)} | {_NAME_OF_SEQUENCES, _NAME_OF_STRUCTURES}
-    assert cached == {kind.name for search in SEARCHES for kind in search.keeps} == set(kept_kinds())
+    assert cached == {kind.name for search in SEARCHES for kind in search.keeps} == set(index_kinds())
 
 
 @pytest.mark.parametrize(

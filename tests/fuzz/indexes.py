@@ -161,7 +161,7 @@ def run(every: bool, one_of: int, folder: Path) -> tuple[int, list[str]]:
         subfolder = folder / kind
         subfolder.mkdir()
         search(subfolder)
-        (index,) = [stored.folder for stored in index_store(kind).kept() if stored.kind == kind]
+        (index,) = [stored.folder for stored in index_store(kind).indexes() if stored.kind == kind]
         for what in corrupt(index):
             n += 1
             if not every and _is_refused(kind, index):

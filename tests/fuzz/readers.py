@@ -369,7 +369,7 @@ def _read_reads(path: Path, chance: random.Random) -> int:
 
     del chance
     reads = read_fastq(path)
-    assert len(reads.letters) == len(reads.qualities) == reads.offsets[-1]
+    assert len(reads.bases) == len(reads.qualities) == reads.offsets[-1]
     assert len(reads.names.strings()) == len(reads)
     return len(reads)
 
@@ -395,7 +395,7 @@ def _read_matrix(path: Path, chance: random.Random) -> int:
     matrix = read_matrix(str(path))
     assert matrix.scores.shape == (27, 27)
     assert (np.abs(matrix.scores) <= 1_000_000).all()
-    return len(matrix.letters)
+    return len(matrix.symbols)
 
 
 def _read_peptidoform(path: Path, chance: random.Random) -> int:

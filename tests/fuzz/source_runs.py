@@ -33,7 +33,7 @@ from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.searches import SEARCHES, search_of_kind
 from proteoscope.engine.views.dependent_runs import following_runs
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.quantity_design import files_of_runs
+from proteoscope.engine.views.quantity_design import list_run_files
 from proteoscope.engine.views.run_account import run_account, run_title
 from tests.fuzz.places import IN_MEMORY
 
@@ -123,7 +123,7 @@ def readers(run: str) -> dict[str, Callable[[Path], object]]:
         "evidence": lambda folder: source_tables(folder, run),
         "places": lambda folder: identified_places(folder, run, 0.01),
         "counts": lambda folder: recorded_counts(Project.open(folder), run),
-        "design": lambda folder: files_of_runs(folder, [run]),
+        "design": lambda folder: list_run_files(folder, [run]),
         "account": look,
         "compared": compare,
         "following": follow,

@@ -74,7 +74,7 @@ def fuzz(kills: int, *, seed: int = 1, n_workers: int = 3, kills_per_run: int = 
     offsets = np.concatenate(([0], np.cumsum(lengths)))
     residues = numbers.integers(0, 20, offsets[-1]).astype(np.int8)
     queries = [numbers.integers(0, 20, LENGTH).astype(np.int8) for _ in range(3)]
-    search = scoring.work_of(residues, offsets, ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
+    search = scoring.build_workload(residues, offsets, ScoringScheme(read_matrix("BLOSUM62"), 11, 1))
     with Executor(Resources(2)).session(search) as session:
         expected = scoring.score_queries(session, queries)
     done = runs = hits = 0

@@ -19,7 +19,7 @@ from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.execution.speeds import store_speeds
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs import Progress
-from proteoscope.engine.views.devices import devices_of_choice
+from proteoscope.engine.views.devices import select_devices
 from proteoscope.gui.bridge import JobBridge
 from proteoscope.gui.device_page import DeviceButton, DevicePage
 from proteoscope.gui.devices import DeviceDetector
@@ -162,11 +162,11 @@ def test_status_bar_button_names_the_devices(survey: DeviceDetector, machine: Ma
     [("auto", ("cuda:0",)), ("cuda", ("cuda:0",)), ("all", ("cuda:0", "cpu")), ("cpu", ("cpu",)), ("cuda:1", ()), ("cuda:9", ())],
 )
 def test_choice_resolves_to_devices(requested: str, names: tuple[str, ...]) -> None:
-    assert devices_of_choice(requested, (CPU, GOOD, OLD)) == names
+    assert select_devices(requested, (CPU, GOOD, OLD)) == names
 
 
 def test_default_choice_without_gpu_is_the_cpu() -> None:
-    assert devices_of_choice("auto", (CPU, NONE)) == ("cpu",) and devices_of_choice("cuda", (CPU, NONE)) == ()
+    assert select_devices("auto", (CPU, NONE)) == ("cpu",) and select_devices("cuda", (CPU, NONE)) == ()
 
 
 def test_use_and_jobs_of_each_device_are_shown(page: DevicePage, survey: DeviceDetector, machine: Machine, qtbot: QtBot) -> None:

@@ -9,7 +9,7 @@ from PySide6.QtCore import QPoint
 from PySide6.QtWidgets import QApplication, QComboBox, QFileDialog, QLineEdit
 from pytestqt.qtbot import QtBot
 
-from proteoscope.engine.evidence.tables import TABLES, file_of
+from proteoscope.engine.evidence.tables import TABLES, text_file_name
 from proteoscope.engine.project import Project
 from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.window import MainWindow
@@ -103,7 +103,7 @@ def test_all_evidence_files_are_written_by_hand(window: MainWindow, hand: Hand, 
     check_gff3(tmp_path / "sites.gff3", project)
 
     exported("Tables", tmp_path / "tables")
-    assert {path.name for path in (tmp_path / "tables").iterdir()} == {file_of(table) for table in TABLES}
+    assert {path.name for path in (tmp_path / "tables").iterdir()} == {text_file_name(table) for table in TABLES}
     check_tables(tmp_path / "tables", project, run)
 
     exported("Structures", tmp_path / "structures")

@@ -50,7 +50,7 @@ def test_dropped_results_are_imported_with_engine_scores(imported: Identificatio
 def test_missing_database_is_given_as_reason_for_no_coverage(imported: IdentificationView, qtbot: QtBot) -> None:
     click_row(imported.proteins, 0, qtbot)
     settle(imported, qtbot)
-    assert "is not known. Import the results with its database" in imported.coverage.text
+    assert "is unknown. Import the results with its database" in imported.coverage.text
 
 
 def test_database_is_optional(window: MainWindow, tmp_path: Path, qtbot: QtBot) -> None:

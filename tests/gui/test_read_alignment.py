@@ -54,14 +54,14 @@ def test_reads_are_counted_as_the_engine_reads_them(tmp_path: Path, monkeypatch:
     path.write_bytes(("\n" + path.read_text().rstrip("\n")).replace("\n", ending).encode())
     monkeypatch.setattr("proteoscope.engine.formats.sequence_type._BLOCK", block)
     counts, read = count_sequences(path), read_fastq(path)
-    assert counts is not None and (counts.n_sequences, counts.n_residues) == (len(read), len(read.letters)) == (60, sum(lengths))
+    assert counts is not None and (counts.n_sequences, counts.n_residues) == (len(read), len(read.bases)) == (60, sum(lengths))
     assert counts.n_nucleotides == 60 - lengths.count(0)
 
 
 def test_multi_line_reads_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "odd.fastq"
     path.write_text("@a\nACGT\nACGT\n+\nIIII\nIIII\n\n@b\nRA\n+\nII\n", encoding="utf-8")
-    assert count_sequences(path) == SequenceCount(2, 10, 0, letters=((65, 3), (67, 2), (71, 2), (82, 1), (84, 2)))
+    assert count_sequences(path) == SequenceCount(2, 10, 0, symbols=((65, 3), (67, 2), (71, 2), (82, 1), (84, 2)))
 
 
 @pytest.mark.parametrize("text", ["@a\nACGT\n", "@a\nACGT\n+\nIIII\nACGT\n+\nIIII\n"])
@@ -97,7 +97,7 @@ def test_dropped_reads_open_this_search_with_their_count(form: SearchForm, files
     patterns, texts = form.file_lists["patterns"], form.file_lists["texts"]
     assert patterns.paths == [files[1]] and patterns.problem() == texts.problem() == ""
     reads = read_fastq(files[1])
-    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.letters)} symbols, nucleotides"
+    assert patterns.note.text() == f"{len(reads)} sequences, {len(reads.bases)} symbols, nucleotides"
     assert texts.note.text() == "3 sequences, 3000 symbols, nucleotides"
     assert not patterns.warning.isVisible() and not texts.warning.isVisible()
     patterns.clear()

@@ -278,7 +278,7 @@ def test_chromosome_is_inspected_in_constant_memory(tmp_path: Path, monkeypatch:
     classified: list[int] = []
     real = sequence_type.nucleotide_counts
     monkeypatch.setattr(sequence_type, "nucleotide_counts", lambda codes, offsets: classified.append(len(codes)) or real(codes, offsets))
-    assert count_sequences(path) == SequenceCount(1, 180_000, 1, letters=tuple((ord(base), 45_000) for base in "ACGT"))
+    assert count_sequences(path) == SequenceCount(1, 180_000, 1, symbols=tuple((ord(base), 45_000) for base in "ACGT"))
     assert max(classified) < 2000
 
 

@@ -68,7 +68,7 @@ class Entry:
         Seconds, NaN if unknown.
     is_decoy : bool
     n_members : int
-        Number of spectra that it was made from.
+        Number of its source spectra.
     n_announced : int
         Declared number of peaks, or -1.
     polarity : int

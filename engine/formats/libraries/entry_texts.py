@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.chemistry.peptidoforms import tag
 from proteoscope.engine.lazy_pyarrow import pa
-from proteoscope.engine.results.arrow import letters_of
+from proteoscope.engine.results.arrow import text_bytes
 from proteoscope.engine.spectra.library_entries import EntryModifications, LibraryEntries, PeakIons
 
 __all__ = ["joined", "msp_modifications", "number_texts", "peak_lines", "peptide_ions", "present"]
@@ -23,8 +23,8 @@ def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
     """Return numbers as texts with as many digits as needed to read the same number back; null for NaN."""
     if decimals is not None:
         values = np.round(values, decimals)
-    is_none = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
-    return pa.compute.cast(pa.array(values, mask=is_none), pa.string())
+    is_missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
+    return pa.compute.cast(pa.array(values, mask=is_missing), pa.string())
 
 
 def present(before: str, values: pa.Array, after: str) -> pa.Array:
@@ -34,7 +34,7 @@ def present(before: str, values: pa.Array, after: str) -> pa.Array:
 
 def joined(parts: Sequence[Any]) -> bytes:
     """Join columns of texts, or constant texts, row by row."""
-    return letters_of(pa.compute.binary_join_element_wise(*parts, ""))
+    return text_bytes(pa.compute.binary_join_element_wise(*parts, ""))
 
 
 def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
@@ -77,7 +77,7 @@ def msp_modifications(sequence: pa.StringArray, placed: EntryModifications) -> p
     is_first, is_last = placed.position == 0, placed.position == lengths[owner] + 1
     place = np.where(is_first, -1, np.where(is_last, -2, placed.position - 1))
     starts = np.cumsum(lengths) - lengths
-    residues = np.frombuffer(letters_of(sequence), np.uint8)[starts[owner] + np.clip(placed.position, 1, lengths[owner]) - 1]
+    residues = np.frombuffer(text_bytes(sequence), np.uint8)[starts[owner] + np.clip(placed.position, 1, lengths[owner]) - 1]
     symbols = pa.array([chr(code) for code in range(128)]).take(pa.array(residues.astype(np.int64)))
     names = [tag(name, mass).replace("/", "|").replace('"', "'") for name, mass in zip(placed.names, placed.masses, strict=True)]
     parts = [number_texts(place), symbols, pa.array(names, pa.string()).take(pa.array(placed.kind))]

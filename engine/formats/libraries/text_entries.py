@@ -146,7 +146,7 @@ class TextLibrary(ABC):
         broken, too_long = self._issues(scan, rows)
         entries: list[Entry] = []
         packed: dict[int, _Peaks] = {}
-        for i, lines in enumerate(_lines_of_entries(scan, rows)):
+        for i, lines in enumerate(_iterate_entry_lines(scan, rows)):
             entry = self.entry(lines)
             if i in too_long:
                 entry.issue = entry.issue or f"a line of it is longer than {_MAXIMUM_LINE_BYTES >> 20} MB"
@@ -157,7 +157,7 @@ class TextLibrary(ABC):
                     packed[i], issue = peaks, ""
             entry.issue = entry.issue or issue
             entries.append(entry)
-        return _ParsedBlock(entries, *_peaks_of_entries(scan, starts, packed), scan.n_lines)
+        return _ParsedBlock(entries, *_read_entry_peaks(scan, starts, packed), scan.n_lines)
 
     def _issues(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
         """Return the issues of peaks by entry, and the entries with a line that is too long."""
@@ -206,7 +206,7 @@ def _without_mark(block: Block) -> bytes:
     return block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
 
 
-def _lines_of_entries(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Line]]:
+def _iterate_entry_lines(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Line]]:
     """Yield the lines of each entry without peaks."""
     is_words = scan.table[:, 4] == kernels.cpu.library_text.LINE_WORDS
     starts, stops, numbers = scan.table[is_words, :3].T
@@ -221,10 +221,10 @@ def _lines_of_entries(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Lin
     return (lines[first:last] for first, last in pairwise(bounds))
 
 
-def _peaks_of_entries(
+def _read_entry_peaks(
     scan: _Scan, starts: list[int], packed: dict[int, _Peaks]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return offsets, m/z and intensities of the peaks of entries; packed peaks replace those of the scan."""
+    """Return offsets, m/z and intensities of the peaks of entries; packed peaks replace the peaks of the scan."""
     if not packed:
         return run_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
     peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]

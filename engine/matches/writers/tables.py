@@ -17,7 +17,7 @@ from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PEPTIDES, PROTEINS, READING_FRAMES
 from proteoscope.engine.matches.writers.description import SearchDescription
 from proteoscope.engine.project import RowMark
-from proteoscope.engine.results.arrow import letters_of
+from proteoscope.engine.results.arrow import text_bytes
 from proteoscope.engine.results.queries import create_view, is_out_of_memory, shut_off
 from proteoscope.engine.results.reader import TableFile, row_count
 
@@ -233,6 +233,6 @@ def _values(column: pa.Array) -> list[Any]:
 def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryIO, progress: Progress | None) -> None:
     """Write the lines of a query's single column in order."""
     for batch in _batches(connection, query):
-        file.write(letters_of(batch.column(0).cast(pa.string())))
+        file.write(text_bytes(batch.column(0).cast(pa.string())))
         if progress is not None:
             progress.advance(len(batch))

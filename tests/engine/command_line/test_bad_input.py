@@ -395,7 +395,7 @@ def test_unwritable_cache_does_not_stop_a_search(command, case, work, capsys, mo
     finally:
         if needs_mount:
             subprocess.run(["umount", folder], check=True)
-    warnings = [line for line in capsys.readouterr().err.splitlines() if "could not be stored" in line or "could not be kept" in line]
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "could not be stored" in line or "could not be cached" in line]
     assert len(warnings) == 1 and str(folder) in warnings[0] and "requested and" not in warnings[0]
     if command == "identify":
         left = [path.name for path in (work / "out" / "results" / "identify-0001").iterdir()]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from proteoscope.engine.command_line.main import main, parser_of
+from proteoscope.engine.command_line.main import build_parser, main
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.engine.version import VERSION
@@ -271,11 +271,11 @@ def test_command_builds_only_its_own_parser(monkeypatch):
     """Building all parsers takes longer than a short command."""
     made = []
     monkeypatch.setattr("proteoscope.engine.command_line.main.add_search", lambda commands, search, explains: made.append(search.kind))
-    parser_of(["parameters", "identify"])
+    build_parser(["parameters", "identify"])
     assert made == []
-    parser_of(["align", "queries.fasta"])
+    build_parser(["align", "queries.fasta"])
     assert made == ["align"]
-    parser_of(["--help"])
+    build_parser(["--help"])
     assert made[1:] == [search.kind for search in SEARCHES]
 
 
@@ -378,7 +378,7 @@ def test_interrupt_at_start_is_reported_in_one_line(monkeypatch, capsys):
     def interrupted(arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("proteoscope.engine.command_line.main.parser_of", interrupted)
+    monkeypatch.setattr("proteoscope.engine.command_line.main.build_parser", interrupted)
     assert main(["presets"]) == 130
     assert capsys.readouterr().err == "proteoscope: interrupted; finished results are untouched\n"
 
@@ -387,7 +387,7 @@ def test_cache_is_listed_and_cleared(demo, tmp_path, monkeypatch, capsys):
     folder = tmp_path / "a cache"
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(folder))
     assert main(["cache"]) == 0
-    assert capsys.readouterr().out == f"0 indexes, 0.0 MB, kept: {folder}\n"
+    assert capsys.readouterr().out == f"0 indexes, 0.0 MB, stored: {folder}\n"
     odd = tmp_path / "odd \x1b[31mname.fasta"
     odd.write_text(">a\nPEPTIDEKAAAAAAKLLLLLLK\n")
     proteins = one_protein(tmp_path)

@@ -22,7 +22,7 @@ from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
 from proteoscope.engine.evidence.entry import EVIDENCE
 from proteoscope.engine.evidence.identified_peptides import IdentifiedPeptides, Modifications, ProteinEntry
-from proteoscope.engine.evidence.peptide_positions import places_of, residue_evidence
+from proteoscope.engine.evidence.peptide_positions import find_peptide_places, residue_evidence
 from proteoscope.engine.evidence.tables import (
     CHAINS,
     CONTACTS,
@@ -236,7 +236,7 @@ def test_contacts_warn_when_residues_are_left_out(project: Path, albumin: Path, 
     for most in (10_000, 20):
         monkeypatch.setattr("proteoscope.engine.evidence.questions._MAXIMUM_OF_A_PROTEIN", most)
         done = run_search("evidence", {"project": [project], "structures": [albumin]}, device="cpu", threads=2)
-        warnings.append([message for message in done.messages if "contacts are those of the first ones" in message])
+        warnings.append([message for message in done.messages if "contacts are only computed for the first ones" in message])
     assert not warnings[0] and len(warnings[1]) == 1 and "more than 20" in warnings[1][0]
 
 
@@ -267,7 +267,7 @@ def test_paralogues_count_shared_and_unique_peptides(project: Path, run: str) ->
 def test_places_of_treats_i_as_l_and_allows_overlaps() -> None:
     none = Modifications.of(np.zeros(2, np.int64), [], [], [])
     peptides = IdentifiedPeptides(("LLL", "AIA"), ("LLL", "AIA"), none, np.array([2, 1]), np.array([0.01, 0.002]), np.full(2, np.nan))
-    places = places_of(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
+    places = find_peptide_places(peptides, [ProteinEntry("P", (), "", "AILILAI", 0.0), ProteinEntry("Q", (), "", "ALA", 0.0)])
     assert [tuple(map(int, place)) for place in zip(places.peptide, places.protein, places.start, places.end, strict=True)] == [
         (0, 0, 1, 4),
         (0, 0, 2, 5),

@@ -158,7 +158,7 @@ def test_window_opens_only_recorded_bytes_at_forged_paths(
     monkeypatch.setattr(evidence, "read_structure", note)
     with open_run(untrusted(str(secret)), RUN) as run:
         protein = evidence.protein_evidence(run.tables.source("proteins"), ProteinRow(0))
-        fold = evidence.fold_of(run, protein, protein.folds[0])
+        fold = evidence.read_shown_structure(run, protein, protein.folds[0])
     assert (opened, fold.trace is None) == (([secret], False) if kind == "same bytes" else ([], True))
     assert kind == "same bytes" or str(secret) in fold.note
 

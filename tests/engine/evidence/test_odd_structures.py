@@ -119,7 +119,7 @@ def test_alpha_carbons_only_leave_exposure_unknown(albumin_project: AlbuminProje
     assert {row["exposure"] for row in albumin_project.mapped(done).values()} == {None}
     sites = rows(albumin_project.project, str(done.run_id), SITES)
     assert sites and {site["place"] for site in sites} == {"unknown"}
-    assert any(f"0 on the surface, 0 buried, {len(sites)} where the file has no atoms" in line for line in done.lines())
+    assert any(f"0 on the surface, 0 buried, {len(sites)} where the file lacks the atoms" in line for line in done.lines())
     (page, *_) = write_pages(Project.open(albumin_project.project), str(done.run_id), tmp_path, Progress())
     assert ">unknown<" in page.read_text() and ">surface<" not in page.read_text()
 

@@ -15,7 +15,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.views.drawings import Curve, Label, text_width
-from proteoscope.engine.views.evidence import fold_of, protein_evidence
+from proteoscope.engine.views.evidence import protein_evidence, read_shown_structure
 from proteoscope.engine.views.evidence_drawings import draw_fold
 from proteoscope.engine.views.evidence_pages import write_pages
 from proteoscope.engine.views.finished_run import open_run
@@ -71,7 +71,7 @@ def test_relative_structure_path_is_found_from_other_folder(project: Project, tm
     monkeypatch.chdir(tmp_path / "elsewhere")
     with open_run(Project.open(tmp_path / "made"), str(done.run_id)) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
     assert fold.note == "" and fold.trace is not None
 
 
@@ -79,7 +79,7 @@ def test_structure_drawing_follows_coordinates(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         source = run.tables.source("proteins")
         protein = protein_evidence(source, 0)
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
         drawing = draw_fold(protein, fold)
     assert drawing is not None and fold.trace is not None and fold.trace.evidence is not None
     lines = [curve for curve in drawing.shapes if isinstance(curve, Curve) and curve.ink != "background"]
@@ -99,7 +99,7 @@ def test_structure_drawing_follows_coordinates(project: Project) -> None:
 def test_labels_of_modified_residues_do_not_overlap(project: Project) -> None:
     with open_run(project, str(project.latest("evidence"))) as run:
         protein = protein_evidence(run.tables.source("proteins"), 0)
-        fold = fold_of(run, protein, protein.folds[0])
+        fold = read_shown_structure(run, protein, protein.folds[0])
     assert fold.trace is not None and fold.trace.evidence is not None
     # Many more labels than fit into the drawing.
     crowded = replace(fold.trace.evidence, is_modified=fold.trace.evidence.position >= 0)

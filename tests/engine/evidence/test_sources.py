@@ -30,7 +30,7 @@ from proteoscope.engine.searches import run_search
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.views.evidence import protein_evidence
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.identification import coverage_of_group, fixed_modifications
+from proteoscope.engine.views.identification import fixed_modifications, read_group_coverage
 from tests.engine.evidence.evidence_projects import synthetic_proteins, write_albumin, write_identification
 from tests.engine.evidence.synthetic_runs import SyntheticRun, write_run
 from tests.engine.simulation import proteins_of
@@ -307,8 +307,8 @@ def test_fixed_modifications_come_from_search_parameters(tmp_path: Path) -> None
         fixed = fixed_modifications(source, opened)
         assert fixed == {("Carbamidomethyl", "C")}
         for row in range(3):
-            assert any("C[" in peptide.peptide for peptide in coverage_of_group(source, row, 0.01).peptides) or row
-            assert "Carbamidomethyl" not in str(coverage_of_group(source, row, 0.01, fixed).modified)
+            assert any("C[" in peptide.peptide for peptide in read_group_coverage(source, row, 0.01).peptides) or row
+            assert "Carbamidomethyl" not in str(read_group_coverage(source, row, 0.01, fixed).modified)
 
 
 def test_workload_estimate_uses_the_selected_run(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import run_search
 from proteoscope.engine.structures.reading import read_structure
-from proteoscope.engine.views.evidence import fold_of, protein_evidence
+from proteoscope.engine.views.evidence import protein_evidence, read_shown_structure
 from proteoscope.engine.views.finished_run import open_run
 from tests.engine.evidence.evidence_projects import changed, project_with_evidence, write_albumin, write_identification
 from tests.engine.evidence.test_evidence import rows
@@ -198,7 +198,7 @@ def test_untrusted_chain_names_stay_distinct_and_inert(chains: tuple[Project, st
         source = opened.tables.source("proteins")
         for row in range(source.total):
             protein = protein_evidence(source, row)
-            fold = fold_of(opened, protein, protein.folds[0])
+            fold = read_shown_structure(opened, protein, protein.folds[0])
             assert fold.note == "" and fold.trace is not None
             assert fold.pair.query == fold.pair.subject == protein.coverage.sequence
 

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import gemmi
 
-from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, TABLES, file_of
+from proteoscope.engine.evidence.tables import CHAINS, MAPPED_RESIDUES, PEPTIDE_PLACES, TABLES, text_file_name
 from proteoscope.engine.project import Project
 from proteoscope.engine.results.reader import read_stored
 from tests.engine.evidence.evidence_projects import planted_positions, write_albumin
@@ -28,10 +28,10 @@ COLOURED = {
 def check_tables(folder: Path, project: Project, run: str) -> None:
     """Check that text tables have the run's rows, and that peptides are listed at all their positions."""
     for table in TABLES:
-        head, *lines = (folder / file_of(table)).read_text().splitlines()
+        head, *lines = (folder / text_file_name(table)).read_text().splitlines()
         stored = read_stored(project, run, table, table.saved)
         assert head.split("\t") == list(table.saved) and len(lines) == len(stored), table.name
-    written = [line.split("\t") for line in (folder / file_of(PEPTIDE_PLACES)).read_text().splitlines()]
+    written = [line.split("\t") for line in (folder / text_file_name(PEPTIDE_PLACES)).read_text().splitlines()]
     columns = [written[0].index(name) for name in ("accession", "peptide", "first", "last", "n_psms")]
     wanted = Counter((*peptide[:2], *map(str, peptide[2:5])) for peptide in planted_positions(project.folder.parent))
     assert Counter(tuple(line[k] for k in columns) for line in written[1:]) == wanted

@@ -18,7 +18,7 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
 from proteoscope.engine.formats.bruker_tdf import read_tdf
-from proteoscope.engine.formats.vendor import converter_of, vendor_format
+from proteoscope.engine.formats.vendor import find_converter, vendor_format
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 SAMPLES, LOWEST, HIGHEST = 200_000, 100.0, 1700.0
@@ -179,7 +179,7 @@ def test_every_search_reads_timstof_runs_with_a_warning(run: Path, monkeypatch: 
     assert spectra.identifier == expected.identifier and spectra.files == (str(run),)
     assert any("experimental" in message and "approximate" in message for message in messages)
     file_format = vendor_format(run)
-    assert file_format is not None and converter_of(file_format) == ("opentimspy", "")
+    assert file_format is not None and find_converter(file_format) == ("opentimspy", "")
 
 
 def test_read_tdf_is_cancelled(run: Path) -> None:

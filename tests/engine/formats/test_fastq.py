@@ -22,7 +22,7 @@ def read(tmp_path, content: bytes | str):
 
 def list_records(reads):
     bounds = list(zip(reads.offsets[:-1], reads.offsets[1:], strict=True))
-    texts = [[column[a:b].tobytes().decode() for a, b in bounds] for column in (reads.letters, reads.qualities)]
+    texts = [[column[a:b].tobytes().decode() for a, b in bounds] for column in (reads.bases, reads.qualities)]
     return list(zip(reads.names.strings(), *texts, strict=True))
 
 

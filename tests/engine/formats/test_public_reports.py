@@ -213,7 +213,7 @@ def test_fastq_of_several_lines_equals_biopython(written: Written) -> None:
         expected = [(record.id, str(record.seq), record.letter_annotations["phred_quality"]) for record in seq_io.parse(file, "fastq")]
     reads = read_fastq(path)
     results = [
-        (name, reads.letters[start:stop].tobytes().decode(), (reads.qualities[start:stop] - 33).tolist())
+        (name, reads.bases[start:stop].tobytes().decode(), (reads.qualities[start:stop] - 33).tolist())
         for name, start, stop in zip(reads.names.strings(), reads.offsets[:-1], reads.offsets[1:], strict=True)
     ]
     assert results == expected and len(results) == 3

@@ -15,7 +15,7 @@ from Bio.Seq import Seq
 
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.formats import Proteins, read_proteins
-from proteoscope.engine.formats.translation import Translation, place_of_frame
+from proteoscope.engine.formats.translation import Translation, parse_frame_name
 from proteoscope.engine.jobs.progress import Progress
 from tests.engine.formats import entry_files
 
@@ -62,7 +62,7 @@ def test_frame_is_the_translation_of_its_location(shared_data: Path) -> None:
     proteins = Translation("six-frame", 11, 100).read([path], Progress())
     assert len(proteins) > 100
     for accession, protein in records(proteins):
-        place = place_of_frame(accession)
+        place = parse_frame_name(accession)
         assert place is not None
         spelt = Seq(genome[place.first - 1 : place.last])
         assert str((spelt if place.strand == "+" else spelt.reverse_complement()).translate(table=11)) == protein
@@ -109,8 +109,8 @@ def test_translation_rejects_proteins_and_unknown_codes(written: Callable[..., P
 
 
 def test_names_without_location_have_none() -> None:
-    assert [place_of_frame(name) for name in ("sp|P1|A", "c:0-3(+)", "c:1-3", "c:1-3(.)", "")] == [None] * 5
-    place = place_of_frame("a:b:4-9(-)")
+    assert [parse_frame_name(name) for name in ("sp|P1|A", "c:0-3(+)", "c:1-3", "c:1-3(.)", "")] == [None] * 5
+    place = parse_frame_name("a:b:4-9(-)")
     assert place is not None and (place.sequence, place.first, place.last, place.strand) == ("a:b", 4, 9, "-")
 
 

@@ -19,7 +19,7 @@ from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats import read_spectra
-from proteoscope.engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC, converter_of, vendor_format
+from proteoscope.engine.formats.vendor import COMPOUND_MAGIC, THERMO_MAGIC, find_converter, vendor_format
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.project.digests import file_digest
@@ -88,7 +88,7 @@ def test_unsupported_content_is_recognised_with_a_remedy(tmp_path: Path, monkeyp
     monkeypatch.setattr("proteoscope.engine.formats.vendor.find_spec", lambda name: None)
     for name, path in files_of_makers(tmp_path).items():
         file_format = vendor_format(path)
-        assert file_format is not None and name in file_format.name and converter_of(file_format) is None
+        assert file_format is not None and name in file_format.name and find_converter(file_format) is None
         with pytest.raises(InputError, match=rf"is an? {name}.*Convert it to mzML with .*msconvert.*PATH") as raised:
             read_spectra([path])
         assert "\n" not in str(raised.value) and ("ThermoRawFileParser" in str(raised.value)) == (name == "Thermo raw file")
@@ -216,6 +216,6 @@ def test_folder_digest_covers_names_and_contents(tmp_path: Path) -> None:
 def test_converter_in_the_data_folder_is_not_run(play: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     play("ThermoRawFileParser")
     file_format = vendor_format(thermo(tmp_path))
-    assert file_format is not None and converter_of(file_format) is not None
+    assert file_format is not None and find_converter(file_format) is not None
     monkeypatch.chdir(tmp_path / "programs")
-    assert converter_of(file_format) is None
+    assert find_converter(file_format) is None

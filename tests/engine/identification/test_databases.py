@@ -14,7 +14,7 @@ from Bio.Seq import Seq
 from proteoscope.engine.entry import ExportRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.formats import read_proteins
-from proteoscope.engine.formats.translation import place_of_frame
+from proteoscope.engine.formats.translation import parse_frame_name
 from proteoscope.engine.identification import IDENTIFICATION
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.jobs.progress import Progress
@@ -22,8 +22,8 @@ from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.hits import bars_of_query
-from proteoscope.engine.views.identification import coverage_of_group
+from proteoscope.engine.views.hits import read_query_bars
+from proteoscope.engine.views.identification import read_group_coverage
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.searching import align, identify
 
@@ -96,11 +96,11 @@ def test_features_of_identified_proteins_are_stored(identified: tuple[Path, Path
     ]
     proteins = annotated.tables.source("proteins")
     place = proteins.query("SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, ?)", [albumin])["row"][0].as_py()
-    coverage = coverage_of_group(proteins, place, 0.01)
+    coverage = read_group_coverage(proteins, place, 0.01)
     assert [(feature.kind, feature.start, feature.end) for feature in coverage.features] == [
         (row["kind"], row["first"] - 1, row["last"]) for row in rows
     ]
-    assert coverage_of_group(bare.tables.source("proteins"), place, 0.01).features == ()
+    assert read_group_coverage(bare.tables.source("proteins"), place, 0.01).features == ()
     for run in (bare, annotated):
         run.tables.close()
 
@@ -129,7 +129,7 @@ def test_known_variant_is_found_only_on_request_and_named(tmp_path: Path) -> Non
     source = run.tables.source("proteins")
     where = "FROM proteins WHERE list_contains(accessions, ?)"
     row = source.query(f"SELECT file_row_number AS row, coverage, length {where}", [f"sp|A0A0000000|P0_BOVIN:A{at + 1}I"]).to_pylist()[0]
-    shown = coverage_of_group(source, row["row"], 0.01)
+    shown = read_group_coverage(source, row["row"], 0.01)
     whole = other[:at] + "I" + other[at + 1 :]
     assert shown.sequence == whole and row["length"] == len(whole)
     assert {(peptide.start, peptide.end) for peptide in shown.peptides} == {(at - 9, at + 2)}
@@ -150,7 +150,7 @@ def test_features_of_queries_and_hits_are_stored(databases: tuple[Path, Path], t
     query.write_text(swiss_prot_entry("Q1", "QUERY", whole[60:120], "FT   SITE            5\nFT   REGION          50..60\n"))
     align([query], [databases[1]], None, SequenceSearchParameters(), project_folder=tmp_path / "project", threads=2)
     run = open_run(tmp_path / "project")
-    bars = bars_of_query(run.tables.source("queries"), 0)
+    bars = read_query_bars(run.tables.source("queries"), 0)
     assert [(feature.kind, feature.start, feature.end) for feature in bars.features] == [("site", 4, 5), ("region", 49, 60)]
     best = bars.bars[0]
     assert best.name == "sp|A0A0000000|P0_BOVIN" and (best.start, best.end) == (1, 60)
@@ -225,7 +225,7 @@ def test_peptides_of_nucleotides_are_located_at_their_codons(tmp_path: Path) -> 
         name, source, kind, first, last, score, strand, phase, attributes = line.split("\t")
         assert (source, kind, phase) == ("Proteoscope", "CDS", "0") and 0 <= float(score) <= 0.01
         attributes = dict(pair.split("=") for pair in attributes.split(";"))
-        place = place_of_frame(unquote(attributes["reading_frame"]))
+        place = parse_frame_name(unquote(attributes["reading_frame"]))
         assert place is not None and place.first <= int(first) <= int(last) <= place.last and place.strand == strand
         spelt = Seq(by_name[unquote(name)][int(first) - 1 : int(last)])
         spelt = str((spelt if strand == "+" else spelt.reverse_complement()).translate())
@@ -274,6 +274,6 @@ def test_sequence_search_finds_proteins_in_reading_frames(databases: tuple[Path,
     align([query], [genome], out, SequenceSearchParameters().changed(translation="six-frame"), threads=2)
     with out.open(encoding="utf-8", newline="") as file:
         best = next(csv.DictReader(file, delimiter="\t"))
-    place = place_of_frame(best["subject"])
+    place = parse_frame_name(best["subject"])
     assert place is not None and (place.first, place.last, place.strand) == (7, 6 + len(gene), "-")
     assert (float(best["identity"]), best["subject_start"], best["subject_end"]) == (1.0, "101", "200")

@@ -16,7 +16,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.parameters import read_preset
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.identification import coverage_of_group
+from proteoscope.engine.views.identification import read_group_coverage
 from tests.engine.formats.entry_files import swiss_prot_entry
 from tests.engine.identification.test_databases import SAMPLES, chosen_proteins
 from tests.searching import identify
@@ -170,7 +170,7 @@ def test_coverage_shows_found_known_modifications(projects: tuple[Path, Path]) -
     run = open_run(projects[1])
     proteins = run.tables.source("proteins")
     query = "SELECT file_row_number AS row FROM proteins WHERE list_contains(accessions, 'sp|A0A0000000|P0_BOVIN')"
-    coverage = coverage_of_group(proteins, proteins.query(query)["row"][0].as_py(), 0.01)
+    coverage = read_group_coverage(proteins, proteins.query(query)["row"][0].as_py(), 0.01)
     at = chosen_proteins()[0].index("HLVDEPQNLIK") + 3
     by_start = {feature.start: feature for feature in coverage.features}
     assert by_start[at].told == f"modified residue: Deamidated asparagine; partial (residue {at + 1}, found)"

@@ -221,7 +221,7 @@ def test_library_shows_count_at_5_percent_when_none_is_accepted(files, tmp_path,
     project = Project.open(folder)
     assert f"No match is accepted: {numbers}" in project.record(project.runs()[-1].id)["messages"]
     account = run_account(project, project.runs()[-1], search_of_kind("library"))
-    (matches,) = (count for count in account.counts if count.one == "matches")
+    (matches,) = (count for count in account.counts if count.singular == "matches")
     assert matches.certainty is not None and matches.certainty.nothing_accepted == numbers
 
 

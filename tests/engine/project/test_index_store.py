@@ -231,7 +231,7 @@ def test_index_kinds_share_folder_limit_and_sweep(tmp_path):
     (tmp_path / "notes.txt").write_text("somebody's own")
     second = build(sequences)
     assert names(tmp_path) == sorted([second.name, "notes.txt"]), "16 kB are too many, and the leftover is removed"
-    assert [(index.kind, index.folder) for index in peptides.kept()] == [("sequences", second)]
+    assert [(index.kind, index.folder) for index in peptides.indexes()] == [("sequences", second)]
 
 
 def test_indexes_are_listed_and_cleared_by_kind(tmp_path):
@@ -240,13 +240,13 @@ def test_indexes_are_listed_and_cleared_by_kind(tmp_path):
         (folder / "a.npy").write_bytes(bytes(1000))
     build(sequences)
     os.utime(peptides.path(KEY) / "manifest.json", (10**9, 10**9))
-    listed = peptides.kept()
+    listed = peptides.indexes()
     assert [(sequence.kind, sequence.title) for sequence in listed] == [("sequences", ""), ("peptides", "a.fasta, Trypsin")]
     assert listed[1].used.timestamp() == 10**9
     assert listed[1].bytes == 1000 + (peptides.path(KEY) / "manifest.json").stat().st_size
     assert [index.kind for index in peptides.clear("sequences")] == ["sequences"]
     assert [index.kind for index in peptides.clear()] == ["peptides"]
-    assert names(tmp_path) == [] and peptides.kept() == []
+    assert names(tmp_path) == [] and peptides.indexes() == []
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links need rights there")
@@ -311,6 +311,6 @@ def test_evict_removes_indexes_dated_by_a_wrong_clock(tmp_path, used):
         os.utime(dated / "manifest.json", (used, used))
     except OSError:
         pytest.skip("the disk has no such times")
-    assert all(index.used.astimezone() for index in store.kept())
+    assert all(index.used.astimezone() for index in store.indexes())
     index = build(store)
     assert names(tmp_path) == [index.name]

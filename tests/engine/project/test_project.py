@@ -147,7 +147,7 @@ def test_write_table_rejects_names_that_leave_the_run(project, name):
 
 @pytest.mark.parametrize("kind", ["", "..", "a/b", "a b", "-a"])
 def test_run_rejects_kinds_that_leave_the_project(project, kind):
-    with pytest.raises(ParameterError, match="is not a kind of run"), project.run(kind, {}):
+    with pytest.raises(ParameterError, match="is not a type of run"), project.run(kind, {}):
         pass
 
 
@@ -419,7 +419,7 @@ def test_open_rejects_other_version_and_changes_nothing(project, capsys, version
     files = {path: path.read_bytes() for path in project.folder.rglob("*") if path.is_file() and path.name != "project.lock"}
     sentence = (
         f"{database}: has project format {version}; this program opens only format 2. "
-        "Open it with the version of Proteoscope that made it, or repeat its searches in a new project."
+        "Open it with the version of Proteoscope that created it, or repeat its searches in a new project."
     )
     for opening in (Project.open, Project.create_or_open):
         with pytest.raises(InputError) as refused:
@@ -679,5 +679,5 @@ def test_open_rejects_incomplete_database(project, change):
     do_run(project)
     with closing(sqlite3.connect(project.folder / "project.sqlite")) as connection, connection:
         connection.execute(change)
-    with pytest.raises(StorageError, match=r"damaged \(not as the program made it: .*the tables under results can still be read"):
+    with pytest.raises(StorageError, match=r"damaged \(not as the program created it: .*the tables under results can still be read"):
         Project.open(project.folder)

@@ -41,7 +41,7 @@ def test_check_rejects_changed_missing_and_other_files(path: Path) -> None:
     path.unlink()
     with pytest.raises(InputError, match="cannot be read"):
         files.check(path)
-    with pytest.raises(InputError, match="is none of the files that the run read"):
+    with pytest.raises(InputError, match="is not one of the files that the run read"):
         files.check(path.with_name("b.mzML"))
 
 

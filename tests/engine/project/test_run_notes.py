@@ -103,7 +103,7 @@ def test_long_untrusted_log_is_read_partly(tmp_path: Path) -> None:
         rows = [(run, "2026-01-01T00:00:00+00:00", "info", f"{i} " + "x" * 50) for i in range(100)]
         connection.executemany("INSERT INTO log (run, time, level, text) VALUES (?, ?, ?, ?)", rows)
         connection.commit()
-    lines = project.log(run, most=3, letters=5)
+    lines = project.log(run, most=3, characters=5)
     assert [line.text for line in lines] == ["97 xx", "98 xx", "99 xx"]
 
 

@@ -183,7 +183,7 @@ def test_journal_removes_no_file_outside_project(project, victim):
 )
 def test_unexpected_database_objects_are_rejected(project, statement):
     changed(project, statement)
-    with pytest.raises(StorageError, match=r"did not put there \(surprise\)"):
+    with pytest.raises(StorageError, match=r"did not write \(surprise\)"):
         Project.open(project)
 
 

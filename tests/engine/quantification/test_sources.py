@@ -16,7 +16,7 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.identified import _experiment_q_values
 from proteoscope.engine.searches import run_search
-from proteoscope.engine.views.quantity_design import files_of_runs
+from proteoscope.engine.views.quantity_design import list_run_files
 from tests.engine.evidence.synthetic_runs import write_run
 from tests.engine.simulation import proteins_of
 
@@ -61,7 +61,7 @@ def test_explanation_adds_spectra_of_the_same_mass(explained):
     assert counted(project, command(project, identified, "--method", "counts")) == Counter(before.values())
     together = Counter(before.values()) + Counter(row["peptide"] for row in same)
     assert counted(project, command(project, explaining, "--method", "counts")) == together
-    assert files_of_runs(project, [explaining]) == files_of_runs(project, [identified])
+    assert list_run_files(project, [explaining]) == list_run_files(project, [identified])
 
 
 def test_explanation_is_quantified_by_ion_traces(explained):
@@ -80,7 +80,7 @@ def test_open_modification_search_is_quantified(tmp_path):
     project = tmp_path / "p"
     summary = run_search("modified", {"spectra": [made.spectra], "database": [made.database]}, project=project, device="cpu", threads=2)
     assert summary.run_id is not None
-    assert len(files_of_runs(project, [])) == len(files_of_runs(project, [summary.run_id])) == 1
+    assert len(list_run_files(project, [])) == len(list_run_files(project, [summary.run_id])) == 1
     assert counted(project, command(project, summary.run_id, "--method", "counts")) == Counter(accepted(project, summary.run_id).values())
 
 

@@ -11,7 +11,7 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.formats.sequence_type import InputContent, SequenceCount, content_of
+from proteoscope.engine.formats.sequence_type import InputContent, SequenceCount, inspect_sequences
 from proteoscope.engine.read_alignment.entry import READ_ALIGNMENT
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.summary import ReadAlignmentSummary
@@ -29,7 +29,7 @@ def test_user_texts_use_the_word_read() -> None:
     common = {"run_id": None, "folder": None, "device": "cpu", "seconds": 1.0, "stages": {}, "messages": ()}
     counts = {"n_texts": 2, "n_patterns": 3, "n_pairs": 3, "n_aligned": 3, "cells": 9}
     summaries = [ReadAlignmentSummary(**common, has_places=has_places, **counts) for has_places in (True, False)]
-    texts = [line for summary in summaries for line in (*summary.lines(), *(count.several for count in summary.counts()))]
+    texts = [line for summary in summaries for line in (*summary.lines(), *(count.plural for count in summary.counts()))]
     texts += [READ_ALIGNMENT.epilog, READ_ALIGNMENT.description, READ_ALIGNMENT.purpose]
     texts += [word for item in READ_ALIGNMENT.inputs for word in (item.title, item.metavar, item.help, item.wanted, item.hint)]
     texts += [f"{field.title} {field.description}" for field in ReadAlignmentParameters.model_fields.values()]
@@ -54,7 +54,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def content(n: int, n_residues: int, *, are_nucleotides: bool = True, has_qualities: bool = False) -> InputContent:
-    return InputContent(SequenceCount(n, n_residues, 0, letters=((ord("A" if are_nucleotides else "L"), n_residues),)), has_qualities)
+    return InputContent(SequenceCount(n, n_residues, 0, symbols=((ord("A" if are_nucleotides else "L"), n_residues),)), has_qualities)
 
 
 @pytest.mark.parametrize(
@@ -140,6 +140,6 @@ def test_fasta_mates_are_mapped(tmp_path: Path) -> None:
 
 
 def suited(files: tuple[Path, Path], **options: object) -> str:
-    contents = {name: content for name, path in zip(("texts", "patterns"), files, strict=True) if (content := content_of([path]))}
+    contents = {name: content for name, path in zip(("texts", "patterns"), files, strict=True) if (content := inspect_sequences([path]))}
     assert len(contents) == 2
     return READ_ALIGNMENT.suited_preset(contents, options)

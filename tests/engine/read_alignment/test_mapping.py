@@ -147,8 +147,8 @@ def test_pairs_are_independent_of_threads_and_round_size(genome, tmp_path, monke
     more = {"mates": fastq(tmp_path / "q.fq", mates), "format": "sam", "device": "cpu"}
     align_reads(*files, tmp_path / "one.sam", WITHIN, threads=1, **more)
     monkeypatch.setattr(mapping, "_READS_OF_ROUND", 14)
-    monkeypatch.setattr(mapping, "_READS_OF_PIECE", 3)
-    monkeypatch.setattr(mapping, "_WORDS_OF_PIECE", 1000)
+    monkeypatch.setattr(mapping, "_READS_OF_BATCH", 3)
+    monkeypatch.setattr(mapping, "_WORDS_OF_BATCH", 1000)
     align_reads(*files, tmp_path / "two.sam", WITHIN, threads=2, **more)
     assert (tmp_path / "one.sam").read_bytes() == (tmp_path / "two.sam").read_bytes()
 
@@ -251,7 +251,7 @@ def test_insert_size_is_assumed_for_few_pairs_and_can_be_given(genome, tmp_path)
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "1.fq", ones)
     more = {"mates": fastq(tmp_path / "2.fq", others), "format": "sam", "device": "cpu"}
     summary = align_reads(*files, tmp_path / "o.sam", WITHIN, **more)
-    assert "Mates belong together from 0 to 1,000 letters, assumed: fewer than 20 pairs are placed well" in summary.messages
+    assert "Mates belong together from 0 to 1,000 bases, assumed: fewer than 20 pairs are placed well" in summary.messages
     assert all(record.flag & 2 for record in sam_check.read(tmp_path / "o.sam")[1])
     align_reads(*files, tmp_path / "o.sam", WITHIN.changed(minimum_insert=100, maximum_insert=300), **more)
     assert not any(record.flag & 2 for record in sam_check.read(tmp_path / "o.sam")[1])
@@ -271,15 +271,15 @@ def test_unmatched_mates_are_reported_by_record(genome, tmp_path):
     named = fastq(tmp_path / "5.fq", [genome[:100]] * 3, ["a/2", "z/2", "c/2"])
     summary = align_reads(texts, first, None, WITHIN, mates=named, device="cpu")
     assert any("1 mate has another name than its read, the first in record 2: b/1 and z/2" in message for message in summary.messages)
-    with pytest.raises(ParameterError, match="mates are for reads whose places are looked for"):
+    with pytest.raises(ParameterError, match="mates need mapped reads"):
         align_reads(texts, first, None, ReadAlignmentParameters(), mates=named, device="cpu")
 
 
 def test_mapping_rejects_proteins_pairs_and_prefix(tmp_path):
     proteins, text = fasta(tmp_path / "p.fa", ["MKVLAAGILWYQ" * 9]), fasta(tmp_path / "t.fa", ["ACGTTGCA" * 20])
-    with pytest.raises(InputError, match="holds proteins, whose places are not looked for"):
+    with pytest.raises(InputError, match="contains proteins, which are not mapped"):
         align_reads(proteins, proteins, None, SEEDS.changed(matrix="BLOSUM62"), device="cpu")
-    with pytest.raises(ParameterError, match="--pairs says with which reference"):
+    with pytest.raises(ParameterError, match="--pairs assigns a reference"):
         align_reads(text, text, None, SEEDS, pairs=True, device="cpu")
     with pytest.raises(ParameterError, match="mode prefix aligns with the beginning of each reference"):
         ReadAlignmentParameters().changed(places="seeds")

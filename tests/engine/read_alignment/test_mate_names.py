@@ -147,7 +147,9 @@ def test_interleaved_file_with_lost_mate_is_reported(fragments, tmp_path: Path) 
     names = [f"r{k // 2}" for k in range(2 * N_PAIRS)]
     path = fastq(tmp_path / "both.fq", names[:11] + names[12:], reads[:11] + reads[12:])
     records, messages = mapped(genome, path, tmp_path / "o.sam")
-    assert "both.fq: looks interleaved, but 1 read has no mate, the first in record 11: r5; all reads are aligned as single" in messages
+    assert (
+        "both.fq: is probably interleaved, but 1 read has no mate, the first in record 11: r5; all reads are aligned as single" in messages
+    )
     assert not any(record.flag & 1 for record in records)
 
 
@@ -160,7 +162,7 @@ def test_other_files_are_not_interleaved(names: list[str]) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 1000])
 def test_mate_names_are_independent_of_chunk_size(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(mate_names, "_NAMES_OF_PIECE", size)
+    monkeypatch.setattr(mate_names, "_NAMES_OF_BATCH", size)
     ones, others = (Texts.from_strings([f"{name}.{end}" for name in names]) for end, names in ((1, "abcdefg"), (2, "abxdegf")))
     assert other_names(ones, others).tolist() == [2, 5, 6]
     assert find_mates(ones, others).tolist() == [0, 1, -1, 3, 4, 6, 5]

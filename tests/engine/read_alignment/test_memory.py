@@ -47,7 +47,7 @@ def small(monkeypatch):
     monkeypatch.setattr(records, "_ROWS", 1 << 7)
     monkeypatch.setattr(records, "_COPIED_BYTES", 1 << 14)
     monkeypatch.setattr(results, "ROW_GROUP", 1 << 8)
-    monkeypatch.setattr(sequences, "_PAIRS_OF_PIECE", 100)
+    monkeypatch.setattr(sequences, "_PAIRS_OF_BATCH", 100)
 
 
 def written(genome, reads: Path, mates: Path | None, folder: Path) -> dict[str, bytes]:

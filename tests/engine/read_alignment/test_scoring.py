@@ -9,7 +9,7 @@ from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.kinds import workload_type
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
-from proteoscope.engine.read_alignment.scoring import KIND, align_pairs, work_of
+from proteoscope.engine.read_alignment.scoring import KIND, align_pairs, build_workload
 from proteoscope.kernels.device import UnsupportedSearchError
 from proteoscope.kernels.gapsmis_layouts import GapRules, Sequences
 from tests.shim.shim_card import ShimCard, missing_compiler
@@ -25,7 +25,7 @@ def sequences(n, length, seed):
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")
 @pytest.mark.parametrize("n_threads", [0, 1])
 def test_gpu_with_or_without_cpu_gives_the_same_rows(n_threads):
-    work = work_of(sequences(40, 30, 1), sequences(40, 24, 2), RULES)
+    work = build_workload(sequences(40, 30, 1), sequences(40, 24, 2), RULES)
     assert work.kind == KIND
     every, progress = np.arange(40), Progress()
     alignments = []
@@ -38,7 +38,7 @@ def test_gpu_with_or_without_cpu_gives_the_same_rows(n_threads):
 
 def test_scores_too_large_for_gpu_are_computed_on_cpu():
     wide = RULES._replace(matrix=5_000_000 * RULES.matrix)
-    work, every, progress = work_of(sequences(4, 30, 1), sequences(4, 24, 2), wide), np.arange(4), Progress()
+    work, every, progress = build_workload(sequences(4, 30, 1), sequences(4, 24, 2), wide), np.arange(4), Progress()
     with pytest.raises(UnsupportedSearchError), workload_type(work).open(work, ShimCard(), is_shared=False):
         pass
     with Executor(Resources(1, [ShimCard()], False, progress)).session(work) as session:
@@ -50,7 +50,7 @@ def test_scores_too_large_for_gpu_are_computed_on_cpu():
 def test_rounds_of_different_pairs_are_independent():
     texts, patterns = sequences(9, 40, 3), sequences(9, 30, 4)
     every = np.arange(9)
-    with Executor(Resources(2, progress=Progress())).session(work_of(texts, patterns, RULES)) as session:
+    with Executor(Resources(2, progress=Progress())).session(build_workload(texts, patterns, RULES)) as session:
         whole = align_pairs(session, every, every)
         for chosen in (every[:2], every, every[::-1].copy(), every[4:5], np.repeat(every, 3), every[:0]):
             aligned = align_pairs(session, chosen, chosen)

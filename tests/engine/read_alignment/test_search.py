@@ -135,7 +135,7 @@ def test_reads_with_qualities_align_as_without(tmp_path):
     summary = align_reads(texts, tmp_path / "p.fq.gz", tmp_path / "one.tsv", ReadAlignmentParameters(), device="cpu")
     align_reads(texts, plain, tmp_path / "two.tsv", ReadAlignmentParameters(), device="cpu")
     assert (tmp_path / "one.tsv").read_bytes() == (tmp_path / "two.tsv").read_bytes()
-    assert any("began at 64" in message for message in summary.messages)
+    assert any("begin at 64" in message for message in summary.messages)
     assert any("1 read is empty" in message for message in summary.messages)
 
 
@@ -269,4 +269,4 @@ def test_exchanged_reads_and_reference_are_rejected(tmp_path, capsys, has_qualit
     wrong = ["reads", str(tmp_path / "reads"), str(tmp_path / "genome.fasta"), "--out", str(tmp_path / "o.sam"), "--device", "cpu"]
     assert main([*wrong, *(["--preset", preset] if preset else [])]) == 2
     error = capsys.readouterr().err
-    assert "looks like reads" in error and "Exchange the two" in error and not (tmp_path / "o.sam").exists()
+    assert "resembles reads" in error and "Exchange the two" in error and not (tmp_path / "o.sam").exists()

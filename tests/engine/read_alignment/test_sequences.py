@@ -9,7 +9,7 @@ from proteoscope.engine.errors import InputError
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.sequences import check_sorts, gap_rules, nucleotide_matrix, read_sequences, with_other_strands
-from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, read_matrix
 from proteoscope.kernels.gapsmis_layouts import Sequences
 
 BASES = {"A": "A", "C": "C", "G": "G", "T": "T", "R": "AG", "Y": "CT", "B": "CGT", "N": "ACGT"}
@@ -22,7 +22,7 @@ def read(tmp_path, text, name="some.fasta"):
 
 
 def sequence_text(sequences):
-    return "".join(LETTERS[code] for code in sequences.codes)
+    return "".join(SYMBOLS[code] for code in sequences.codes)
 
 
 def test_read_sequences_reads_u_as_t_in_either_case(tmp_path):
@@ -40,7 +40,7 @@ def test_ambiguous_bases_are_nucleotides_without_other_residues(tmp_path):
 
 
 def test_residue_that_is_not_a_nucleotide_is_located(tmp_path):
-    with pytest.raises(InputError, match=r"'E' at position 3 of second is no nucleotide"):
+    with pytest.raises(InputError, match=r"'E' at position 3 of second is not a nucleotide"):
         read(tmp_path, f">first\n{'ACGT' * 10}\n>second\nACEGT\n")
 
 
@@ -59,7 +59,7 @@ def test_ambiguous_bases_score_the_mean_rounded_down(match, mismatch):
     for symbol, bases in BASES.items():
         for other_symbol, others in BASES.items():
             mean = np.mean([match if a == b else mismatch for a in bases for b in others])
-            assert scores[LETTERS.index(symbol), LETTERS.index(other_symbol)] == np.floor(mean), symbol + other_symbol
+            assert scores[SYMBOLS.index(symbol), SYMBOLS.index(other_symbol)] == np.floor(mean), symbol + other_symbol
 
 
 def test_reverse_complement_twice_is_the_sequence(tmp_path):

@@ -25,7 +25,7 @@ from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgr
 from proteoscope.engine.project import Project
 from proteoscope.engine.sequence_search import scoring
 from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
-from proteoscope.engine.sequence_search.scoring import score_all, score_queries, work_of
+from proteoscope.engine.sequence_search.scoring import build_workload, score_all, score_queries
 from proteoscope.engine.sequences.hits import FORMATS, OF_ONE_QUERY
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
@@ -60,7 +60,7 @@ def queries(seed, lengths=(50, 0, 33, 1)):
 def opened(database, cards, *, with_processor=False, progress=None):
     """Return a session for the database, on GPUs simulated by tests/shim."""
     resources = Resources(2, cards, with_processor, progress or Progress())
-    with Executor(resources).session(work_of(*database, SCHEME)) as session:
+    with Executor(resources).session(build_workload(*database, SCHEME)) as session:
         yield session
 
 

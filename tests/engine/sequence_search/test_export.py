@@ -132,7 +132,7 @@ def test_dash_writes_only_the_export_to_standard_output(project, files, tmp_path
     for wrong in (["--out", "-", "--json"], ["--out", "o", "--all-scores", "-"]):
         assert main([*arguments, *wrong]) == 2
         captured = capsysbinary.readouterr()
-        assert b"standard output takes the results alone" in captured.err and captured.out == b""
+        assert b"standard output takes only the results" in captured.err and captured.out == b""
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     assert main(["export", "P", "--format", "tsv", "--out", "-"]) == 2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 from proteoscope.engine.sequence_search.scoring import score_all
-from proteoscope.engine.sequences.matrices import LETTERS, encode, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, encode, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.kernels.cpu import alignment
 from tests.effort import LookingProgress
@@ -70,7 +70,7 @@ def test_scores_of_any_few_sequences_equal_biopython(queries, subjects, gap):
     from Bio.Align.substitution_matrices import Array
 
     scheme = ScoringScheme(read_matrix("BLOSUM62"), *gap)
-    aligner = PairwiseAligner(mode="local", substitution_matrix=Array(LETTERS, dims=2, data=scheme.matrix.scores.astype(float)))
+    aligner = PairwiseAligner(mode="local", substitution_matrix=Array(SYMBOLS, dims=2, data=scheme.matrix.scores.astype(float)))
     aligner.open_gap_score, aligner.extend_gap_score = -scheme.first_residue_cost, -scheme.gap_extend
     expected = [[int(aligner.score(query, subject)) if subject else 0 for subject in subjects] for query in queries]
     assert scores_of(queries, subjects, scheme).tolist() == expected
@@ -142,8 +142,8 @@ def test_costs_up_to_the_maximum_are_exact(gap_open, gap_extend, random_protein,
 def test_scores_and_costs_of_any_size_are_exact(factor, gap_open, gap_extend, tmp_path, random_protein, independent_score):
     """Check costs and matrices that need more than 8 or 16 bits."""
     shipped = read_matrix("BLOSUM62")
-    rows = [" ".join([residue, *map(str, row * factor)]) for residue, row in zip(LETTERS, shipped.scores, strict=True)]
-    (tmp_path / "m.txt").write_text("\n".join([" ".join(LETTERS), *rows]))
+    rows = [" ".join([residue, *map(str, row * factor)]) for residue, row in zip(SYMBOLS, shipped.scores, strict=True)]
+    (tmp_path / "m.txt").write_text("\n".join([" ".join(SYMBOLS), *rows]))
     scheme = ScoringScheme(read_matrix(str(tmp_path / "m.txt")), gap_open, gap_extend)
     subjects = [random_protein(k, 60) for k in range(8)]
     subjects.append(subjects[0][:30] + subjects[1][:5] + subjects[0][30:])

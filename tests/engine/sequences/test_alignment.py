@@ -38,10 +38,10 @@ def test_alignment_has_the_best_score_and_its_residues(query, subject, gap, stor
     from Bio.Align import PairwiseAligner
     from Bio.Align.substitution_matrices import Array
 
-    from proteoscope.engine.sequences.matrices import LETTERS
+    from proteoscope.engine.sequences.matrices import SYMBOLS
 
     scheme = ScoringScheme(read_matrix("BLOSUM62"), *gap)
-    aligner = PairwiseAligner(mode="local", substitution_matrix=Array(LETTERS, dims=2, data=scheme.matrix.scores.astype(float)))
+    aligner = PairwiseAligner(mode="local", substitution_matrix=Array(SYMBOLS, dims=2, data=scheme.matrix.scores.astype(float)))
     aligner.open_gap_score, aligner.extend_gap_score = -scheme.first_residue_cost, -scheme.gap_extend
     best = int(aligner.score(query, subject))
     alignment = align_pair(as_codes(query), as_codes(subject), scheme, Progress(), stored_cells=stored_cells)

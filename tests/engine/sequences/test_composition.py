@@ -14,13 +14,13 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.scoring import score_all
 from proteoscope.engine.sequences.composition import CompositionAdjustment, masked_sequences, significant_hits
 from proteoscope.engine.sequences.database import read_sequences
-from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import BACKGROUND, tabulated, ungapped_lambda
 
 SCHEME = ScoringScheme(read_matrix("BLOSUM62"), 11, 1)
 USUAL = BACKGROUND / BACKGROUND.sum()
-X = LETTERS.index("X")
+X = SYMBOLS.index("X")
 
 
 def masked_by_definition(codes):
@@ -67,12 +67,12 @@ def test_masked_sequences_follow_the_definition(sequences):
     masked, counts = masked_sequences(codes, offsets)
     expected = [masked_by_definition(np.array(sequence, np.int8)) for sequence in sequences]
     assert np.array_equal(masked, np.concatenate(expected))
-    assert np.array_equal(counts, [np.bincount(sequence, minlength=len(LETTERS)) for sequence in expected])
+    assert np.array_equal(counts, [np.bincount(sequence, minlength=len(SYMBOLS)) for sequence in expected])
 
 
 def test_pair_lambdas_are_the_roots_of_their_equation():
     generator = np.random.default_rng(8)
-    counts = np.zeros((40, len(LETTERS)), np.int64)
+    counts = np.zeros((40, len(SYMBOLS)), np.int64)
     counts[:, USUAL > 0] = generator.multinomial(300, generator.dirichlet(np.full(20, 2.0)), 40)
     scores, classes = np.unique(SCHEME.matrix.scores, return_inverse=True)
     lambdas = np.empty(39)

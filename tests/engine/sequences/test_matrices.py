@@ -7,7 +7,7 @@ import pytest
 
 from proteoscope import resources
 from proteoscope.engine.errors import InputError, ParameterError
-from proteoscope.engine.sequences.matrices import LETTERS, encode, matrix_name, matrix_names, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, encode, matrix_name, matrix_names, read_matrix
 from proteoscope.engine.sequences.statistics import ungapped_lambda
 
 BIOPYTHONS = ("BLOSUM45", "BLOSUM50", "BLOSUM62", "BLOSUM90", "PAM30", "PAM70", "PAM250")
@@ -20,7 +20,7 @@ def test_shipped_matrices_equal_biopython(name):
     theirs, ours = substitution_matrices.load(name), read_matrix(name)
     for a in "ARNDCQEGHILKMFPSTWYVBZX*":
         for b in "ARNDCQEGHILKMFPSTWYVBZX*":
-            assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == theirs[a, b]
+            assert ours.scores[SYMBOLS.index(a), SYMBOLS.index(b)] == theirs[a, b]
 
 
 def test_dayhoff_and_gonnet_equal_published_matrices():
@@ -30,12 +30,12 @@ def test_dayhoff_and_gonnet_equal_published_matrices():
         published, ours = substitution_matrices.load(theirs), read_matrix(name)
         for a in "ARNDCQEGHILKMFPSTWYV":
             for b in "ARNDCQEGHILKMFPSTWYV":
-                assert ours.scores[LETTERS.index(a), LETTERS.index(b)] == round(round(factor * published[a, b], 1))
+                assert ours.scores[SYMBOLS.index(a), SYMBOLS.index(b)] == round(round(factor * published[a, b], 1))
 
 
 def test_blosumn_equals_parasail():
     parasail = pytest.importorskip("parasail", reason="parasail is not installed: pip install parasail")
-    ours, order = read_matrix("BLOSUMN").scores, [LETTERS.index(residue) for residue in "ARNDCQEGHILKMFPSTWYVBZX*"]
+    ours, order = read_matrix("BLOSUMN").scores, [SYMBOLS.index(residue) for residue in "ARNDCQEGHILKMFPSTWYVBZX*"]
     assert np.array_equal(ours[np.ix_(order, order)], parasail.Matrix("blosumn").matrix[:24, :24])
 
 
@@ -43,7 +43,7 @@ def test_identity_scores_equal_blast():
     """Check scores of blastp 2.12.0 with -matrix IDENTITY for 66 residues, and for a copy with B, X and Z in place of three."""
     sequence = encode(np.frombuffer(b"MKVLAARNDCQEGHILKMFPSTWYVMKVLAARNDCQEGHILKMFPSTWYVWWHHCCDDEEFFGGKK", np.uint8))
     changed = sequence.copy()
-    changed[23:26] = [LETTERS.index(residue) for residue in "BXZ"]
+    changed[23:26] = [SYMBOLS.index(residue) for residue in "BXZ"]
     scores = read_matrix("IDENTITY").scores
     assert [int(scores[first, second].sum()) for first, second in ((sequence, sequence), (sequence, changed), (changed, changed))] == [
         594,
@@ -77,16 +77,16 @@ def test_matrix_names_ignore_case_and_errors_give_a_hint():
 def test_matrix_file_with_byte_order_mark_is_read(tmp_path):
     path = tmp_path / "windows.txt"
     path.write_bytes(b"\xef\xbb\xbf   A  C\r\nA  5 -2\r\nC -2  7\r\n")
-    assert read_matrix(str(path)).scores[LETTERS.index("C"), LETTERS.index("A")] == -2
+    assert read_matrix(str(path)).scores[SYMBOLS.index("C"), SYMBOLS.index("A")] == -2
 
 
 def test_u_o_and_j_score_as_x():
     matrix = read_matrix("BLOSUM62").scores
-    x = LETTERS.index("X")
+    x = SYMBOLS.index("X")
     for residue in "UOJ":
-        code = LETTERS.index(residue)
+        code = SYMBOLS.index(residue)
         for other in "ARNDCQEGHILKMFPSTWYVBZX*":
-            assert matrix[code, LETTERS.index(other)] == matrix[x, LETTERS.index(other)]
+            assert matrix[code, SYMBOLS.index(other)] == matrix[x, SYMBOLS.index(other)]
         assert matrix[code, code] == matrix[x, x]
 
 
@@ -94,7 +94,7 @@ def test_matrix_with_few_residues_is_completed(tmp_path):
     path = tmp_path / "own.txt"
     path.write_text("# mine\n   A  C\nA  5 -2 # alike\nc -2  7\n")
     matrix = read_matrix(str(path)).scores
-    a, c, w, star = (LETTERS.index(residue) for residue in "ACW*")
+    a, c, w, star = (SYMBOLS.index(residue) for residue in "ACW*")
     assert (matrix[a, a], matrix[a, c], matrix[c, c], matrix[a, w], matrix[w, w], matrix[star, a]) == (5, -2, 7, -1, -1, -2)
 
 
@@ -120,7 +120,7 @@ def test_read_matrix_reports_the_error_of_invalid_file(tmp_path, text, expected)
 
 
 def test_codes_are_the_indices_of_residues():
-    assert encode(np.frombuffer(LETTERS.encode(), np.uint8)).tolist() == list(range(27))
+    assert encode(np.frombuffer(SYMBOLS.encode(), np.uint8)).tolist() == list(range(27))
 
 
 @pytest.mark.parametrize("name", ["B" * 5000, "BLOSUM62" * 100_000, "a\0b"])

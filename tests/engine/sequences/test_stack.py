@@ -64,7 +64,7 @@ def stacked(rows: list[tuple[int, str, str, int, int]]) -> Stack:
 
 
 def rows(stack: Stack) -> list[str]:
-    return [np.where(row == 0, ord(" "), row).astype(np.uint8).tobytes().decode() for row in stack.letters]
+    return [np.where(row == 0, ord(" "), row).astype(np.uint8).tobytes().decode() for row in stack.symbols]
 
 
 def parsed(stack: Stack, format: str) -> list[Align.Alignment]:
@@ -214,7 +214,7 @@ def test_stack_rejects_inconsistent_alignments(start: int, above: str, below: st
     """Check a table of hits from an untrusted source."""
     numbers = [np.array([number]) for number in (length, start, subject_start)]
     subjects = AlignedSubjects(["s"], [""], *numbers, Texts.from_strings([above]), Texts.from_strings([below]), np.array([1]))
-    with pytest.raises(ParameterError, match="do not fit its sequence and those of its hits; search again"):
+    with pytest.raises(ParameterError, match="do not fit its sequence and its hits; search again"):
         Stack.of("query", "", QUERY, subjects)
 
 

@@ -14,7 +14,7 @@ from proteoscope import resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.sequence_search.scoring import score_all
 from proteoscope.engine.sequences.database import read_sequences
-from proteoscope.engine.sequences.matrices import LETTERS, read_matrix
+from proteoscope.engine.sequences.matrices import SYMBOLS, read_matrix
 from proteoscope.engine.sequences.scheme import ScoringScheme
 from proteoscope.engine.sequences.statistics import (
     BACKGROUND,
@@ -212,7 +212,7 @@ def test_e_values_never_fail_on_extremes():
 
 def test_random_scores_follow_the_expected_distribution():
     assert BACKGROUND.sum() == pytest.approx(1, abs=1e-4)
-    assert BACKGROUND[LETTERS.index("W")] == 0.0133
+    assert BACKGROUND[SYMBOLS.index("W")] == 0.0133
     assert expected_score(read_matrix("BLOSUM62")) == pytest.approx(-0.95, abs=0.02)
 
 

@@ -22,7 +22,7 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
 from proteoscope.engine.structure_search.candidates import Comparison, score_chains
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import ChainSource, described, read_chains
 from proteoscope.engine.structures.reading import read_structure
 from tests.searching import find_structures
@@ -156,7 +156,7 @@ def test_e_values_equal_counts_of_reversed_domains(shared_data):
     backwards, shares = described(reversed_chains(chains.chains)), ordered_shares(chains.chains, np.arange(n))
     calibration, pairs = shipped_calibration("sensitive"), np.array([name.rsplit(".", 1)[0] for name in chains.chains.names])
     e_values = []
-    with Executor(Resources(1)).session(work_of(backwards.arrays)) as session:
+    with Executor(Resources(1)).session(build_workload(backwards.arrays)) as session:
         comparison = Comparison(chains, backwards, StructureSearchParameters(), session, Resources(1))
         for i in range(n):
             scores = score_chains(comparison, i)

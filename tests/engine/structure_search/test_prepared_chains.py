@@ -57,9 +57,9 @@ def test_cached_chains_equal_the_files_in_order(folder, own_cache):
     expected = read_chains(sources_of([folder]), Progress(), 2)
     assert len(expected.messages) == 1
     assert_same(cached_chains(folder), expected)
-    assert len(index_store("structures").kept()) == 1
+    assert len(index_store("structures").indexes()) == 1
     assert_same(cached_chains(folder), expected)
-    assert len(index_store("structures").kept()) == 1
+    assert len(index_store("structures").indexes()) == 1
 
 
 def test_changed_file_is_read_again(folder, own_cache):
@@ -71,7 +71,7 @@ def test_changed_file_is_read_again(folder, own_cache):
 @pytest.mark.parametrize("name", ["file_order.npy", "messages.json", "columns/source.npy", "state.npy"])
 def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache):
     expected = cached_chains(folder)
-    (index,) = index_store("structures").kept()
+    (index,) = index_store("structures").indexes()
     manifest = index.folder / index_stores._MANIFEST
     content = json.loads(manifest.read_text())
     path = index.folder / name
@@ -85,7 +85,7 @@ def test_invalid_cached_chains_are_reported_and_rebuilt(name, folder, own_cache)
     index_stores._seal(index.folder, content["key"], content["parts"], content["title"])
     progress = RecordingProgress(Progress())
     assert_same(cached_chains(folder, progress), expected)
-    assert any("cannot be trusted" in text for text in progress.messages)
+    assert any("is invalid and is built again" in text for text in progress.messages)
     assert_same(cached_chains(folder), expected)
 
 
@@ -94,14 +94,14 @@ def test_chains_remain_in_memory_after_disk_error(folder, tmp_path, monkeypatch)
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path / "file"))
     progress = RecordingProgress(Progress())
     assert_same(cached_chains(folder, progress), read_chains(sources_of([folder]), Progress(), 2))
-    assert any("could not be kept" in text for text in progress.messages)
+    assert any("could not be cached" in text for text in progress.messages)
 
 
 def test_unreadable_named_file_is_rejected_and_not_cached(folder, own_cache):
     sources = sources_of(sorted(folder.iterdir()))
     with pytest.raises(InputError, match=r"none\.pdb"):
         prepared_chains(sources, [file_digest(source.path) for source in sources], Progress(), 2)
-    assert not index_store("structures").kept()
+    assert not index_store("structures").indexes()
 
 
 def test_folder_search_gives_equal_table_with_cached_chains(folder, tmp_path, own_cache):

@@ -136,7 +136,7 @@ def test_weight_without_effect_in_mode_is_reported(folder, tmp_path):
     for mode, is_reported in (("sensitive", True), ("published", False)):
         parameters = without_skipping(mode=mode, weights=(1, 1, 2, 1), hits_per_query=1)
         summary = find_structures([folder / "1bvyf.pdb"], [folder], None, parameters, device="cpu")
-        assert any("no weight of its own" in text for text in summary.messages) == is_reported
+        assert any("no weight in the sensitive mode" in text for text in summary.messages) == is_reported
 
 
 def test_database_gives_the_same_hits_as_files(folder, tmp_path, own_cache):

@@ -13,9 +13,9 @@ from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.structure_search.candidates import Comparison, query_batches
 from proteoscope.engine.structure_search.hits import query_hits
 from proteoscope.engine.structure_search.parameters import StructureSearchParameters
-from proteoscope.engine.structure_search.scoring import work_of
+from proteoscope.engine.structure_search.scoring import build_workload
 from proteoscope.engine.structure_search.structures import described
-from proteoscope.engine.structure_search.superposing import superpose_pairs, work_of_superposing
+from proteoscope.engine.structure_search.superposing import build_superposition_workload, superpose_pairs
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.kernels.structure_layouts import FoundSuperpositions
 from tests.shim.chain_inputs import random_chain, random_pairs
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(bool(missing_compiler()), reason=missing_compile
 
 
 def made_of(resources: Resources, pairs) -> FoundSuperpositions:
-    with Executor(resources).session(work_of_superposing("quick")) as session:
+    with Executor(resources).session(build_superposition_workload("quick")) as session:
         return superpose_pairs(session, pairs)
 
 
@@ -63,7 +63,8 @@ def test_hits_of_batched_queries_equal_single_queries():
         resources = Resources(2, list(cards), progress=Progress())
         with ExitStack() as stack:
             session, superposing = (
-                stack.enter_context(Executor(resources).session(work)) for work in (work_of(chains.arrays), work_of_superposing("quick"))
+                stack.enter_context(Executor(resources).session(work))
+                for work in (build_workload(chains.arrays), build_superposition_workload("quick"))
             )
             parameters = StructureSearchParameters()
             comparison = Comparison(chains, chains, parameters, session, resources, superposing)

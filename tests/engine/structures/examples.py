@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.structures.descriptors import shift_of
+from proteoscope.engine.structures.descriptors import first_code
 from proteoscope.kernels.structure_layouts import BITS, StructureArrays
 
 NAMES = ("ALA", "GLY", "MSE", "TRP", "SER", "LYS", "ASP", "VAL")
@@ -17,7 +17,7 @@ RESIDUES = "AGMWSKDV"
 
 def codes_of(arrays: StructureArrays, alphabet: str) -> NDArray[np.uint8]:
     """Return the codes of residues in an alphabet, shape (r,)."""
-    return (arrays.state >> np.uint32(shift_of(alphabet)) & np.uint32((1 << BITS) - 1)).astype(np.uint8)
+    return (arrays.state >> np.uint32(first_code(alphabet)) & np.uint32((1 << BITS) - 1)).astype(np.uint8)
 
 
 def helix(n: int = 8, *, rise: float = 1.5, radius: float = 2.3, degrees: float = 100.0) -> NDArray[np.float64]:

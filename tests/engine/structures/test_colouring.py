@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.colouring import (
     CHAIN_COLOURS,
@@ -38,7 +38,7 @@ def chain(sequence: str, name: str = "one", **columns: NDArray) -> Chains:
         ("",),
         np.array([0, n]),
         helix(n).astype(np.float32),
-        np.array([LETTERS.index(residue) for residue in sequence], np.int8),
+        np.array([SYMBOLS.index(residue) for residue in sequence], np.int8),
         np.ones(n, np.uint8),
         np.full(n, np.nan, np.float32),
         np.arange(1, n + 1, dtype=np.int32),
@@ -202,7 +202,7 @@ def test_picture_scripts_contain_no_commands_from_names(tmp_path: Path) -> None:
     assert [path.name for path in written] == ["query.cif", "query.pdb", "hit_1.cif", "hit_1.pdb", "picture.pml", "picture.cxc"]
     moved = read_structure(tmp_path / "hit_1.pdb").chains.position
     assert np.allclose(moved, chains.position + np.array([1.0, 2.0, 3.0]), atol=2e-3)
-    with pytest.raises(ValueError, match="letters"):
+    with pytest.raises(ValueError, match="must differ, and consist of ASCII"):
         write_picture(tmp_path, [PictureChain(ScriptedChain("../up", hostile, colours))])
 
 
@@ -222,7 +222,7 @@ def test_residue_atoms_are_read_from_the_file_of_the_chain(tmp_path: Path) -> No
     assert len(whole.name) == 8 and b_factors(path, chains).tolist() == [20.0] * 6
     bare = tmp_path / "bare.pdb"
     bare.write_bytes(as_pdb([row for row in rows if row[1] == "CA"]))
-    with pytest.raises(InputError, match="Cα atoms alone"):
+    with pytest.raises(InputError, match="only Cα atoms"):
         residue_atoms(bare, read_structure(bare).chains, np.array([2]))
     with pytest.raises(InputError, match="has changed"):
         residue_atoms(path, dataclasses.replace(chains, position=chains.position + 1), np.array([2]))

@@ -128,7 +128,7 @@ def test_build_resumes_after_interruption(folder: Path, tmp_path: Path, in_proce
     monkeypatch.setattr(handler, "check", progress.check)
     with pytest.raises(Cancelled):
         build_database([folder], tmp_path / "db", progress=handler)
-    with pytest.raises(InputError, match="no sound structure database"):
+    with pytest.raises(InputError, match="not a valid structure database"):
         open_database(tmp_path / "db")
     before = len(in_process)
     assert 0 < before < 4
@@ -172,7 +172,7 @@ def test_corrupt_column_is_reported(folder: Path, tmp_path: Path, in_process: li
     column = np.load(path)
     del database
     np.save(path, CORRUPT[name](column))
-    with pytest.raises(InputError, match="no sound structure database"):
+    with pytest.raises(InputError, match="not a valid structure database"):
         open_database(tmp_path / "db")
     # After another build it is complete.
     assert build_database([folder], tmp_path / "db").chains.names == ("a", "b", "c")

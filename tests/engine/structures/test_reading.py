@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.structures.chain_references import place_of, read_chain, read_chains
+from proteoscope.engine.structures.chain_references import parse_chain_place, read_chain, read_chains
 from proteoscope.engine.structures.chains import concatenated
 from proteoscope.engine.structures.reading import read_structure, stem
 from tests.engine.structures.examples import RESIDUES, as_binary_cif, as_mmcif, as_pdb, atoms_of, helix
@@ -151,7 +151,7 @@ def test_model_archive_confidence_is_read_from_its_table(tmp_path: Path) -> None
     [
         (b"", "empty"),
         (b"   \n \n", "only blanks"),
-        (b"hello\nworld\n", "no structure in a known format"),
+        (b"hello\nworld\n", "not a structure in a known format"),
         (b"<html></html>", "XML"),
         (b"PK\x03\x04\0\0\0", "zip archive"),
         (b"data_x\n_entry.id x\n", "_atom_site"),
@@ -183,7 +183,7 @@ def test_suffix_names_a_chain_unless_path_exists(tmp_path: Path) -> None:
     assert len(read_chains(str(path)).chains) == 2
     if os.name == "posix":
         other = written(tmp_path, as_pdb(ROWS), "1abc.pdb:B")
-        assert place_of(str(other)).chain is None
+        assert parse_chain_place(str(other)).chain is None
     with pytest.raises(InputError, match=r"one is needed.*A, B"):
         read_chain(str(path))
     with pytest.raises(InputError, match=r"no chain Z.*A, B"):

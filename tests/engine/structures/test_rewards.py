@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.structures.chains import Chains
-from proteoscope.engine.structures.descriptors import ALPHABETS, alphabets, describe, elements_of
+from proteoscope.engine.structures.descriptors import ALPHABETS, alphabets, describe, find_elements
 from proteoscope.engine.structures.rewards import GapCosts, Weights, published_rewards, sensitive_rewards, sensitive_tables
 from proteoscope.kernels.cpu.structure_pairs import align_pair, element_score
 from proteoscope.kernels.structure_layouts import ELEMENT_UNITS, PADDING
@@ -111,7 +111,7 @@ def test_elements_are_runs_of_a_state_within_a_chain():
     offsets = np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
     secondary = np.repeat(rng.integers(0, 3, 3000), rng.integers(1, 70, 3000))[: offsets[-1]].astype(np.uint8)
     secondary[offsets[4] :] = 1
-    elements = elements_of(secondary, offsets)
+    elements = find_elements(secondary, offsets)
     for i in range(len(lengths)):
         some = slice(int(elements.offsets[i]), int(elements.offsets[i + 1]))
         assert np.array_equal(np.repeat(elements.type[some], elements.length[some]), secondary[offsets[i] : offsets[i + 1]])

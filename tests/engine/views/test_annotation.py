@@ -62,7 +62,7 @@ def test_matches_are_peaks_within_the_tolerance() -> None:
     spectrum = annotate_match(ROW, peaks, SETTINGS)
     for ion in range(len(spectrum.ions)):
         within = np.abs(peaks.mz - spectrum.ions.mz[ion]) <= spectrum.ions.mz[ion] * 20e-6
-        assert bool(within.any()) == bool(spectrum.found[ion])
+        assert bool(within.any()) == bool(spectrum.is_matched[ion])
     for match in range(len(spectrum.matches)):
         ion, peak = int(spectrum.matches.ion[match]), int(spectrum.matches.peak[match])
         error = peaks.mz[peak] - spectrum.ions.mz[ion]

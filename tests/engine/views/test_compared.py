@@ -14,9 +14,9 @@ from proteoscope.engine.views.annotation import LOSSES
 from proteoscope.engine.views.clusters import compared_member
 from proteoscope.engine.views.explanations import compared_explanation, explanation_counts, source_run, spectrum_alone
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
-from proteoscope.engine.views.identification import annotated_psm, psm_of_row
+from proteoscope.engine.views.identification import annotated_psm, read_psm_row
 from proteoscope.engine.views.peaks import Peaks
-from proteoscope.engine.views.spectrum_list import map_of_spectra, open_spectrum_list
+from proteoscope.engine.views.spectrum_list import open_spectrum_list, read_spectrum_map
 from tests.engine.views.cluster_projects import project_with_clusters, project_with_explanation
 from tests.engine.views.result_projects import fragment_mz, project_with_results, rows_of
 
@@ -56,7 +56,7 @@ def test_explained_spectrum_is_compared_with_identified_one(tmp_path: Path) -> N
             assert spectra.lower is not None and spectra.lower.ions is not None
             assert_same(spectra.lower.peaks, peaks_in(project, "spectra", explained["nearest"]))
             assert str(spectra.lower.ions.peptidoform).startswith(explained["peptide"])
-        assert map_of_spectra(open_spectrum_list(run)).counts[2] == explanation_counts(source, run.fdr)["explained"]
+        assert read_spectrum_map(open_spectrum_list(run)).counts[2] == explanation_counts(source, run.fdr)["explained"]
         identified = next(row for row in rows_of(project, "map") if row["status"] == 1)
         alone = spectrum_alone(source, identified["spectrum"], run)
         assert alone.lower is None and alone.title == f"identified as {identified['peptide']}" and alone.upper.ions is not None
@@ -68,7 +68,7 @@ def test_psm_is_annotated_with_ion_settings_of_its_run(tmp_path: Path) -> None:
     with open_run(project.folder, "identify-0001") as run:
         source = run.tables.source("psms")
         for row in np.arange(5):
-            details, peaks = psm_of_row(source, row, run)
+            details, peaks = read_psm_row(source, row, run)
             assert details["peptide"] == rows[row]["peptide"]
             assert_same(peaks, peaks_in(project, "spectra", rows[row]["spectrum"]))
             spectrum = annotated_psm(source, row, run)
@@ -94,6 +94,6 @@ def test_annotated_psm_rejects_run_without_peaks(tmp_path: Path) -> None:
 def test_source_run_rejects_explanation_without_record(tmp_path: Path) -> None:
     with (
         open_run(project_with_explanation(tmp_path / "project", with_record=False)) as run,
-        pytest.raises(InputError, match=r"holds no finished result 'run'|which run was explained"),
+        pytest.raises(InputError, match=r"holds no finished result 'run'|does not name the explained run"),
     ):
         source_run(run)

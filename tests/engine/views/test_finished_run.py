@@ -40,9 +40,9 @@ def test_open_run_opens_latest_or_requested_run(searched: Path) -> None:
         assert run.run.id == "align-0001" and set(run.tables.paths) == {"queries", "hits", "score_counts", "score_expectations"}
         assert run.parameters["matrix"] == "BLOSUM62" and [kind for kind, _ in run.inputs] == ["queries", "database"]
         hits = run.tables.source("hits")
-        assert hits.beside("queries").total == 3 == hits.query("SELECT count(*) AS n FROM queries")["n"][0].as_py()
+        assert hits.sibling("queries").total == 3 == hits.query("SELECT count(*) AS n FROM queries")["n"][0].as_py()
         assert (
-            hits.beside("hits").rows([compares("query_index", "=", np.int64(0))]).tolist()
+            hits.sibling("hits").rows([compares("query_index", "=", np.int64(0))]).tolist()
             == hits.rows([compares("query_index", "=", 0)]).tolist()
         )
         with pytest.raises(ParameterError, match="has no table 'psms'; it has queries, hits"):

@@ -109,7 +109,7 @@ def test_draw_stack_has_colours_and_characters_of_all_cells() -> None:
             row = int((shape.y - image.y) / image.height * len(stack.stack))
             codes = np.frombuffer(shape.text.encode(), np.uint8)
             written[row, : len(codes)] = np.maximum(written[row, : len(codes)], codes)
-    assert np.array_equal(written, np.where(stack.letters == OUTSIDE, ord(" "), stack.letters)[:, :n_columns])
+    assert np.array_equal(written, np.where(stack.symbols == OUTSIDE, ord(" "), stack.symbols)[:, :n_columns])
 
 
 def test_draw_coverage_has_residues_and_a_bar_for_each_peptide() -> None:

@@ -11,7 +11,7 @@ import pytest
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.engine.shared_names import without_private
 from proteoscope.engine.version import VERSION
-from proteoscope.engine.views.bug_report import fault_report
+from proteoscope.engine.views.bug_report import bug_report
 from proteoscope.engine.views.citations import CITATIONS, bibtex, citation_text
 from proteoscope.engine.views.glossary import glossary, matching
 
@@ -77,10 +77,10 @@ def test_without_private_removes_folders_of_files(text: str, expected: str) -> N
 def test_bug_report_has_private_names_on_request_only() -> None:
     private = f"{Path.home() / 'secret folder' / 'a.mzML'} of {getpass.getuser()}x"
     log = "\n".join(f"line {number}" for number in range(1, 501)) + f"\n{private}"
-    with_paths = fault_report("It was blocked", ["cpu, AMD EPYC, usable"], log, with_paths=True)
+    with_paths = bug_report("It was blocked", ["cpu, AMD EPYC, usable"], log, with_paths=True)
     assert private in with_paths and "line 500" in with_paths and "line 300\n" not in with_paths
     assert VERSION in with_paths and "numpy" in with_paths and "cpu, AMD EPYC, usable" in with_paths and "It was blocked" in with_paths
-    hidden = fault_report("It was blocked", ["cpu, AMD EPYC, usable"], log, with_paths=False)
+    hidden = bug_report("It was blocked", ["cpu, AMD EPYC, usable"], log, with_paths=False)
     assert "secret folder" not in hidden and "a.mzML" in hidden and str(Path.home()) + "/" not in hidden
 
 

@@ -23,11 +23,11 @@ def test_ion_table_matches_pyteomics_masses() -> None:
         for column, (series, charge) in COLUMNS.items():
             number = row + 1 if series == "b" else len(SEQUENCE) - row
             if number == len(SEQUENCE):
-                assert table.ion[row, column] == -1 and np.isnan(table.mz[row, column]) and not table.found[row, column]
+                assert table.ion[row, column] == -1 and np.isnan(table.mz[row, column]) and not table.is_matched[row, column]
                 continue
             mz = fragment_mz(ROW, series, number, charge)
             assert table.mz[row, column] == pytest.approx(mz, abs=1e-3)
-            assert table.found[row, column] == bool((np.abs(spectrum.peaks.mz - mz) <= mz * 20e-6).any())
+            assert table.is_matched[row, column] == bool((np.abs(spectrum.peaks.mz - mz) <= mz * 20e-6).any())
     assert np.isnan(table.mz[:, [0, 3, 6]]).all()
 
 
@@ -41,4 +41,4 @@ def test_ion_table_numbers_residues_from_both_ends() -> None:
 def test_ion_table_of_single_residue_has_no_ions() -> None:
     row = {**ROW, "sequence": "K", "modification_positions": [], "modification_names": [], "modification_masses": []}
     table = ion_table(annotate_match(row, Peaks(np.array([100.0]), np.array([1.0])), SETTINGS))
-    assert len(table) == 1 and np.isnan(table.mz).all() and not table.found.any()
+    assert len(table) == 1 and np.isnan(table.mz).all() and not table.is_matched.any()

@@ -11,7 +11,7 @@ import pytest
 from proteoscope.engine.errors import InputError
 from proteoscope.engine.formats.tracks import read_track
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.pileup import pileup_of
+from proteoscope.engine.views.pileup import read_pileup
 from proteoscope.engine.views.reads import read_summary
 from tests.engine.views.read_projects import project_with_reads
 
@@ -27,7 +27,7 @@ def test_pileup_shows_differences_from_the_reference(tmp_path: Path) -> None:
         reference = read_summary(source).texts[0]
         genome = parts[int(reference.name[4])]
         first, last = 300, 520
-        pile = pileup_of(source, reference, first, last)
+        pile = read_pileup(source, reference, first, last)
         expected = [
             at
             for at, row in enumerate(rows)
@@ -47,7 +47,7 @@ def test_pileup_shows_differences_from_the_reference(tmp_path: Path) -> None:
                     differences += [(position + step, "-" if kind == "D" else None) for step in range(1, steps + 1)]
                 position += steps
             mine = pile.read == at
-            shown = list(zip(pile.place[mine].tolist(), map(chr, pile.letter[mine].tolist()), strict=True))
+            shown = list(zip(pile.place[mine].tolist(), map(chr, pile.symbol[mine].tolist()), strict=True))
             visible = [difference for difference in differences if first <= difference[0] <= last]
             assert [position for position, _ in shown] == [position for position, _ in visible]
             for (position, symbol), (_, expected_symbol) in zip(shown, visible, strict=True):

@@ -15,7 +15,7 @@ from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.views.annotation import IonSettings, annotate_match
 from proteoscope.engine.views.finished_run import open_run
-from proteoscope.engine.views.identification import psm_of_row
+from proteoscope.engine.views.identification import read_psm_row
 from proteoscope.engine.views.peaks import Peaks
 from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from tests.engine.identification_tables import identification
@@ -110,7 +110,7 @@ def test_mirrored_with_other_shows_best_other_psm(tmp_path: Path) -> None:
         source = run.tables.source("psms")
         seen = set()
         for at in range(0, len(rows), 3):
-            match, peaks = psm_of_row(source, at, run)
+            match, peaks = read_psm_row(source, at, run)
             mirrored = mirrored_with_other(source, at, match, peaks, run, SETTINGS)
             same = [
                 (row["charge"] != match["charge"], row["is_decoy"], row["q_value"], -row["score"], i)

@@ -11,13 +11,13 @@ from proteoscope.engine.quantification.design import Design, read_design
 from proteoscope.engine.quantification.identified import sources
 from proteoscope.engine.views.quantity_design import (
     DESIGN_COLUMNS,
-    DesignFault,
+    DesignIssue,
     DesignTable,
+    check_design,
     design_text,
-    files_of_runs,
     filled_down,
     guessed_design,
-    judged_design,
+    list_run_files,
     pasted_cells,
     read_design_table,
 )
@@ -42,7 +42,7 @@ def test_guessed_design_is_valid_for_any_file_names():
     for _ in range(300):
         stems = {"".join(rng.choice("ab1_-. F2r") for _ in range(rng.randint(1, 9))) + "x" * (rng.random() < 0.3) for _ in range(6)}
         files = [f"/data/{rng.randint(0, 2)}/{stem}.mzML" for stem in sorted({stem.strip() or "a" for stem in stems})]
-        checked = judged_design(guessed_design(files), files)
+        checked = check_design(guessed_design(files), files)
         assert isinstance(checked, Design), (files, checked)
         assert sorted(part.file for part in checked.parts) == list(range(len(files)))
 
@@ -51,13 +51,13 @@ def test_design_table_is_checked_like_its_file(tmp_path):
     files = ["/d/a.mzML", "/d/b.mzML", "/d/c.mzML"]
     table = DesignTable(DESIGN_COLUMNS, (("a.mzML", "s1", "x", "1"), ("b.mzML", "", "", ""), ("c.mzML", "s3", "x", "2")))
     (tmp_path / "design.tsv").write_text(design_text(DesignTable(DESIGN_COLUMNS, (table.rows[0], table.rows[2]))))
-    checked = judged_design(table, files)
+    checked = check_design(table, files)
     assert checked == read_design(tmp_path / "design.tsv", files)
     assert isinstance(checked, Design) and checked.left_out == ("b.mzML",)
     wrong = DesignTable(DESIGN_COLUMNS, (*table.rows[:2], ("c.mzML", "s3", "x", "two")))
-    issue = judged_design(wrong, files)
-    assert isinstance(issue, DesignFault) and issue.row == 2 and issue.text.startswith("Row 3: 'two'") and "replicate" in issue.text
-    assert isinstance(judged_design(DesignTable(DESIGN_COLUMNS, ()), files), DesignFault)
+    issue = check_design(wrong, files)
+    assert isinstance(issue, DesignIssue) and issue.row == 2 and issue.text.startswith("Row 3: 'two'") and "replicate" in issue.text
+    assert isinstance(check_design(DesignTable(DESIGN_COLUMNS, ()), files), DesignIssue)
 
 
 def test_design_table_round_trips_with_additional_columns(tmp_path):
@@ -93,21 +93,21 @@ def test_design_of_a_label_has_a_row_for_each_channel():
     table = guessed_design(files, "tmt-6")
     assert table.columns[-1] == "channel" and len(table.rows) == 18
     assert table.rows[0] == ("plex1_F1.mzML", "plex1_126", "", "", "126") and table.rows[6][1] == "plex1_126"
-    issue = judged_design(table, files, "tmt-6")
-    assert isinstance(issue, DesignFault) and issue.row == 0 and "has no condition" in issue.text
+    issue = check_design(table, files, "tmt-6")
+    assert isinstance(issue, DesignIssue) and issue.row == 0 and "has no condition" in issue.text
     filled = []
     for row in table.rows:
         condition = "a" if row[4] < "129" else "b"
         filled.append((row[0], row[1], condition, str(int(row[4][:3]) - 125 + 6 * ("plex2" in row[0])), row[4]))
     filled[17] = (filled[17][0], "", "", "", filled[17][4])
-    checked = judged_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
+    checked = check_design(DesignTable(table.columns, tuple(filled)), files, "tmt-6")
     assert isinstance(checked, Design) and len(checked.samples) == 11 and checked.groups(()) == ("a", "b")
-    assert isinstance(judged_design(DesignTable(table.columns, tuple(filled)), files), DesignFault)
+    assert isinstance(check_design(DesignTable(table.columns, tuple(filled)), files), DesignIssue)
 
 
 def test_files_of_runs_match_quantified_files(tmp_path):
     project = identified_project(tmp_path)
-    assert files_of_runs(project, ()) == [file.path for file in sources(project, ()).files]
-    assert [row[2] for row in guessed_design(files_of_runs(project, ("import-0001",))).rows] == [name[5:-2] for name in FILES]
+    assert list_run_files(project, ()) == [file.path for file in sources(project, ()).files]
+    assert [row[2] for row in guessed_design(list_run_files(project, ("import-0001",))).rows] == [name[5:-2] for name in FILES]
     with pytest.raises(InputError, match="no finished identification none-0001"):
-        files_of_runs(project, ("none-0001",))
+        list_run_files(project, ("none-0001",))

@@ -10,7 +10,7 @@ import pytest
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.sequences.matrices import read_matrix
 from proteoscope.engine.views.aligned_pair import GAP, IDENTICAL, POSITIVE
-from proteoscope.engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, lines_of
+from proteoscope.engine.views.read_pair import DIFFERENT, UNSURE_DIFFERENT, UNSURE_IDENTICAL, ReadPair, draw_lines
 
 
 def random_alignment(random: np.random.Generator, n: int) -> tuple[str, str]:
@@ -61,7 +61,7 @@ def write_md(read: str, reference: str) -> str:
 @pytest.mark.parametrize("seed", range(40))
 def test_lines_of_restores_both_lines_from_cigar_and_md(seed: int) -> None:
     read, reference = random_alignment(np.random.default_rng(seed), 60)
-    assert lines_of(read.replace("-", ""), write_cigar(read, reference), write_md(read, reference)) == (read, reference)
+    assert draw_lines(read.replace("-", ""), write_cigar(read, reference), write_md(read, reference)) == (read, reference)
 
 
 def row(**changed: object) -> dict[str, object]:

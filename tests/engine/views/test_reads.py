@@ -52,7 +52,7 @@ def test_read_rows_match_the_aligned_files(changed: dict[str, Any], shared_data:
         assert pair.subject.replace("-", "") == references[row["text"]][0][row["text_start"] - 1 : row["text_end"]]
         assert pair.quality[pair.quality >= 0].tolist() == [ord(sign) - 33 for sign in signs]
         same = sum(base == other for base, other in zip(pair.query, pair.subject, strict=True))
-        assert row["identity"] == pytest.approx(same / len(pair)) and shown.letters == (row["text_start"], row["text_end"])
+        assert row["identity"] == pytest.approx(same / len(pair)) and shown.interval == (row["text_start"], row["text_end"])
     assert min(strands["+"], strands["-"]) > 10
     for opened in (source, run):
         opened.close()

@@ -102,7 +102,7 @@ def test_curves_match_counts_at_each_threshold(compared: tuple[RunComparison, li
     for at in (0, 1, 20, 63, 100):
         sets = [accepted(results, level, float(curves.q_value[at])) for results in identifications]
         assert curves.runs[:, at].tolist() == [len(items) for items in sets]
-        assert (curves.shared[at], curves.found[at]) == (len(set.intersection(*sets)), len(set.union(*sets)))
+        assert (curves.shared[at], curves.combined[at]) == (len(set.intersection(*sets)), len(set.union(*sets)))
 
 
 def test_disagreements_have_two_accepted_answers(compared: tuple[RunComparison, list[Identification]]) -> None:

@@ -12,7 +12,7 @@ from lxml import etree
 
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.views.annotation import AnnotatedSpectrum, annotate_match
-from proteoscope.engine.views.drawings import Clip, Drawing, Label, Points, Shape, Sticks, Stroke, colour_of, svg
+from proteoscope.engine.views.drawings import Clip, Drawing, Label, Points, Shape, Sticks, Stroke, format_colour, svg
 from proteoscope.engine.views.figure_layout import lay_out
 from proteoscope.engine.views.figures import Names, Spikes
 from proteoscope.engine.views.mirror import Half, MirroredSpectra
@@ -209,7 +209,7 @@ def test_figures_are_written_without_qt(tmp_path, spectrum) -> None:
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     root = etree.parse(tmp_path / "spectrum.svg").getroot()
     strokes = {path.get("stroke") for path in root.iter("{*}path")}
-    assert {colour_of(Ion(kind)) for kind in spectrum.kinds} <= strokes
+    assert {format_colour(Ion(kind)) for kind in spectrum.kinds} <= strokes
     texts = {"".join(node.itertext()) for node in root.iter("{*}text")}
     assert {"m/z", "Relative intensity (%)", "Error (ppm)", "Phospho"} <= texts and len(texts & set(spectrum.labels)) > 10
     assert "library" in (tmp_path / "mirror.svg").read_text(encoding="utf-8")

@@ -23,9 +23,9 @@ from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.spectrum_list import (
     SPECTRUM_LIST,
     SpectrumFilter,
-    map_of_spectra,
     open_spectrum_list,
     plain_spectrum,
+    read_spectrum_map,
     spectrum_chromatogram,
     spectrum_conditions,
 )
@@ -86,7 +86,7 @@ def by_definition(project: Project) -> list[dict]:
 @pytest.mark.parametrize("maximum_in_memory", [N, 0])
 def test_spectrum_list_matches_definition(project: Project, maximum_in_memory: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Test the list in memory and read from the file."""
-    monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MOST_KEPT", maximum_in_memory)
+    monkeypatch.setattr("proteoscope.engine.views.spectrum_list._MAXIMUM_CACHED", maximum_in_memory)
     expected = by_definition(project)
     with open_run(project) as run:
         source = open_spectrum_list(run)
@@ -104,7 +104,7 @@ def test_spectrum_list_matches_definition(project: Project, maximum_in_memory: i
             (SpectrumFilter(scan), lambda row: scan in f"{row['scan']} {row['spectrum_id']}"),
         ):
             assert source.rows(spectrum_conditions(spectrum_filter)).tolist() == [at for at, row in enumerate(expected) if passes(row)]
-        points = map_of_spectra(source)
+        points = read_spectrum_map(source)
         assert sorted(points.spectrum.tolist()) == [at for at in range(N) if at != 9] and points.n_missing == 1
         chromatogram = spectrum_chromatogram(source, "total_ion_current")
         for minutes, intensity, row in zip(chromatogram.minutes, chromatogram.intensity, chromatogram.spectrum.tolist(), strict=True):

@@ -20,9 +20,9 @@ from proteoscope.engine.sequences.stack_formats import PAIR_FORMATS, STACK_FORMA
 from proteoscope.engine.views import stacked_hits as module
 from proteoscope.engine.views.conditions import compares
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
-from proteoscope.engine.views.hits import hits_of_query
+from proteoscope.engine.views.hits import select_query_hits
 from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack, stack_colours
-from proteoscope.engine.views.stacked_hits import open_subjects, stacked_hits, subject_of_hit, write_stack
+from proteoscope.engine.views.stacked_hits import open_subjects, read_subject, stacked_hits, write_stack
 from tests.engine.views.search_projects import project_with_search
 
 
@@ -45,15 +45,15 @@ def records(path: Path) -> dict[str, str]:
 def test_stacked_hits_are_filtered_or_selected(run: FinishedRun) -> None:
     source = run.tables.source("hits")
     for index in (0, 1):
-        every = source.rows(hits_of_query(index))
+        every = source.rows(select_query_hits(index))
         stacked = stacked_hits(source, index)
         assert stacked.rows.tolist() == every.tolist() and stacked.total == len(every)
         assert stacked.stack.subjects.names == source.values(every, ["subject"])["subject"].to_pylist()
         strict = stacked_hits(source, index, [compares("identity", ">=", 0.6)])
-        assert strict.rows.tolist() == source.rows([*hits_of_query(index), compares("identity", ">=", 0.6)]).tolist()
+        assert strict.rows.tolist() == source.rows([*select_query_hits(index), compares("identity", ">=", 0.6)]).tolist()
         some = stacked_hits(source, index, rows=every[[3, 1]].tolist())
         assert some.rows.tolist() == every[[1, 3]].tolist() and len(some.stack) == 3
-    with pytest.raises(ParameterError, match="hits of one query alone can be stacked"):
+    with pytest.raises(ParameterError, match="only hits of one query can be stacked"):
         stacked_hits(source, 1, rows=[0])
     with pytest.raises(ParameterError, match="there is no query 7"):
         stacked_hits(source, 7)
@@ -86,7 +86,7 @@ def test_subject_of_hit_matches_database(run: FinishedRun, tmp_path: Path, monke
             monkeypatch.setenv("PROTEOSCOPE_CACHE", str(cache))
         opened = open_subjects(run, Progress())
         for row in rows:
-            subject = subject_of_hit(source, row, opened)
+            subject = read_subject(source, row, opened)
             hit = source.values(np.array([row]), ["aligned_subject"])["aligned_subject"][0].as_py()
             assert subject.sequence == database[subject.name]
             assert subject.sequence[subject.start - 1 : subject.end] == hit.replace("-", "")
@@ -204,8 +204,8 @@ def test_schemes_colour_residue_groups_alike() -> None:
 def test_gaps_and_unaligned_residues_have_no_colour(run: FinishedRun, scheme: str) -> None:
     stack = stacked_hits(run.tables.source("hits"), 0).stack
     coloured = ColouredStack.of(stack, scheme)
-    assert coloured.colours.shape == (*stack.letters.shape, 4) and coloured.grade.shape == (stack.n_columns,)
-    assert not coloured.colours[(stack.letters == ord("-")) | (stack.letters == 0), 3].any()
+    assert coloured.colours.shape == (*stack.symbols.shape, 4) and coloured.grade.shape == (stack.n_columns,)
+    assert not coloured.colours[(stack.symbols == ord("-")) | (stack.symbols == 0), 3].any()
 
 
 def test_text_at_describes_each_cell() -> None:
@@ -224,6 +224,6 @@ def test_text_at_describes_each_cell() -> None:
     ]
     assert painted.text_at(0, 4).startswith("q: E4, query E4")
     without = ColouredStack.of(painted.stack, "none", has_insertions=False)
-    assert bytes(without.letters[1, 1:4]).decode() == "C-E"
+    assert bytes(without.symbols[1, 1:4]).decode() == "C-E"
     texts = [without.text_at(1, column).partition(", conservation")[0] for column in range(5)]
     assert texts[1:4] == ["s: C3, query C2", "s: gap after 3, query D3", "s: E5, after an insertion, query E4"]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from proteoscope.engine.structure_search.hit_chains import pairs_of_cigar
-from proteoscope.engine.views.structure_pair import ALIGNED, APART, BEYOND, WITHIN, ChainFacts, StructurePair, columns_of_cigar
+from proteoscope.engine.structure_search.hit_chains import parse_cigar_pairs
+from proteoscope.engine.views.structure_pair import ALIGNED, APART, BEYOND, WITHIN, ChainFacts, StructurePair, expand_cigar
 from tests.engine.structures.examples import helix
 
 RUNS = st.lists(st.tuples(st.integers(1, 12), st.sampled_from("MID")), min_size=1, max_size=12)
@@ -17,7 +17,7 @@ RUNS = st.lists(st.tuples(st.integers(1, 12), st.sampled_from("MID")), min_size=
 def pair_of(cigar: str, *, has_positions: bool = True, seed: int = 3) -> StructurePair:
     """Return an aligned pair of chains with random residues."""
     random = np.random.default_rng(seed)
-    rows = columns_of_cigar(cigar)
+    rows = expand_cigar(cigar)
     sequences, facts = [], []
     for k, row in enumerate(rows):
         n = int((row >= 0).sum())
@@ -25,7 +25,7 @@ def pair_of(cigar: str, *, has_positions: bool = True, seed: int = 3) -> Structu
         states = "".join("CHE"[i // 7 % 3] for i in range(n))
         labels = tuple(f"{i - 2 + 100 * k}{'A' if i == 3 else ''}" for i in range(n)) if has_positions else None
         facts.append(ChainFacts(states, labels, np.full(n, 3.8), np.full(n, 90.0), np.full(n, np.nan)))
-    distances = random.uniform(0, 8, len(pairs_of_cigar(cigar))) if has_positions else None
+    distances = random.uniform(0, 8, len(parse_cigar_pairs(cigar))) if has_positions else None
     return StructurePair.of(("Q", "T", "a target"), (sequences[0], sequences[1]), cigar, distances, (facts[0], facts[1]))
 
 
@@ -39,7 +39,7 @@ def test_structure_pair_has_each_residue_once(runs: list[tuple[int, str]]) -> No
         assert rows[rows >= 0].tolist() == list(range(len(facts.states)))
         assert [symbol == "-" for symbol in line] == (rows < 0).tolist()
     both = np.stack([pair.of_query, pair.of_target], axis=1)[(pair.of_query >= 0) & (pair.of_target >= 0)]
-    assert both.tolist() == pairs_of_cigar(cigar).tolist()
+    assert both.tolist() == parse_cigar_pairs(cigar).tolist()
 
 
 @settings(max_examples=80, deadline=None)

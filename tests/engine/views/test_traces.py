@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from proteoscope.engine.views.traces import Trace, moved, trace_of_hit, transformation
+from proteoscope.engine.views.traces import Trace, moved, superpose_hit, transformation
 from tests.engine.views.trace_examples import chain, fold, query_and_hits
 
 
 def test_trace_of_hit_falls_back_to_least_squares() -> None:
     query, (hit,) = query_and_hits(1, noise=0.0)
     assert hit.pairs is not None and hit.pairs.distance.max() < 1e-4
-    target = hit.found
+    target = hit.source
     for broken in ({"rotation": ""}, {"rotation": "1,0,0"}, {"translation": "nan,0,0"}, {"rotation": None}):
-        trace = trace_of_hit({**hit.hit, **broken}, query.found, target)
+        trace = superpose_hit({**hit.hit, **broken}, query.source, target)
         assert np.allclose(trace.position, hit.position, atol=1e-3)
 
 

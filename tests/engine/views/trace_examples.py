@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.sequences.matrices import LETTERS
+from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.structure_search.hit_chains import FoundChain
 from proteoscope.engine.structures.chains import Chains
 from proteoscope.engine.structures.outputs import cigar
-from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
 from proteoscope.kernels.cpu.secondary_structure import states_by_distances
 from tests.engine.views.structure_projects import bundle
 
@@ -39,7 +39,7 @@ def chain(name: str, position: NDArray[np.floating], seed: int = 0, first_number
         np.zeros(n, np.uint8),
         numbers + 1,
     )
-    assert set(chains.sequence(0)) <= set(LETTERS)
+    assert set(chains.sequence(0)) <= set(SYMBOLS)
     return FoundChain(chains, Path(f"/nowhere/{name}.pdb"))
 
 
@@ -75,5 +75,5 @@ def query_and_hits(n_hits: int = 1, n_residues: int = 60, noise: float = 0.6) ->
         coordinates = query.chains.position[remaining] + random.normal(0, noise, (n_residues - 1, 3))
         target = chain(f"hit{k}", coordinates @ TURN.T, seed=k % 3, first_number=1)
         pairs = np.stack([remaining, np.arange(n_residues - 1)], axis=1).astype(np.int32)
-        traces.append(trace_of_hit(hit_row(query, target, pairs, target_index=k), query, target))
-    return trace_of_query(query), traces
+        traces.append(superpose_hit(hit_row(query, target, pairs, target_index=k), query, target))
+    return create_query_trace(query), traces

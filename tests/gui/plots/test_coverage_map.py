@@ -85,7 +85,7 @@ def place_of(view: CoverageMap | HitBars, target: object) -> QRectF:
 @pytest.mark.parametrize("kind", [row["kind"] for row in ROWS])
 def test_tooltip_of_span_describes_its_feature(shown: CoverageMap, coverage: Coverage, kind: str) -> None:
     feature = of_kind(coverage, kind)
-    assert feature.told in shown.text_at(place_of(shown, feature).center()).splitlines()
+    assert feature.text in shown.text_at(place_of(shown, feature).center()).splitlines()
 
 
 def test_tooltip_of_residue_lists_all_facts(shown: CoverageMap) -> None:
@@ -158,9 +158,9 @@ def test_query_features_lie_below_and_hit_features_in_tooltip(bars: HitBars, cov
         span = place_of(bars, feature)
         assert span.left() == pytest.approx(left + feature.start / len(SEQUENCE) * (right - left))
         assert span.bottom() < sheet.key.places["domain"].top < sheet.top
-        assert feature.told in bars.text_at(span.center()).splitlines()
+        assert feature.text in bars.text_at(span.center()).splitlines()
     first, second = (bars.on_viewport(sheet.box(place)) for place in (0, 1))
-    assert bars.text_at(first.center()).splitlines()[-1] == of_kind(coverage, "domain").told
+    assert bars.text_at(first.center()).splitlines()[-1] == of_kind(coverage, "domain").text
     assert bars.text_at(second.center()).splitlines()[-1] == "residues 11 to 100 of the query"
 
 

@@ -56,7 +56,7 @@ def test_header_shows_count_at_5_percent_when_none_is_accepted(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: "without error rates" in view.header.text)
     counts = {"matches": 0, "shifted": 0, "names": 0, "unrated": 0, "at_5_percent": 103}
-    view._show_overview(LibraryOverview(counts, Histogram("", "", "", np.zeros(2), (), None, ""), is_judged=True))
+    view._show_overview(LibraryOverview(counts, Histogram("", "", "", np.zeros(2), (), None, ""), has_error_rates=True))
     assert "0 spectra matched (0 at 1 % FDR; 103 at 5 % FDR)" in view.header.text
 
 

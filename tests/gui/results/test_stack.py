@@ -109,7 +109,7 @@ def test_residues_have_colours_of_the_scheme(view: HitsView, qtbot: QtBot) -> No
             if place is not None:
                 cells.setdefault(place, []).append(QPointF(x, y))
     # Insertions are hidden unless requested.
-    residues = stack.stack.letters[:, ~stack.stack.is_opened]
+    residues = stack.stack.symbols[:, ~stack.stack.is_opened]
     for scheme in [scheme.name for scheme in SCHEMES]:
         view.stack.scheme.setCurrentIndex(view.stack.scheme.findData(scheme))
         settle(view, qtbot)

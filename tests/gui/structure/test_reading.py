@@ -13,7 +13,7 @@ from proteoscope.engine.jobs import Progress
 from proteoscope.engine.structure_search.hit_chains import FoundChain
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.superposition import superpose_many
-from proteoscope.engine.views.traces import Trace, trace_of_hit, trace_of_query
+from proteoscope.engine.views.traces import Trace, create_query_trace, superpose_hit
 from proteoscope.gui.structure.reading import other_chains, side_chain
 from proteoscope.gui.structure.scene import Scene
 from proteoscope.gui.structure.scene_export import SceneFilesTask
@@ -34,12 +34,12 @@ def globins(shared_data: Path) -> tuple[Trace, Trace]:
     rotation, translation = superpositions.rotation[0].ravel(), superpositions.translation[0]
     numbers = {"rotation": ",".join(map(str, rotation)), "translation": ",".join(map(str, translation))}
     row = hit_row(query, target, superpositions.pairs, **numbers)
-    return trace_of_query(query), trace_of_hit(row, query, target)
+    return create_query_trace(query), superpose_hit(row, query, target)
 
 
 def test_side_chain_lies_at_its_residue(globins: tuple[Trace, Trace]) -> None:
     for trace in globins:
-        row = trace.letters.index("F")
+        row = trace.residues.index("F")
         atoms = side_chain(trace, row)
         assert atoms.name == ("CA", "CB", "CG", "CD1", "CD2", "CE1", "CE2", "CZ") and len(atoms.bonds) == 8
         assert atoms.position[0] == pytest.approx(trace.position[row], abs=1e-3)

@@ -7,7 +7,7 @@ import pytest
 
 from proteoscope.engine.structures.colouring import CHAIN_COLOURS, SCHEMES
 from proteoscope.engine.structures.residue_atoms import Atoms
-from proteoscope.engine.views.traces import trace_of_hit, trace_of_query
+from proteoscope.engine.views.traces import create_query_trace, superpose_hit
 from proteoscope.gui.structure.scene import MAXIMUM_HITS, STYLES, Pick, Scene, _detail
 from tests.engine.views.trace_examples import chain, fold, hit_row, query_and_hits
 from tests.gui.structure.examples import scene_of
@@ -30,11 +30,11 @@ def test_selected_hit_is_replaced_and_pinned_hit_stays() -> None:
     scene.show(query, hits[1])
     assert [(hit.trace, hit.number) for hit in scene.hits] == [(hits[1], 1)]
     # The same query read again is the same.
-    scene.show(trace_of_query(query.found), hits[3])
+    scene.show(create_query_trace(query.source), hits[3])
     assert scene.query is query and len(scene.hits) == 2
     scene.unpin_others()
     assert [hit.trace for hit in scene.hits] == [hits[3]]
-    other = trace_of_query(chain("another", fold(30)))
+    other = create_query_trace(chain("another", fold(30)))
     scene.show(other, None)
     assert scene.query is other and scene.hits == [] and scene.chosen is None
 
@@ -98,7 +98,7 @@ def test_snapshot_does_not_change() -> None:
     scene = scene_of(2)
     copied = scene.copied()
     scene.hits[0].is_shown = False
-    scene.show(trace_of_query(chain("another", fold(30))), None)
+    scene.show(create_query_trace(chain("another", fold(30))), None)
     assert copied.query is not None and copied.query.name == "query"
     assert all(hit.is_shown for hit in copied.hits) and copied.chosen is copied.hits[0] and len(copied.bodies(100_000)) == 3
 
@@ -122,7 +122,7 @@ def test_odd_coordinates_are_drawn_where_possible(case: str, style: str) -> None
     pairs = np.repeat(np.arange(len(place), dtype=np.int32)[:, None], 2, axis=1)
     scene = Scene()
     with np.errstate(all="raise", under="ignore"):
-        scene.show(trace_of_query(query), trace_of_hit(hit_row(query, target, pairs), query, target))
+        scene.show(create_query_trace(query), superpose_hit(hit_row(query, target, pairs), query, target))
         scene.style = style
         scene.pick([Pick(scene.traces[0], 0)])
         for body in scene.bodies(100_000):
