@@ -280,7 +280,7 @@ class SearchForm(QWidget):
         self._last = content
         self.last_button.show()
         for name, field in self.inputs.items():
-            if field.spec.is_kept:
+            if field.spec.is_cached:
                 field.files.offer_last(content.inputs.get(name, ()))
 
     def remember(self, values: SearchSettings) -> None:
