@@ -87,13 +87,8 @@ def _project(folder: Path, rng: np.random.Generator, sample: _Sample, groups: li
         seen = np.flatnonzero(rng.random(len(planted)) < _IDENTIFIED).tolist()
         number_of = {planted[i]: i for i in seen}
         run = SyntheticRun(seconds=1800, seed=seed * 10 + number, planted=planted, identified=[planted[i] for i in seen], noise_peaks=50)
-<<<<<<< HEAD
         for scan, source in run.write(path):
             mean, (peptide, protein) = sample.score[number_of[source]], sample.psms[number][number_of[source]]
-=======
-        for scan, planted_peptide in run.write(path):
-            mean, (peptide, protein) = sample.score[number_of[planted_peptide]], sample.found[number][number_of[planted_peptide]]
->>>>>>> 35db51081244ca93b4906824107c263e83c0d6bb
             score = rng.normal() if np.isnan(mean) else mean + _OF_SPECTRUM * rng.normal()
             rows.append(f"{path.stem}_{scan}_2_1\t{score:.5f}\t\t\t-.{peptide}.-\t{protein}")
     (folder / "psms.tsv").write_text("\n".join(rows) + "\n")
