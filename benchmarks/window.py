@@ -290,7 +290,7 @@ def measure_stalls(folder: Path, where_above: float, is_prepared: bool) -> None:
     journey = Journey(folder, where_above)
     window = journey.window
     if is_prepared:
-        with journey.step("pages made while nobody waits"):
+        with journey.step("pages created in idle time"):
             journey.prepare()
     for kind in window.searches:
         with journey.step(f"form of {kind}, first time"):

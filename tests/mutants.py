@@ -104,14 +104,14 @@ def cuda_mutants(path: str, source: str) -> Iterator[Mutant]:
 
 def draw(folder: str, number: int, seed: int, kinds: list[str]) -> list[Mutant]:
     """Draw mutants of a folder, or of a file, of all kinds alike; the same ones for the same sources and seed."""
-    place, found = REPOSITORY / folder, defaultdict[str, list[Mutant]](list)
+    place, by_kind = REPOSITORY / folder, defaultdict[str, list[Mutant]](list)
     for file in sorted(place.rglob("*") if place.is_dir() else [place]):
         if file.suffix in (".py", ".cu", ".cuh"):
             mutants = python_mutants if file.suffix == ".py" else cuda_mutants
             for mutant in mutants(file.relative_to(REPOSITORY).as_posix(), file.read_text(encoding="utf-8")):
-                found[mutant.kind].append(mutant)
+                by_kind[mutant.kind].append(mutant)
     generator = random.Random(f"{seed} {folder}")
-    shuffled = [generator.sample(found[kind], len(found[kind])) for kind in sorted(kinds or found)]
+    shuffled = [generator.sample(by_kind[kind], len(by_kind[kind])) for kind in sorted(kinds or by_kind)]
     return [mutant for some in zip_longest(*shuffled) for mutant in some if mutant][:number]
 
 

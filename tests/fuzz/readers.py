@@ -133,7 +133,8 @@ def _reporter_mzml() -> list[bytes]:
     texts = []
     for number, form in enumerate(forms):
         packing = ("MS:1000576", "MS:1000574")[number % 2]
-        arrays = "".join(_array(*one, packing).replace("<binaryDataArray", f'<binaryDataArray arrayLength="{len(one[1])}"') for one in form)
+        packed = [(_array(*array, packing), len(array[1])) for array in form]
+        arrays = "".join(text.replace("<binaryDataArray", f'<binaryDataArray arrayLength="{length}"') for text, length in packed)
         second = _mzml_spectrum(number, packing).replace("</binaryDataArrayList>", f"{arrays}</binaryDataArrayList>")
         named = f'<precursor spectrumRef="controllerType=0 controllerNumber=1 scan={number + 1}">'
         third = _mzml_spectrum(number + 10, packing).replace(_term("MS:1000511", 2), _term("MS:1000511", 3))
@@ -143,7 +144,7 @@ def _reporter_mzml() -> list[bytes]:
 
 
 def _reporter_mzxml() -> list[bytes]:
-    """Scans of which some are of MS3, within others and alone."""
+    """Return a file with MS3 scans inside other scans and on their own."""
     return [
         file.replace(b'msLevel="1"', b'msLevel="2"')
         .replace(b'num="2" msLevel="2"', b'num="2" msLevel="3"')
@@ -156,16 +157,16 @@ _PEAKS = "".join(f"{100.5 + 37 * i:.3f} {10 + i}\n" for i in range(12))
 
 
 def _mgf() -> list[bytes]:
-    one = (
+    entry = (
         f"BEGIN IONS\nTITLE=run.0012.0012.2 scan=12\nPEPMASS=500.5 1000\nCHARGE=2+ and 3+\nRTINSECONDS=10.5\nSCANS=12\n{_PEAKS}END IONS\n\n"
     )
     other = f"BEGIN IONS\nTITLE=Köln\nPEPMASS=600.25\nCHARGE=1+\n# a comment\n{_PEAKS}END IONS\n"
-    return [f"COM=a run\nCHARGE=2+\n\n{one}{other}".encode(), other.encode("latin-1"), ("\ufeff" + one).encode()]
+    return [f"COM=a run\nCHARGE=2+\n\n{entry}{other}".encode(), other.encode("latin-1"), ("\ufeff" + entry).encode()]
 
 
 def _ms2() -> list[bytes]:
-    one = f"S\t000012\t000012\t500.5\nI\tRTime\t1.5\nI\tNativeID\tx\nZ\t2\t999.99\nZ\t3\t1499.5\nD\tanything\n{_PEAKS}"
-    return [f"H\tCreationDate\ttoday\n{one}{one.replace('12', '13')}".encode(), one.encode()]
+    entry = f"S\t000012\t000012\t500.5\nI\tRTime\t1.5\nI\tNativeID\tx\nZ\t2\t999.99\nZ\t3\t1499.5\nD\tanything\n{_PEAKS}"
+    return [f"H\tCreationDate\ttoday\n{entry}{entry.replace('12', '13')}".encode(), entry.encode()]
 
 
 def _dta() -> list[bytes]:
@@ -177,13 +178,13 @@ def _pkl() -> list[bytes]:
 
 
 def _fasta() -> list[bytes]:
-    one = ">sp|P1|ONE first protein, é\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEH\nCPFDEHVK*\n>P2\tsecond\nacde FGH 10\niklm-N.\n"
-    return [f";a comment\n{one}>P3\nPEPTIDE\n".encode(), one.encode("latin-1")]
+    entry = ">sp|P1|ONE first protein, é\nMKWVTFISLLLLFSSAYSRGVFRRDTHKSEIAHRFKDLGEEH\nCPFDEHVK*\n>P2\tsecond\nacde FGH 10\niklm-N.\n"
+    return [f";a comment\n{entry}>P3\nPEPTIDE\n".encode(), entry.encode("latin-1")]
 
 
 def _fastq() -> list[bytes]:
-    one = "@read1 first, é\nACGTNacgt.\n+\nIIII@+!~#I\n@read2\nACGT\nAC\n+read2\n@@@@\nII\n@read3\n\n+\n\n"
-    return [one.encode(), one.replace("\n", "\r\n").encode("latin-1")]
+    entry = "@read1 first, é\nACGTNacgt.\n+\nIIII@+!~#I\n@read2\nACGT\nAC\n+read2\n@@@@\nII\n@read3\n\n+\n\n"
+    return [entry.encode(), entry.replace("\n", "\r\n").encode("latin-1")]
 
 
 def _presets() -> list[bytes]:
@@ -246,9 +247,9 @@ def _read_reporters(path: Path, chance: random.Random) -> int:
     if second.n_deeper:
         with contextlib.suppress(InputError):
             levels.append(read_reporter_regions(path, low, 600.0, level=3))
-            found = ms3_spectra(*levels)
-            assert len(found) == len(second)
-            assert ((found >= -1) & (found < len(levels[1]))).all()
+            ms3 = ms3_spectra(*levels)
+            assert len(ms3) == len(second)
+            assert ((ms3 >= -1) & (ms3 < len(levels[1]))).all()
     for regions in levels:
         assert (np.diff(regions.index) > 0).all()
         assert regions.offsets[-1] == len(regions.mz) == len(regions.intensity) == len(regions.signal_to_noise)
@@ -303,21 +304,27 @@ def _read_results(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.matches.match_lists.references import find_spectra
     from proteoscope.engine.matches.match_lists.tables import listed_tables
 
-    found = read_identifications([path])
+    identifications = read_identifications([path])
     spectra = read_spectra([small_results.write_spectra(path.with_name("run.mgf"))], threads=1)
     database = read_proteins([small_results.write_database(path.with_name("proteins.fasta"))]) if chance.random() < 0.5 else None
     parameters, progress = ImportParameters(), Progress()
     matches = collect_matches(
-        found, find_spectra(found, spectra), spectra, database, enzyme("Trypsin"), parameters.fixed_modifications, progress
+        identifications,
+        find_spectra(identifications, spectra),
+        spectra,
+        database,
+        enzyme("Trypsin"),
+        parameters.fixed_modifications,
+        progress,
     )
-    assert len(matches) + len(matches.left_out) == len(found)
+    assert len(matches) + len(matches.left_out) == len(identifications)
     if len(matches):
-        judged = rated_matches(found, matches, spectra, parameters, progress)
-        tables = listed_tables(found, matches, judged, spectra, database).tables
+        rated = rated_matches(identifications, matches, spectra, parameters, progress)
+        tables = listed_tables(identifications, matches, rated, spectra, database).tables
         assert len(tables.psms) == len(matches)
         for table in (tables.psms, tables.peptides, tables.proteins):
             table.validate(full=True)
-    return len(left_out_table(found, matches)) + len(matches)
+    return len(left_out_table(identifications, matches)) + len(matches)
 
 
 def _parquet_reports() -> list[bytes]:
@@ -333,18 +340,18 @@ def _read_structure(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.structures.chains import FEWEST_RESIDUES, RESIDUE_COLUMNS
     from proteoscope.engine.structures.reading import read_structure
 
-    found = read_structure(path, minimum_confidence=chance.choice((0.0, 50.0)))
-    chains = found.chains
+    structure = read_structure(path, minimum_confidence=chance.choice((0.0, 50.0)))
+    chains = structure.chains
     if not len(chains):
-        raise found.why_empty()
+        raise structure.why_empty()
     assert all(len(getattr(chains, name)) == chains.offsets[-1] for name in RESIDUE_COLUMNS)
     assert (chains.lengths >= FEWEST_RESIDUES).all()
     assert np.isfinite(chains.position).all()
     assert ((chains.residue >= 0) & (chains.residue < 26)).all()
     assert (chains.secondary <= 2).all()
     assert (np.isnan(chains.confidence) | ((chains.confidence >= 0) & (chains.confidence <= 100))).all()
-    assert len(chains.names) == len(chains.descriptions) == len(found.chain_names) == len(chains)
-    assert all(text.isprintable() for text in (*chains.names, *chains.descriptions, *found.chain_names))
+    assert len(chains.names) == len(chains.descriptions) == len(structure.chain_names) == len(chains)
+    assert all(text.isprintable() for text in (*chains.names, *chains.descriptions, *structure.chain_names))
     assert all(text.encode() for text in chains.names)
     return len(chains)
 
@@ -379,7 +386,7 @@ def _read_track(path: Path, chance: random.Random) -> int:
 
     del chance
     track = read_track(path)
-    assert all(one.first <= one.last for some in track.features.values() for one in some)
+    assert all(feature.first <= feature.last for features in track.features.values() for feature in features)
     return sum(map(len, track.features.values()))
 
 
@@ -420,11 +427,11 @@ def _as_text(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Reader:
-    """A reader under test: the files to begin with, how to read one, how a file falls into pieces, and words that belong into it."""
+    """A reader under test: valid files, a function that reads one, the segments of a file, and words of its format."""
 
     files: Callable[[], list[bytes]]
     read: Callable[[Path, random.Random], int]
-    pieces: re.Pattern[bytes]
+    segments: re.Pattern[bytes]
     words: tuple[bytes, ...]
     is_packed: bool = False
     largest: int = 1_000_000
@@ -433,7 +440,7 @@ class Reader:
 _LINES = re.compile(rb"[^\n]*\n|[^\n]+")
 _TAGS = re.compile(rb"<[^<>]*>|[^<]+|<")
 _BYTES = re.compile(rb"[A-Za-z_]{3,}|.{1,8}", re.DOTALL)
-_LETTERS = re.compile(rb"[A-Z]+|\[[^]]*\]|.", re.DOTALL)
+_CHARACTERS = re.compile(rb"[A-Z]+|\[[^]]*\]|.", re.DOTALL)
 _XML_WORDS = (
     b"<!--",
     b"-->",
@@ -738,11 +745,11 @@ READERS = {
     "proforma": Reader(
         _peptidoforms,
         _read_peptidoform,
-        _LETTERS,
+        _CHARACTERS,
         (b"[", b"]", b"(", b")", b"{", b"}", b"<", b">", b"?", b"|", b"#g1", b"^2", b"/2", b"//", b"+", b"@", b":", b"-"),
         largest=20_000,
     ),
-    "modification": Reader(_modifications, _read_modification, _LETTERS, (b"(", b")", b"+", b"-", b",", b":", b"term"), largest=20_000),
+    "modification": Reader(_modifications, _read_modification, _CHARACTERS, (b"(", b")", b"+", b"-", b",", b":", b"term"), largest=20_000),
 }
 
 # --- Mutations ---------------------------------------------------------------------------------------------------------------------------
@@ -833,9 +840,9 @@ def mutated(reader: Reader, chance: random.Random, *, of_structure: bool) -> byt
 
 
 def _flooded(content: bytes, reader: Reader, chance: random.Random) -> bytes:
-    """The file with a word or a run again and again, up to the largest size: where a scan begins anew at each, its time shows."""
+    """Repeat a word or run in the file up to the largest size: a scan that restarts at each becomes slow."""
     word = chance.choice(reader.words + _RUNS)
-    at = chance.choice([found.end() for found in reader.pieces.finditer(content[:50_000])] or [0])
+    at = chance.choice([match.end() for match in reader.segments.finditer(content[:50_000])] or [0])
     # At the end, nothing closes what was begun.
     at = chance.choice((at, len(content)))
     flood = word * ((reader.largest - len(content)) // len(word))
@@ -843,39 +850,39 @@ def _flooded(content: bytes, reader: Reader, chance: random.Random) -> bytes:
 
 
 def _size(chance: random.Random, largest: int) -> int:
-    """A length of any magnitude; the great ones are few, since they take their time."""
+    """Return a length of any magnitude; large ones are rare, since they take long."""
     return int(10 ** chance.uniform(0, chance.choice((1, 2, 3, 3, 4, 4, np.log10(largest)))))
 
 
-def _slice(pieces: list[bytes], chance: random.Random) -> tuple[int, int]:
-    first = chance.randrange(len(pieces) + 1)
-    return first, min(len(pieces), first + chance.choice((1, 1, 2, 5, 20)))
+def _slice(segments: list[bytes], chance: random.Random) -> tuple[int, int]:
+    first = chance.randrange(len(segments) + 1)
+    return first, min(len(segments), first + chance.choice((1, 1, 2, 5, 20)))
 
 
 def _place(content: bytes, chance: random.Random) -> int:
     return chance.randrange(len(content) + 1)
 
 
-def _delete_pieces(content: bytes, reader: Reader, chance: random.Random) -> bytes:
-    pieces = reader.pieces.findall(content)
-    first, last = _slice(pieces, chance)
-    return b"".join(pieces[:first] + pieces[last:])
+def _delete_segments(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    segments = reader.segments.findall(content)
+    first, last = _slice(segments, chance)
+    return b"".join(segments[:first] + segments[last:])
 
 
-def _repeat_pieces(content: bytes, reader: Reader, chance: random.Random) -> bytes:
-    pieces = reader.pieces.findall(content)
-    first, last = _slice(pieces, chance)
-    some = b"".join(pieces[first:last])
+def _repeat_segments(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    segments = reader.segments.findall(content)
+    first, last = _slice(segments, chance)
+    some = b"".join(segments[first:last])
     times = 1 + _size(chance, reader.largest) // max(1, len(some))
-    return b"".join(pieces[:last]) + some * times + b"".join(pieces[last:])
+    return b"".join(segments[:last]) + some * times + b"".join(segments[last:])
 
 
-def _move_pieces(content: bytes, reader: Reader, chance: random.Random) -> bytes:
-    pieces = reader.pieces.findall(content)
-    first, last = _slice(pieces, chance)
-    rest = pieces[:first] + pieces[last:]
+def _move_segments(content: bytes, reader: Reader, chance: random.Random) -> bytes:
+    segments = reader.segments.findall(content)
+    first, last = _slice(segments, chance)
+    rest = segments[:first] + segments[last:]
     at = chance.randrange(len(rest) + 1)
-    return b"".join(rest[:at] + pieces[first:last] + rest[at:])
+    return b"".join(rest[:at] + segments[first:last] + rest[at:])
 
 
 def _cut_off(content: bytes, reader: Reader, chance: random.Random) -> bytes:
@@ -897,7 +904,7 @@ def _change_number(content: bytes, reader: Reader, chance: random.Random) -> byt
 def _insert_word(content: bytes, reader: Reader, chance: random.Random) -> bytes:
     at = _place(content, chance)
     if chance.random() < 0.5:
-        ends = [found.end() for found in reader.pieces.finditer(content[:50_000])]
+        ends = [match.end() for match in reader.segments.finditer(content[:50_000])]
         at = chance.choice(ends) if ends else at
     word = chance.choice(reader.words) + chance.choice((b"", b"", b"\n", b" "))
     times = 1 if chance.random() < 0.7 else 1 + _size(chance, reader.largest) // len(word)
@@ -995,9 +1002,9 @@ _MUTATIONS_OF_BYTES: tuple[_Mutation, ...] = (
     _swallow,
 )
 _MUTATIONS_OF_STRUCTURE: tuple[_Mutation, ...] = (
-    _delete_pieces,
-    _repeat_pieces,
-    _move_pieces,
+    _delete_segments,
+    _repeat_segments,
+    _move_segments,
     _change_number,
     _change_number,
     _insert_word,
@@ -1008,25 +1015,25 @@ _MUTATIONS_OF_STRUCTURE: tuple[_Mutation, ...] = (
 )
 
 
-def _gzipped(content: bytes, letter: bytes, n: int, level: int = 9) -> bytes:
-    """A file of gzip with `n` times a letter at its end, which are packed as one piece again and again: all of them take far longer."""
+def _gzipped(content: bytes, character: bytes, n: int, level: int = 9) -> bytes:
+    """Return a gzip file that ends with a character `n` times; equal blocks are compressed once, which is far faster."""
     if not n:
         return gzip.compress(content, level, mtime=0)
     packer = zlib.compressobj(level, zlib.DEFLATED, 31)
-    body, rest = packer.compress(content) + packer.flush(zlib.Z_FULL_FLUSH), letter * min(n, 1 << 17)
+    body, rest = packer.compress(content) + packer.flush(zlib.Z_FULL_FLUSH), character * min(n, 1 << 17)
     again = zlib.compressobj(level, zlib.DEFLATED, -15)
-    pieces = again.compress(rest) + again.flush(zlib.Z_FULL_FLUSH)
+    blocks = again.compress(rest) + again.flush(zlib.Z_FULL_FLUSH)
     checksum = zlib.crc32(content)
     for _ in range(n // len(rest)):
         checksum = zlib.crc32(rest, checksum)
     n_bytes = len(content) + n // len(rest) * len(rest)
-    return body + pieces * (n // len(rest)) + b"\x03\0" + struct.pack("<II", checksum, n_bytes & 0xFFFFFFFF)
+    return body + blocks * (n // len(rest)) + b"\x03\0" + struct.pack("<II", checksum, n_bytes & 0xFFFFFFFF)
 
 
 def _packed(content: bytes, chance: random.Random) -> bytes:
-    """The file under gzip, sound or not."""
-    letter, n = (chance.choice(_RUNS)[:1], 10 ** chance.choice((6, 7, 8))) if chance.random() < 0.05 else (b"", 0)
-    packed = _gzipped(content, letter, n, chance.choice((1, 6, 9)))
+    """Return the file under gzip, valid or corrupt."""
+    character, n = (chance.choice(_RUNS)[:1], 10 ** chance.choice((6, 7, 8))) if chance.random() < 0.05 else (b"", 0)
+    packed = _gzipped(content, character, n, chance.choice((1, 6, 9)))
     match chance.randrange(8):
         case 0:
             return packed[: _place(packed, chance)]
@@ -1042,7 +1049,7 @@ def _packed(content: bytes, chance: random.Random) -> bytes:
             at = _place(content, chance)
             return (
                 gzip.compress(content[:at], mtime=0)
-                + _gzipped(content[at:], letter, n)
+                + _gzipped(content[at:], character, n)
                 + gzip.compress(b"", mtime=0) * chance.randrange(50)
             )
         case 5:
@@ -1056,7 +1063,7 @@ def _packed(content: bytes, chance: random.Random) -> bytes:
 
 @dataclass
 class Outcome:
-    """What became of the cases of a reader. `failures`: (number of the case, what happened)."""
+    """Results of the cases of a reader. `failures`: number of the case, and the error."""
 
     n_cases: int = 0
     n_read: int = 0
@@ -1065,13 +1072,13 @@ class Outcome:
 
 
 def case(name: str, seed: int, number: int) -> tuple[bytes, random.Random]:
-    """The content of a case, and the chances for how it is read: of seven, five have other bytes and two another structure."""
+    """Return the content of a case, and the random numbers for reading it: of seven, five change bytes and two the structure."""
     chance = random.Random(f"{name} {seed} {number}")
     return mutated(READERS[name], chance, of_structure=number % 7 >= 5), chance
 
 
 def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
-    """Read so many cases, in processes of their own."""
+    """Read a number of cases in separate processes."""
     outcome = Outcome(n_cases)
     read_beginnings(name)
     number = first
@@ -1083,7 +1090,7 @@ def examine(name: str, n_cases: int, seed: int, first: int = 0) -> Outcome:
 
 
 def read_beginnings(name: str) -> None:
-    """The files that mutations begin with are read; and all that is loaded or compiled for it is there when processes are made."""
+    """Read the unchanged files, so that modules are loaded and kernels compiled before processes are forked."""
     with tempfile.TemporaryDirectory(prefix="fuzz-", dir=IN_MEMORY) as folder:
         path = Path(folder, "case")
         for content in beginnings(READERS[name]):
@@ -1097,23 +1104,23 @@ def read_beginnings(name: str) -> None:
 
 
 def _in_a_process(name: str, seed: int, numbers: range, folder: Path, outcome: Outcome) -> int:
-    """Read cases in another process until they are done or it dies; the number of the next."""
+    """Read cases in another process until they are done or it dies; return the number of the next case."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(reading)
         status = 1
         try:
-            with os.fdopen(writing, "w") as told:
+            with os.fdopen(writing, "w") as lines:
                 for line in _lines_of_cases(name, seed, numbers, folder):
-                    print(json.dumps(line), file=told, flush=True)
+                    print(json.dumps(line), file=lines, flush=True)
             status = 0
         finally:
             os._exit(status)
     os.close(writing)
     current, finished = numbers.start, False
-    with os.fdopen(reading) as told:
-        for line in told:
+    with os.fdopen(reading) as lines:
+        for line in lines:
             current, kind, text = json.loads(line)
             finished = kind != "begun"
             if kind == "read":
@@ -1164,7 +1171,7 @@ def read_case(reader: Reader, path: Path, chance: random.Random) -> tuple[str, s
     except ProteoscopeError as error:
         message = str(error)
         if "\n" in message or len(message) > LONGEST_MESSAGE:
-            return "failed", f"a message of {len(message)} letters or several lines: {message[:200]!r}"
+            return "failed", f"a message of {len(message)} characters or several lines: {message[:200]!r}"
         return "refused", message
     except BaseException:
         return "failed", traceback.format_exc(limit=-4)
@@ -1188,8 +1195,8 @@ def main() -> int:
         print(json.dumps({"reader": name, "seed": options.seed, **vars(outcome)}), flush=True)
         if options.keep:
             options.keep.mkdir(parents=True, exist_ok=True)
-            kept = range(options.first, options.first + options.cases) if options.all else [number for number, _ in outcome.failures]
-            for number in kept:
+            stored = range(options.first, options.first + options.cases) if options.all else [number for number, _ in outcome.failures]
+            for number in stored:
                 (options.keep / f"{name}-{options.seed}-{number}").write_bytes(case(name, options.seed, number)[0])
     return 1 if n_failed else 0
 

@@ -173,7 +173,7 @@ def test_coverage_shows_found_known_modifications(projects: tuple[Path, Path]) -
     coverage = read_group_coverage(proteins, proteins.query(query)["row"][0].as_py(), 0.01)
     at = chosen_proteins()[0].index("HLVDEPQNLIK") + 3
     by_start = {feature.start: feature for feature in coverage.features}
-    assert by_start[at].told == f"modified residue: Deamidated asparagine; partial (residue {at + 1}, found)"
+    assert by_start[at].text == f"modified residue: Deamidated asparagine; partial (residue {at + 1}, found)"
     carried = {place for place, names in coverage.modified.items() if "Deamidated" in names}
     assert {feature.start for feature in coverage.features if feature.is_found} == carried
     assert 5 < len(carried) < len(coverage.features)

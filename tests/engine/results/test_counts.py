@@ -10,7 +10,7 @@ NOTHING = {"targets": 0, "decoys": 0, "false_share_low": 0.0, "false_share_high"
 
 
 def test_line_shows_both_rates_when_none_is_accepted() -> None:
-    assert Count.judged(0, "PSM", "PSMs", NOTHING, 0.01).line() == "  PSMs: 0 at 1 % FDR; 103 at 5 % FDR"
+    assert Count.from_acceptance(0, "PSM", "PSMs", NOTHING, 0.01).line() == "  PSMs: 0 at 1 % FDR; 103 at 5 % FDR"
     assert warning_of_nothing(NOTHING, 0.002) == "No match is accepted: 0 at 0.2 % FDR; 103 at 5 % FDR"
 
 
@@ -24,5 +24,5 @@ def test_line_shows_both_rates_when_none_is_accepted() -> None:
 )
 def test_line_shows_interval_when_some_or_none_are_accepted(changed: dict[str, float], line: str) -> None:
     interval = NOTHING | changed
-    assert Count.judged(int(interval["targets"]), "PSM", "PSMs", interval, 0.01).line() == line
+    assert Count.from_acceptance(int(interval["targets"]), "PSM", "PSMs", interval, 0.01).line() == line
     assert warning_of_nothing(interval, 0.01) == ""

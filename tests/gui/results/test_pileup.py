@@ -63,7 +63,7 @@ def test_pileup_surrounds_the_selected_row(view: ReadsView, qtbot: QtBot, tmp_pa
     middle = (max(pile.start[other], narrow[0]) + min(pile.end[other], narrow[1])) / 2
     x = page.plot.inner.left() + (middle - narrow[0] + 0.5) / (narrow[1] - narrow[0] + 1) * page.plot.inner.width()
     place = QPointF(x, top + (pile.lane[other] + 0.4) * height)
-    assert pile.names[other] in page.plot.text_at(place) and "letter" in page.plot.text_at(place)
+    assert pile.names[other] in page.plot.text_at(place) and "base " in page.plot.text_at(place)
     qtbot.mouseClick(page.plot, Qt.MouseButton.LeftButton, pos=QPoint(place.toPoint()))
     waited(view, qtbot)
     assert view.alignments.view.chosen == pile.row[other]
