@@ -43,7 +43,7 @@ def proteome(database: Path, *, is_short: bool) -> SpectralLibrary:
     parameters = PredictionParameters().changed(missed_cleavages=0, minimum_charge=2, maximum_charge=2, **lengths)
     with tempfile.TemporaryDirectory() as folder:
         indexes = build_indexes(Databases([database], [], {}), Path(folder), parameters, RESOURCES)
-        library = spectral_library(list(PredictedLibrary(indexes, parameters, RESOURCES).pieces()), database)
+        library = spectral_library(list(PredictedLibrary(indexes, parameters, RESOURCES).batches()), database)
     library = library.take(np.flatnonzero(np.diff(library.offsets) >= 5))
     return library.take(np.argsort(library.precursor_mz, kind="stable"))
 

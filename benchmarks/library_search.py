@@ -75,7 +75,7 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
     peptides, generator = library_peptides(library.peptidoform), np.random.default_rng(seed)
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed, of = peptides.listed, peptides.peptide[rows]
-    order = np.arange(len(listed.letters))
+    order = np.arange(len(listed.residues))
     forms: dict[str, np.ndarray] = {}
     for number, sequence in enumerate(listed.sequences):
         if sequence not in forms:
@@ -91,7 +91,7 @@ def exchanged(library: SpectralLibrary, seed: int, tolerance: Tolerance) -> Spec
         moved = _moved(mz[some], int(entries.charge[k]), residues[peptide], others[peptide], float(tolerance.value))
         order = np.argsort(moved, kind="stable")
         mz[some], intensity[some] = moved[order], intensity[some][order]
-    residues = listed.letters[order]
+    residues = listed.residues[order]
     names = ["".join(map(chr, residues[slice(*listed.residue_offsets[i : i + 2])])) for i in of.tolist()]
     texts = [
         "".join(f"{chr(residue)}[{mass:+.4f}]" if abs(mass) > 1e-6 else chr(residue) for residue, mass in zip(*changed, strict=True))
@@ -128,10 +128,10 @@ def _moved(mz: np.ndarray, charge: int, residues: np.ndarray, others: np.ndarray
 
 
 def _with_changes(listed: Any, order: np.ndarray, of: np.ndarray) -> Any:
-    change = listed.residue_masses[order] - RESIDUE_MASS[listed.letters[order].astype(np.int64) - ord("A")]
+    change = listed.residue_masses[order] - RESIDUE_MASS[listed.residues[order].astype(np.int64) - ord("A")]
     for number in of.tolist():
         some = slice(*listed.residue_offsets[number : number + 2])
-        yield listed.letters[order][some].tolist(), change[some].tolist()
+        yield listed.residues[order][some].tolist(), change[some].tolist()
 
 
 def rated_matches(spectra: Spectra, references: References, parameters: LibrarySearchParameters, resources: Resources) -> RatedMatches:

@@ -45,7 +45,7 @@ def predicted(database: Path, n_entries: int, resources: Resources) -> SpectralL
         begun = time.perf_counter()
         indexes = build_indexes(Databases([database], [], {}), Path(folder), parameters, resources)
         indexed = time.perf_counter()
-        library = spectral_library(list(PredictedLibrary(indexes, parameters, resources).pieces()), database)
+        library = spectral_library(list(PredictedLibrary(indexes, parameters, resources).batches()), database)
         done = time.perf_counter()
     emit(
         {},

@@ -94,7 +94,7 @@ def main() -> int:
                 figure="stall",
                 step=name,
                 spectra=options.spectra,
-                own_ms=round(1000 * meter.own),
+                own_ms=round(1000 * meter.computed),
                 clock_ms=round(1000 * meter.clock),
                 seconds=round(taken, 2),
             )

@@ -214,13 +214,13 @@ def _formats() -> Iterator[str]:
     yield "# Formats"
     yield ""
     yield "Input formats are recognised by content, not by name, and may be gzipped unless their page excludes it."
-    by_sort: dict[str, list[tuple[str, str, str]]] = {}
+    by_content: dict[str, list[tuple[str, str, str]]] = {}
     for file_format in FORMATS:
         written = "yes" if file_format.writer else ""
         suffixes = " ".join(f"`{suffix}`" for suffix in file_format.suffixes)
-        by_sort.setdefault(file_format.sort, []).append((file_format.name, suffixes, written))
-    for sort, rows in by_sort.items():
-        yield f"\n## {sort.capitalize()}\n"
+        by_content.setdefault(file_format.content, []).append((file_format.name, suffixes, written))
+    for content, rows in by_content.items():
+        yield f"\n## {content.capitalize()}\n"
         yield from _rows(("format", "suffixes", "also written"), rows)
     yield "\n## Exports\n"
     yield from _rows(
