@@ -268,7 +268,11 @@ class ComparisonView(QWidget):
 
     def _prompt_for_spectrum(self) -> None:
         has_spectra = self._level.name in _WITH_SPECTRA
-        what = f"{'an' if self._level.singular[0] in 'aeiou' else 'a'} {self._level.singular}" if has_spectra else "a spectrum, a PSM or a peptide"
+        what = (
+            f"{'an' if self._level.singular[0] in 'aeiou' else 'a'} {self._level.singular}"
+            if has_spectra
+            else "a spectrum, a PSM or a peptide"
+        )
         self.mirror.show_text(f"Select {what} to compare the matches of {'its' if has_spectra else 'the'} spectrum in two runs.")
 
     def _show_level(self) -> None:

@@ -67,7 +67,7 @@ def test_exposure_of_many_chains_is_within_5_percent_of_dssp(shared_data, tmp_pa
     compared = [areas for path in files if (areas := areas_of(path, partial(dssp_areas, folder=tmp_path))) is not None]
     assert len(compared) >= 20
     for structure in compared:
-        assert structure.own.sum() == pytest.approx(structure.theirs.sum(), rel=0.05), structure.name
+        assert structure.ours.sum() == pytest.approx(structure.theirs.sum(), rel=0.05), structure.name
     ours, theirs, greatest = (np.concatenate([getattr(areas, name) for areas in compared]) for name in ("own", "theirs", "greatest"))
     touched = theirs >= 20
     assert np.median(np.abs(ours[touched] / theirs[touched] - 1)) < 0.05

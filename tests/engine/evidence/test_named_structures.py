@@ -211,7 +211,7 @@ def test_structure_database_is_refused(original: Project, albumin: Path, tmp_pat
     assert main(["structure-database", "build", str(albumin), "--out", str(tmp_path / "database")]) == 0
     capsys.readouterr()
     assert export_structures(original.folder, tmp_path / "out", tmp_path / "database") == 2
-    assert "is a structure database, which holds no atoms to export. Name the files that it was made from." in capsys.readouterr().err
+    assert "is a structure database, which holds no atoms to export. Give the source files of the run." in capsys.readouterr().err
 
 
 def test_other_formats_take_no_structures(original: Project, albumin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -189,8 +189,9 @@ def test_evidence_uses_newest_identification_by_default(explained: tuple[Path, s
 def test_evidence_rejects_run_without_identification(explained: tuple[Path, str, str], albumin: Path) -> None:
     project, identified, _ = explained
     where = {"project": [project], "structures": [albumin]}
-    with pytest.raises(ParameterError, match=f"finished identification; there are {identified}"):
-        run_search("evidence", {**where}, device="cpu", run=Project.open(project).latest("evidence"))
+    evidence = Project.open(project).latest("evidence") or run_search("evidence", where, device="cpu", threads=2).run_id
+    with pytest.raises(ParameterError, match=f"expected a finished identification; finished are {identified}"):
+        run_search("evidence", where, device="cpu", run=evidence)
     with pytest.raises((InputError, ParameterError), match="absent"):
         run_search("evidence", {**where}, device="cpu", run="absent")
 

@@ -92,7 +92,7 @@ def test_gpu_maps_reads_as_the_cpu_does(genome, tmp_path, mode):
         ).rows
         for cards in ([], [ShimCard()])
     )
-    for column, other_column in zip(here.found, there.found, strict=True):
+    for column, other_column in zip(here.alignments, there.alignments, strict=True):
         np.testing.assert_array_equal(column, other_column)
     np.testing.assert_array_equal(here.mapping_quality, there.mapping_quality)
 

@@ -133,5 +133,5 @@ def test_export_rejects_psms_without_precursor_mz(small, tmp_path, format, value
     at = small.psms.column_names.index("precursor_mz")
     precursor_mz = pa.array([value, *small.psms["precursor_mz"].to_pylist()[1:]], pa.float64())
     pq.write_table(small.psms.set_column(at, "precursor_mz", precursor_mz), folder / "psms.parquet")
-    with pytest.raises(InputError, match=r"psms\.parquet, column precursor_mz: holds "):
+    with pytest.raises(InputError, match=r"psms\.parquet, column precursor_mz: contains "):
         export(folder, format, tmp_path / "exported", PARAMETERS)
