@@ -174,5 +174,5 @@ def test_read_structure_counts_rows_with_missing_values(tmp_path: Path) -> None:
 
 def test_read_structure_rejects_mmcif_cut_in_wrapped_rows(tmp_path: Path) -> None:
     wrapped = cut_rows(as_mmcif(ROWS), lambda lines: [b"\n".join(line.split(None, 4)).rstrip() + b"\n" for line in lines])
-    with pytest.raises(InputError, match="no sound mmCIF file"):
+    with pytest.raises(InputError, match="not a valid mmCIF file"):
         read(tmp_path, wrapped[: wrapped.rindex(b"CA")])

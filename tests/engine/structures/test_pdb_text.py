@@ -147,7 +147,7 @@ def test_read_structure_reads_numbers_beyond_9999(tmp_path: Path, kind: str) -> 
     assert structures.chains.author_number.tolist() == list(range(9996, 10004))
     assert structures.chains.sequence(0) == RESIDUES
     expected = {"asterisks": "4 residues of chain A (from line 13) have no readable number", "five digits": "", "hybrid": ""}
-    wanted = expected.get(kind, "4 residues of chain A (from line 13) have hexadecimal numbers")
+    wanted = expected.get(kind, "4 residues of chain A (from line 13) have numbers that were read as hexadecimal")
     assert [text[: len(wanted)] for text in structures.messages] == ([wanted] if wanted else [])
 
 

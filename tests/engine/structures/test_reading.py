@@ -155,7 +155,7 @@ def test_model_archive_confidence_is_read_from_its_table(tmp_path: Path) -> None
         (b"<html></html>", "XML"),
         (b"PK\x03\x04\0\0\0", "zip archive"),
         (b"data_x\n_entry.id x\n", "_atom_site"),
-        (b"data_x\nloop_\n_atom_site.id\n_atom_site.type_symbol\n1\n", "no sound mmCIF"),
+        (b"data_x\nloop_\n_atom_site.id\n_atom_site.type_symbol\n1\n", "not a valid mmCIF"),
         (b"HEADER    NOTHING\nEND\n", "no coordinates"),
         (as_binary_cif(ROWS)[:500], "cut off"),
         (b"\x8b\xabmmtfVersion\xa51.0.0" + b"\0" * 20, "MMTF"),
