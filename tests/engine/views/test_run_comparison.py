@@ -191,7 +191,7 @@ def test_spectra_match_by_scan_and_file_name(tmp_path: Path) -> None:
     runs = [add_run(project, results) for results in (ours, theirs)]
     with compare_runs([open_run(project, run) for run in runs]) as comparison:
         assert {intersection.runs for intersection in comparison.intersections("psms", 1.0)} == {(0, 1)}
-        assert any("by their names alone: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
+        assert any("only by name: /data/a folder/run 1 & 2.mzML and run 1 & 2.mgf" in note for note in comparison.notes)
 
 
 def test_unmatched_spectra_of_same_file_are_noted(tmp_path: Path) -> None:
