@@ -44,12 +44,15 @@ _wait_until = QtBot.waitUntil
 
 def _wait_until_soon(qtbot: QtBot, callback: Callable[[], bool | None], *, timeout: int = _PATIENCE_MS) -> None:
     """Wait as pytest-qt does, but check every millisecond at first, since most conditions hold soon; it checks every ten."""
-    pauses = chain(repeat(1, 20), repeat(10))
-    qtbot.wait = lambda _: QtBot.wait(qtbot, next(pauses))
+    pauses, attributes = chain(repeat(1, 20), repeat(10)), vars(qtbot)
+    outer = attributes.get("wait")  # a condition may wait itself
+    attributes["wait"] = lambda _: QtBot.wait(qtbot, next(pauses))
     try:
         _wait_until(qtbot, callback, timeout=timeout)
     finally:
-        del qtbot.wait
+        del attributes["wait"]
+        if outer is not None:
+            attributes["wait"] = outer
 
 
 QtBot.waitUntil = QtBot.wait_until = _wait_until_soon

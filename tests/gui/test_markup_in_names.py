@@ -147,7 +147,7 @@ def test_ion_table_shows_names_of_modifications_as_text(qtbot: QtBot) -> None:
     check_texts(view)
     model = view.ion_table.model()
     spectrum = SimpleNamespace(
-        found=[False], name=lambda ion: "b", shift=SimpleNamespace(name=MARKUP), carries_shift=[True], ions=SimpleNamespace(mz=[1.0])
+        is_matched=[False], name=lambda ion: "b", shift=SimpleNamespace(name=MARKUP), carries_shift=[True], ions=SimpleNamespace(mz=[1.0])
     )
     assert MARKUP not in model._of_ion(spectrum, 0, Qt.ItemDataRole.ToolTipRole)
     ions = SimpleNamespace(modifications=((MARKUP,),), residue=lambda row: "A")

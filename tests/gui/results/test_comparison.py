@@ -180,7 +180,7 @@ def test_arrow_keys_select_and_mark_sets(view: ComparisonView, expected: RunComp
         qtbot.keyClick(view.overlaps, key)
         settle(view, qtbot)
         assert len(view.panel.model.rows) == intersections[at].count and view.overlaps.marked == intersections[at].runs
-        assert f"{expected.names_of(intersections[at].runs)} alone: {intersections[at].count}" in view.overlaps.accessibleDescription()
+        assert f"{expected.names_of(intersections[at].runs)} only: {intersections[at].count}" in view.overlaps.accessibleDescription()
     view.panel.all_button.click()
     settle(view, qtbot)
     assert view.overlaps.marked is None
