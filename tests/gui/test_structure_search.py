@@ -76,7 +76,7 @@ def test_drops_find_their_input_and_are_described(
     window: MainWindow, form: SearchForm, files: tuple[Path, Path], tmp_path: Path, qtbot: QtBot
 ) -> None:
     query, folder = files
-    assert form.reason.text() == "Add a structure to look for"
+    assert form.reason.text() == "Add a query structure"
     drop(window, query, at=ASIDE)
     queries, database = form.file_lists["queries"], form.file_lists["database"]
     qtbot.waitUntil(lambda: queries.paths == [query])
@@ -184,6 +184,7 @@ def test_database_is_built_described_and_searched(
     assert finished.args[0].state == "done" and (tmp_path / "saved" / "target.cif").is_file()
     assert "PyMOL" in window.tasks.outcome(finished.args[0])
     # A dropped database folder goes to the input for databases, not to the queries.
+    window.show_form()
     form.file_lists["database"].clear()
     drop(window, tmp_path / "database", at=ASIDE)
     qtbot.waitUntil(lambda: form.file_lists["database"].paths == [tmp_path / "database"])
