@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QLocale, QSize, Qt, QTimer, Signal
@@ -39,6 +38,8 @@ __all__ = ["FileList", "count_text", "nucleotide_text", "structure_text"]
 
 _MAXIMUM_ROWS = 7
 _MAXIMUM_NAMED = 3
+_MAXIMUM_NAME = 26
+"""Maximum number of characters of file names on a button."""
 _COUNTING_MS = 50
 """Delay after which the contents of files are shown together, since updating a list of thousands of files takes time."""
 _SHOWN = Qt.ItemDataRole.UserRole + 1
@@ -238,9 +239,9 @@ class FileList(QWidget):
     def offer_last(self, paths: Iterable[Path]) -> None:
         """Offer the files of the last search while the list is empty."""
         self._last_files = tuple(paths)
-        self.last_button.setText(
-            f"Use {shorten(', '.join(path.name for path in self._last_files), 40, placeholder=' …')}".replace("&", "&&")
-        )
+        names = ", ".join(path.name for path in self._last_files)
+        names = names if len(names) <= _MAXIMUM_NAME else f"{names[: _MAXIMUM_NAME - 1]}…"
+        self.last_button.setText(f"Use {names}".replace("&", "&&"))
         self.last_button.setToolTip(tip_text("Used by the last search:\n" + "\n".join(map(str, self._last_files))))
         self._enable()
 
