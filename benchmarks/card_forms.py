@@ -2,7 +2,7 @@
 
     python -m benchmarks.card_forms --data FOLDER [--write]
 
-FOLDER is the unpacked test data. Prints each source with its macros; with ``--write`` they become `kernels/cuda/precompile.json`, which
+FOLDER is the unpacked test data. Prints each source with its macros; with ``--write`` they become `kernels/cuda/usual_forms.json`, which
 `proteoscope compile` compiles ahead. Run it after a change of the macros of a source, or of how a form is chosen.
 """
 
