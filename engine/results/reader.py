@@ -439,7 +439,7 @@ def _column_error(array: pa.Array, column: Column, n_rows_of: Mapping[str, int])
             return "holds lists of lists"
     if not column.is_nullable:
         if array.null_count:
-            return "holds a value that is missing"
+            return "contains a missing value"
         if pa.types.is_floating(array.type) and pa.compute.any(pa.compute.is_nan(array)).as_py():
             return "contains a value that is not a number"
     low, high = column.low, column.high

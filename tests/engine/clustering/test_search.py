@@ -126,7 +126,7 @@ def test_export_rejects_untrusted_clusters_without_titles(spectra, tmp_path):
         values = (file_digest(path), path.stat().st_size, path.stem)
         connection.execute("UPDATE results SET sha256 = ?, bytes = ? WHERE name = ?", values)
     for format in ("mgf", "tsv"):
-        with pytest.raises(InputError, match="column title: holds a value that is missing"):
+        with pytest.raises(InputError, match="column title: contains a missing value"):
             CLUSTER.export(project, ExportRequest("cluster-0001", format, tmp_path / format), Progress())
 
 
