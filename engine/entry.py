@@ -89,8 +89,8 @@ class Input:
         True if the flag accepts several files after it and may also be repeated; positional arguments then come before it.
     several
         True if more than one may be given.
-    is_cached
-        True if the window still has them at its next start.
+    is_offered_again
+        True if the window offers the last files again for a new search, as for databases.
     can_be_pasted
         True if the window also takes it as text.
     takes_nucleotides
@@ -113,7 +113,7 @@ class Input:
     help: str = ""
     option: str = ""
     several: bool = True
-    is_cached: bool = False
+    is_offered_again: bool = False
     can_be_pasted: bool = False
     wanted: str = ""
     singular: str = "file"
@@ -143,7 +143,7 @@ DATABASE_INPUT = Input(
     "PROTEINS",
     f"protein sequences ({format_names('proteins')}); may be given several times",
     option="--database",
-    is_cached=True,
+    is_offered_again=True,
     wanted="a protein database",
     singular="database",
     hint=f"one or more databases ({format_names('proteins')})",

@@ -61,7 +61,7 @@ IMPORT = Search(
             "FASTA",
             "the sequences of the proteins; may be given several times",
             option="--database",
-            is_cached=True,
+            is_offered_again=True,
             wanted="a protein database",
             singular="database",
             hint="one or more FASTA files, if you like",

@@ -61,7 +61,7 @@ READ_ALIGNMENT = Search(
             "REFERENCE",
             "FASTA file with the genome or the sequences to align with, also gzipped",
             several=False,
-            is_cached=True,
+            is_offered_again=True,
             wanted="a genome or reference",
             singular="reference",
             hint="a FASTA file with the genome, or the sequences to align with",

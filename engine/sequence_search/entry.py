@@ -74,7 +74,7 @@ SEQUENCE_SEARCH: Search = Search(
             "proteins",
             "DATABASE",
             f"files with proteins ({format_names('proteins')}), also gzipped",
-            is_cached=True,
+            is_offered_again=True,
             wanted="a protein database",
             singular="database",
             hint="the files of proteins to search in",

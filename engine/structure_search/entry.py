@@ -66,7 +66,7 @@ STRUCTURE_SEARCH: Search = Search(
             "DATABASE",
             "a structure database, or files, folders or lists of files",
             option="--database",
-            is_cached=True,
+            is_offered_again=True,
             wanted="structures to search in",
             singular="database",
             hint="a structure database, or files with structures,",

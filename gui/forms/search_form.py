@@ -259,8 +259,6 @@ class SearchForm(QWidget):
         for line in self._paths.values():
             line.line.clear()
         self.presets.reset()
-        self.parameters.reset_all()
-        self.presets.forget_replaced()
         self._choose_run("")
         if self.given_project is None:
             self.project.reset()
@@ -278,7 +276,7 @@ class SearchForm(QWidget):
         self._last = content
         self.last_button.show()
         for name, field in self.inputs.items():
-            if field.spec.is_cached:
+            if field.spec.is_offered_again:
                 field.files.offer_last(content.inputs.get(name, ()))
 
     def remember(self, values: SearchSettings) -> None:
@@ -289,7 +287,7 @@ class SearchForm(QWidget):
         values.device = self.device.value()
         values.workers, values.certificates = self.device.workers.requested, self.device.workers.certificates
         values.folders = {name: files.start_folder for name, files in self.file_lists.items()}
-        retained = (name for name, field in self.inputs.items() if field.spec.is_cached)
+        retained = (name for name, field in self.inputs.items() if field.spec.is_offered_again)
         values.files = {name: tuple(map(str, last.inputs.get(name, ()))) for name in retained}
 
     def restore(self, values: SearchSettings) -> None:
@@ -302,7 +300,7 @@ class SearchForm(QWidget):
             self.device.workers.choose(values.workers, values.certificates)
         self.presets.start_folder = values.preset_folder
         files = {name: tuple(Path(file) for file in names if Path(file).exists()) for name, names in values.files.items()}
-        inputs = {name: paths for name, paths in files.items() if paths and name in self.inputs and self.inputs[name].spec.is_cached}
+        inputs = {name: paths for name, paths in files.items() if paths and name in self.inputs and self.inputs[name].spec.is_offered_again}
         if inputs or values.preset not in ("", self.search.preset):
             self._offer_last(FormPrefill(inputs=inputs, preset=values.preset))
 
@@ -325,7 +323,7 @@ class SearchForm(QWidget):
         if self.given_project is not None:
             self.given_project.files.offer_project(folder)
             return
-        self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_cached))
+        self.project.offer(folder, any(not field.is_empty for field in self.inputs.values() if not field.spec.is_offered_again))
 
     def go_on_from(self, folder: Path, run_id: str, prefill: FormPrefill = NOTHING) -> None:
         """Set up a search that uses a run of a project; parameters that do not fit this search are ignored."""
