@@ -152,7 +152,7 @@ class RunActions(QObject):
             why += f"; {reason}"
         if self._pane.resume_action.isEnabled():
             self._bar.show_message(
-                f"This run has no results yet but can be resumed: {why}", "attention", "Resume", partial(self.resume, run)
+                f"This run has no results yet ({why}); it can be resumed", "attention", "Resume", partial(self.resume, run)
             )
         else:
             self._bar.show_message(f"This run has no results: {why}", "attention")

@@ -46,7 +46,7 @@ class AdviceLine(QWidget):
             self.button.setVisible(bool(advice.preset))
             self.button.setText(f"Use {advice.preset}")
             self.button.setToolTip(
-                f"Fill in the parameters from the preset {advice.preset}; Undo next to the preset restores edited values"
+                f"Apply the preset {advice.preset}. Undo, next to the preset, restores your edited values"
             )
         self.setVisible(advice is not None)
 

@@ -40,7 +40,7 @@ class DeviceChoice(QWidget):
         self._choice = _USUAL
         self.box = ChoiceBox()
         self.box.setAccessibleName("Device")
-        self.box.setToolTip("Device that computes; View, Devices shows details")
+        self.box.setToolTip("Device that runs the search; for details, open View > Devices")
         self.box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.box.setMinimumContentsLength(18)
         self.box.activated.connect(lambda: self.choose(self.box.currentData()))

@@ -214,7 +214,7 @@ class RunEditor(Editor):
         self._combo = ChoiceBox()
         self._combo.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self._combo.setMinimumContentsLength(16)
-        self._combo.addItem("the newest", "")
+        self._combo.addItem("Newest run", "")
         self._combo.currentIndexChanged.connect(self.changed)
         self._hold(self._combo, stretch=0)
 
@@ -236,7 +236,7 @@ class RunEditor(Editor):
         chosen, self._offered = self.value(), offered
         self._combo.blockSignals(True)
         self._combo.clear()
-        for name, text in {"": "the newest", **(self._offered or {})}.items():
+        for name, text in {"": "Newest run", **(self._offered or {})}.items():
             self._combo.addItem(text, name)
             self._combo.setItemData(self._combo.count() - 1, tip_text(text), Qt.ItemDataRole.ToolTipRole)
         self.set_value(chosen)

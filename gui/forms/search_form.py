@@ -621,7 +621,7 @@ class SearchForm(QWidget):
         self.last_button.setToolTip("Fill in the files and settings of the last search")
         set_icon(self.last_button, "reset")
         self.last_button.hide()
-        self.reason.setToolTip("Show the field")
+        self.reason.setToolTip("Go to the first field with a problem")
         set_icon(self.reason, "information")
         self.run_button.setMinimumWidth(120)
         self.run_button.setToolTip("Queue this search (Ctrl+R)")

@@ -74,7 +74,7 @@ class RunMap(QWidget):
         self._names = {status: localised(f"{counts[status]:,} {STATUS_NAMES[status]}") for status in self.boxes}
         for status, box in self.boxes.items():
             box.setAccessibleName(self._names[status])
-            box.setToolTip(f"{self._names[status]}; show or hide them")
+            box.setToolTip(f"{self._names[status]}; click to show or hide these spectra")
         self._legend.setVisible(points is not None)
         self._colour_legend()
         self._name_legend()

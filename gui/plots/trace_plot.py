@@ -48,7 +48,7 @@ class TracePlot(FigureView):
         self._held: tuple[int, float, float] | None = None
         """The current drag: file index, fixed limit and moving limit."""
         self.reset_action = QAction("&Reset integration limits", self)
-        self.reset_action.setToolTip("Undo manual integration limits in the file of the selected limit")
+        self.reset_action.setToolTip("Reset the integration limits in the file of the selected limit")
         self.reset_action.triggered.connect(self._request_reset)
         self.insertAction(self.export_action, self.reset_action)
         self.show_traces(None, " ")

@@ -63,7 +63,7 @@ class ChromatogramPage(QWidget):
         self.mz.setAccessibleName("m/z of the chromatogram")
         self.mz.setToolTip("Peaks of the MS1 spectra at this m/z are summed; the default is the m/z of the selected spectrum")
         self.tolerance = QLineEdit("10 ppm")
-        self.tolerance.setAccessibleName("Tolerance of the m/z")
+        self.tolerance.setAccessibleName("m/z tolerance")
         self.tolerance.setToolTip("For example 10 ppm or 0.02 Da")
         self.tolerance.setMaximumWidth(self.tolerance.fontMetrics().horizontalAdvance("0000000 ppm"))
         self._mz_label = QLabel("±")

@@ -34,7 +34,7 @@ class PredictionPanel(QWidget):
     def __init__(self) -> None:
         super().__init__()
         self.bound = heading("")
-        self.bars = DrawingView("Predicted and measured seconds", _FIGURE)
+        self.bars = DrawingView("Predicted and measured run time (s)", _FIGURE)
         self.export_button = QPushButton("&Export figure…")
         self.export_button.setToolTip("Write the bars as SVG, PDF or PNG (Ctrl+E at the bars)")
         set_icon(self.export_button, "save")
@@ -44,7 +44,7 @@ class PredictionPanel(QWidget):
         self.words.setTextFormat(Qt.TextFormat.PlainText)
         self.words.setWordWrap(True)
         self.words.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
-        self.words.setAccessibleName("Predicted and measured, in words")
+        self.words.setAccessibleName("Predicted and measured run time as text")
         top = QHBoxLayout()
         top.addWidget(self.bound, 1)
         top.addWidget(self.export_button)

@@ -40,7 +40,7 @@ class MarkBar(QWidget):
         self.comment.setMaxLength(MAXIMUM_COMMENT)
         self.comment.setPlaceholderText("Comment on this PSM")
         self.comment.setAccessibleName("Comment on the PSM")
-        self.comment.setToolTip("Stored in the project, shown in the table of PSMs, and saved with it")
+        self.comment.setToolTip("Stored in the project, shown in the PSM table and included when the table is saved")
         self.comment.editingFinished.connect(self._take)
         layout = QHBoxLayout(self)
         layout.setContentsMargins(8, 0, 8, 4)

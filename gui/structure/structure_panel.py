@@ -305,7 +305,7 @@ class StructurePanel(QWidget):
             tip="Save the superposed structures as PDB and mmCIF, with scripts that show them in PyMOL and ChimeraX in these colours",
         )
         self.lists_action = self._action(
-            "&Lists next to the picture",
+            "&Lists of superposed hits and aligned pairs",
             "B",
             self._show_lists,
             "results",
