@@ -120,10 +120,10 @@ def peptide_figures(folder: Path) -> None:
             "bin_spread": 0.5,
             "precursor_weight": weight,
             "precursor_removal": 2.0,
-            "rarity": rarity,
+            "rare_peak_weight": rare_peak_weight,
             "peaks_per_window": peaks,
         }
-        for width, weight, rarity, peaks in itertools.product((0.3, 0.4, 0.5), (0.0, 0.1, 0.2), (0.0, 0.5, 1.0), (0, 10))
+        for width, weight, rare_peak_weight, peaks in itertools.product((0.3, 0.4, 0.5), (0.0, 0.1, 0.2), (0.0, 0.5, 1.0), (0, 10))
     ]
     right = [peptides.right(**settings) for settings in grid]
     other = half[peptides.rest]

@@ -188,7 +188,7 @@ class RunTrials:
         entries = np.sort(every[~is_left_out[code[every]]][:n_entries])
         without = np.setdiff1d(np.arange(len(code)), entries)
         rows = np.setdiff1d(np.arange(len(identified.spectra)), identified.row[every]) if self._is_all else identified.row[without]
-        parameters = self._parameters.changed(seed=number)
+        parameters = self._parameters.changed(random_seed=number)
         matches, references, _ = searched(identified.library(entries), identified.spectra.only(rows), parameters)
         accepted = matches.take(np.flatnonzero(_accepted(matches, parameters)))
         spectrum, entry = self._number[accepted.spectrum], entries[references.entry[accepted.reference]]
@@ -234,7 +234,7 @@ class RunTrials:
         parameters = self._parameters.changed(precursor_tolerance="3 Da")
         for seed, move in enumerate(MOVES):
             spectra = replace(identified.spectra, precursor_mz=identified.spectra.precursor_mz + move).only(identified.row)
-            matches, references, _ = searched(library, spectra, parameters.changed(seed=seed))
+            matches, references, _ = searched(library, spectra, parameters.changed(random_seed=seed))
             spectrum, entry = self._number[matches.spectrum], entries[references.entry[matches.reference]]
             pairs = zip(entry.tolist(), spectrum.tolist(), strict=True)
             is_foreign = (code[spectrum] != code[entry]) & ~np.array([self._examined.is_homologous(*pair) for pair in pairs], np.bool_)
@@ -274,7 +274,7 @@ class LibraryTrials:
         is_left_out = np.zeros(n_peptides, np.bool_)
         is_left_out[generator.permutation(n_peptides)[: n_peptides // 2]] = True
         entries = np.sort(generator.permutation(np.flatnonzero(~is_left_out[self._code]))[:n_entries])
-        parameters = self._parameters.changed(seed=number)
+        parameters = self._parameters.changed(random_seed=number)
         matches, references, _ = searched(self._library.take(entries), self._spectra, parameters)
         rows = _accepted(matches, parameters)
         spectrum = matches.spectrum[rows]

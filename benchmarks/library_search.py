@@ -174,7 +174,7 @@ def foreign(data: Path, n_seeds: int, path: Path | None) -> None:
             accepted = false = 0
             for seed in range(n_seeds):
                 both = joined(library, exchanged(library, 1000 + seed, parameters.fragment_tolerance))
-                matches, references, _ = searched(both, spectra, parameters.changed(seed=seed))
+                matches, references, _ = searched(both, spectra, parameters.changed(random_seed=seed))
                 rows = (matches.q_value <= parameters.fdr) & ~matches.is_decoy
                 entry = references.entry[matches.reference[rows]]
                 accepted += len(entry)

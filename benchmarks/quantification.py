@@ -153,7 +153,7 @@ def mixtures(about: dict, real: list[Ms1Spectra], seed: int, rscript: str) -> No
                 device="cpu",
                 run=(run,),
                 options={"design": design},
-                groups=("a", "b"),
+                conditions=("a", "b"),
                 match_between_runs=matched,
             )
             table, p_value, is_found = np.full((n, 6), np.nan), np.full(n, np.nan), np.zeros(n, np.bool_)

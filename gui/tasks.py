@@ -265,7 +265,7 @@ class SuperpositionTask(WritingTask):
 
     Attributes
     ----------
-    inputs, minimum_confidence, models
+    inputs, minimum_plddt, models
         Inputs and parameters of the run.
     hit : mapping
         Row of the hit, with the residues of its query.
@@ -276,7 +276,7 @@ class SuperpositionTask(WritingTask):
     """
 
     inputs: tuple[tuple[str, Path], ...]
-    minimum_confidence: float
+    minimum_plddt: float
     models: Literal["first", "all"]
     hit: Mapping[str, Any]
     folder: Path
@@ -290,7 +290,7 @@ class SuperpositionTask(WritingTask):
     def run(self, progress: Progress) -> Path:
         """Write the files and return the folder."""
         progress.stage("Reading structures")
-        chains = structure_search.hit_chains.HitChains(self.inputs, self.minimum_confidence, self.models, self.check)
+        chains = structure_search.hit_chains.HitChains(self.inputs, self.minimum_plddt, self.models, self.check)
         hit = self.hit
         query = chains.query(hit["query"], hit["query_sequence"])
         target = chains.target(hit["target"], hit["target_sequence"], hit["target_index"])
@@ -390,14 +390,14 @@ class DatabaseTask(WritingTask):
         Files and folders with structures.
     folder : Path
         Folder of the database.
-    minimum_confidence : float
+    minimum_plddt : float
         Minimum pLDDT of residues of predicted structures.
     """
 
     lane = "searches"
     sources: tuple[Path, ...]
     folder: Path
-    minimum_confidence: float = 0.0
+    minimum_plddt: float = 0.0
 
     @property
     def title(self) -> str:
@@ -408,7 +408,7 @@ class DatabaseTask(WritingTask):
         """Build the database."""
         progress.stage("Starting")
         compile_kernels(["superposition"], progress)
-        return structures.building.build_database(self.sources, self.folder, minimum_confidence=self.minimum_confidence, progress=progress)
+        return structures.building.build_database(self.sources, self.folder, minimum_plddt=self.minimum_plddt, progress=progress)
 
     @staticmethod
     def outcome(written: Any, locale: QLocale) -> str:

@@ -169,7 +169,7 @@ def identified_library(
 ) -> Library:
     """Return the library of identified spectra; `ion_series`: the parameter of their search."""
     identified_spectra, factor = select_spectra(spectra, identified), bin_factors(spectra, parameters, resources)
-    shuffled = shuffled_spectra(identified_spectra, identified, ion_series, parameters.seed, fragment_tolerance, resources)
+    shuffled = shuffled_spectra(identified_spectra, identified, ion_series, parameters.random_seed, fragment_tolerance, resources)
     vectors = [spectrum_vectors(some, parameters, resources, factor=factor) for some in (identified_spectra, shuffled)]
     row = np.concatenate([some.order for some in vectors])
     is_decoy = np.repeat([False, True], len(identified_spectra))

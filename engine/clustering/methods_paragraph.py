@@ -13,7 +13,7 @@ _LLOYD = "Lloyd SP. Least squares quantization in PCM. IEEE Trans Inf Theory 198
 _WAYS = {
     "hierarchical": ("hierarchical clustering ({linkage} linkage)", _MURTAGH),
     "dbscan": ("DBSCAN, a core having {minimum_neighbours} neighbours", _ESTER),
-    "k-means": ("k-means ({seeding} first centroids, at most {rounds} rounds)", _LLOYD),
+    "k-means": ("k-means ({seeding} first centroids, at most {maximum_iterations} iterations)", _LLOYD),
 }
 _SHUFFLED = "Lam H, Deutsch EW, Aebersold R. Artificial decoy spectral libraries. J Proteome Res 2010, 9:605."
 
@@ -30,7 +30,7 @@ def clustering_methods(facts: RunFacts) -> Methods:
     """Return the methods of a clustering."""
     n_spectra, n_clusters, n_clustered = (facts.count(name) for name in ("spectra", "clusters", "clustered"))
     way, source = _WAYS.get(facts.text("method"), (facts.text("method"), ""))
-    named = way.format(**{name: facts.text(name) for name in ("linkage", "minimum_neighbours", "seeding", "rounds")})
+    named = way.format(**{name: facts.text(name) for name in ("linkage", "minimum_neighbours", "seeding", "maximum_iterations")})
     of = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
     bound = "" if facts.text("method") == "k-means" else f", up to a distance (1 less the cosine) of {facts.text('maximum_distance')}"
     result = (

@@ -34,36 +34,43 @@ class VectorParameters(SearchParameters):
         title="Bin width",
         unit="Th",
         group=_VECTORS,
-        help="Peaks in the same bin of m/z are compared: 0.02 to 0.05 for high resolution, 0.3 to 0.5 for ion traps.",
+        help="Width of the m/z bins in which peaks are compared: 0.02 to 0.05 for high resolution, 0.3 to 0.5 for ion traps.",
     )
     bin_spread: float = parameter(
         0.0,
         ge=0,
         le=1,
-        title="Share of neighbouring bins",
+        title="Weight of neighbouring bins",
         group=_VECTORS,
         advanced=True,
-        help="Fraction of a peak's weight that the neighbouring bins get; 0.5 helps if peaks scatter by about a bin.",
+        help="Fraction of a peak's weight given to each neighbouring bin; 0.5 helps if peaks scatter by about one bin.",
     )
     minimum_mz: float = parameter(
-        50.0, ge=0, le=10_000, title="Minimum m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks below are not used."
+        50.0, ge=0, le=10_000, title="Minimum m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks with a lower m/z are not used."
     )
     maximum_mz: float = parameter(
-        2000.0, ge=10, le=20_000, title="Maximum m/z", unit="Th", group=_VECTORS, advanced=True, help="Peaks from here on are not used."
+        2000.0,
+        ge=10,
+        le=20_000,
+        title="Maximum m/z",
+        unit="Th",
+        group=_VECTORS,
+        advanced=True,
+        help="Peaks at or above this m/z are not used.",
     )
     intensity_transform: Transform = parameter(
         "square-root",
-        title="Intensities",
+        title="Intensity transform",
         group=_VECTORS,
         advanced=True,
-        help="How intensities are weighted: the root keeps a few large peaks from deciding alone.",
+        help="Transformation of intensities; the square root limits the influence of a few large peaks.",
     )
     peak_merging: Merging = parameter(
         "sum",
-        title="Peaks in one bin",
+        title="Peak merging",
         group=_VECTORS,
         advanced=True,
-        help="What several peaks in one bin count: their sum, mean or largest.",
+        help="Weight of several peaks in one bin: their sum, mean or maximum.",
     )
     precursor_removal: float = parameter(
         0.5,
@@ -73,25 +80,25 @@ class VectorParameters(SearchParameters):
         unit="Th",
         group=_VECTORS,
         advanced=True,
-        help="Peaks so near to the precursor are not used: all spectra that are compared share it. 0 keeps them.",
+        help="Peaks within this distance of the precursor are not used, since all compared spectra share it. 0 removes none.",
     )
-    rarity: float = parameter(
+    rare_peak_weight: float = parameter(
         0.0,
         ge=0,
         le=2,
-        title="Weight of rare peaks",
+        title="Rare peak weight",
         group=_VECTORS,
         advanced=True,
-        help="How much more peaks weigh that few spectra have; 0: all the same, 1: the logarithm of how many spectra there are for each.",
+        help="Additional weight of peaks that few spectra have (inverse document frequency to this power); 0 weights all peaks equally.",
     )
     peaks_per_window: int = parameter(
         0,
         ge=0,
         le=1000,
-        title="Peaks used in 100 Th",
+        title="Peaks per 100 Th",
         group=_VECTORS,
         advanced=True,
-        help="The most intense peaks of each 100 Th are used; 0: of the whole spectrum alone.",
+        help="Number of most intense peaks used in each 100 Th; 0 limits only the number per spectrum.",
     )
     minimum_precursor_mz: float = parameter(
         0.0,
@@ -101,7 +108,7 @@ class VectorParameters(SearchParameters):
         unit="Th",
         group=_PRECURSOR,
         advanced=True,
-        help="Spectra of lighter ones stay alone.",
+        help="Spectra with a lower precursor m/z are not clustered.",
     )
     maximum_precursor_mz: float = parameter(
         100_000.0,
@@ -111,7 +118,7 @@ class VectorParameters(SearchParameters):
         unit="Th",
         group=_PRECURSOR,
         advanced=True,
-        help="Spectra of heavier ones stay alone.",
+        help="Spectra with a higher precursor m/z are not clustered.",
     )
     minimum_charge: int = parameter(
         0,
@@ -120,10 +127,10 @@ class VectorParameters(SearchParameters):
         title="Minimum charge",
         group=_PRECURSOR,
         advanced=True,
-        help="Spectra with fewer charges stay alone; 0 also takes those whose charge the file does not say.",
+        help="Spectra with a lower charge are not clustered; 0 includes spectra of unknown charge.",
     )
     maximum_charge: int = parameter(
-        31, ge=1, le=31, title="Maximum charge", group=_PRECURSOR, advanced=True, help="Spectra with more charges stay alone."
+        31, ge=1, le=31, title="Maximum charge", group=_PRECURSOR, advanced=True, help="Spectra with a higher charge are not clustered."
     )
     maximum_peaks: int = parameter(
         200,
@@ -132,10 +139,10 @@ class VectorParameters(SearchParameters):
         title="Maximum number of peaks",
         group=_VECTORS,
         advanced=True,
-        help="The most intense peaks of a spectrum are used.",
+        help="Number of most intense peaks used per spectrum.",
     )
     minimum_peaks: int = parameter(
-        3, ge=1, le=1000, title="Minimum number of peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks stay alone."
+        3, ge=1, le=1000, title="Minimum number of peaks", group=_VECTORS, advanced=True, help="Spectra with fewer peaks are not clustered."
     )
 
     @field_validator("precursor_tolerance", check_fields=False)
@@ -164,7 +171,7 @@ class ClusteringParameters(VectorParameters):
         "hierarchical",
         title="Method",
         group=_CLUSTERS,
-        help="Hierarchical: clusters up to a distance. DBSCAN: chains of neighbours. k-means: a given number of clusters.",
+        help="Hierarchical: clusters up to a maximum distance. DBSCAN: connected dense regions. k-means: a fixed number of clusters.",
     )
     maximum_distance: float = parameter(
         0.3,
@@ -172,29 +179,29 @@ class ClusteringParameters(VectorParameters):
         le=0.99,
         title="Maximum distance",
         group=_CLUSTERS,
-        help="1 less the cosine of two spectra's vectors: up to it clusters are joined, and spectra are neighbours.",
+        help="Maximum distance (1 minus the cosine of two spectra) at which clusters are joined or spectra are neighbours.",
     )
     linkage: Literal["average", "complete"] = parameter(
         "average",
         title="Linkage",
         group=_CLUSTERS,
-        help="Hierarchical: whether the mean or the largest distance between two clusters counts.",
+        help="Hierarchical: mean (average) or largest (complete) distance between two clusters.",
     )
     minimum_neighbours: int = parameter(
         2,
         ge=1,
         le=1000,
-        title="Neighbours of a core",
+        title="Minimum neighbours of a core",
         group=_CLUSTERS,
         advanced=True,
-        help="DBSCAN: spectra within the distance, itself included, that make a spectrum the core of a cluster.",
+        help="DBSCAN: number of spectra within the maximum distance, including itself, that make a spectrum a core.",
     )
     precursor_tolerance: Tolerance = parameter(
         Tolerance(20.0, "ppm"),
         title="Precursor tolerance",
         group=_PRECURSOR,
         editor="tolerance",
-        help="Only spectra whose precursors agree so far are compared, as 20 ppm or 0.05 Da.",
+        help="Only spectra with precursors within this tolerance are compared, such as 20 ppm or 0.05 Da.",
     )
     clusters: int = parameter(
         0,
@@ -203,41 +210,41 @@ class ClusteringParameters(VectorParameters):
         title="Number of clusters",
         zero="automatic",
         group=_MEANS,
-        help="k-means: how many; automatic (0): one for each ten spectra.",
+        help="k-means: number of clusters; automatic (0) uses one per ten spectra.",
     )
     seeding: Literal["first", "random", "k-means++"] = parameter(
         "random",
-        title="First centroids",
+        title="Initial centroids",
         group=_MEANS,
         advanced=True,
-        help="k-means: the first spectra, random ones, or random ones far from each other, which takes longest.",
+        help="k-means: the first spectra, random spectra, or k-means++ (random and far apart; slowest).",
     )
-    seed: int = parameter(
-        1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same centroids."
+    random_seed: int = parameter(
+        1, ge=0, le=2**31, title="Random seed", group=_MEANS, advanced=True, help="The same seed gives the same initial centroids."
     )
-    rounds: int = parameter(
+    maximum_iterations: int = parameter(
         100,
         ge=1,
         le=10_000,
         title="Maximum number of iterations",
         group=_MEANS,
         advanced=True,
-        help="k-means ends after this number of rounds.",
+        help="k-means ends after this number of iterations.",
     )
-    movement: float = parameter(
+    convergence_tolerance: float = parameter(
         1e-4,
         ge=0,
         le=1,
         title="Convergence tolerance",
         group=_MEANS,
         advanced=True,
-        help="k-means ends when centroids move by less than this part of the variance, all squared and summed.",
+        help="k-means ends when the summed squared movement of the centroids is below this fraction of the variance.",
     )
     consensus_spectrum: Literal["most-similar", "best", "mean"] = parameter(
         "most-similar",
         title="Consensus spectrum",
         group=_CONSENSUS,
-        help="Of each cluster: the member most similar to the others, the most intense one, or the mean of all.",
+        help="Representative of a cluster: the member most similar to the others, the most intense member, or the mean of all.",
     )
 
     @property
@@ -254,7 +261,7 @@ class ExplanationParameters(VectorParameters):
         title="Run",
         group=_EXPLANATION,
         editor="run",
-        help="The identification whose spectra are explained; the newest where it is empty.",
+        help="Identification whose spectra explain others; the newest if empty.",
     )
     minimum_similarity: float = parameter(
         0.6,
@@ -262,14 +269,14 @@ class ExplanationParameters(VectorParameters):
         le=1,
         title="Minimum similarity",
         group=_EXPLANATION,
-        help="Cosine of a spectrum and an identified one from which on it is reported.",
+        help="Minimum cosine between a spectrum and an identified spectrum for a reported explanation.",
     )
     precursor_tolerance: Tolerance = parameter(
         Tolerance(10.0, "ppm"),
         title="Precursor tolerance",
         group=_PRECURSOR,
         editor="tolerance",
-        help="Error of the precursor mass, as 10 ppm or 0.05 Da.",
+        help="Maximum error of the precursor mass, such as 10 ppm or 0.05 Da.",
     )
     isotope_errors: tuple[int, ...] = parameter(
         (0, 1, 2),
@@ -284,37 +291,42 @@ class ExplanationParameters(VectorParameters):
         title="Maximum mass difference",
         unit="Da",
         group=_PRECURSOR,
-        help="Spectra so much lighter or heavier than a peptide may join it, as probably modified; 0: only those of the same mass.",
+        help="Spectra within this mass difference of a peptide may be explained as its modified form; 0 allows only equal masses.",
     )
     precursor_weight: float = parameter(
         0.1,
         ge=0,
         le=1,
-        title="Weight of the precursor",
+        title="Precursor weight",
         group=_PRECURSOR,
         advanced=True,
-        help="Of two peptides as similar, the one of nearer mass is taken: a cosine lower by this at the end of the tolerance.",
+        help="Reduction of the cosine at the limit of the tolerance; of two equally similar peptides, the one nearer in mass is preferred.",
     )
     fdr: float = parameter(
-        0.01, gt=0, le=1, title="False discovery rate", group=_EXPLANATION, help="Explanations up to this q-value are counted and shown."
+        0.01,
+        gt=0,
+        le=1,
+        title="False discovery rate",
+        group=_EXPLANATION,
+        help="Maximum q-value of the explanations that are counted and shown.",
     )
     peptide_fdr: float = parameter(
         0.01,
         gt=0,
         le=1,
-        title="Identified up to",
+        title="PSM FDR",
         group=_EXPLANATION,
         advanced=True,
-        help="PSMs of the run up to this q-value are identified spectra.",
+        help="Maximum q-value of the PSMs whose spectra count as identified.",
     )
-    seed: int = parameter(
+    random_seed: int = parameter(
         1,
         ge=0,
         le=2**31,
         title="Random seed",
         group=_EXPLANATION,
         advanced=True,
-        help="Of the shuffled peptides that count false explanations.",
+        help="Seed of the shuffled peptides that estimate the number of false explanations.",
     )
 
     @field_validator("isotope_errors")

@@ -100,8 +100,8 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
         Executor(resources),
         plan.vectors,
         plan.centroids,
-        rounds=parameters.rounds,
-        tolerance=parameters.movement,
+        rounds=parameters.maximum_iterations,
+        tolerance=parameters.convergence_tolerance,
         progress=resources.progress,
     ).labels
     joined = plan.places[result >= 0]
@@ -124,7 +124,7 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
     arrays = VectorArrays(offsets, bins, weights)
     anywhere = Vectors(arrays, vectors.n_bins)
     with Executor(resources).session(workload := anywhere.work()) as session:
-        chosen = seed_items(session, workload, anywhere, Seeds(k, parameters.seeding, parameters.seed), resources.progress)
+        chosen = seed_items(session, workload, anywhere, Seeds(k, parameters.seeding, parameters.random_seed), resources.progress)
     if parameters.seeding == "first":  # in the order of the files
         chosen = np.argsort(vectors.order[places], kind="stable")[:k]
     chosen = np.sort(chosen)

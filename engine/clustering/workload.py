@@ -31,7 +31,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     n = size.records
     moved = n * (_ELEMENTS * _ELEMENT_BYTES + _VECTOR_BYTES)
     if parameters.method == "k-means":
-        k, rounds = float(parameters.clusters or n / _USUAL_CLUSTERS), int(parameters.rounds)
+        k, rounds = float(parameters.clusters or n / _USUAL_CLUSTERS), int(parameters.maximum_iterations)
         operations = n * k * (1.0 + _COST_OF_ELEMENT * _ELEMENTS) * rounds
         work = ExpectedWork(assignment.VECTORS, lambda card: WorkSize(operations, int(n) * rounds, moved, 4 * n, rounds))
     else:

@@ -20,7 +20,7 @@ class EvidenceParameters(SearchParameters):
         title="Run",
         group=_WHICH,
         editor="run",
-        help="The identification, search for modified peptides or explanation whose peptides are shown; the newest where it is empty.",
+        help="Identification, open modification search or explanation whose peptides are mapped; the newest if empty.",
     )
     proteins: tuple[str, ...] = parameter(
         (),
@@ -28,20 +28,18 @@ class EvidenceParameters(SearchParameters):
         group=_WHICH,
         help="Comma-separated accessions of the analysed proteins; all if empty.",
     )
-    psm_fdr: float = parameter(
-        0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are evidence."
-    )
+    psm_fdr: float = parameter(0.01, gt=0, le=1, title="PSM FDR", group=_WHICH, help="Maximum q-value of the PSMs that count as evidence.")
     protein_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are analysed."
+        0.01, gt=0, le=1, title="Protein FDR", group=_WHICH, help="Maximum q-value of the analysed protein groups."
     )
     chains_per_protein: int = parameter(
         3,
         ge=1,
         le=20,
-        title="Chains of a protein",
+        title="Maximum chains per protein",
         unit="chains",
         group=_STRUCTURES,
-        help="The nearest chains of each protein, by the scores of exhaustive Smith-Waterman alignments.",
+        help="Number of most similar chains per protein, by exhaustive Smith-Waterman alignment.",
     )
     maximum_e_value: float = parameter(
         1e-3,
@@ -49,16 +47,17 @@ class EvidenceParameters(SearchParameters):
         le=1e6,
         title="Maximum E-value",
         group=_STRUCTURES,
-        help="Chains and homologues whose sequence chance would align to the protein's more often than this are not near.",
+        help="Maximum E-value of chains and homologues of a protein.",
     )
     remote_chains: int = parameter(
         0,
         ge=0,
         le=20,
-        title="Remote chains",
+        title="Maximum remote chains",
         unit="chains",
         group=_STRUCTURES,
-        help="Further chains of each protein that have the fold of its nearest one, whatever their sequence: a structure search for each.",
+        help="Number of further chains per protein with the fold of its most similar chain, whatever their sequence; needs a"
+        " structure search for each.",
     )
     minimum_tm_score: float = parameter(
         0.5,
@@ -67,48 +66,49 @@ class EvidenceParameters(SearchParameters):
         title="Minimum TM-score",
         group=_STRUCTURES,
         advanced=True,
-        help="Of a remote chain and the nearest one, by the length of that one; above 0.5 folds are mostly the same.",
+        help="Minimum TM-score of a remote chain, normalised by the length of the most similar chain; above 0.5, folds are"
+        " mostly the same.",
     )
     homologues_per_protein: int = parameter(
         50,
         ge=3,
         le=1000,
-        title="Homologues of a protein",
+        title="Maximum homologues per protein",
         unit="sequences",
         group=_SITES,
-        help="The best of the sequences given as homologues, among which the conservation of its residues is counted.",
+        help="Number of best homologues from which the conservation of a protein's residues is computed.",
     )
     fixed_sites: bool = parameter(
         False,
         title="Show fixed modifications",
         group=_SITES,
-        help="Make sites of fixed modifications too, which every such residue carries: carbamidomethyl, labels.",
+        help="Also map the sites of fixed modifications, such as carbamidomethyl and labels.",
     )
     surface_exposure: float = parameter(
         0.25,
         ge=0,
         le=1,
-        title="Surface from",
+        title="Minimum surface exposure",
         group=_SITES,
-        help="Part of the greatest area of a residue that water must touch for it to lie on the surface.",
+        help="Minimum fraction of a residue's maximum accessible area for the residue to count as on the surface.",
     )
     contact_distance: float = parameter(
         30.0,
         gt=0,
         le=200,
-        title="Contacts up to",
+        title="Maximum contact distance",
         unit="Å",
         group=_SITES,
-        help="Modified residues and lysines whose Cα lie as near are listed as pairs; 30 Å is the reach of common cross-linkers.",
+        help="Maximum Cα distance at which modified residues and lysines are listed as pairs; 30 Å is the reach of common cross-linkers.",
     )
     minimum_separation: int = parameter(
         6,
         ge=1,
         le=1000,
-        title="Contacts from",
+        title="Minimum sequence separation",
         unit="residues apart",
         group=_SITES,
-        help="Neighbours in the sequence lie near each other in any fold: pairs nearer along it than this are not listed.",
+        help="Pairs closer in the sequence are not listed, since they are close in every fold.",
     )
 
     @field_validator("proteins")

@@ -15,7 +15,7 @@ TRANSLATION = parameter(
     "none",
     title="Translate nucleotides",
     group=_DATABASE,
-    help="Search the reading frames of a database of nucleotides, in all six frames or of one strand, from stop codon to stop codon.",
+    help="Translate a nucleotide database in all six reading frames or those of one strand, from stop codon to stop codon.",
 )
 GENETIC_CODE = parameter(
     1,
@@ -24,7 +24,7 @@ GENETIC_CODE = parameter(
     title="Genetic code",
     group=_DATABASE,
     advanced=True,
-    help="NCBI's number of the genetic code by which nucleotides are translated: 1 is the standard code, 11 that of bacteria.",
+    help="NCBI number of the genetic code for translation: 1 is the standard code, 11 the bacterial code.",
 )
 MINIMUM_FRAME = parameter(
     30,
@@ -34,7 +34,7 @@ MINIMUM_FRAME = parameter(
     unit="residues",
     group=_DATABASE,
     advanced=True,
-    help="Reading frames with fewer residues between two stop codons are not searched.",
+    help="Shorter reading frames between two stop codons are not searched.",
 )
 
 

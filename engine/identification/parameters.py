@@ -39,31 +39,32 @@ class IdentificationParameters(SpectrumSearchParameters):
         title="Variable modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="May be carried, in place of fixed ones, as Oxidation (M), Acetyl (Protein N-term); Methyl (K on top) adds to them.",
+        help="Modifications that may occur, replacing a fixed one, such as Oxidation (M) or Acetyl (Protein N-term); Methyl (K"
+        " on top) is added to a fixed one.",
     )
     maximum_modifications: int = parameter(
         3,
         ge=0,
         le=6,
-        title="Variable modifications in a peptide",
+        title="Maximum variable modifications",
         group=MODIFICATIONS,
-        help="Maximum number of variable modifications of a peptide.",
+        help="Maximum number of variable modifications per peptide.",
     )
     maximum_forms: int = parameter(
         200,
         ge=1,
         le=100000,
-        title="Arrangements tried",
+        title="Maximum modification arrangements",
         group=MODIFICATIONS,
         advanced=True,
-        help="Arrangements of the same modifications on the sites of one peptide that are tried at most.",
+        help="Maximum number of arrangements of the same modifications on the sites of a peptide.",
     )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
-    tolerance_from_run: bool = parameter(
+    calibrate_tolerance: bool = parameter(
         False,
-        title="Measure the tolerance",
+        title="Calibrate precursor tolerance",
         group=PRECURSOR,
-        help="Measure the errors of precursors in a quick first search, and search in the window that they need (ppm only).",
+        help="Measure the precursor mass errors in a quick first search and use the tolerance that they need (ppm only).",
     )
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
     minimum_charge: int = shared.MINIMUM_CHARGE
@@ -82,15 +83,15 @@ class IdentificationParameters(SpectrumSearchParameters):
         "hyperscore",
         title="Score",
         group=SCORING,
-        help="Score that ranks the candidates of a spectrum; all of them are reported. Scales are this program's own.",
+        help="Score that ranks the candidates of a spectrum. All scores are reported, on this program's own scales.",
     )
     hits_per_spectrum: int = parameter(
         1,
         ge=1,
         le=20,
-        title="Hits for a spectrum",
+        title="Maximum hits per spectrum",
         group=SCORING,
-        help="Candidates that are reported for each spectrum, best first. Only the first of a spectrum competes and has a q-value.",
+        help="Number of candidates reported per spectrum, best first. Only the best has a q-value.",
     )
     minimum_matched_ions: int = shared.MINIMUM_MATCHED_IONS
     correlation_bin: float = shared.CORRELATION_BIN
@@ -105,13 +106,13 @@ class IdentificationParameters(SpectrumSearchParameters):
         False,
         title="Known variants",
         group=DATABASE,
-        help="Search also the peptides of variants that the database names (Swiss-Prot text, UniProt XML), with as many decoys.",
+        help="Also search sequence variants annotated in the database (Swiss-Prot text, UniProt XML), with an equal number of decoys.",
     )
     known_modifications: bool = parameter(
         False,
         title="Known modifications",
         group=DATABASE,
-        help="Search also modifications that the database names, variable, each at its residue (Swiss-Prot text, UniProt XML).",
+        help="Also search modifications annotated in the database as variable modifications at their sites (Swiss-Prot text, UniProt XML).",
     )
     translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
     genetic_code: int = GENETIC_CODE
@@ -120,11 +121,11 @@ class IdentificationParameters(SpectrumSearchParameters):
         False,
         title="Second pass",
         group=SECOND_PASS,
-        help="Search what stays unidentified again, on the proteins found, with the modifications below.",
+        help="Search the unidentified spectra again, against the identified proteins, with the modifications below.",
     )
     second_pass_modifications: tuple[str, ...] = parameter(
         ("Oxidation (M)", "Deamidated (NQ)", "Gln->pyro-Glu (N-term Q)", "Acetyl (Protein N-term)"),
-        title="Modifications of the second pass",
+        title="Modifications, second pass",
         group=SECOND_PASS,
         editor="modifications",
         help="Variable modifications of the second pass.",
@@ -133,15 +134,15 @@ class IdentificationParameters(SpectrumSearchParameters):
         1,
         ge=0,
         le=6,
-        title="Variable modifications in a peptide, second pass",
+        title="Maximum variable modifications, second pass",
         group=SECOND_PASS,
-        help="Maximum number of variable modifications of a peptide in the second pass, at most that of the first pass.",
+        help="Maximum number of variable modifications per peptide in the second pass; not more than in the first pass.",
     )
     second_pass_specificity: Literal["specific", "semi-specific", "non-specific"] = parameter(
         "semi-specific",
-        title="Specificity of the second pass",
+        title="Specificity, second pass",
         group=SECOND_PASS,
-        help="Ends of a peptide that the enzyme must have cut in the second pass.",
+        help="Number of peptide ends that must be cleavage sites of the enzyme in the second pass.",
     )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
@@ -150,8 +151,8 @@ class IdentificationParameters(SpectrumSearchParameters):
         True,
         title="Predicted intensities",
         group=STATISTICS,
-        help="Rescoring also compares the heights of the peaks with those predicted for the peptide, and corrected by the run itself. For b"
-        " and y ions; not for the labels TMT and iTRAQ.",
+        help="Rescoring also compares peak intensities with predicted ones, which are adjusted to the run. For b and y ions; not"
+        " with TMT or iTRAQ labels.",
     )
     index_memory: int = shared.INDEX_MEMORY
     device_memory: int = shared.DEVICE_MEMORY

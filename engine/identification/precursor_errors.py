@@ -103,7 +103,7 @@ def measured_errors(
         No errors and the requested tolerance where errors cannot be measured, or the parameters do not request it.
     """
     requested, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
-    if not parameters.tolerance_from_run:
+    if not parameters.calibrate_tolerance:
         return PrecursorErrors(requested, requested, unknown)
     if requested.unit != "ppm" or requested.value >= _WIDEST or parameters.decoys == "none":
         reason = "errors are measured only with decoys" if parameters.decoys == "none" else f"only those below {_WIDEST:g} ppm are measured"

@@ -22,14 +22,14 @@ class ImportParameters(SpectrumSearchParameters):
         _PREFIXES,
         title="Decoy prefixes",
         group=DATABASE,
-        help="Where a file does not say what is a decoy: what accessions of decoys begin with, whatever the case.",
+        help="Start of decoy accessions (case-insensitive), for files that do not mark decoys.",
     )
     fixed_modifications: tuple[str, ...] = parameter(
         (),
-        title="Modifications left unsaid",
+        title="Unlisted fixed modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="Carried by every such residue though the file does not note it, as MaxQuant leaves out fixed ones.",
+        help="Modifications of every residue of a type that the file does not list; MaxQuant, for instance, omits fixed modifications.",
     )
     enzyme: str = shared.ENZYME
     fragment_tolerance: Tolerance = shared.FRAGMENT_TOLERANCE
@@ -37,9 +37,9 @@ class ImportParameters(SpectrumSearchParameters):
     maximum_fragment_charge: int = shared.MAXIMUM_FRAGMENT_CHARGE
     score: str = parameter(
         "",
-        title="Deciding score",
+        title="Ranking score",
         group=STATISTICS,
-        help="Score of the file that ranks its matches, as xcorr or e_value; empty: the best that is known of the engine.",
+        help="Score of the file that ranks its matches, such as xcorr or e_value; if empty, the best known score of the search engine.",
     )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE

@@ -25,15 +25,16 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Precursor tolerance",
         group=PRECURSOR,
         editor="tolerance",
-        help="How far the mass of a reference may lie from the spectrum's: 10 ppm; wider than 3 Da, as 200 Da, finds modified ones too.",
+        help="Maximum difference between the masses of reference and spectrum, such as 10 ppm. A tolerance above 3 Da, such as"
+        " 200 Da, also finds modified peptides.",
     )
     same_mass: Tolerance = parameter(
         Tolerance(10.0, "ppm"),
-        title="Same mass within",
+        title="Same-mass tolerance",
         group=PRECURSOR,
         editor="tolerance",
         advanced=True,
-        help="With a wide precursor tolerance: references within this tolerance have the same mass and separate error rates.",
+        help="With a wide precursor tolerance: references within this tolerance count as the same mass and have their own error rates.",
     )
     isotope_errors: tuple[int, ...] = parameter(
         (0,),
@@ -48,16 +49,16 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         "entropy",
         title="Similarity",
         group=_SIMILARITY,
-        help="Of two spectra: by the entropy of their peaks, which weighs small ones well, or by their cosine.",
+        help="Similarity of two spectra: spectral entropy, which weights small peaks well, or cosine.",
     )
     intensity_power: float = parameter(
         0.5,
         ge=0.1,
         le=2,
-        title="Power of intensities",
+        title="Intensity power",
         group=_SIMILARITY,
         advanced=True,
-        help="Intensities are raised to this power before cosines are computed; entropies have weights of their own.",
+        help="Exponent applied to intensities before cosines are computed; the spectral entropy has its own weights.",
     )
     minimum_matched_peaks: int = parameter(
         3,
@@ -65,7 +66,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         le=50,
         title="Minimum number of matched peaks",
         group=_SIMILARITY,
-        help="References with fewer peaks in common with a spectrum are not reported.",
+        help="References with fewer matched peaks are not reported.",
     )
     minimum_similarity: float = parameter(
         0.2,
@@ -73,7 +74,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         le=1,
         title="Minimum similarity",
         group=_SIMILARITY,
-        help="Matches less similar than this are not reported.",
+        help="Matches with a lower similarity are not reported.",
     )
     maximum_peaks: int = parameter(
         100,
@@ -82,16 +83,29 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Maximum number of peaks",
         group=SPECTRA,
         advanced=True,
-        help="Number of most intense peaks of a spectrum that are compared.",
+        help="Number of most intense peaks compared per spectrum.",
     )
-    noise: float = parameter(
-        0.01, ge=0, le=0.5, title="Noise", group=SPECTRA, advanced=True, help="Peaks below this part of the highest one are left out."
+    noise_threshold: float = parameter(
+        0.01,
+        ge=0,
+        le=0.5,
+        title="Noise threshold",
+        group=SPECTRA,
+        advanced=True,
+        help="Peaks below this fraction of the highest peak are not used.",
     )
     minimum_peaks: int = parameter(
         3, ge=1, le=100, title="Minimum number of peaks", group=SPECTRA, advanced=True, help="Spectra with fewer peaks are not searched."
     )
     minimum_fragment_mz: float = parameter(
-        0.0, ge=0, le=1000, title="Minimum fragment m/z", unit="Th", group=SPECTRA, advanced=True, help="Peaks below are not compared."
+        0.0,
+        ge=0,
+        le=1000,
+        title="Minimum fragment m/z",
+        unit="Th",
+        group=SPECTRA,
+        advanced=True,
+        help="Peaks with a lower m/z are not compared.",
     )
     precursor_removal: float = shared.PRECURSOR_REMOVAL
     minimum_charge: int = parameter(
@@ -101,7 +115,7 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Minimum charge tried",
         group=PRECURSOR,
         advanced=True,
-        help="Where a file gives no charge, those from here on are tried that the library has.",
+        help="Lowest charge tried for spectra without a charge in the file; only charges in the library are tried.",
     )
     maximum_charge: int = parameter(
         4,
@@ -110,14 +124,15 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         title="Maximum charge tried",
         group=PRECURSOR,
         advanced=True,
-        help="Where a file gives no charge, those up to here are tried that the library has.",
+        help="Highest charge tried for spectra without a charge in the file; only charges in the library are tried.",
     )
     enzyme: str = shared.ENZYME
     decoys: Literal["automatic", "shuffle", "existing", "none"] = parameter(
         "automatic",
         title="Decoys",
         group=STATISTICS,
-        help="Those of the library where it has any, else spectra of shuffled peptides; small molecules have no others than the library's.",
+        help="Decoys of the library if it has any, otherwise spectra of shuffled peptides. Small molecules have only the"
+        " library's own decoys.",
     )
     decoys_per_peptide: int = parameter(
         0,
@@ -127,13 +142,19 @@ class LibrarySearchParameters(SpectrumSearchParameters):
         zero="automatic",
         group=STATISTICS,
         advanced=True,
-        help="Shuffled peptides for each peptide; automatic (0): ten for up to 100 peptides, fewer for more, one from 20,000. "
-        "n peptides with d each reach an FDR of 1 / (d n).",
+        help="Number of shuffled peptides per peptide; automatic (0) uses ten for up to 100 peptides, fewer for more, and one"
+        " from 20,000. With d decoys for each of n peptides, the lowest possible FDR is 1 / (d n).",
     )
     fdr: float = shared.FDR
     plus_one: bool = shared.PLUS_ONE
-    seed: int = parameter(
-        1, ge=0, le=2**31, title="Random seed", group=STATISTICS, advanced=True, help="Of the shuffled peptides that count false matches."
+    random_seed: int = parameter(
+        1,
+        ge=0,
+        le=2**31,
+        title="Random seed",
+        group=STATISTICS,
+        advanced=True,
+        help="Seed of the shuffled peptides that estimate the number of false matches.",
     )
 
     @property

@@ -33,7 +33,7 @@ def peak_rules(parameters: LibrarySearchParameters) -> PeakRules:
         parameters.minimum_fragment_mz,
         HIGHEST_MZ,
         parameters.precursor_removal,
-        parameters.noise,
+        parameters.noise_threshold,
         parameters.maximum_peaks,
         parameters.minimum_peaks,
         parameters.intensity_power,

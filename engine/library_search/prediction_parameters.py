@@ -21,11 +21,11 @@ class PredictionParameters(SpectrumSearchParameters):
     enzyme: str = shared.ENZYME
     specificity: Literal["specific", "semi-specific", "non-specific"] = shared.SPECIFICITY
     missed_cleavages: int = parameter(
-        1, ge=0, le=10, title="Missed cleavages", group=DIGESTION, help="Sites inside a peptide that were not cut."
+        1, ge=0, le=10, title="Maximum missed cleavages", group=DIGESTION, help="Maximum number of uncut cleavage sites within a peptide."
     )
     minimum_length: int = shared.MINIMUM_LENGTH
     maximum_length: int = parameter(
-        30, ge=5, le=63, title="Maximum peptide length", unit="residues", group=DIGESTION, help="Longer peptides are left out."
+        30, ge=5, le=63, title="Maximum peptide length", unit="residues", group=DIGESTION, help="Longer peptides are not predicted."
     )
     minimum_mass: float = shared.MINIMUM_MASS
     maximum_mass: float = shared.MAXIMUM_MASS
@@ -36,42 +36,68 @@ class PredictionParameters(SpectrumSearchParameters):
         title="Variable modifications",
         group=MODIFICATIONS,
         editor="modifications",
-        help="Carried by some such residues, as Oxidation (M); predicted as the residue without it, with its mass.",
+        help="Modifications that may occur, such as Oxidation (M). Intensities are predicted without them; masses include them.",
     )
     maximum_modifications: int = parameter(
         1,
         ge=0,
         le=6,
-        title="Variable modifications in a peptide",
+        title="Maximum variable modifications",
         group=MODIFICATIONS,
-        help="Maximum number of variable modifications of a peptide.",
+        help="Maximum number of variable modifications per peptide.",
     )
     maximum_forms: int = parameter(
         50,
         ge=1,
         le=100000,
-        title="Arrangements listed",
+        title="Maximum modification arrangements",
         group=MODIFICATIONS,
         advanced=True,
-        help="Arrangements of the same modifications on the sites of one peptide that are listed at most.",
+        help="Maximum number of arrangements of the same modifications on the sites of a peptide.",
     )
     minimum_charge: int = parameter(
-        2, ge=1, le=10, title="Minimum charge", group=PRECURSOR, help="Each peptide gets an entry for each charge from here."
+        2, ge=1, le=10, title="Minimum charge", group=PRECURSOR, help="Lowest charge for which each peptide gets an entry."
     )
     maximum_charge: int = parameter(
-        3, ge=1, le=10, title="Maximum charge", group=PRECURSOR, help="Each peptide gets an entry for each charge up to here."
+        3, ge=1, le=10, title="Maximum charge", group=PRECURSOR, help="Highest charge for which each peptide gets an entry."
     )
     minimum_precursor_mz: float = parameter(
-        300.0, ge=50, le=5000, title="Minimum precursor m/z", unit="Th", group=PRECURSOR, help="Entries of a lower m/z are left out."
+        300.0,
+        ge=50,
+        le=5000,
+        title="Minimum precursor m/z",
+        unit="Th",
+        group=PRECURSOR,
+        help="Entries with a lower precursor m/z are not written.",
     )
     maximum_precursor_mz: float = parameter(
-        1800.0, ge=50, le=5000, title="Maximum precursor m/z", unit="Th", group=PRECURSOR, help="Entries of a higher m/z are left out."
+        1800.0,
+        ge=50,
+        le=5000,
+        title="Maximum precursor m/z",
+        unit="Th",
+        group=PRECURSOR,
+        help="Entries with a higher precursor m/z are not written.",
     )
     minimum_fragment_mz: float = parameter(
-        100.0, ge=0, le=2000, title="Minimum fragment m/z", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks below are left out."
+        100.0,
+        ge=0,
+        le=2000,
+        title="Minimum fragment m/z",
+        unit="Th",
+        group=FRAGMENTS,
+        advanced=True,
+        help="Peaks with a lower m/z are not written.",
     )
     maximum_fragment_mz: float = parameter(
-        2000.0, ge=100, le=20000, title="Maximum fragment m/z", unit="Th", group=FRAGMENTS, advanced=True, help="Peaks above are left out."
+        2000.0,
+        ge=100,
+        le=20000,
+        title="Maximum fragment m/z",
+        unit="Th",
+        group=FRAGMENTS,
+        advanced=True,
+        help="Peaks with a higher m/z are not written.",
     )
     maximum_fragment_charge: int = parameter(
         2,
@@ -79,10 +105,10 @@ class PredictionParameters(SpectrumSearchParameters):
         le=2,
         title="Maximum fragment charge",
         group=FRAGMENTS,
-        help="Fragments of two charges are predicted of precursors of three and more.",
+        help="Maximum charge of fragments; charge 2 only for precursors of charge 3 and more.",
     )
     maximum_peaks: int = parameter(
-        40, ge=3, le=250, title="Maximum number of peaks", group=FRAGMENTS, help="Most intense peaks that are written for each entry."
+        40, ge=3, le=250, title="Maximum number of peaks", group=FRAGMENTS, help="Number of most intense peaks written per entry."
     )
     minimum_share: float = parameter(
         0.01,
@@ -91,7 +117,7 @@ class PredictionParameters(SpectrumSearchParameters):
         title="Minimum intensity",
         group=FRAGMENTS,
         advanced=True,
-        help="Peaks that are predicted below this part of the highest one are left out.",
+        help="Peaks predicted below this fraction of the highest peak are not written.",
     )
     decoys_in_database: Literal["refuse", "leave-out"] = shared.DECOYS_IN_DATABASE
     index_memory: int = shared.INDEX_MEMORY

@@ -142,7 +142,7 @@ def open_references(
         "rules": list(peak_rules(parameters)),
         "decoys": parameters.decoys,
         "decoys_per_peptide": parameters.decoys_per_peptide,
-        "seed": parameters.seed,
+        "random_seed": parameters.random_seed,
         "fragment_tolerance": str(parameters.fragment_tolerance),
     }
 
@@ -247,7 +247,7 @@ def _shuffled(
     n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides, len(targets))
     resources.progress.stage("Shuffling the peptides of the library", len(rows))
     for number in range(n_shuffles):
-        seed = parameters.seed + (number << 32)
+        seed = parameters.random_seed + (number << 32)
         for some, spectra in shuffled_references(library, targets, peptides, seed, parameters.fragment_tolerance, resources):
             is_decoy = np.ones(len(some), np.bool_)
             yield _prepared(some, is_decoy, spectra.peak_arrays, library.precursor_mz[some], parameters, resources)

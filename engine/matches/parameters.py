@@ -88,12 +88,17 @@ ENZYME = parameter(
     title="Enzyme",
     group=DIGESTION,
     editor="enzyme",
-    help="Protease that cut the proteins, by its name in the PSI vocabulary.",
+    help="Protease that digested the proteins, by its name in the PSI-MS vocabulary.",
 )
 SPECIFICITY = parameter(
-    "specific", title="Specificity", group=DIGESTION, help="How many ends of a peptide the enzyme must have cut: both, one, or none."
+    "specific",
+    title="Specificity",
+    group=DIGESTION,
+    help="Number of peptide ends that must be cleavage sites of the enzyme: both, one, or none.",
 )
-MISSED_CLEAVAGES = parameter(2, ge=0, le=10, title="Missed cleavages", group=DIGESTION, help="Sites inside a peptide that were not cut.")
+MISSED_CLEAVAGES = parameter(
+    2, ge=0, le=10, title="Maximum missed cleavages", group=DIGESTION, help="Maximum number of uncut cleavage sites within a peptide."
+)
 MINIMUM_LENGTH = parameter(
     7, ge=4, le=63, title="Minimum peptide length", unit="residues", group=DIGESTION, help="Shorter peptides are not searched."
 )
@@ -122,43 +127,43 @@ MAXIMUM_MASS = parameter(
 )
 CLIP_METHIONINE = parameter(
     True,
-    title="Initial methionine may be lost",
+    title="Remove initial methionine",
     group=DIGESTION,
     advanced=True,
-    help="Also search proteins without the methionine they begin with.",
+    help="Also search each protein without its initial methionine.",
 )
 FIXED_MODIFICATIONS = parameter(
     ("Carbamidomethyl (C)",),
     title="Fixed modifications",
     group=MODIFICATIONS,
     editor="modifications",
-    help="Carried by every such residue, as Carbamidomethyl (C).",
+    help="Modifications of every residue of a type, such as Carbamidomethyl (C).",
 )
 PRECURSOR_TOLERANCE = parameter(
     Tolerance(10.0, "ppm"),
     title="Precursor tolerance",
     group=PRECURSOR,
     editor="tolerance",
-    help="Error of the precursor mass, as 10 ppm or 0.5 Da.",
+    help="Maximum error of the precursor mass, such as 10 ppm or 0.5 Da.",
 )
 ISOTOPE_ERRORS = parameter(
     (0, 1, 2, 3),
     title="Isotope errors",
     group=PRECURSOR,
-    help="Isotope peaks that the instrument may have selected instead of the monoisotopic one, as 0, 1, 2.",
+    help="Isotope peaks that may have been selected instead of the monoisotopic peak, such as 0, 1, 2.",
 )
 MINIMUM_CHARGE = parameter(
-    2, ge=1, le=10, title="Minimum charge tried", group=PRECURSOR, help="Where the file gives no charge, charges from here are tried."
+    2, ge=1, le=10, title="Minimum charge tried", group=PRECURSOR, help="Lowest charge tried for spectra without a charge in the file."
 )
 MAXIMUM_CHARGE = parameter(
-    4, ge=1, le=10, title="Maximum charge tried", group=PRECURSOR, help="Where the file gives no charge, charges up to here are tried."
+    4, ge=1, le=10, title="Maximum charge tried", group=PRECURSOR, help="Highest charge tried for spectra without a charge in the file."
 )
 FRAGMENT_TOLERANCE = parameter(
     Tolerance(20.0, "ppm"),
     title="Fragment tolerance",
     group=FRAGMENTS,
     editor="tolerance",
-    help="Error of the fragments' m/z, as 20 ppm or 0.5 Da.",
+    help="Maximum error of fragment m/z, such as 20 ppm or 0.5 Da.",
 )
 ION_SERIES = parameter(
     BY_ACTIVATION,
@@ -166,8 +171,8 @@ ION_SERIES = parameter(
     group=FRAGMENTS,
     pattern=f"^({BY_ACTIVATION}|[abcxyz]+)$",
     editor="ion series",
-    help=f"Fragment ions to match: {BY_ACTIVATION}, those of the activation that the file names (HCD, CID: b, y; ETD, ECD: c, z; EThcD,"
-    " ETciD, EAD: all four; not named: b, y), or any of a, b, c, x, y, z for all spectra.",
+    help=f"Fragment ions to match. {BY_ACTIVATION}: by the activation in the file (HCD, CID or none given: b, y; ETD, ECD: c, z; EThcD,"
+    " ETciD, EAD: b, c, y, z); or any of a, b, c, x, y, z for all spectra.",
 )
 MAXIMUM_FRAGMENT_CHARGE = parameter(
     2,
@@ -175,20 +180,29 @@ MAXIMUM_FRAGMENT_CHARGE = parameter(
     le=5,
     title="Maximum fragment charge",
     group=FRAGMENTS,
-    help="Maximum charge of fragments, which have at least one charge fewer than the precursor.",
+    help="Maximum charge of fragments; it is always below the precursor charge, except for precursors of charge 1.",
 )
 PEAKS_PER_WINDOW = parameter(
     10,
     ge=1,
     le=100,
-    title="Peaks used in a window",
+    title="Peaks per window",
     group=SPECTRA,
     advanced=True,
-    help="The most intense peaks of each window are used.",
+    help="Number of most intense peaks used in each m/z window.",
 )
-WINDOW_WIDTH = parameter(100.0, ge=5, le=2000, title="Window", unit="Th", group=SPECTRA, advanced=True, help="Width of that window.")
+WINDOW_WIDTH = parameter(
+    100.0,
+    ge=5,
+    le=2000,
+    title="Window width",
+    unit="Th",
+    group=SPECTRA,
+    advanced=True,
+    help="Width of the m/z windows in which the most intense peaks are selected.",
+)
 MINIMUM_FRAGMENT_MZ = parameter(
-    100.0, ge=0, le=1000, title="Minimum fragment m/z", unit="Th", group=SPECTRA, advanced=True, help="Peaks below are not used."
+    100.0, ge=0, le=1000, title="Minimum fragment m/z", unit="Th", group=SPECTRA, advanced=True, help="Peaks with a lower m/z are not used."
 )
 MINIMUM_PEAKS = parameter(
     6, ge=1, le=100, title="Minimum number of peaks", group=SPECTRA, advanced=True, help="Spectra with fewer peaks are not searched."
@@ -201,7 +215,7 @@ PRECURSOR_REMOVAL = parameter(
     unit="Th",
     group=SPECTRA,
     advanced=True,
-    help="Peaks so near the precursor are removed; 0 keeps them.",
+    help="Peaks within this distance of the precursor are removed; 0 removes none.",
 )
 DEISOTOPE = parameter(
     True, title="Remove isotope peaks", group=SPECTRA, advanced=True, help="Remove peaks that are isotopes of a larger one."
@@ -211,7 +225,7 @@ INTENSITY_TRANSFORM = parameter(
     title="Intensity transform",
     group=SPECTRA,
     advanced=True,
-    help="What is done to intensities before they are compared.",
+    help="Transformation of intensities before scoring.",
 )
 MINIMUM_MATCHED_IONS = parameter(
     2,
@@ -226,11 +240,11 @@ CORRELATION_BIN = parameter(
     0.02,
     ge=0.005,
     le=2,
-    title="XCorr bin",
+    title="XCorr bin width",
     unit="Th",
     group=SCORING,
     advanced=True,
-    help="Width of XCorr's bins: 1.0005 for low resolution.",
+    help="Width of the bins of XCorr; 1.0005 for low resolution.",
 )
 KSDP_WINDOW = parameter(
     5,
@@ -240,14 +254,16 @@ KSDP_WINDOW = parameter(
     unit="ions",
     group=SCORING,
     advanced=True,
-    help="Consecutive ions that KSDP looks at together.",
+    help="Number of consecutive ions that KSDP combines.",
 )
-KSDP_POWER = parameter(3.0, ge=1, le=6, title="KSDP power", group=SCORING, advanced=True, help="Power by which KSDP favours runs of ions.")
+KSDP_POWER = parameter(
+    3.0, ge=1, le=6, title="KSDP power", group=SCORING, advanced=True, help="Exponent by which KSDP favours consecutive ions."
+)
 DECOYS = parameter(
     "reverse",
     title="Decoys",
     group=DATABASE,
-    help="How decoys are made; 'existing' takes those of the database, known by the prefix or suffix.",
+    help="How decoys are generated; existing uses those in the database, recognised by their prefix or suffix.",
 )
 DECOY_PREFIX = parameter(
     "DECOY_",
@@ -255,7 +271,7 @@ DECOY_PREFIX = parameter(
     max_length=40,
     title="Decoy prefix",
     group=DATABASE,
-    help="What the accessions of decoys begin with; with existing decoys also parts of accessions, as sp|rev_P02769|ALBU_BOVIN.",
+    help="Start of decoy accessions. Existing decoys are also recognised by a part of the accession, as in sp|rev_P02769|ALBU_BOVIN.",
 )
 DECOY_SUFFIX = parameter(
     "",
@@ -263,56 +279,55 @@ DECOY_SUFFIX = parameter(
     title="Decoy suffix",
     group=DATABASE,
     advanced=True,
-    help="What accessions of existing decoys, or parts of them, end with, as _REVERSED; unless it is empty, the prefix is not used.",
+    help="End of existing decoys' accessions or of parts of them, such as _REVERSED; replaces the prefix unless empty.",
 )
 DECOYS_IN_DATABASE = parameter(
     "refuse",
     title="Decoys in the database",
     group=DATABASE,
-    help="Whether a database or file of contaminants that already holds decoys is refused, or searched without these decoys (leave-out).",
+    help="What to do with databases and contaminant files that already contain decoys: refuse them, or search them without"
+    " the decoys (leave-out).",
 )
 CONTAMINANTS = parameter(
     (),
     title="Contaminants",
     group=DATABASE,
     editor="protein files",
-    help="Files of contaminant proteins to search in addition to the database.",
+    help="Files of contaminant proteins that are searched together with the database.",
 )
-FDR = parameter(
-    0.01, gt=0, le=0.5, title="False discovery rate", group=STATISTICS, help="Results are counted at this false discovery rate."
-)
+FDR = parameter(0.01, gt=0, le=0.5, title="False discovery rate", group=STATISTICS, help="FDR at which results are counted.")
 PLUS_ONE = parameter(
     False,
     title="Add one decoy",
     group=STATISTICS,
     advanced=True,
-    help="Estimate the rate as (decoys + 1) / targets, which is never too low on average but needs many targets.",
+    help="Estimate the FDR as (decoys + 1) / targets. On average this is never too low, but it needs many targets.",
 )
 RESCORING = parameter(
     "automatic",
     title="Rescoring",
     group=STATISTICS,
-    help="Learn from the data how to weigh the scores (needs enough targets), or keep the score.",
+    help="Learn the weights of the scores from the data (needs enough targets), or use the score alone.",
 )
 INDEX_MEMORY = parameter(
     512,
     ge=64,
     le=65536,
-    title="Memory for indexing",
+    title="Index memory",
     unit="MB",
     group=RESOURCES,
     advanced=True,
-    help="Larger indexes, of peptides or of fragment ions, are made in partitions of mass.",
+    help="Memory for peptide and fragment indexes; larger indexes are built in partitions of mass.",
 )
 DEVICE_MEMORY = parameter(
     0,
     ge=0,
     le=1048576,
-    title="Memory of a GPU",
+    title="GPU memory",
     unit="MB",
     group=RESOURCES,
     advanced=True,
-    help="Maximum memory that a search allocates on each GPU; CUDA itself takes some hundred MB more. 0: the free memory.",
+    help="Maximum memory allocated on each GPU; CUDA itself needs some hundred MB more. 0 uses all free memory.",
 )
 
 

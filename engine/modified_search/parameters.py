@@ -35,7 +35,7 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         title="Mass shifts",
         unit="Da",
         group=PRECURSOR,
-        help="What a peptide may be lighter or heavier by than its residues, as -150..500.",
+        help="Range of the difference between the precursor mass and the peptide mass, such as -150..500.",
     )
     precursor_tolerance: Tolerance = shared.PRECURSOR_TOLERANCE
     isotope_errors: tuple[int, ...] = shared.ISOTOPE_ERRORS
@@ -55,42 +55,42 @@ class ModifiedSearchParameters(SpectrumSearchParameters):
         "hyperscore",
         title="Score",
         group=SCORING,
-        help="What ranks the candidates: the hyperscore with the shift at its best place, or the count of matching masses alone.",
+        help="Score that ranks the candidates: the hyperscore with the shift at its best site, or the number of matching masses.",
     )
     candidates: int = parameter(
         100,
         ge=1,
         le=256,
-        title="Candidates scored",
+        title="Maximum candidates",
         group=SCORING,
-        help="Number of peptides with most matching masses, per spectrum and charge, that are scored with the shift at each place.",
+        help="Number of peptides with the most matching masses, per spectrum and charge, that are scored with the shift at each site.",
     )
     hits_per_spectrum: int = parameter(
         1,
         ge=1,
         le=20,
-        title="Hits for a spectrum",
+        title="Maximum hits per spectrum",
         group=SCORING,
-        help="Peptides that are reported for each spectrum, best first. Only the first of a spectrum competes and has a q-value.",
+        help="Number of peptides reported per spectrum, best first. Only the best has a q-value.",
     )
     mass_unit: float = parameter(
         0.005,
         ge=0.002,
         le=2,
-        title="Unit of mass lists",
+        title="Mass unit",
         unit="Da",
         group=SCORING,
         advanced=True,
-        help="Unit in dalton in which matching masses are counted: the reciprocal of the discretisation factor.",
+        help="Unit (Da) in which matching masses are counted; the reciprocal of the discretisation factor.",
     )
     isotope_lead: float = parameter(
         3.0,
         ge=0,
         le=50,
-        title="Lead of an isotope",
+        title="Minimum lead of isotope errors",
         group=SCORING,
         advanced=True,
-        help="A shift with an isotope error must score so much more than the shift alone.",
+        help="Minimum score difference by which a shift with an isotope error must exceed the shift alone.",
     )
     minimum_matched_ions: int = shared.MINIMUM_MATCHED_IONS
     correlation_bin: float = shared.CORRELATION_BIN

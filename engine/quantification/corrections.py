@@ -176,7 +176,7 @@ def _model(samples: pa.Table, parameters: QuantificationParameters) -> Compariso
     design = Design(
         tuple(Sample(row[0], row[1] or "", row[2] or 0, *(value or "" for value in row[3:])) for row in zip(*columns, strict=True)), ()
     )
-    groups = design.groups(parameters.groups, parameters.reference)
+    groups = design.groups(parameters.conditions, parameters.reference)
     try:
         return comparison_model(design, groups, parameters.reference) if groups else None
     except ParameterError:

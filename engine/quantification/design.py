@@ -111,11 +111,11 @@ class Design:
         count = {name: sum(sample.condition == name for sample in self.samples) for name in self.conditions}
         for name in requested:
             if name not in count:
-                raise ParameterError(f"groups = '{shortened(name)}': the design has the conditions {', '.join(count) or 'none'}")
+                raise ParameterError(f"conditions = '{shortened(name)}': the design has the conditions {', '.join(count) or 'none'}")
             if count[name] < 2:
-                raise ParameterError(f"groups = '{shortened(name)}' has one replicate; a test needs at least two")
+                raise ParameterError(f"conditions = '{shortened(name)}' has one replicate; a test needs at least two")
         if len(requested) == 1:
-            raise ParameterError(f"groups = '{shortened(requested[0])}': a comparison needs two conditions; name another")
+            raise ParameterError(f"conditions = '{shortened(requested[0])}': a comparison needs two conditions; name another")
         chosen = tuple(requested) or tuple(name for name in count if count[name] > 1 and name != reference)
         return chosen if len(chosen) > 1 else ()
 

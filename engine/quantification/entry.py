@@ -55,7 +55,7 @@ QUANTIFICATION = Search(
     methods=lambda: quantification.methods_paragraph.methods,
     # The views are above this package, and are imported when pages are written.
     pages=lambda: engine.views.quantity_pages.write_pages,
-    shortcuts=("run", "method", "label", "match_between_runs", "groups"),
+    shortcuts=("run", "method", "label", "match_between_runs", "conditions"),
     writes="given project",
     run=_run,
     modules=(lambda: quantification.search,),

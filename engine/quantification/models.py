@@ -191,7 +191,7 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
     ParameterError
         Conditions that the parameters name cannot be compared.
     """
-    groups = design.groups(parameters.groups, parameters.reference)
+    groups = design.groups(parameters.conditions, parameters.reference)
     if not groups:
         conditions = [name for name in design.conditions if name != parameters.reference]
         if len(conditions) == 1:
@@ -202,7 +202,7 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
     try:
         model = comparison_model(design, groups, parameters.reference)
     except ParameterError as error:
-        if parameters.groups:
+        if parameters.conditions:
             raise
         progress.message(f"Conditions are not compared: {error}", "warning")
         return None

@@ -30,20 +30,18 @@ class QuantificationParameters(SearchParameters):
         (),
         title="Runs",
         group=_WHICH,
-        help="Identifications whose files are quantified together, commas between; the newest alone where it is empty.",
+        help="Comma-separated identifications whose files are quantified together; the newest if empty.",
     )
     method: Literal["label-free", "tmt", "counts"] = parameter(
         "label-free",
         title="Method",
         group=_WHICH,
-        help="Areas of ion traces in MS1 (label-free), reporter ions of isobaric labels (tmt), or numbers of spectra (counts), which"
-        " saturate and show changes smaller than they are.",
+        help="label-free: areas of MS1 ion traces; tmt: reporter ions of isobaric labels; counts: spectral counts, which"
+        " saturate and underestimate changes.",
     )
-    psm_fdr: float = parameter(
-        0.01, gt=0, le=1, title="PSMs up to", group=_WHICH, help="Matches of spectra up to this q-value are quantified."
-    )
+    psm_fdr: float = parameter(0.01, gt=0, le=1, title="PSM FDR", group=_WHICH, help="Maximum q-value of the quantified PSMs.")
     protein_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Proteins up to", group=_WHICH, help="Protein groups up to this q-value are quantified."
+        0.01, gt=0, le=1, title="Protein FDR", group=_WHICH, help="Maximum q-value of the quantified protein groups."
     )
 
     precursor_tolerance: Tolerance = parameter(
@@ -51,34 +49,34 @@ class QuantificationParameters(SearchParameters):
         title="MS1 tolerance",
         group=_TRACES,
         editor="tolerance",
-        help="Maximum distance of a peak of an MS1 spectrum from the m/z of an isotope.",
+        help="Maximum distance between an MS1 peak and the m/z of an isotope.",
     )
     isotopes: int = parameter(
         3,
         ge=2,
         le=6,
-        title="Isotopes",
+        title="Number of isotopes",
         group=_TRACES,
-        help="How many peaks of the isotope pattern are followed, from the monoisotopic one.",
+        help="Number of isotope peaks that are traced, starting with the monoisotopic peak.",
     )
     retention_window: float = parameter(
         120.0,
         gt=0,
         le=3600,
-        title="Window",
+        title="Retention time window",
         unit="s",
         group=_TRACES,
-        help="Time before and after its spectra in which the trace of an ion is followed.",
+        help="Time before and after the spectra of an ion in which it is traced.",
     )
     maximum_gap: int = parameter(
         2,
         ge=0,
         le=20,
-        title="Gap",
+        title="Maximum gap",
         unit="MS1 spectra",
         group=_TRACES,
         advanced=True,
-        help="Maximum number of consecutive MS1 spectra, with FAIMS of one voltage, that may lack the ion within its trace.",
+        help="Maximum number of consecutive MS1 spectra (of one voltage with FAIMS) without the ion within its trace.",
     )
     minimum_points: int = parameter(
         3,
@@ -88,131 +86,131 @@ class QuantificationParameters(SearchParameters):
         unit="MS1 spectra",
         group=_TRACES,
         advanced=True,
-        help="A trace in fewer MS1 spectra is too low to be measured.",
+        help="Traces with fewer MS1 spectra are not quantified.",
     )
     minimum_agreement: float = parameter(
         0.9,
         ge=0,
         le=1,
-        title="Isotope agreement from",
+        title="Minimum isotope agreement",
         group=_TRACES,
-        help="Cosine between the areas of the isotopes and the pattern of the formula, below which a trace is refused.",
+        help="Minimum cosine between the areas of the isotopes and their expected pattern; other traces are not quantified.",
     )
 
     match_between_runs: bool = parameter(
         False,
         title="Match between runs",
         group=_TRANSFERS,
-        help="Also measure ions where another file identified them, at their aligned time.",
+        help="Also quantify ions that were identified only in other files, at their aligned retention time.",
     )
     transfer_fdr: float = parameter(
         0.01,
         gt=0,
         le=1,
-        title="Transfers up to",
+        title="Transfer FDR",
         group=_TRANSFERS,
-        help="Maximum share of transferred ions that are not there, estimated by transfers to shifted masses. Wrong identities are limited"
-        " by the maximum q-value of donors.",
+        help="Maximum fraction of transferred ions that are absent, estimated by transfers to shifted masses. Wrong identities"
+        " are limited by the donor FDR.",
     )
     donor_fdr: float = parameter(
         0.01,
         gt=0,
         le=1,
-        title="Donor peptides up to",
+        title="Donor peptide FDR",
         group=_TRANSFERS,
         advanced=True,
-        help="Maximum q-value, over all files together, of the peptides whose ions are looked for in other files; their proteins are"
-        " accepted.",
+        help="Maximum q-value, over all files, of the peptides whose ions are transferred to other files; their proteins must be accepted.",
     )
 
     label: LabelName = parameter(
-        "tmt-10", title="Label", group=_REPORTERS, help="Kit of the isobaric label: TMT of 6 to 18 channels, or iTRAQ of 4 or 8."
+        "tmt-10", title="Label", group=_REPORTERS, help="Isobaric labelling kit: TMT with 6 to 18 channels, or iTRAQ with 4 or 8."
     )
     reporter_tolerance: Tolerance = parameter(
         Tolerance(0.003, "Da"),
         title="Reporter tolerance",
         group=_REPORTERS,
         editor="tolerance",
-        help="How far a peak may be from the m/z of a channel's reporter ion; channels of N and C are 0.006 apart.",
+        help="Maximum distance between a peak and the m/z of a reporter ion; N and C channels are 0.006 Th apart.",
     )
     reporter_level: Literal["automatic", "ms2", "ms3"] = parameter(
         "automatic",
-        title="Read from",
+        title="Reporter ion level",
         group=_REPORTERS,
-        help="The identified spectra (ms2), those of MS3 made from them (ms3), or MS3 where a file has such spectra (automatic).",
+        help="Spectra whose reporter ions are measured: the identified spectra (ms2), the MS3 spectra made from them (ms3), or"
+        " MS3 if a file has such spectra (automatic).",
     )
     reporter_peak: Literal["most-intense", "nearest"] = parameter(
         "most-intense",
-        title="Of several peaks",
+        title="Reporter peak",
         group=_REPORTERS,
         advanced=True,
-        help="Which peak within the tolerance counts: the most intense, or the nearest to the channel.",
+        help="Peak that counts if several are within the tolerance: the most intense, or the nearest to the reporter ion.",
     )
     maximum_interference: float = parameter(
         0.5,
         ge=0,
         le=1,
-        title="Interference up to",
+        title="Maximum interference",
         group=_REPORTERS,
-        help="Spectra whose isolation window holds a larger part of other ions in MS1 are refused; 1 refuses none.",
+        help="Maximum fraction of other ions in the isolation window, measured in MS1; spectra with more are not quantified. 1"
+        " accepts all.",
     )
     minimum_signal_to_noise: float = parameter(
         0.0,
         ge=0,
         le=1e6,
-        title="Signal-to-noise from",
+        title="Minimum signal-to-noise ratio",
         group=_REPORTERS,
-        help="Minimum mean signal-to-noise ratio of the reporter ions of a spectrum, if the file contains noise values; 0 refuses none.",
+        help="Minimum mean signal-to-noise ratio of the reporter ions of a spectrum, if the file contains noise values; 0 accepts all.",
     )
     peptide_quantity: Literal["sum", "median"] = parameter(
-        "sum", title="Peptides by", group=_REPORTERS, help="Sum or median of the reporter ions of a peptidoform's spectra."
+        "sum", title="Peptide quantity", group=_REPORTERS, help="Sum or median of the reporter ions of a peptidoform's spectra."
     )
     reference: str = parameter(
         "",
-        title="Reference",
+        title="Reference condition",
         group=_REPORTERS,
-        help="Condition of the design whose channels hold the same pool in each plex, by which plexes are scaled; none where it is empty.",
+        help="Condition of the design whose channels contain the same pool in each plex, used to scale the plexes; none if empty.",
     )
 
     protein_quantity: Literal["maxlfq", "top-3", "sum", "median"] = parameter(
         "maxlfq",
-        title="Proteins by",
+        title="Protein quantity",
         group=_PROTEINS,
-        help="Pairwise medians of the ratios of ions (maxlfq), or of the amounts of peptides the sum of the three most abundant (top-3),"
-        " the sum or the median; a peptide that a sample lacks lowers its sum.",
+        help="maxlfq: pairwise medians of the ratios of ions; top-3, sum, median: sum of the three most abundant peptides, sum,"
+        " or median. A peptide that is missing in a sample lowers its sum.",
     )
     shared_peptides: Literal["razor", "unique"] = parameter(
         "razor",
         title="Shared peptides",
         group=_PROTEINS,
-        help="Count for the protein with the most peptides (razor), or for none (unique).",
+        help="razor: counted for the protein with the most peptides; unique: not counted.",
     )
 
-    groups: tuple[str, ...] = parameter(
+    conditions: tuple[str, ...] = parameter(
         (),
         title="Conditions",
         group=_CHANGES,
-        help="Conditions of the design that are compared, the one that others are compared with first; all of them where it is empty.",
+        help="Conditions of the design to compare; the first is the one that others are compared with. All if empty.",
     )
     normalisation: Literal["median", "none"] = parameter(
         "median",
         title="Normalisation",
         group=_CHANGES,
-        help="Samples are scaled so that the median ion is the same in all, and compared conditions so that the proteins that do not change"
-        " are (median), or left as they are (none).",
+        help="median: scale samples to the same median ion, and compared conditions to unchanged proteins; none: no scaling.",
     )
     imputation: Literal["none", "low"] = parameter(
         "none",
-        title="Missing quantities",
+        title="Imputation",
         group=_CHANGES,
-        help="Stay missing (none), or become the lowest percent of the sample (low), where a condition lacks a protein that has two"
-        " measured values in the other; tables and summary count them.",
+        help="Missing quantities stay missing (none), or become the lowest percentile of the sample (low) if a condition lacks a"
+        " protein with two measured values in the other. Tables and summary count them.",
     )
     change_fdr: float = parameter(
-        0.01, gt=0, le=1, title="Changes up to", group=_CHANGES, help="Proteins that change up to this q-value are counted as changed."
+        0.01, gt=0, le=1, title="FDR of changes", group=_CHANGES, help="Maximum q-value of the proteins that count as changed."
     )
 
-    @field_validator("run", "groups")
+    @field_validator("run", "conditions")
     @classmethod
     def _are_different(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         names = tuple(dict.fromkeys(name.strip() for name in value if name.strip()))

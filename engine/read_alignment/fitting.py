@@ -15,7 +15,7 @@ __all__ = ["are_exchanged", "are_far_longer", "input_conflict", "suited_preset"]
 
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_RESIDUES, _MINIMUM_TIMES = 20_000, 100
-_NAMES_A_PLACE = {"mode", "strands", "places", "recurrence", "seed_length"}
+_NAMES_A_PLACE = {"mode", "strands", "mapping", "recurrence", "seed_length"}
 """Parameters that determine where reads are aligned; if one is given, no preset is suggested."""
 
 
@@ -63,7 +63,7 @@ def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, A
     are_pairs = bool(options.get("pairs"))
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):
         return f"Mates are for reads that are mapped: choose the preset {MAP_TO_GENOME}, without Align pair by pair"
-    if are_pairs and values["places"] == "seeds":
+    if are_pairs and values["mapping"] == "seeds":
         return "Pairwise alignment does not map reads: choose every in Places, or clear Align pair by pair"
     if texts is None or patterns is None:
         return ""

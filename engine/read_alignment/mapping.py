@@ -45,8 +45,8 @@ def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: 
 
     Mode prefix and pairs fix the position.
     """
-    if parameters.places != "auto":
-        return parameters.places == "seeds"
+    if parameters.mapping != "auto":
+        return parameters.mapping == "seeds"
     total, longest = int(texts.lengths.sum()), int(patterns.lengths.max(initial=0))
     are_nucleotides = texts.are_nucleotides and patterns.are_nucleotides
     return are_far_longer(total, longest) and are_nucleotides and parameters.mode != "prefix" and not pairs
@@ -157,7 +157,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
     candidates = _candidates(plan, resources, reads)
     if plan.inserts is not None:
-        more = rescue_windows(candidates, lengths, plan.texts.lengths, plan.inserts, plan.parameters.place_tolerance)
+        more = rescue_windows(candidates, lengths, plan.texts.lengths, plan.inserts, plan.parameters.mapping_tolerance)
         candidates = candidates.joined(more)
     windows = _windows(plan, candidates)
     with Executor(resources).session(build_workload(windows, strands, plan.rules)) as session:
@@ -186,7 +186,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
 
 def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
     """Return candidate positions of reads, from minimisers."""
-    tolerance, rules = plan.parameters.place_tolerance, plan.rules
+    tolerance, rules = plan.parameters.mapping_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
     n, base_codes, stop = len(reads.offsets) - 1, bases(), stop_flag()
     result, counts = (
@@ -231,7 +231,7 @@ def _chosen(
     if plan.inserts is None:
         best = best_places(open_ones, result.score, ends, lengths)
     else:
-        best = joint_choice(open_ones, result.score, ends, lengths, plan.inserts, plan.difference, plan.parameters.place_tolerance)
+        best = joint_choice(open_ones, result.score, ends, lengths, plan.inserts, plan.difference, plan.parameters.mapping_tolerance)
     chosen, lead = np.full(n, -1, np.int64), np.full(n, -1, np.int64)
     rivals = np.zeros(n, np.int64)
     only = np.flatnonzero(~is_open[candidates.read])

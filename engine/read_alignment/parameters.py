@@ -28,35 +28,38 @@ class ReadAlignmentParameters(SearchParameters):
         le=MAXIMUM_GAPS,
         title="Maximum number of gaps",
         group=_ALIGNMENT,
-        help="Maximum number of gaps of an alignment; each may have any length.",
+        help="Maximum number of gaps per alignment; a gap may have any length.",
     )
     mode: Literal["prefix", "within", "local"] = parameter(
         "prefix",
         title="Mode",
         group=_ALIGNMENT,
-        help="The whole read with a prefix of the reference; within: with any part of it; local: a part of the read with any part of it.",
+        help="prefix: the whole read with a prefix of the reference; within: the whole read with any part of the reference;"
+        " local: any part of each.",
     )
     strands: Literal["forward", "both"] = parameter(
         "forward",
         title="Strands",
         group=_ALIGNMENT,
-        help="Of nucleotides: the read as it is, or the better of it and its reverse complement; the modes within and local bring both.",
+        help="For nucleotides: the read as it is, or the better of the read and its reverse complement; the modes within and"
+        " local use both.",
     )
     seed_length: int = parameter(
         0,
         ge=0,
         le=10_000,
-        title="Seed",
+        title="Seed length",
         unit="bases",
         group=_ALIGNMENT,
         advanced=True,
-        help="Number of bases at the beginning of the read that are paired with the first bases of the reference, without gaps.",
+        help="Number of first bases of the read that are paired with the first bases of the reference without gaps.",
     )
-    places: Literal["auto", "every", "seeds"] = parameter(
+    mapping: Literal["auto", "every", "seeds"] = parameter(
         "auto",
-        title="Places",
+        title="Mapping",
         group=_PLACES,
-        help="every: align each read with every reference; seeds: map each read by shared seeds; auto: decided by the lengths of both.",
+        help="every: align each read with every reference; seeds: map each read by shared seeds; auto: chosen by the lengths of"
+        " reads and references.",
     )
     minimiser_length: int = parameter(
         15,
@@ -66,27 +69,27 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Length of the words shared with a reference by which a read is mapped.",
+        help="Length of the words by which reads are mapped to references.",
     )
     minimiser_window: int = parameter(
         8,
         ge=1,
         le=64,
-        title="Window of a minimiser",
+        title="Minimiser window",
         unit="words",
         group=_PLACES,
         advanced=True,
-        help="Number of consecutive words from which one is looked up: larger windows are faster and less sensitive.",
+        help="Number of consecutive words from which one is indexed: larger windows are faster and less sensitive.",
     )
-    place_tolerance: int = parameter(
+    mapping_tolerance: int = parameter(
         32,
         ge=0,
         le=1000,
-        title="Tolerance of a place",
+        title="Mapping tolerance",
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Maximum disagreement, per gap, of the words of a place about where the read begins.",
+        help="Maximum disagreement, per gap, between the words of a candidate position about the start of the read.",
     )
     minimum_insert: int = parameter(
         0,
@@ -96,7 +99,7 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Mates lie at least so far apart, both counted; where the maximum is automatic, it is learnt from the reads.",
+        help="Minimum distance between the outer ends of mates; estimated from the reads if the maximum is automatic.",
     )
     maximum_insert: int = parameter(
         0,
@@ -107,22 +110,23 @@ class ReadAlignmentParameters(SearchParameters):
         unit="bases",
         group=_PLACES,
         advanced=True,
-        help="Mates lie at most so far apart, both counted; automatic (0): learnt from the reads.",
+        help="Maximum distance between the outer ends of mates; automatic (0) estimates it from the reads.",
     )
     mate_pairing: Literal["order", "name"] = parameter(
         "order",
-        title="Pairing of mates",
+        title="Mate pairing",
         group=_PLACES,
         advanced=True,
-        help="order: the i-th reads of both files are mates; name: reads of one name, without /1 and /2 or the like, whatever their order.",
+        help="order: the i-th reads of both files are mates; name: reads with the same name, ignoring /1 and /2 and similar"
+        " endings, are mates in any order.",
     )
     interleaved: Literal["auto", "yes", "no"] = parameter(
         "auto",
         title="Interleaved mates",
         group=_PLACES,
         advanced=True,
-        help="Mates that follow each other in one file; auto: in FASTQ, where the names of all reads show it; yes: whatever the names;"
-        " no: each read is aligned on its own.",
+        help="Mates that follow each other in one file. auto: in FASTQ, if all read names show it; yes: always; no: each read is"
+        " aligned on its own.",
     )
     match: int = parameter(
         2, ge=-_MAXIMUM_SCORE, le=_MAXIMUM_SCORE, title="Match", group=_SCORING, help="Score of two equal bases or residues."
@@ -134,7 +138,7 @@ class ReadAlignmentParameters(SearchParameters):
         "",
         title="Matrix",
         group=_SCORING,
-        help="Scores instead of match and mismatch: BLOSUM62 and others, or a file in NCBI's format; empty for none.",
+        help="Substitution matrix used instead of match and mismatch: BLOSUM62 and others, or a file in NCBI's format; empty for none.",
     )
     gap_open: int = parameter(
         5,
@@ -157,7 +161,7 @@ class ReadAlignmentParameters(SearchParameters):
         title="Recurrence",
         group=_ALIGNMENT,
         advanced=True,
-        help="The best alignment; or Carroll's recurrence as printed, which misses gaps that lead back to the main diagonal.",
+        help="The optimal alignment, or Carroll's recurrence as printed, which misses gaps that return to the main diagonal.",
     )
 
     @field_validator("matrix")
@@ -178,7 +182,7 @@ class ReadAlignmentParameters(SearchParameters):
 
     @model_validator(mode="after")
     def _prefixes_have_no_place(self) -> Self:
-        if self.places == "seeds" and self.mode == "prefix":
+        if self.mapping == "seeds" and self.mode == "prefix":
             raise ValueError("mode prefix aligns with the beginning of each reference; to map reads, use mode within or local")
         return self
 

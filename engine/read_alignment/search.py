@@ -120,7 +120,7 @@ def _plan(
     texts, patterns, rules, _ = sequences
     if index is None:
         return plan_pairs(texts, patterns, rules, are_pairs=are_pairs, both_strands=parameters.strands == "both"), resources
-    resources.progress.message("Each read is mapped by minimisers; places=every aligns it with every reference")
+    resources.progress.message("Each read is mapped by minimisers; mapping=every aligns it with every reference")
     plan, quiet = MappingPlan(texts, patterns, index, rules, parameters), resources.reporting_to(QuietProgress(resources.progress))
     return with_inserts(plan, quiet) if patterns.are_mates else plan, quiet
 

@@ -58,9 +58,9 @@ def check_sequences(
             "give as many references as reads"
         )
     if patterns.are_mates and (not has_places or parameters.strands != "both"):
-        raise ParameterError("mates need mapped reads: give --places seeds, --strands both and no --pairs")
+        raise ParameterError("mates need mapped reads: give --mapping seeds, --strands both and no --pairs")
     if has_places and pairs:
-        raise ParameterError("--pairs assigns a reference to each read; leave out --pairs or --places seeds")
+        raise ParameterError("--pairs assigns a reference to each read; leave out --pairs or --mapping seeds")
     if has_places and len(texts.sequences.codes) and not texts.are_nucleotides:
         raise InputError(texts.path, "contains proteins, which are not mapped", remedy="Give places = every")
     if has_places and len(texts) > kernels.cpu.minimisers.MAXIMUM_TEXTS:

@@ -45,8 +45,8 @@ def estimate_workload(request: SearchRequest) -> Expectation:
     """See `proteoscope.engine.estimates`."""
     parameters = request.parameters_as(ReadAlignmentParameters)
     texts, patterns = input_size(request.files("texts")), input_size(request.files("patterns"))
-    is_placed = parameters.places == "seeds" or (
-        parameters.places == "auto"
+    is_placed = parameters.mapping == "seeds" or (
+        parameters.mapping == "auto"
         and parameters.mode != "prefix"
         and not request.flag("pairs")
         and are_far_longer(int(texts.residues), int(max(patterns.lengths, default=1)))

@@ -38,7 +38,7 @@ class SequenceSearchParameters(SearchParameters):
         help="A gap of k residues costs gap_open + k * gap_extend (BLAST's convention).",
     )
     gap_extend: int = parameter(
-        1, ge=0, le=_MAXIMUM_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, the first one too."
+        1, ge=0, le=_MAXIMUM_COST, title="Gap extension", group=_SCORING, help="Cost of each residue in a gap, including the first."
     )
     translation: Literal["none", "six-frame", "forward", "reverse"] = TRANSLATION
     genetic_code: int = GENETIC_CODE
@@ -49,30 +49,30 @@ class SequenceSearchParameters(SearchParameters):
         le=1e9,
         title="Maximum E-value",
         group=_REPORT,
-        help="Hits that chance would give more often than this are not reported.",
+        help="Hits with a larger E-value are not reported.",
     )
     hits_per_query: int = parameter(
         500,
         ge=1,
         le=10_000_000,
-        title="Hits for a query",
+        title="Maximum hits per query",
         unit="hits",
         group=_REPORT,
-        help="The best hits of each query are reported.",
+        help="Number of best hits reported for each query.",
     )
     statistics: Literal["automatic", "fitted"] = parameter(
         "automatic",
         title="Statistics",
         group=_STATISTICS,
         advanced=True,
-        help="Lambda and K from NCBI's tables where they have the matrix and gap costs, else fitted to the scores; or always fitted.",
+        help="Lambda and K from NCBI's tables for tabulated matrices and gap costs, otherwise fitted to the scores; or always fitted.",
     )
     composition: bool = parameter(
         True,
         title="Adjust for composition",
         group=_STATISTICS,
         advanced=True,
-        help="E-values and bit scores take account of the composition of both sequences and of segments of low complexity.",
+        help="Adjust E-values and bit scores for the composition of both sequences and for low-complexity segments.",
     )
 
     @field_validator("matrix")

@@ -21,7 +21,7 @@ class VectorSettings(Protocol):
     bin_spread: float
     precursor_removal: float
     peaks_per_window: int
-    rarity: float
+    rare_peak_weight: float
     minimum_precursor_mz: float
     maximum_precursor_mz: float
     minimum_charge: int

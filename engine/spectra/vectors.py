@@ -123,16 +123,16 @@ def spectrum_vectors(
 def bin_factors(spectra: Spectra, settings: VectorSettings, resources: Resources) -> NDArray[np.float64]:
     """Return the factor of each bin's weight, larger for bins with peaks in fewer spectra, shape (bins,).
 
-    It is the logarithm of the ratio of all spectra to those with a peak in the bin, to the power of `rarity` (the inverse document
-    frequency of Sparck Jones 1972, J Documentation 28:11); 1 if `rarity` is 0.
+    It is the logarithm of the ratio of all spectra to those with a peak in the bin, to the power of `rare_peak_weight` (the inverse
+    document frequency of Sparck Jones 1972, J Documentation 28:11); 1 if `rare_peak_weight` is 0.
     """
     n_bins = int((settings.maximum_mz - settings.minimum_mz) / settings.bin_width) + 1
     ones = np.ones(n_bins)
-    if settings.rarity == 0:
+    if settings.rare_peak_weight == 0:
         return ones
     vectors = spectrum_vectors(spectra, settings, resources, factor=ones)
     n = int(np.count_nonzero(np.diff(vectors.arrays.offsets)))
-    return np.log((n + 2) / (np.bincount(vectors.arrays.bins, minlength=n_bins) + 1)) ** settings.rarity
+    return np.log((n + 2) / (np.bincount(vectors.arrays.bins, minlength=n_bins) + 1)) ** settings.rare_peak_weight
 
 
 def _are_within_limits(spectra: Spectra, settings: VectorSettings) -> NDArray[np.bool_]:

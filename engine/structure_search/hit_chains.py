@@ -48,7 +48,7 @@ class HitChains:
     ----------
     inputs
         Kind and path of the run's files.
-    minimum_confidence, models
+    minimum_plddt, models
         Parameters of the run.
     check
         Called with each file path before reading; raises InputError to refuse it.
@@ -57,7 +57,7 @@ class HitChains:
     def __init__(
         self,
         inputs: Iterable[tuple[str, Path]],
-        minimum_confidence: float = 0.0,
+        minimum_plddt: float = 0.0,
         models: Models = "first",
         check: Callable[[Path], None] = lambda path: None,
     ) -> None:
@@ -66,7 +66,7 @@ class HitChains:
         for kind, path in inputs:
             self._paths.setdefault(kind, []).append(path)
         self._models: Models = models
-        self._least = {"queries": minimum_confidence, "database": 0.0}
+        self._least = {"queries": minimum_plddt, "database": 0.0}
         self._files: dict[tuple[str, Path], StructureFile] = {}
         self._database: StructureDatabase | None = None
 
@@ -125,7 +125,7 @@ class HitChains:
             while len(self._files) >= _MAXIMUM_FILES:
                 del self._files[next(iter(self._files))]
             self._check(path)
-            self._files[key] = read_structure(path, minimum_confidence=self._least[kind], models=self._models)
+            self._files[key] = read_structure(path, minimum_plddt=self._least[kind], models=self._models)
         self._files[key] = self._files.pop(key)
         return self._files[key]
 

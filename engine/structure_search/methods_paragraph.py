@@ -20,7 +20,7 @@ def methods(facts: RunFacts) -> Methods:
     is_published = facts.text("mode") == "published"
     of = "" if n_queries is None else f" ({counted(n_queries, 'chain')})"
     against = "" if n_chains is None else f" ({counted(n_chains, 'chain')})"
-    confidence = facts.parameters.get("minimum_confidence")
+    confidence = facts.parameters.get("minimum_plddt")
     rewards = (
         "the rewards of GPU-CASSERT, and ranked by score"
         if is_published

@@ -23,7 +23,7 @@ class StructureSearchParameters(SearchParameters):
         "sensitive",
         title="Mode",
         group=_SCORING,
-        help="Sensitive: learned rewards, candidates ranked by superposition too. Published: the formulas of the paper, ranked by score.",
+        help="Sensitive: learned scores, with candidates also ranked by superposition. Published: the paper's formulas, ranked by score.",
     )
     qualification_threshold: float = parameter(
         0.2,
@@ -31,69 +31,69 @@ class StructureSearchParameters(SearchParameters):
         le=1,
         title="Qualification threshold",
         group=_SCORING,
-        help="Chains whose elements of secondary structure score less than this part of the query's own are left; 0 aligns all.",
+        help="Chains whose secondary structure scores below this fraction of the query's self-score are not aligned; 0 aligns all.",
     )
     weights: tuple[float, ...] = parameter(
         (1.0, 1.0, 1.0, 1.0),
         title="Weights",
         group=_SCORING,
         editor="descriptor weights",
-        help="Of lengths, angles, secondary structure and residues: 1 as published or learned. Sensitive: angles mean local conformation, "
-        "which includes secondary structure, whose own weight counts only in the published mode.",
+        help="Weights of lengths, angles, secondary structure and residues; 1 is the published or learned weight. In sensitive"
+        " mode, angles describe local conformation, and the weight of secondary structure is not used.",
     )
     gap_first: float = parameter(
         6.7,
         ge=0,
         le=_MAXIMUM_COST,
-        title="First residue of a gap",
+        title="Gap opening",
         group=_SCORING,
         advanced=True,
-        help="Its cost, in the units of the score: bits in the sensitive mode; the mode brings its own.",
+        help="Cost of the first residue of a gap, in units of the score (bits in sensitive mode); by default set by the mode.",
     )
     gap_next: float = parameter(
         0.7,
         ge=0,
         le=_MAXIMUM_COST,
-        title="Further residue of a gap",
+        title="Gap extension",
         group=_SCORING,
         advanced=True,
-        help="The cost of each, in the units of the score; the mode brings its own.",
+        help="Cost of each further residue of a gap, in units of the score; by default set by the mode.",
     )
     element_gap_first: float = parameter(
         0.5,
         ge=0,
         le=_MAXIMUM_COST,
-        title="First element of a gap",
+        title="Element gap opening",
         group=_SCORING,
         advanced=True,
-        help="Its cost in the alignment of elements, where two equal elements score 1.",
+        help="Cost of the first secondary structure element of a gap; two equal elements score 1.",
     )
     element_gap_next: float = parameter(
         0.25,
         ge=0,
         le=_MAXIMUM_COST,
-        title="Further element of a gap",
+        title="Element gap extension",
         group=_SCORING,
         advanced=True,
-        help="The cost of each in the alignment of elements.",
+        help="Cost of each further secondary structure element of a gap.",
     )
     hits_per_query: int = parameter(
         100,
         ge=1,
         le=100_000,
-        title="Hits for a query",
+        title="Maximum hits per query",
         unit="hits",
         group=_REPORT,
-        help="The best chains of each query are reported.",
+        help="Number of best chains reported for each query.",
     )
-    minimum_confidence: float = parameter(
+    minimum_plddt: float = parameter(
         0.0,
         ge=0,
         le=100,
         title="Minimum pLDDT",
         group=_INPUT,
         advanced=True,
-        help="Residues of predicted queries with a lower pLDDT are left out; 0 takes all.",
+        help="Residues of predicted queries with a lower pLDDT are not used; 0 uses all.",
     )
 
     models: Literal["first", "all"] = parameter(
@@ -101,8 +101,8 @@ class StructureSearchParameters(SearchParameters):
         title="Models",
         group=_INPUT,
         advanced=True,
-        help="first: the first model of a file; all: each model, as its own chains, as a biological assembly needs (chain A of the second"
-        " is A_2). A structure database has the models that it was built with.",
+        help="first: the first model of a file; all: every model with its own chains, as in biological assemblies (chain A of"
+        " the second model is A_2). Structure databases use the models they were built with.",
     )
 
     @field_validator("weights")

@@ -66,7 +66,7 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
     )
 
     def read(progress: Progress, threads: int) -> DescribedChains:
-        return read_chains(query_sources, progress, threads, minimum_confidence=parameters.minimum_confidence, models=parameters.models)
+        return read_chains(query_sources, progress, threads, minimum_plddt=parameters.minimum_plddt, models=parameters.models)
 
     with search_run(spec, read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as opening a database

@@ -218,7 +218,7 @@ def _source(path: Path) -> ChainSource:
 
 
 def read_files(
-    sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
+    sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> ChainFiles:
     """Read the chains of files in order. Files of folders without chains or that cannot be read are skipped with a warning.
 
@@ -232,7 +232,7 @@ def read_files(
 
     def read(source: ChainSource) -> tuple[Chains, list[str]] | InputError:
         try:
-            file = read_structure(source.path, minimum_confidence=minimum_confidence, models=models)
+            file = read_structure(source.path, minimum_plddt=minimum_plddt, models=models)
             return _meant(source, file), _remarks(source, file)
         except InputError as error:
             if not source.is_of_folder:
@@ -262,11 +262,11 @@ def read_files(
 
 
 def read_chains(
-    sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_confidence: float = 0.0, models: Models = "first"
+    sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> DescribedChains:
     """Read and describe the chains of files. Parameters and errors are as in `read_files`."""
-    result = read_files(sources, progress, threads, minimum_confidence=minimum_confidence, models=models)
-    unrated = result.chains.unrated(minimum_confidence)
+    result = read_files(sources, progress, threads, minimum_plddt=minimum_plddt, models=models)
+    unrated = result.chains.unrated(minimum_plddt)
     return described(
         result.chains,
         (*result.messages, *([unrated] if unrated else [])),

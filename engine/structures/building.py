@@ -40,7 +40,7 @@ _FILES_OF_A_PART = 1000
 """Files per part, which is the most that an interrupted build loses."""
 _LOCK = "database.lock"
 _Settings = tuple[float, Models]
-"""Least confidence and models that files are read by."""
+"""Minimum pLDDT and models with which files are read."""
 
 
 def structure_files(requested: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
@@ -91,7 +91,7 @@ def build_database(
     requested: Sequence[str | Path],
     folder: str | Path,
     *,
-    minimum_confidence: float = 0.0,
+    minimum_plddt: float = 0.0,
     models: Models = "first",
     processes: int | None = None,
     progress: Progress | None = None,
@@ -107,7 +107,7 @@ def build_database(
         See `structure_files`.
     folder
         Created if missing.
-    minimum_confidence
+    minimum_plddt
         Residues with a lower pLDDT are excluded.
     models
         See `read_structure`.
@@ -123,7 +123,7 @@ def build_database(
     Cancelled
         The user cancelled; chains already read are stored for the next build.
     """
-    return _changed(requested, Path(folder), (minimum_confidence, models), processes, progress or Progress(), keeps_others=False)
+    return _changed(requested, Path(folder), (minimum_plddt, models), processes, progress or Progress(), keeps_others=False)
 
 
 def add_to_database(
@@ -132,7 +132,7 @@ def add_to_database(
     """Add the chains of these files to a database, or read them anew where they have changed. See `build_database`."""
     database = open_database(folder)
     return _changed(
-        requested, Path(folder), (database.minimum_confidence, database.models), processes, progress or Progress(), keeps_others=True
+        requested, Path(folder), (database.minimum_plddt, database.models), processes, progress or Progress(), keeps_others=True
     )
 
 
@@ -163,15 +163,15 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
         sources = tuple(replace(source, modified=-1) if i in touched else source for i, source in enumerate(content.sources))
         changed = Collection(content.chains, content.source, sources)
         gone = frozenset(sources[number].path for number in touched - left)
-        return write_database(folder, [changed], [retained], database.minimum_confidence, database.models, drops=gone)
+        return write_database(folder, [changed], [retained], database.minimum_plddt, database.models, drops=gone)
 
 
 def _changed(
     requested: Sequence[str | Path], folder: Path, settings: _Settings, processes: int | None, progress: Progress, *, keeps_others: bool
 ) -> StructureDatabase:
-    minimum_confidence, models = settings
-    if not 0.0 <= minimum_confidence <= 100.0:
-        raise ParameterError(f"the least confidence is {minimum_confidence:g}, and pLDDT goes from 0 to 100")
+    minimum_plddt, models = settings
+    if not 0.0 <= minimum_plddt <= 100.0:
+        raise ParameterError(f"the minimum pLDDT is {minimum_plddt:g}; expected 0 to 100")
     files = [path.absolute() for path in structure_files(requested, progress)]
     _check_folder(folder)
     with _locked(folder):
@@ -191,7 +191,7 @@ def _changed(
         collections, retained = _deduplicated([*previous, *made], set(wanted), others)
         if not any(some.any() for some in retained):
             _raise_empty(made, collections)
-        return write_database(folder, collections, retained, minimum_confidence, models)
+        return write_database(folder, collections, retained, minimum_plddt, models)
 
 
 def _check_folder(folder: Path) -> None:
@@ -220,14 +220,14 @@ def _old_content(folder: Path, settings: _Settings, progress: Progress) -> Colle
     except InputError as error:
         progress.message(f"{error} It is built anew.", "warning")
         return Collection(concatenated([]), np.empty(0, np.int32), ())
-    if (database.minimum_confidence, database.models) != settings:
+    if (database.minimum_plddt, database.models) != settings:
         return Collection(concatenated([]), np.empty(0, np.int32), ())
     return database.content
 
 
 def _part_prefix(settings: _Settings) -> str:
-    minimum_confidence, models = settings
-    return f"part-{minimum_confidence:g}-{models}-"
+    minimum_plddt, models = settings
+    return f"part-{minimum_plddt:g}-{models}-"
 
 
 def _parts(folder: Path, settings: _Settings) -> list[Collection]:
@@ -261,7 +261,7 @@ def _read_parts(
     made: list[Collection] = []
     results: dict[int, tuple[SourceFile, StructureFile | None]] = {}
     done = 0
-    for number, result in read_structures(files, processes, progress, minimum_confidence=settings[0], models=settings[1]):
+    for number, result in read_structures(files, processes, progress, minimum_plddt=settings[0], models=settings[1]):
         if isinstance(result, str):
             reason = result.removeprefix(f"{files[number]}: ").removeprefix(f"{files[number]}, ")
             results[number] = (replace(sources[number][1], skipped=(("", " ".join(reason.split())),)), None)

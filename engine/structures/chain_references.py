@@ -31,7 +31,7 @@ def parse_chain_place(requested: str) -> ChainPlace:
     return ChainPlace(path) if is_there(path) or not colon or not name or "/" in chain else ChainPlace(Path(name), chain)
 
 
-def read_chains(requested: str, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
+def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = "first") -> StructureFile:
     """Read the protein chains that a user named: one, or all of the file.
 
     Raises
@@ -40,7 +40,7 @@ def read_chains(requested: str, *, minimum_confidence: float = 0.0, models: Mode
         The file cannot be read, holds no protein, or not this chain; the message lists those that it has.
     """
     place = parse_chain_place(requested)
-    result = read_structure(place.path, minimum_confidence=minimum_confidence, models=models)
+    result = read_structure(place.path, minimum_plddt=minimum_plddt, models=models)
     if not len(result.chains):
         raise result.why_empty()
     if place.chain is None:

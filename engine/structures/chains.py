@@ -73,19 +73,19 @@ class Chains:
         """(n,) residues of each chain."""
         return np.diff(self.offsets)
 
-    def unrated(self, minimum_confidence: float) -> str:
+    def unrated(self, minimum_plddt: float) -> str:
         """Return a sentence naming the chains without confidence to apply a minimum to; '' without any, or without a minimum.
 
         Parameters
         ----------
-        minimum_confidence : float
+        minimum_plddt : float
             pLDDT; 0 for no minimum.
         """
-        if not (minimum_confidence > 0 and len(self)):
+        if not (minimum_plddt > 0 and len(self)):
             return ""
         n = int((np.add.reduceat(~np.isnan(self.confidence), self.offsets[:-1]) == 0).sum()) if len(self.confidence) else len(self)
         some = "none of the chains has a" if n == len(self) else f"{n:,} of {len(self):,} chains have no"
-        return f"The minimum confidence of {minimum_confidence:g}: {some} pLDDT, and all residues of these are used" if n else ""
+        return f"Minimum pLDDT {minimum_plddt:g}: {some} pLDDT; all residues of these chains are used" if n else ""
 
     def rows(self, i: ChainRow) -> slice:
         """Rows of the residues of chain `i`."""

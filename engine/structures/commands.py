@@ -77,7 +77,7 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("items", nargs="+", metavar="FOLDER|LIST|FILE|NAME", help="folders, lists of files or files; names for remove")
     parser.add_argument("--out", required=True, metavar="DATABASE", help="folder of the database, created if missing")
     parser.add_argument(
-        "--minimum-confidence",
+        "--minimum-plddt",
         type=float,
         metavar="PLDDT",
         help="leave out residues of predicted structures with a lower pLDDT (0 to 100; only for build; default: 0)",
@@ -87,10 +87,10 @@ def _add_database(parser: argparse.ArgumentParser) -> None:
 
 
 def _change_database(options: argparse.Namespace, progress: Progress) -> None:
-    if options.minimum_confidence is not None and options.action != "build":
-        raise ParameterError("--minimum-confidence is of build; a database that is changed keeps its own")
+    if options.minimum_plddt is not None and options.action != "build":
+        raise ParameterError("--minimum-plddt applies to build only; a changed database keeps its own value")
     if options.models is not None and options.action != "build":
-        raise ParameterError("--models is of build; a database that is changed keeps its own")
+        raise ParameterError("--models applies to build only; a changed database keeps its own value")
     if options.threads is not None and not 1 <= options.threads <= 1024:
         raise ParameterError(f"--threads is {options.threads}, and goes from 1 to 1024")
     if options.action == "remove":
@@ -101,14 +101,14 @@ def _change_database(options: argparse.Namespace, progress: Progress) -> None:
             database = structures.building.build_database(
                 options.items,
                 options.out,
-                minimum_confidence=options.minimum_confidence or 0.0,
+                minimum_plddt=options.minimum_plddt or 0.0,
                 models=options.models or "first",
                 processes=options.threads,
                 progress=progress,
             )
         else:
             database = structures.building.add_to_database(options.items, options.out, processes=options.threads, progress=progress)
-    if options.minimum_confidence and (unrated := database.chains.unrated(options.minimum_confidence)):
+    if options.minimum_plddt and (unrated := database.chains.unrated(options.minimum_plddt)):
         progress.message(unrated, "warning")
     skipped = database.skipped
     read = {database.content.sources[number].path for number in set(database.content.source.tolist())}

@@ -137,7 +137,7 @@ class StructureDatabase:
     ----------
     identity
         Another one after every change.
-    minimum_confidence
+    minimum_plddt
         Residues with a lower pLDDT were left out.
     models
         Of the files that were read, see `read_structure`.
@@ -147,7 +147,7 @@ class StructureDatabase:
 
     folder: Path
     identity: str
-    minimum_confidence: float
+    minimum_plddt: float
     models: Models
     content: Collection
 
@@ -211,7 +211,7 @@ def _manifest(folder: Path) -> dict[str, Any]:
     require(isinstance(result["columns"], str) and _COLUMNS_FOLDER.fullmatch(result["columns"]) is not None, "it names no columns")
     require(result["models"] in get_args(Models), "it names no models that files are read by")
     least = result["least_confidence"]
-    require(isinstance(least, float) and 0.0 <= least <= 100.0, "its minimum confidence is not a percentage")
+    require(isinstance(least, float) and 0.0 <= least <= 100.0, "its minimum pLDDT is not between 0 and 100")
     return result
 
 
@@ -385,7 +385,7 @@ def write_database(
     folder: Path,
     collections: Sequence[Collection],
     is_retained: Sequence[NDArray[np.bool_]],
-    minimum_confidence: float,
+    minimum_plddt: float,
     models: Models,
     *,
     drops: frozenset[str] = frozenset(),
@@ -394,9 +394,9 @@ def write_database(
     columns = f"columns-{secrets.token_hex(6)}"
     write_merged(folder / columns, collections, is_retained, drops=drops)
     # The new files are read again before any old file is removed.
-    made = StructureDatabase(folder, columns, minimum_confidence, models, open_collection(folder / columns))
+    made = StructureDatabase(folder, columns, minimum_plddt, models, open_collection(folder / columns))
     with atomic_file(folder / DATABASE_FILE) as file:
-        manifest = {"format": _FORMAT, "columns": columns, "least_confidence": float(minimum_confidence), "models": models}
+        manifest = {"format": _FORMAT, "columns": columns, "least_confidence": float(minimum_plddt), "models": models}
         file.write(json.dumps(manifest).encode())
     with atomic_file(folder / SKIPPED) as file:
         file.write(b"file\tchain\treason\n")

@@ -158,12 +158,12 @@ Models = Literal["first", "all"]
 """Models of a file to read: only the first, or all, with new chain names in the second and further ones."""
 
 
-def read_structure(path: str | Path, *, minimum_confidence: float = 0.0, models: Models = "first") -> StructureFile:
+def read_structure(path: str | Path, *, minimum_plddt: float = 0.0, models: Models = "first") -> StructureFile:
     """Read the protein chains of a file.
 
     Parameters
     ----------
-    minimum_confidence
+    minimum_plddt
         Residues of predicted structures with a lower pLDDT are excluded after secondary structure assignment.
     models
         All models are chains of a biological assembly; chain A of the second is A_2.
@@ -176,7 +176,7 @@ def read_structure(path: str | Path, *, minimum_confidence: float = 0.0, models:
     """
     path = Path(path)
     structure, facts = _read(path, models)
-    return _StructureReader(path, structure, facts, minimum_confidence).read()
+    return _StructureReader(path, structure, facts, minimum_plddt).read()
 
 
 def gemmi_structure(path: Path, models: Models = "first") -> gemmi.Structure:
@@ -463,8 +463,8 @@ def _tidy(text: str) -> str:
 class _StructureReader:
     """Makes columns of what gemmi read of one file."""
 
-    def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, minimum_confidence: float) -> None:
-        self._path, self._facts, self._minimum_confidence = path, facts, minimum_confidence
+    def __init__(self, path: Path, structure: gemmi.Structure, facts: _Facts, minimum_plddt: float) -> None:
+        self._path, self._facts, self._minimum_confidence = path, facts, minimum_plddt
         self._structure = structure
         self._messages = list(facts.notes)
         self._parents = {

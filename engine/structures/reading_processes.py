@@ -34,7 +34,7 @@ _LOOK_SECONDS = 0.1
 
 
 def read_structures(
-    paths: Sequence[Path], processes: int, progress: Progress, *, minimum_confidence: float = 0.0, models: Models = "first"
+    paths: Sequence[Path], processes: int, progress: Progress, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> Iterator[tuple[int, StructureFile | str]]:
     """Read files in several processes and yield the number of each with its content, or the reason for its omission, as completed.
 
@@ -43,7 +43,7 @@ def read_structures(
     waiting = deque(range(len(paths)))
     context = multiprocessing.get_context("spawn")
     n_readers = max(1, min(processes, -(-len(paths) // _FILES_OF_A_PROCESS)))
-    readers = [_Reader(context, minimum_confidence, models) for _ in range(n_readers if paths else 0)]
+    readers = [_Reader(context, minimum_plddt, models) for _ in range(n_readers if paths else 0)]
     try:
         n_left = len(paths)
         while n_left:
@@ -66,7 +66,7 @@ def read_structures(
                     reason = f"took more than {_MAXIMUM_SECONDS:.0f} s to read"
                 if reason:
                     reader.end()
-                    readers[place] = _Reader(context, minimum_confidence, models)
+                    readers[place] = _Reader(context, minimum_plddt, models)
                     if reader.under_way:
                         n_left -= 1
                         guilty = reader.finished()
@@ -80,9 +80,9 @@ def read_structures(
 class _Reader:
     """A process that reads files, one after the other; `under_way` are the numbers of those that it was given, the oldest first."""
 
-    def __init__(self, context: Any, minimum_confidence: float, models: Models) -> None:
+    def __init__(self, context: Any, minimum_plddt: float, models: Models) -> None:
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, minimum_confidence, models), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, minimum_plddt, models), daemon=True)
         self._process.start()
         theirs.close()
         self.under_way: deque[int] = deque()
@@ -113,7 +113,7 @@ class _Reader:
         self._process.join()
 
 
-def _serve(connection: Connection, minimum_confidence: float, models: Models) -> None:
+def _serve(connection: Connection, minimum_plddt: float, models: Models) -> None:
     """Run a reading process until it receives no more files."""
     for number in END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # the parent receives it too, and ends this process
@@ -122,7 +122,7 @@ def _serve(connection: Connection, minimum_confidence: float, models: Models) ->
         while True:
             path = Path(connection.recv())
             try:
-                result = read_structure(path, minimum_confidence=minimum_confidence, models=models)
+                result = read_structure(path, minimum_plddt=minimum_plddt, models=models)
                 connection.send(result if len(result.chains) else str(result.why_empty()))
             except InputError as error:
                 connection.send(str(error))

@@ -141,7 +141,7 @@ def structure_summary(source: TableSource) -> StructureSummary:
 
 def open_hit_chains(run: FinishedRun) -> HitChains:
     """Return a reader of the hits' chains from the files named by the run; for one thread."""
-    return HitChains(run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], run.check_input)
+    return HitChains(run.inputs, float(run.parameters["minimum_plddt"]), run.parameters["models"], run.check_input)
 
 
 def read_hit_row(source: TableSource, row: int) -> dict[str, Any]:

@@ -237,7 +237,7 @@ class DesignEditor(QWidget):
         if kit != self._label:
             self._label = kit
             self._begin_anew()
-        of_comparison = (tuple(parameters["groups"]), str(parameters["reference"]))
+        of_comparison = (tuple(parameters["conditions"]), str(parameters["reference"]))
         if of_comparison != self._parameters:
             self._parameters = of_comparison
             self._validate()

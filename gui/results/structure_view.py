@@ -176,7 +176,7 @@ class StructureView(QueryHitsView):
             None
             if run is None
             else SuperpositionTask(
-                run.inputs, float(run.parameters["minimum_confidence"]), run.parameters["models"], pair.hit, folder, run.check_input
+                run.inputs, float(run.parameters["minimum_plddt"]), run.parameters["models"], pair.hit, folder, run.check_input
             )
         )
 

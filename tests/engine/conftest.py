@@ -99,7 +99,7 @@ def explained_once(tmp_path_factory: pytest.TempPathFactory, identified_once: Pa
     It is made once for all tests of a process, which use copies.
     """
     folder = Path(shutil.copytree(identified_once, tmp_path_factory.mktemp("explained-once") / "project"))
-    done = run_search("explain", {"project": [folder]}, device="cpu", threads=2, bin_width=0.4, bin_spread=0.5, rarity=0.5)
+    done = run_search("explain", {"project": [folder]}, device="cpu", threads=2, bin_width=0.4, bin_spread=0.5, rare_peak_weight=0.5)
     identified = Project.open(folder).latest("identify")
     assert identified is not None and done.run_id is not None
     return folder, identified, done.run_id

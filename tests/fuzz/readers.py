@@ -340,7 +340,7 @@ def _read_structure(path: Path, chance: random.Random) -> int:
     from proteoscope.engine.structures.chains import FEWEST_RESIDUES, RESIDUE_COLUMNS
     from proteoscope.engine.structures.reading import read_structure
 
-    structure = read_structure(path, minimum_confidence=chance.choice((0.0, 50.0)))
+    structure = read_structure(path, minimum_plddt=chance.choice((0.0, 50.0)))
     chains = structure.chains
     if not len(chains):
         raise structure.why_empty()

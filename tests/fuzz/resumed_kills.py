@@ -70,7 +70,7 @@ def cases(folder: Path, data: Path | None, database: Path = DATABASE) -> dict[st
             "PROJECT-reads.tsv",
             "--project",
             "PROJECT",
-            "--places",
+            "--mapping",
             "every",
             "--preset",
             "map-to-genome",

@@ -192,7 +192,7 @@ def test_reads_select_the_mapping_preset_until_user_chooses(form: SearchForm, qt
     assert [input_file.spec.title for input_file in form.inputs.values()] == ["Genome or reference", "Reads"]
     qtbot.waitUntil(lambda: form.presets.box.currentData() == "map-to-genome")
     values = form.parameters.values()
-    assert (values["mode"], values["strands"], values["places"]) == ("within", "both", "seeds")
+    assert (values["mode"], values["strands"], values["mapping"]) == ("within", "both", "seeds")
     assert form.presets.suited_text.text() == ""
     form.presets.box.setCurrentIndex(form.presets.box.findData("standard"))
     form.presets.box.activated.emit(form.presets.box.currentIndex())
@@ -205,7 +205,7 @@ def test_conflicting_parameters_are_reported_in_the_form(form: SearchForm, files
     form.set_project_folder(tmp_path / "project")
     qtbot.waitUntil(form.run_button.isEnabled)
     form.given_files["mates"].line.setText(str(files[1]))
-    form.parameters.set_values({"places": "auto", "mode": "prefix", "strands": "forward"})
+    form.parameters.set_values({"mapping": "auto", "mode": "prefix", "strands": "forward"})
     qtbot.waitUntil(lambda: form.reason.text().startswith("Mates are for reads that are mapped"))
     form.given_files["mates"].line.setText("")
     qtbot.waitUntil(form.run_button.isEnabled)

@@ -69,7 +69,7 @@ def test_sphinx_builds_manual_without_warnings(tmp_path: Path) -> None:
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     page = (tmp_path / "html" / "reference" / "parameters_identify.html").read_text()
-    assert "Missed cleavages" in page and (tmp_path / "html" / "searchindex.js").is_file()
+    assert "Maximum missed cleavages" in page and (tmp_path / "html" / "searchindex.js").is_file()
     examples = (tmp_path / "html" / "examples.html").read_text()
     shown = re.findall(r'<img alt="[^"]+" src="([^"]+)"', examples)
     assert len(shown) > 5 and all((tmp_path / "html" / name).is_file() for name in shown)

@@ -209,7 +209,7 @@ def identified(identified_once, tmp_path_factory) -> Path:
 
 def test_explanations_of_a_project_have_consistent_tables(identified, tmp_path):
     summary = run_search(
-        EXPLAIN, inputs={"project": [identified]}, out=tmp_path / "explained.tsv", bin_width=0.4, bin_spread=0.5, rarity=0.5
+        EXPLAIN, inputs={"project": [identified]}, out=tmp_path / "explained.tsv", bin_width=0.4, bin_spread=0.5, rare_peak_weight=0.5
     )
     project = Project.open(identified)
     assert (tmp_path / "explained.tsv").read_bytes() == (identified / "exports" / "explained.tsv").read_bytes()

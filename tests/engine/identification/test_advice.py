@@ -54,7 +54,7 @@ def passes(monkeypatch):
 
 def searched(files, folder, progress=None, **options):
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution")).changed(second_pass=False)
-    return identify([files[0]], [files[1]], folder, parameters.changed(tolerance_from_run=False), threads=2, progress=progress, **options)
+    return identify([files[0]], [files[1]], folder, parameters.changed(calibrate_tolerance=False), threads=2, progress=progress, **options)
 
 
 def record_of(folder):
@@ -69,7 +69,7 @@ def warnings(folder):
 
 def test_command_line_records_the_advice_step(files, tmp_path, passes):
     arguments = ["identify", str(files[0]), "--database", str(files[1]), "--out", str(tmp_path / "p"), "--device", "cpu", "--quiet"]
-    assert main([*arguments, "--set", "second_pass=false", "--set", "tolerance_from_run=false", "--advice", "none"]) == 0
+    assert main([*arguments, "--set", "second_pass=false", "--set", "calibrate_tolerance=false", "--advice", "none"]) == 0
     assert record_of(tmp_path / "p")["steps"]["advice"]["seconds"] >= 0.0
     assert passes == [60]
 

@@ -92,7 +92,7 @@ def spectra(simulation, tmp_path_factory):
 def plain(**changes):
     """Return settings under which spectra are searched independently."""
     parameters = IdentificationParameters.checked(read_preset("identify", "high-resolution"))
-    return parameters.changed(tolerance_from_run=False, second_pass=False, rescoring="off", predicted_intensities=False, **changes)
+    return parameters.changed(calibrate_tolerance=False, second_pass=False, rescoring="off", predicted_intensities=False, **changes)
 
 
 def rows_of(folder, columns=None):

@@ -42,7 +42,7 @@ def test_defaults_are_valid_and_differ_from_high_resolution():
     assert IdentificationParameters.checked(default.model_dump()) == default
     assert IdentificationParameters.checked(default.model_dump(mode="json")) == default
     # The preset also enables slow steps that improve such data.
-    assert preset("high-resolution") == default.changed(tolerance_from_run=True, second_pass=True)
+    assert preset("high-resolution") == default.changed(calibrate_tolerance=True, second_pass=True)
 
 
 def test_all_documented_presets_exist():

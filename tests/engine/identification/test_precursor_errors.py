@@ -180,7 +180,7 @@ def right(simulation, rows):
 def test_miscalibrated_run_is_identified_after_calibration(miscalibrated, database, tmp_path):
     """The requested tolerance covers only two thirds of the right answers; the record and the log state the measured error."""
     simulation, path = miscalibrated
-    ways = [{"tolerance_from_run": measures, "second_pass": False} for measures in (False, True)]
+    ways = [{"calibrate_tolerance": measures, "second_pass": False} for measures in (False, True)]
     (_, uncalibrated), (summary, rows) = (search(path, database, tmp_path / "project", "high-resolution", **way) for way in ways)
     assert_found(simulation, rows, 0.8)
     assert len(right(simulation, rows)) > 1.2 * len(right(simulation, uncalibrated))
@@ -207,7 +207,7 @@ def tables_of(summary):
 def test_calibrated_search_equals_search_of_corrected_masses(miscalibrated, database, tmp_path):
     """Peptides and scores equal those of a file with precursors corrected by the median."""
     _, path = miscalibrated
-    summary, rows_found = search(path, database, tmp_path / "project", "high-resolution", tolerance_from_run=True, second_pass=False)
+    summary, rows_found = search(path, database, tmp_path / "project", "high-resolution", calibrate_tolerance=True, second_pass=False)
     (first,) = summary.passes
     factor = 1 + first.precursor_medians[0] * 1e-6
     lines = path.read_text().splitlines()
@@ -222,7 +222,7 @@ def test_calibrated_search_equals_search_of_corrected_masses(miscalibrated, data
         database,
         tmp_path / "other",
         "high-resolution",
-        tolerance_from_run=False,
+        calibrate_tolerance=False,
         second_pass=False,
         precursor_tolerance=str(first.precursor_tolerance),
         rescoring="off",
@@ -238,7 +238,7 @@ def test_threads_and_gpus_calibrate_and_identify_alike(miscalibrated, database, 
     """The tables of two passes are byte-identical."""
 
     def identified(threads, device="cpu"):
-        parameters = IdentificationParameters(tolerance_from_run=True, second_pass=True)
+        parameters = IdentificationParameters(calibrate_tolerance=True, second_pass=True)
         return identify([miscalibrated[1]], [database], tmp_path / "project", parameters, threads=threads, device=device)
 
     summaries = [identified(threads) for threads in (1, 5)]
@@ -263,7 +263,7 @@ def test_second_pass_searches_near_isotopes_one_modification(miscalibrated, data
         return plan_by_series(spectra, peptides, modifications, parameters, *more)
 
     monkeypatch.setattr(passes, "plan_by_series", noted)
-    parameters = IdentificationParameters(tolerance_from_run=True, second_pass=True)
+    parameters = IdentificationParameters(calibrate_tolerance=True, second_pass=True)
     summary = identify([miscalibrated[1]], [database], tmp_path / "project", parameters, threads=2)
     every = (0, 1, 2, 3)
     first, second = summary.passes
@@ -300,7 +300,7 @@ def test_uncalibratable_search_uses_requested_tolerance(changes, reason, miscali
     """No first search is run."""
     searches = []
     monkeypatch.setattr(passes, "plan_by_series", lambda *of: (searches.append(of), plan_by_series(*of))[1])
-    changes = {"tolerance_from_run": True, "second_pass": False, **changes}
+    changes = {"calibrate_tolerance": True, "second_pass": False, **changes}
     summary, rows = search(miscalibrated[1], database, tmp_path / "project", "high-resolution", **changes)
     assert rows
     assert len(searches) == 1

@@ -128,7 +128,7 @@ def test_quantify_rejects_one_replicate_and_all_missing(tmp_path):
     project = project_of(tmp_path / "p")
     (tmp_path / "design.tsv").write_text("file\tsample\tcondition\treplicate\nr0\tA\tx\t1\n")
     with pytest.raises(ParameterError, match="has one replicate; a test needs at least two"):
-        quantify(project, options={"design": tmp_path / "design.tsv"}, groups=("x", "y")[:1])
+        quantify(project, options={"design": tmp_path / "design.tsv"}, conditions=("x", "y")[:1])
     with pytest.raises(InputError, match="nothing that was identified has a quantity in any sample"):
         quantify(project, minimum_points=90)
 
@@ -175,17 +175,17 @@ def test_look_alike_conditions_are_reported_repeated_are_merged(of_four_runs, tm
     names, _, summary = changes_between(of_four_runs, tmp_path, "Ctrl", "ctrl")
     assert names == {"ctrl / Ctrl"}
     assert any("Ctrl and ctrl, which differ only in case" in message for message in summary.messages)
-    assert changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "x", " y"))[0] == {"x / y"}
+    assert changes_between(of_four_runs, tmp_path, "x", "y", conditions=("y", "x", " y"))[0] == {"x / y"}
     with pytest.raises(ParameterError, match="'y': a comparison needs two conditions"):
-        changes_between(of_four_runs, tmp_path, "x", "y", groups=("y", "y"))
+        changes_between(of_four_runs, tmp_path, "x", "y", conditions=("y", "y"))
 
 
 def test_condition_with_comma_is_quoted_and_refusals_counted(of_four_runs, tmp_path):
-    names, _, _ = changes_between(of_four_runs, tmp_path, "2,4-D", "control", groups='control, "2,4-D"')
+    names, _, _ = changes_between(of_four_runs, tmp_path, "2,4-D", "control", conditions='control, "2,4-D"')
     assert names == {"2,4-D / control"}
     project = Project.open(of_four_runs)
     account = run_account(project, project.runs()[-1], search_of_kind("quantify"))
-    assert next(parameter.value for parameter in account.parameters if parameter.name == "groups") == 'control, "2,4-D"'
+    assert next(parameter.value for parameter in account.parameters if parameter.name == "conditions") == 'control, "2,4-D"'
     n_refused = sum(row["refused"] is not None for row in table_of(of_four_runs, "ion_traces"))
     assert n_refused != 1 and f"than in most files ({n_refused} traces in all)" in account.methods
 

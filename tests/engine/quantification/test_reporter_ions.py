@@ -220,7 +220,7 @@ def quantify(project, design=None, **parameters):
 
 def test_plexes_are_scaled_by_pools_and_conditions_compared(plexes):
     project, design, _ = plexes
-    summary = quantify(project, design, reference="pool", groups=("x", "y", "z"))
+    summary = quantify(project, design, reference="pool", conditions=("x", "y", "z"))
     assert (summary.n_samples, summary.n_proteins) == (20, 8)
     assert not any("no reference" in text for text in summary.messages)
     changes = {(row["comparison"], row["accession"]): row for row in table_of(project, "protein_changes")}
@@ -279,14 +279,14 @@ def test_plexes_are_blocks_when_there_is_no_reference(plexes, tmp_path):
     project, _, rows = plexes
     plain = [row for row in rows if "pool" not in row]
     (tmp_path / "design.tsv").write_text("\n".join(plain) + "\n")
-    summary = quantify(project, tmp_path / "design.tsv", groups=("x", "y", "z"))
+    summary = quantify(project, tmp_path / "design.tsv", conditions=("x", "y", "z"))
     assert any(message == "Blocks of the comparison: plex" for message in summary.messages)
     table = {row["sample"]: row["plex"] for row in table_of(project, "quantified_samples")}
     assert {name.split("_")[0]: plex for name, plex in table.items()} == {"one": "1", "two": "2"}
     apart = [row.replace("\tx\t", "\tu\t") if row.startswith("two") else row for row in plain if "\tx\t" in row or row.startswith("file")]
     (tmp_path / "apart.tsv").write_text("\n".join(apart) + "\n")
     with pytest.raises(ParameterError, match="u cannot be compared with x: conditions and plex change together"):
-        quantify(project, tmp_path / "apart.tsv", groups=("x", "u"))
+        quantify(project, tmp_path / "apart.tsv", conditions=("x", "u"))
     refused = quantify(project, tmp_path / "apart.tsv")
     assert refused.n_tested == 0 and any("change together" in message for message in refused.messages)
     named = [plain[0] + "\tplex", *(f"{row}\tp" for row in plain[1:])]

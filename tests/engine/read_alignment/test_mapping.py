@@ -19,7 +19,7 @@ from tests.shim.shim_card import ShimCard, missing_compiler
 
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
 WITHIN = ReadAlignmentParameters().changed(mode="within")
-SEEDS = WITHIN.changed(places="seeds")
+SEEDS = WITHIN.changed(mapping="seeds")
 
 
 def reverse_complement(read: str) -> str:
@@ -53,7 +53,7 @@ def test_mapped_reads_align_as_against_the_whole_reference(genome, tmp_path, mod
     files = fasta(tmp_path / "t.fa", [genome]), fastq(tmp_path / "p.fq", reads)
     parameters = ReadAlignmentParameters().changed(mode=mode)
     summary = align_reads(*files, tmp_path / "placed.tsv", parameters, device="cpu")
-    align_reads(*files, tmp_path / "every.tsv", parameters.changed(places="every"), device="cpu")
+    align_reads(*files, tmp_path / "every.tsv", parameters.changed(mapping="every"), device="cpu")
     assert any("by minimisers" in message for message in summary.messages)
     assert (tmp_path / "placed.tsv").read_text() == (tmp_path / "every.tsv").read_text()
     for row, (start, strand) in zip(rows_of(tmp_path / "placed.tsv"), origins, strict=True):
@@ -166,7 +166,7 @@ def test_pairs_are_independent_of_threads_and_round_size(genome, tmp_path, monke
 )
 def test_reads_are_mapped_to_far_longer_references_only(tmp_path, length, read, mode, places, has_places):
     text = random_bases(np.random.default_rng(SEED), length)
-    parameters = ReadAlignmentParameters().changed(mode=mode, places=places)
+    parameters = ReadAlignmentParameters().changed(mode=mode, mapping=places)
     files = fasta(tmp_path / "t.fa", [text[:300], text[300:]], "t"), fasta(tmp_path / "p.fa", [text[300 : 300 + read]])
     summary = align_reads(*files, tmp_path / "o.tsv", parameters, device="cpu")
     assert summary.has_places == has_places
@@ -282,7 +282,7 @@ def test_mapping_rejects_proteins_pairs_and_prefix(tmp_path):
     with pytest.raises(ParameterError, match="--pairs assigns a reference"):
         align_reads(text, text, None, SEEDS, pairs=True, device="cpu")
     with pytest.raises(ParameterError, match="mode prefix aligns with the beginning of each reference"):
-        ReadAlignmentParameters().changed(places="seeds")
+        ReadAlignmentParameters().changed(mapping="seeds")
     with pytest.raises(InputError, match=r"holds proteins, and t\.fa nucleotides"):
         align_reads(text, proteins, None, SEEDS, device="cpu")
 

@@ -32,7 +32,7 @@ ENDINGS = {
     "exchanged": ("/2", "/1"),
 }
 COMPLEMENT = str.maketrans("ACGT", "TGCA")
-MAPPING = ReadAlignmentParameters(mode="within", strands="both", places="seeds")
+MAPPING = ReadAlignmentParameters(mode="within", strands="both", mapping="seeds")
 
 
 @pytest.fixture

@@ -279,7 +279,7 @@ def test_sam_names_of_different_reads_differ(tmp_path):
     bases = "ACGTTGCATGACCGTA"
     (tmp_path / "reference.fasta").write_text(f">(x)\n{bases * 3}\n>)x(\n{bases[::-1] * 3}\n")
     (tmp_path / "reads.fastq").write_text("".join(f"@{name}\n{bases}\n+\n{'I' * 16}\n" for name in names))
-    progress, parameters = RecordingProgress(Progress()), ReadAlignmentParameters().changed(mode="within", places="every")
+    progress, parameters = RecordingProgress(Progress()), ReadAlignmentParameters().changed(mode="within", mapping="every")
     files = tmp_path / "reference.fasta", tmp_path / "reads.fastq"
     align_reads(*files, tmp_path / "found.sam", parameters, format="sam", device="cpu", progress=progress)
     header, records = sam_check.read(tmp_path / "found.sam")

@@ -114,9 +114,9 @@ def test_the_most_intense_peaks_of_each_window_are_taken():
 
 def test_rare_bins_are_weighted_by_log_rarity():
     held = spectra([[(100.0, 1.0), (200.0 + i, 1.0)] for i in range(9)] + [[]], [500.0] * 10, [4] * 10)
-    for rarity in (0.5, 1.0):
-        result = elements(made(held, rarity=rarity), 3)
-        common, rare = math.log(11 / 10) ** rarity, math.log(11 / 2) ** rarity
+    for rare_peak_weight in (0.5, 1.0):
+        result = elements(made(held, rare_peak_weight=rare_peak_weight), 3)
+        common, rare = math.log(11 / 10) ** rare_peak_weight, math.log(11 / 2) ** rare_peak_weight
         assert result[153] / result[50] == pytest.approx(rare / common, rel=0.02)
 
 

@@ -37,12 +37,12 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Read files in this process, which is faster, and list them."""
     read: list[Path] = []
 
-    def here(paths, processes, progress, *, minimum_confidence=0.0, models="first"):
+    def here(paths, processes, progress, *, minimum_plddt=0.0, models="first"):
         for number, path in enumerate(paths):
             progress.check()
             read.append(path)
             try:
-                structures = read_structure(path, minimum_confidence=minimum_confidence, models=models)
+                structures = read_structure(path, minimum_plddt=minimum_plddt, models=models)
                 yield number, structures if len(structures.chains) else str(structures.why_empty())
             except InputError as error:
                 yield number, str(error)
@@ -78,7 +78,7 @@ def test_killed_process_loses_only_its_file(folder: Path, monkeypatch: pytest.Mo
     assert "ended the process" in str(results[1])
 
 
-def dies_at_b(connection, minimum_confidence, models) -> None:
+def dies_at_b(connection, minimum_plddt, models) -> None:
     while True:
         path = Path(connection.recv())
         if path.name == "b.pdb":

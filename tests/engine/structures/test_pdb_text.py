@@ -85,7 +85,7 @@ def test_read_structure_reads_all_models_of_assembly(shared_cases: Path, name: s
 @pytest.mark.parametrize("name", ["af3like.pdb", "af2like.pdb"])
 def test_read_structure_filters_or_reports_b_factors(shared_cases: Path, name: str) -> None:
     path = shared_cases / "pdb_per_atom_plddt" / name
-    structures = read_structure(path, minimum_confidence=70.0)
+    structures = read_structure(path, minimum_plddt=70.0)
     is_filtered = len(structures.chains.residue) == 101
     assert is_filtered != any("does not show whether its B-factors are pLDDT" in text for text in structures.messages)
     assert not read_structure(path).messages

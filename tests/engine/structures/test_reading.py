@@ -114,9 +114,9 @@ PLDDT = [90.0, 80.0, 95.5, 40.0, 91.0, 92.0, 30.0, 88.0]
 def test_prediction_confidence_is_read_and_filters_residues(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n"))
     assert read_structure(path).chains.confidence.tolist() == PLDDT
-    some = read_structure(path, minimum_confidence=50.0)
+    some = read_structure(path, minimum_plddt=50.0)
     assert some.chains.author_number.tolist() == [1, 2, 3, 5, 6, 8]
-    none = read_structure(path, minimum_confidence=91.5)
+    none = read_structure(path, minimum_plddt=91.5)
     assert "has 2 residues with a pLDDT of 91.5 or more" in str(none.why_empty())
 
 
@@ -126,14 +126,14 @@ def test_chains_without_confidence_are_reported(tmp_path: Path) -> None:
         for head, name in (("TITLE     ALPHAFOLD MONOMER V2.0 PREDICTION FOR X\n", "a.pdb"), ("EXPDTA    X-RAY DIFFRACTION\n", "b.pdb"))
     )
     assert rated.unrated(50.0) == bare.unrated(0.0) == ""
-    assert bare.unrated(50.0).startswith("The minimum confidence of 50: none of the chains has a pLDDT")
-    assert concatenated([rated, bare]).unrated(50.0).startswith("The minimum confidence of 50: 1 of 2 chains have no pLDDT")
+    assert bare.unrated(50.0).startswith("Minimum pLDDT 50: none of the chains has a pLDDT")
+    assert concatenated([rated, bare]).unrated(50.0).startswith("Minimum pLDDT 50: 1 of 2 chains have no pLDDT")
 
 
 def test_b_factors_of_experiments_are_not_confidence(tmp_path: Path) -> None:
     path = written(tmp_path, predicted(PLDDT, "HEADER    X\nEXPDTA    X-RAY DIFFRACTION\n"))
-    assert np.isnan(read_structure(path, minimum_confidence=50.0).chains.confidence).all()
-    assert len(read_structure(path, minimum_confidence=50.0).chains.residue) == 8
+    assert np.isnan(read_structure(path, minimum_plddt=50.0).chains.confidence).all()
+    assert len(read_structure(path, minimum_plddt=50.0).chains.residue) == 8
 
 
 def test_model_archive_confidence_is_read_from_its_table(tmp_path: Path) -> None:

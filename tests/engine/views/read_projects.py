@@ -85,7 +85,7 @@ def project_with_reads(folder: Path, genome: str, *, n_reads: int = 40, has_qual
     from tests.searching import align_reads
 
     references, reads_file = read_files(folder.parent / f"{folder.name} files", genome, n_reads, has_qualities=has_qualities)
-    defaults = {"mode": "local", "strands": "both", "places": "every", "match": 1, "mismatch": -3}
+    defaults = {"mode": "local", "strands": "both", "mapping": "every", "match": 1, "mismatch": -3}
     settings = ReadAlignmentParameters().changed(**{**defaults, **parameters})
     align_reads(references, reads_file, None, settings, project_folder=folder, device="cpu")
     return Project.open(folder)
