@@ -1,4 +1,4 @@
-"""Problems that illustrate the ATGPU model, their cost in its terms, and the inner operations whose rates are measured.
+"""Example problems of the ATGPU model, their costs in its terms, and the inner operations whose rates are measured.
 
 The problems are those of Carroll's thesis (2018), section 4.4. Their cost is computed for the kernels of kernels/cuda/analyses.cu; tests
 compare it with counts of the running kernels.
@@ -36,16 +36,16 @@ _TREE = 9  # steps of a tree over the values of a block of 2 * BLOCK
 
 
 class Round(NamedTuple):
-    """A round of ATGPU: k `blocks`, each with `operations` (t, sequential, of one thread) and `shared_words` (m).
+    """A round of ATGPU: k `blocks`, each with t `operations` (sequential, of one thread) and m `shared_words`.
 
     Attributes
     ----------
     memory_blocks
-        q, blocks of 32 words read or written in global memory by all blocks.
+        Number q of blocks of 32 words that all thread blocks read from or write to global memory.
     cached_blocks
-        Those read before and then in the device's cache, which the thesis does not distinguish.
+        Number of these that are already in the device's cache, which the thesis does not distinguish.
     words_in, words_out
-        Words of 4 bytes copied from and to the host, in as many transfers as stated.
+        Words of 4 bytes copied from and to the host, in the stated number of transfers.
     """
 
     blocks: int
@@ -60,7 +60,7 @@ class Round(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """Seconds of a problem: to the device, in its kernels, and from it; on the CPU only in kernels."""
+    """Seconds of a problem: transfer to the device, kernels, and transfer back; on the CPU only kernels."""
 
     transfer_in: float
     kernel: float
@@ -68,7 +68,7 @@ class Spent(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Sum of all parts."""
+        """Total seconds."""
         return self.transfer_in + self.kernel + self.transfer_out
 
 
@@ -78,9 +78,9 @@ def addition_rounds(n: int) -> tuple[Round, ...]:
 
 
 def multiplication_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of multiplying two n by n matrices: one round, in which a block reads 2 n / TILE tiles and writes one.
+    """Return the rounds of multiplying two n by n matrices: one round, with 2 n / TILE tiles read and one written per block.
 
-    Concurrent blocks share tiles, so that all but the first read of each are from the cache.
+    Concurrent blocks share tiles: only the first read of a tile is not from the cache.
     """
     tiles = -(-n // TILE)
     read = tiles * tiles * tiles * 2 * TILE * TILE / _WARP
@@ -89,7 +89,7 @@ def multiplication_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_levels(n: int) -> list[int]:
-    """Return the number of values of each round of a reduction or a prefix scan: n, then the number of blocks of each round, until 1."""
+    """Return the number of values in each round of a reduction or prefix scan: n, then the blocks of the previous round, down to 1."""
     levels = [n]
     while levels[-1] > 2 * BLOCK:
         levels.append(-(-levels[-1] // (2 * BLOCK)))
@@ -97,7 +97,7 @@ def scan_levels(n: int) -> list[int]:
 
 
 def reduction_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of reducing n words: log n / log 512 rounds, the vector in, a word out."""
+    """Return the rounds of reducing n words: log n / log 512 rounds; input is the vector, output one word."""
     levels = scan_levels(n)
     result = [Round(-(-size // (2 * BLOCK)), 1 + _TREE, (size + -(-size // (2 * BLOCK))) / _WARP, BLOCK) for size in levels]
     result[0] = result[0]._replace(words_in=n, transfers_in=1)
@@ -106,7 +106,7 @@ def reduction_rounds(n: int) -> tuple[Round, ...]:
 
 
 def scan_rounds(n: int) -> tuple[Round, ...]:
-    """Return the rounds of scanning n words: up and down the levels of a reduction, the vector in and out."""
+    """Return the rounds of scanning n words: up and down the levels of a reduction; input and output are vectors."""
     levels = scan_levels(n)
     up = [Round(-(-size // (2 * BLOCK)), 2 + 2 * _TREE, 2 * size / _WARP, 2 * BLOCK) for size in levels]
     down = [Round(-(-size // (2 * BLOCK)), 2, 2 * size / _WARP) for size in reversed(levels[:-1])]

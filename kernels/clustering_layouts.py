@@ -1,4 +1,4 @@
-"""Linkage, comparable vectors and groups of vector clustering, for both backends."""
+"""Settings and groups of vector clustering, for both backends."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class Linkage(NamedTuple):
     method
         SINGLE, COMPLETE or AVERAGE.
     least
-        Least similarity (cosine) of vectors that belong together, above 0 and at most 1.
+        Minimum similarity (cosine) of vectors in a cluster, above 0 and at most 1.
     minimum_neighbours
-        SINGLE only; vectors that a core point has as similar as that, itself included. 2: connected components.
+        SINGLE only: minimum number of vectors, including itself, that are as similar to a core point. 2 gives connected components.
     maximum_members
-        COMPLETE and AVERAGE; connected components of more are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
+        COMPLETE and AVERAGE only: larger connected components are divided first (see `proteoscope.kernels.cpu.linkage_rounds`).
     """
 
     method: int
@@ -43,7 +43,7 @@ class Linkage(NamedTuple):
         Raises
         ------
         ValueError
-            A number is out of its bounds.
+            If a setting is out of bounds.
         """
         if self.method not in (SINGLE, COMPLETE, AVERAGE):
             raise ValueError(f"there is no linkage {self.method}")
@@ -60,15 +60,15 @@ class Groups(NamedTuple):
     Attributes
     ----------
     vectors
-        Those that the groups are of.
+        All vectors; `members` are their indices.
     ends : (n,) int64
         See `islands`.
     members : (k,) int64
-        Numbers of vectors, group after group, ascending within each.
+        Indices of the vectors of each group in turn, ascending within a group.
     starts : (g + 1,) int64
         Into `members`.
     least : (g,) int32
-        `SIMILARITY_UNITS` from which on clusters of the group merge.
+        Minimum similarity, in `SIMILARITY_UNITS`, at which clusters of the group merge.
     counts : (k,) int32
         Number of vectors that each member represents.
     """
@@ -82,17 +82,17 @@ class Groups(NamedTuple):
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(g,) members of each."""
+        """Number of members of each group, shape (g,)."""
         return np.diff(self.starts)
 
 
 def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return maximal runs of vectors that no window crosses.
+    """Return the boundaries of maximal ranges of vectors that no window crosses.
 
     Parameters
     ----------
     ends : (n,) int64
-        Never falling; vector i may be compared with the vectors i + 1 : ends[i], so that i + 1 <= ends[i] <= n.
+        Non-decreasing; vector i is compared with the vectors i + 1 : ends[i], with i + 1 <= ends[i] <= n.
 
     Returns
     -------
@@ -103,12 +103,12 @@ def islands(ends: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def window_pairs(ends: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return (n,) numbers of following vectors that each vector is compared with."""
+    """Return the number of following vectors that each vector is compared with, shape (n,)."""
     return ends - np.arange(1, len(ends) + 1)
 
 
 def named_by_smallest(roots: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return the smallest item of each item's cluster, (n,); `roots` names each cluster by any of its items."""
+    """Return the smallest item of each item's cluster, shape (n,); `roots` identifies each cluster by any one of its items."""
     n = len(roots)
     smallest = np.zeros(n, np.int64)
     smallest[roots[::-1]] = np.arange(n)[::-1]  # the last of several counts

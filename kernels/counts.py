@@ -1,9 +1,9 @@
-"""Amount of work of a search, computed from the size of its input.
+"""Operations of a search, computed from the size of its input.
 
 `OperationCounts` are the operations of a GPU in the terms of ATGPU (Carroll & Wong 2017, "An improved abstract GPU model with data
-transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread, by which the engine
-chooses between scoring every candidate and a fragment-ion index, and partitions queries. The choice changes the last digits of results:
-the constants were calibrated once and are defined only here; only their ratios matter.
+transfer"); tests compare them with counts of running kernels. The other functions return nanoseconds of one CPU thread, from which the
+engine chooses between scoring every candidate and searching a fragment-ion index, and partitions the queries. The choice changes the last
+digits of results; therefore the constants are fixed here and not measured on each machine. Only their ratios matter.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ CANDIDATES_OF_PARTITION = 300_000
 """About a tenth of a second of one thread, the interval of progress."""
 NANOSECONDS_OF_PARTITION = 1e8
 TIMES_LONGER = 2.0
-"""Minimum ratio of exhaustive scoring to index search times for building an index.
+"""Minimum ratio of the times of exhaustive scoring and index search at which an index is built.
 
 An index takes memory and CPU time, in which a GPU would have scored all candidates of a narrow window.
 """
@@ -67,22 +67,22 @@ _POINTERS = 25  # of the struct Inputs of search.cuh
 
 
 def exhaustive_search(candidates: NDArray[np.integer], charges: NDArray[np.integer], ions: float) -> float:
-    """Return nanoseconds for scoring candidates (q,) with fragment charges (q,) and `ions` ions of one charge on average."""
+    """Return the nanoseconds of scoring the given numbers of candidates, shape (q,)."""
     return _PER_ION * float((candidates * charges).sum()) * ions
 
 
 def fragment_index_building(listed: float, forms: float, postings: float) -> float:
-    """Return nanoseconds for building an index of forms and postings from listed pairs of a peptide and a modification combination."""
+    """Return the nanoseconds of building an index of peptidoforms and postings from listed (peptide, modification combination) pairs."""
     return _PER_LISTED * listed + _PER_POSTING * postings + _PER_FORM * forms
 
 
 def fragment_index_search(
     forms: NDArray[np.integer], ions: float, charges: NDArray[np.integer] | int, covered: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the nanoseconds for searching queries in an index, (q,).
+    """Return the nanoseconds of searching each query in an index, shape (q,).
 
-    `forms` (q,): in the windows of each. `ions`: of one charge of a form, on average. `charges`: of fragments. `covered` (q,): the share of
-    the ions of a charge that lie within reach of a peak.
+    `forms` (q,): peptidoforms in the windows of each query. `ions`: mean number of ions of a peptidoform per charge. `charges` (q,): number
+    of fragment charges. `covered` (q,): fraction of the ions of a charge within the tolerance of a peak.
     """
     chunks = forms / PEPTIDOFORMS_OF_CHUNK + 1.0
     visits = chunks * PEPTIDOFORMS_OF_CHUNK * ions * charges * covered
@@ -116,13 +116,13 @@ class OperationCounts(NamedTuple):
     rounds
         Batches.
     operations
-        Innermost steps of all threads, see the functions.
+        Innermost steps of all threads, as defined by each function.
     memory_blocks
         Estimated blocks of 32 bytes read or written in global memory.
     words_in, words_out
         Words of 4 bytes copied from and to the host.
     transfers
-        Number of copies, if many.
+        Number of copies, if it is large enough to matter.
     shared_bytes
         Maximum dynamic shared memory of a block.
     """
@@ -137,7 +137,7 @@ class OperationCounts(NamedTuple):
 
 
 def total(*works: OperationCounts) -> OperationCounts:
-    """Return the sum of successive works."""
+    """Return the sum of the operations of successive steps."""
     sums = (sum(values) for values in zip(*works, strict=True))
     return OperationCounts(*sums)._replace(shared_bytes=max(work.shared_bytes for work in works))
 
@@ -166,7 +166,7 @@ def spectrum_search(
     candidates
         In all windows.
     ions
-        Ions of all forms of the candidates, (length - 1) x series x charges each: a look-up in the bit table is an operation.
+        Ions of all peptidoforms of the candidates, (length - 1) x series x charges each: a look-up in the bit table is one operation.
     hits, slots, bins
         Of the hits.
     windows
@@ -191,13 +191,13 @@ def spectrum_search(
 def spectrum_search_bytes(
     peaks: NDArray[np.int64], items: NDArray[np.int64], *, hits: int, slots: int, bins: int, candidate_bytes: int, with_heights: bool
 ) -> NDArray[np.int64]:
-    """Return the device memory of each query in a batch, (q,): input, output, and the best of each block."""
+    """Return the bytes of device memory of each query in a batch, shape (q,): input, output, and the best hits of each block."""
     of_query = 40 + 4 * bins + hits * (13 + 2 * slots)
     return peaks * (16 if with_heights else 12) + items * (8 + hits * candidate_bytes) + of_query
 
 
 def index_building(*, forms: int, ions: int, slots: int, chunks: int) -> OperationCounts:
-    """Return the operations of building a fragment-ion index or a part of it, one per ion."""
+    """Return the operations of building a fragment-ion index or a partition of it, one per ion."""
     in_bytes = 8 * forms + 2 * slots * forms + 16 * (chunks + 1)
     return OperationCounts(1, 2 * ions, 2 * ions + in_bytes // _BLOCK, -(-in_bytes // _WORD), 0, 0, 4 if slots else 2)
 
@@ -221,13 +221,13 @@ def index_search(
     Parameters
     ----------
     segments
-        Ranges of keys of all queries.
+        Number of key ranges of all queries.
     windows
         Of a query.
     pairs
         Of a query and a chunk.
     visits
-        Postings in the ranges.
+        Number of postings in the ranges.
     scores
         Entries of the two tables. Each visit of a posting, and each read of a counter, is an operation.
     """
@@ -243,7 +243,7 @@ def digest_count(*, residues: int, proteins: int, shares: int, buckets: int, loo
     Parameters
     ----------
     looked_at
-        Residues from all first residues together; for unspecific digestion the longest peptide of each.
+        Residues visited from all start positions; for non-specific digestion, the longest peptide from each.
     """
     in_bytes = residues + 8 * (proteins + 1) + 8 * (shares + 1) + 26 * 26 + 8 * (26 + 12)
     return OperationCounts(rounds, looked_at, residues // _BLOCK + looked_at // _BLOCK, -(-in_bytes // _WORD), shares * buckets, 0, 6)

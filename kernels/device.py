@@ -1,8 +1,8 @@
-"""Protocol of devices, CPU and GPU, and their kernel packages.
+"""Protocol of devices (CPU and GPU) and their kernel packages.
 
-`proteoscope.kernels.cpu` and `proteoscope.kernels.cuda` have the same classes and functions. A class takes its device first; its methods
-are generators that yield their progress at least every tenth of a second or two, so that the caller can check for cancellation and measure
-speeds. Closing the generator ends the work.
+`proteoscope.kernels.cpu` and `proteoscope.kernels.cuda` have the same classes and functions. The first argument of a class is the
+device. Methods are generators that yield their progress every tenth of a second or two, so that the caller can check for cancellation and
+measure speeds. Closing a generator stops the work.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from proteoscope import kernels
 __all__ = ["Device", "DeviceError", "DeviceMemoryError", "StopFlag", "UnsupportedSearchError", "backend_module", "stop_flag"]
 
 StopFlag: TypeAlias = NDArray[np.uint8]
-"""(1,) uint8 that kernels read while they work: 0, or 1 to stop immediately."""
+"""(1,) uint8 that kernels read while they run: 0 to continue, 1 to stop immediately."""
 
 
 class DeviceError(RuntimeError):
-    """Raised if the device failed or a kernel does not compile; its work must be repeated elsewhere."""
+    """Raised if the device fails or a kernel does not compile; the work must be repeated on another device."""
 
 
 class DeviceMemoryError(DeviceError):
@@ -30,7 +30,7 @@ class DeviceMemoryError(DeviceError):
 
 
 class UnsupportedSearchError(DeviceError):
-    """The search is beyond the fixed sizes of the device's kernels (the message names it); the CPU has no limits."""
+    """Raised if the search exceeds a fixed limit of the device's kernels, named in the message; the CPU has no limits."""
 
 
 class Device(Protocol):
@@ -39,11 +39,11 @@ class Device(Protocol):
     Attributes
     ----------
     name
-        Display name: "cpu", "cuda:0".
+        Display name, such as "cpu" or "cuda:0".
     kernels
-        Package of `proteoscope.kernels` with its kernels, "cpu" or "cuda"; '' for a device of another machine.
+        Name of its subpackage of `proteoscope.kernels`, "cpu" or "cuda"; '' for a device of another machine.
     is_processor
-        True if it uses the caller's memory, and threads that also feed GPUs.
+        True for the CPU, which shares memory with the caller and threads with the work for GPUs.
     """
 
     name: str
@@ -52,11 +52,11 @@ class Device(Protocol):
 
 
 def backend_module(device: Device, module: str) -> ModuleType:
-    """Import and return the module of this name among the kernels of a device."""
+    """Import and return the kernel module of this name for a device."""
     result: ModuleType = getattr(kernels.cuda if device.kernels == "cuda" else kernels.cpu, module)
     return result
 
 
 def stop_flag() -> StopFlag:
-    """Return a flag that is not set."""
+    """Return a stop flag that is not set."""
     return np.zeros(1, np.uint8)

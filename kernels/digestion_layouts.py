@@ -1,4 +1,4 @@
-"""Data layouts of digestion kernels on CPU and GPU: rules, entries of a digest, and the dictionary."""
+"""Data layouts of the digestion kernels on CPU and GPU: rules, entries of a digest, and the peptide dictionary."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ DICTIONARY_TYPES: dict[str, type[np.generic]] = {
 
 
 class DigestionRules(NamedTuple):
-    """Rules of digestion. Masses are int64, 1e-9 Da.
+    """Rules of digestion. Masses are int64, in units of 1e-9 Da.
 
     Attributes
     ----------
     cleaves : (26, 26) bool
         True if the enzyme cuts between a residue and the next.
     residue_mass : (26,) int64
-        With fixed modifications, negative for symbols without a mass.
+        Residue masses with fixed modifications; negative for symbols without a mass.
     terminal_mass
-        Water and fixed terminal modifications.
+        Mass of water and fixed terminal modifications.
     required_ends
         2 for specific, 1 for semi-specific, 0 for non-specific digestion.
     maximum_missed
         Missed cleavages allowed inside a peptide (counted but not limited for non-specific digestion).
     minimum_length, maximum_length
-        Residues.
+        Limits of the peptide length in residues.
     clip_methionine
-        True if the initial methionine may be lost.
+        True to also digest proteins without their initial methionine.
     minimum_mass, maximum_mass
-        Of peptides.
+        Limits of the peptide mass.
     bucket_width
-        Bucket b holds masses from b * bucket_width.
+        Width of a mass bucket; bucket b starts at b * bucket_width.
     """
 
     cleaves: NDArray[np.bool_]
@@ -75,14 +75,14 @@ class PeptideEntries(NamedTuple):
     Attributes
     ----------
     mass : int64
-        1e-9 Da.
+        Mass in units of 1e-9 Da.
     signature : uint64
-        Of the sequence.
+        Hash of the sequence.
     position : uint32
-        Of the first residue.
+        Position of the first residue.
     length : uint8
     flags : uint8
-        The protein ends (bits 0 and 1) and the missed cleavages (from bit 2).
+        Bits 0 and 1: the peptide is at the N- and C-terminus of a protein; from bit 2: number of missed cleavages.
     letters : uint32
         Bit k is set if residue k occurs.
     """
@@ -107,16 +107,16 @@ class PeptideEntries(NamedTuple):
 
 
 class PeptideDictionary(NamedTuple):
-    """Distinct peptides by mass, and lists of their positions.
+    """Distinct peptides in order of mass, and lists of their positions.
 
     Attributes
     ----------
     mass : float64
         Dalton.
     position, length, flags, letters
-        As of `PeptideEntries`; the position is that of the first occurrence, the protein ends of the occurrences are joined.
+        As in `PeptideEntries`; the position is that of the first occurrence, and the terminus bits of all occurrences are combined.
     pointer : int64
-        The place of each peptide's first entry in `occurrence` (o,) uint32: positions, ascending.
+        Start of each peptide's positions in `occurrence` (o,) uint32, where they ascend.
     """
 
     mass: NDArray[np.float64]
@@ -135,19 +135,19 @@ class PeptideDictionary(NamedTuple):
 
 
 class KnownSites(NamedTuple):
-    """Modifications that databases know at residues of proteins.
+    """Modifications annotated in databases at residues of proteins.
 
     Attributes
     ----------
     position, modification : (s,) uint32
-        And uint8, a residue of all proteins and which modification; in order of both, no pair twice.
+        Residue (of all proteins) and modification (uint8), in order of both, without duplicates.
     place : (m,) int64
-        Of each modification as in `proteoscope.kernels.layouts.ModificationArrays`: peptides that begin (1, 3) or end (2, 4) with its
-        residue may carry it, or all (0).
+        Position rule of each modification, as in `proteoscope.kernels.layouts.ModificationArrays`: only peptides that start (1, 3) or end
+        (2, 4) with the residue may carry it, or all peptides (0).
     is_on_residue : (m,) bool
-        True if it is on the residue and not on the end.
+        True if the modification is on the residue, False if on the terminus.
     mass : (m,) float64
-        Dalton, mass added to a peptide.
+        Mass (Da) added to a peptide.
     """
 
     position: NDArray[np.uint32]
@@ -158,14 +158,14 @@ class KnownSites(NamedTuple):
 
 
 class KnownFormRules(NamedTuple):
-    """Rules for forms of a peptide with known modifications.
+    """Rules for peptidoforms with known modifications.
 
     Attributes
     ----------
     maximum_modifications
-        Per form.
+        Maximum number of modifications per peptidoform.
     maximum_forms
-        Per peptide.
+        Maximum number of peptidoforms per peptide.
     variable_mass, variable_mask, variable_place
         Variable modifications of the search, as in `proteoscope.kernels.layouts.ModificationArrays`.
     """
@@ -178,14 +178,14 @@ class KnownFormRules(NamedTuple):
 
 
 class FormSources(NamedTuple):
-    """Input of the listing of forms with known modifications.
+    """Input for listing peptidoforms with known modifications.
 
     Attributes
     ----------
     dictionary
         `PeptideDictionary`, whose `pointer` is (n + 1,).
     residues
-        (r,) uint8, of the proteins; those from `first_decoy` are decoys, whose modifications do not apply to target peptides.
+        (r,) uint8, residues of the proteins; from `first_decoy` of decoys, whose modifications do not apply to target peptides.
     """
 
     dictionary: PeptideDictionary
@@ -196,7 +196,7 @@ class FormSources(NamedTuple):
 
 
 class KnownForms(NamedTuple):
-    """n forms with known modifications.
+    """n peptidoforms with known modifications.
 
     Attributes
     ----------
@@ -215,6 +215,6 @@ class KnownForms(NamedTuple):
 
     @classmethod
     def empty(cls, n: int, maximum_modifications: int) -> KnownForms:
-        """Return space for n forms."""
+        """Return space for n peptidoforms."""
         shape = n, maximum_modifications
         return cls(np.empty(n, np.int64), np.empty(n), np.empty(shape, np.uint8), np.empty(shape, np.uint8))

@@ -1,12 +1,12 @@
 """Data layouts and definition of alignments with a bounded number of gaps, for CPU and GPU.
 
-Definition. An alignment of a read with a reference pairs bases in order; a run of unpaired bases of one of them is a gap, and adjacent gaps
+Definition. An alignment of a read with a reference pairs bases in order. Consecutive unpaired bases of one of them are a gap; adjacent gaps
 in both count separately. The score is the sum of the matrix over pairs, minus ``gap_open + k * gap_extend`` for each gap of k bases. The
 optimum is the highest score of all alignments that the mode allows with at most `maximum_gaps` gaps.
 
-Among alignments with that score, every device selects the one that ends first in the reference, then first in the read (mode LOCAL); then
-one with the fewest gaps; then the one found by going backwards from the end and taking at each step the first that preserves the score of:
-start of the alignment, a pair, an unpaired read base, an unpaired reference base; a gap is left as soon as that preserves the score.
+Ties are resolved identically on every device: the alignment that ends first in the reference, then first in the read (mode LOCAL), then the
+one with the fewest gaps, then the one found by tracing back from the end, where each step is the first that preserves the score of: start
+of the alignment, a pair, an unpaired read base, an unpaired reference base. A gap ends as soon as that preserves the score.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ __all__ = [
 ]
 
 PREFIX, WITHIN, LOCAL = 0, 1, 2
-"""The whole read with a prefix of the reference; the whole read with any part of the reference; a part of the read, with a positive score,
-with any part of the reference.
+"""Modes: the whole read with a prefix of the reference; the whole read with any part of the reference; any part of the read with any
+part of the reference, with a positive score.
 """
 SINGLE_PASS = 2, 64
 """References of up to twice the read and 64 bases are traced in one pass."""
 N_SYMBOLS = 31
-"""Codes are below this."""
+"""Number of symbol codes."""
 MAXIMUM_GAPS = 30
 NO_ALIGNMENT = -(1 << 31)
 """The score of a pair that has no alignment."""
 
 
 class Sequences(NamedTuple):
-    """References or reads: `codes` int8, concatenated, `offsets` (n + 1,) int64."""
+    """References or reads: concatenated `codes`, int8, and `offsets`, (n + 1,) int64."""
 
     codes: NDArray[np.int8]
     offsets: NDArray[np.int64]
@@ -58,19 +58,19 @@ class GapRules(NamedTuple):
     Attributes
     ----------
     matrix : (symbols, symbols) int32
-        By the codes of the pattern's and of the text's symbol.
+        Scores by the codes of the read's and of the reference's symbol.
     gap_open, gap_extend
-        At least 0; a gap of k symbols costs ``gap_open + k * gap_extend``.
+        Gap costs, at least 0; a gap of k symbols costs ``gap_open + k * gap_extend``.
     maximum_gaps
         At most `MAXIMUM_GAPS`.
     mode
         PREFIX, WITHIN or LOCAL.
     seed_length
-        Number of symbols at the beginning of the pattern that are paired with the same symbols, without a gap. In mode LOCAL the alignment
-        then begins where the pattern does.
+        Number of symbols at the start of the read that must match without a gap. In mode LOCAL the alignment then starts at the start of
+        the read.
     is_published
-        True for the recurrence as published by Carroll, in mode PREFIX only: a gap may only lead away from the main diagonal. So an
-        alignment that has more symbols of the text than of the pattern at some point has more to its end, and vice versa.
+        True for the recurrence as published by Carroll, in mode PREFIX only: gaps only lead away from the main diagonal. An alignment that
+        has consumed more symbols of the reference than of the read (or vice versa) thus does so to its end.
     """
 
     matrix: NDArray[np.int32]
@@ -87,7 +87,7 @@ class GapRules(NamedTuple):
         return max(0, int(self.matrix.max(initial=0)))
 
     def maximum_loss(self, pattern_length: Any) -> Any:
-        """Return the maximum loss below 0 of the best alignment of reads of these lengths.
+        """Return the maximum amount by which the best score of reads of these lengths can be below 0.
 
         All bases may be unpaired or, without gaps, mismatched.
         """
@@ -95,19 +95,19 @@ class GapRules(NamedTuple):
 
 
 class Alignments(NamedTuple):
-    """Alignments, one row per pair of a reference and a read, all int32.
+    """Alignments, one row per (reference, read) pair, all int32.
 
     Attributes
     ----------
     score
-        `NO_ALIGNMENT` if there is none; then the rest is -1.
+        Score, or `NO_ALIGNMENT`; the other columns are then -1.
     text_start, text_end, pattern_start, pattern_end
-        Positions from 0, ends excluded.
+        Positions from 0; ends are exclusive.
     gaps
         Number of gaps.
     runs
-        (n, 2 * maximum_gaps + 1): pairs, gap, pairs, gap, pairs and so on: numbers of pairs, and of unpaired bases of the read (above 0) or
-        of the reference (below 0). Pairs may be 0; zeros follow.
+        (n, 2 * maximum_gaps + 1): alternately the number of pairs, and the length of a gap: unpaired bases of the read (positive) or of the
+        reference (negative). Numbers of pairs may be 0; unused elements are 0.
     """
 
     score: NDArray[np.int32]
@@ -129,10 +129,10 @@ class Alignments(NamedTuple):
 
 
 def score_bits(rules: GapRules, longest_pattern: int) -> int:
-    """Return the bits of numbers that hold the scores of reads up to this length with any reference: 16 or 32; 0 if 32 do not suffice.
+    """Return the bits needed for the scores of reads up to this length with any reference: 16 or 32, or 0 if 32 do not suffice.
 
-    Impossible cells have the least number, to which sums add less than the gain of a whole read. The best alignment scores at least as much
-    as all read bases unpaired or mismatched, and its prefixes at least that minus the gain.
+    Impossible cells have the smallest number, to which sums add less than the gain of a whole read. The best alignment scores at least as
+    much as all read bases unpaired or mismatched, and its prefixes at least that minus the gain.
     """
     gain = longest_pattern * rules.maximum_gain
     return next((bits for bits in (16, 32) if rules.maximum_loss(longest_pattern) + 2 * gain < 2 ** (bits - 1) - 1), 0)
@@ -141,7 +141,7 @@ def score_bits(rules: GapRules, longest_pattern: int) -> int:
 def windows(
     rules: GapRules, score: NDArray[np.int32], text_end: NDArray[np.int32], pattern_lengths: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Return (n,) reference positions before which no alignment that ends at `text_end` with `score` begins.
+    """Return the first position in the reference, (n,), at which an alignment with end `text_end` and score `score` can start.
 
     Pairs gain at most the matrix's maximum per read base; the excess over the score can pay for unpaired reference bases. 0 in mode PREFIX.
     """

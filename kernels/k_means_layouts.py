@@ -1,7 +1,7 @@
-"""k-means: the layouts and the arithmetic that both backends share.
+"""Layouts and arithmetic of k-means that both backends share.
 
-Points and weights are whole numbers, so that sums over clusters are exact in any order; comparisons use expressions of float64 that are
-fixed to the last bit. So labels, sums and centroids are the same on every device, however the items were divided.
+Points and weights are integers, so that sums over clusters are exact in any order; comparisons use float64 expressions in a fixed order.
+Labels, sums and centroids are thus identical on every device and for every division of the items.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ __all__ = [
 ]
 
 NEVER, AT_THE_END, IN_PARTS = range(3)
-"""When an assignment reports sums: never, for all items at its end, or as often as its end advances."""
+"""When an assignment reports sums: never, for all items at its end, or whenever its end advances."""
 POINTS_OF_RUN = 256
-"""Points per run; reports end with a run."""
+"""Number of points per chunk; reports end with a chunk."""
 LOW_BITS = 21
-"""Low bits of a sum when squared: it is split as high * 2^21 + low, so that products of halves sum within 64 bits."""
+"""Number of low bits of a sum when it is squared: sums are split as high * 2^21 + low, so that sums of products fit 64 bits."""
 
 _WEIGHT_BITS = 11  # of a key with its weight, which is at most UNIT_LENGTH
 
@@ -58,9 +58,9 @@ class PointSums(NamedTuple):
 
 
 class VectorTerms(NamedTuple):
-    """Terms of each centroid for the value of a vector x, ``dot(x, sum) * factor - square``.
+    """Terms of each centroid for the value ``dot(x, sum) * factor - square`` of a vector x.
 
-    `factor` is 2 / count, `square` its squared length, both (k,) float64. An empty cluster has the value minus infinity.
+    `factor` is 2 / count and `square` the squared length of the centroid, both (k,) float64. Empty clusters have the value minus infinity.
     """
 
     factor: NDArray[np.float64]
@@ -73,9 +73,9 @@ class VectorSums(NamedTuple):
     Attributes
     ----------
     keys : (m,) int64
-        Ascending: bin * k + cluster.
+        bin * k + cluster, ascending.
     sums : (m,) int64
-        Positive.
+        Sums, positive.
     counts : ndarray of int64, shape (k,)
     """
 
@@ -88,7 +88,7 @@ class VectorSums(NamedTuple):
         return self
 
     def terms(self) -> VectorTerms:
-        """Both terms of each centroid's value."""
+        """Return both terms of each centroid's value."""
         k = len(self.counts)
         clusters = self.keys % k
         high, low = self.sums >> LOW_BITS, self.sums & ((1 << LOW_BITS) - 1)
@@ -100,7 +100,7 @@ class VectorSums(NamedTuple):
         return VectorTerms(np.where(self.counts > 0, 2.0 / n, 0.0), np.where(self.counts > 0, whole / n / n, np.inf))
 
     def of(self, clusters: NDArray[np.bool_]) -> VectorSums:
-        """Return only the selected clusters, (k,) bool; others are empty."""
+        """Return the sums with only the selected clusters, (k,) bool; others are empty."""
         chosen = clusters[self.keys % len(self.counts)]
         return VectorSums(self.keys[chosen], self.sums[chosen], np.where(clusters, self.counts, 0))
 
@@ -113,18 +113,18 @@ class Assigned(NamedTuple):
 
 
 class Rounds(NamedTuple):
-    """Result of rounds.
+    """Result of k-means iterations.
 
     Attributes
     ----------
     n
-        Rounds that were done.
+        Number of iterations.
     centroids
-        Those to which the last assigned.
+        Centroids used by the last assignment.
     sums
-        What came of it.
+        Sums after the last assignment.
     changed
-        Labels that differ from those of the round before.
+        Number of labels that differ from those of the previous iteration.
     """
 
     n: int
@@ -134,14 +134,14 @@ class Rounds(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """Result of a round for some items, whose labels stay in place: sums, and the number of changed labels."""
+    """Result of an iteration for a range of items: sums, and number of changed labels; labels are updated in place."""
 
     sums: Any
     changed: int
 
 
 class Assigner(Protocol):
-    """Points or vectors on a device, as `PointMeans` and `VectorMeans` of both backends are."""
+    """Protocol of points or vectors on a device: `PointMeans` and `VectorMeans` of both backends."""
 
     def assign(
         self, centroids: Any, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int, reporting: int
@@ -165,7 +165,7 @@ def total_sums(parts: Sequence[Any]) -> Any:
 
 
 def keep_empty(old: Any, sums: PointSums | VectorSums) -> Any:
-    """Return the centroids of sums; an empty cluster keeps its old centroid."""
+    """Return the centroids of the sums; empty clusters retain their old centroid."""
     empty = sums.counts == 0
     if not empty.any():
         return sums.centroids()
@@ -221,20 +221,20 @@ def sums_of(vectors: VectorArrays, labels: NDArray[np.integer], k: int, first: i
 def tally_through_host(
     search: Assigner, centroids: Any, previous: Any, labels: NDArray[np.int32], first: int, last: int, *, is_labelled: bool
 ) -> Generator[None, None, Tally]:
-    """Run a round with the items `first:last`.
+    """Run an iteration with the items `first:last`.
 
     Parameters
     ----------
     previous
-        The centroids of the round before, None in the first, which changes all labels.
+        Centroids of the previous iteration; None in the first one, which changes all labels.
     labels : (n,) int32
-        To fill.
+        Output.
     is_labelled
-        True if `labels` are from the round before; otherwise they are computed again.
+        True if `labels` are from the previous iteration; otherwise those are recomputed.
 
     Yields
     ------
-    Yields several times, so that callers can check for a cancel.
+    Yields repeatedly, so that callers can check for cancellation.
     """
     nowhere, parts = np.empty(0), list[Any]()
     if previous is not None and not is_labelled:
@@ -252,18 +252,18 @@ def tally_through_host(
 def rounds_through_host(
     search: Assigner, centroids: Any, labels: NDArray[np.int32], rounds: int, tolerance: float
 ) -> Generator[int, None, Rounds]:
-    """Iterate with centroids computed from the sums of each round.
+    """Iterate, with centroids computed from the sums of each iteration.
 
     Parameters
     ----------
     labels : (n,) int32
-        Those of the round before, or -2; to fill.
+        Labels of the previous iteration, or -2; updated.
     tolerance
-        Centroids that move no further, squared and all together, end it; 0: only labels do, when none changes.
+        Maximum sum of squared movements of the centroids at which iterations end; 0 ends only if no label changes.
 
     Yields
     ------
-    The rounds that are done, several times in each. It ends before there is a cluster without an item to be seen to.
+    Number of completed iterations, several times in each. It also ends when a cluster becomes empty, which the caller must fill.
     """
     n, nowhere = len(labels), np.empty(0)
     for number in range(1, rounds + 1):

@@ -41,7 +41,7 @@ CORRELATION_UNITS = 65536.0  # to a height of one: XCorr sums whole numbers, whi
 
 
 class PeakArrays(NamedTuple):
-    """Peaks of spectra, CSR: `mz` in thomson, ascending within a spectrum; `intensity` positive, float32 as read, float64 of means."""
+    """Peaks of spectra, CSR: `mz` in thomson, ascending in each spectrum; `intensity` positive, float32 as read, float64 for means."""
 
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
@@ -51,8 +51,8 @@ class PeakArrays(NamedTuple):
 class SpectrumArrays(NamedTuple):
     """Preprocessed spectra: CSR peaks with m/z ascending.
 
-    `weight` is what the dot products sum, `correlation_weight` what XCorr sums (Comet's normalisation in ten windows; at most
-    50, rounded to whole `CORRELATION_UNITS`).
+    `weight` is summed by the dot products, `correlation_weight` by XCorr (Comet's normalisation in ten windows; at most 50, rounded
+    to `CORRELATION_UNITS`).
     """
 
     offsets: NDArray[np.int64]
@@ -62,7 +62,7 @@ class SpectrumArrays(NamedTuple):
 
 
 class QueryArrays(NamedTuple):
-    """Queries: spectra with one assumed charge, ordered by mass."""
+    """Queries: spectra with one assumed charge each, in order of mass."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -70,21 +70,21 @@ class QueryArrays(NamedTuple):
 
 
 def _nothing(kind: type[np.generic], *shape: int) -> NDArray:
-    """Return an empty array like those of a mapped file, so that kernels need not be compiled for both."""
+    """Return an empty read-only array like those of a memory-mapped file, so that kernels are compiled only once."""
     empty = np.zeros(shape, kind)
     empty.flags.writeable = False
     return empty
 
 
 class PeptideArrays(NamedTuple):
-    """Distinct peptides ordered by mass (dalton, fixed modifications included), and the residues they point into.
+    """Distinct peptides in order of mass (dalton, including fixed modifications), and the residues that they refer to.
 
     `letters` has bit k set if capital k occurs, which suffices to exclude most peptides that cannot carry a modification.
 
-    An entry may have modifications known at its residues, included in its mass: `known` (n,) uint32 is its row of `known_site` and
-    `known_modification` (k, s) uint8, 0 for none, and is empty if no entry has any. A row lists at most s sites (0 N-terminus, 1..length,
-    length + 1 C-terminus) and modifications, ordered by modification and site, then 255 in both; row 0 is 255. Together with further
-    modifications a peptide has at most s.
+    An entry may have known modifications at its residues, which its mass includes: `known` (n,) uint32 is its row of `known_site` and
+    `known_modification` (k, s) uint8, or 0; it is empty if no entry has any. A row lists at most s sites (0 N-terminus, 1..length,
+    length + 1 C-terminus) and modifications, ordered by modification and site, then 255; row 0 is all 255. A peptide has at most s
+    modifications in total.
     """
 
     mass: NDArray[np.float64]
@@ -107,15 +107,15 @@ class ModificationArrays(NamedTuple):
     Attributes
     ----------
     mass
-        (m,) float64 Da, known ones after the v variable ones.
+        (m,) float64, mass (Da) of the v variable modifications, then of the known ones.
     residue_mask
-        (v,) uint32 with bit k for capital k (all ones: any residue).
+        (v,) uint32, allowed residues: bit k for capital k; all ones for any residue.
     place
-        (m,) int64: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
+        (m,) int64, allowed position: 0 anywhere, 1 peptide N-terminus, 2 peptide C-terminus, 3 protein N-terminus, 4 protein C-terminus.
     combination_mass, combination_count
-        (c,) float64 Da and (c, v) int64: multisets of variable modifications of a peptide, the empty one first.
+        (c,) float64 (Da) and (c, v) int64: mass and counts of the combinations of variable modifications, the empty one first.
     maximum_forms
-        Site arrangements tried per peptide and combination.
+        Maximum number of site arrangements per peptide and combination.
     """
 
     mass: NDArray[np.float64]
@@ -127,12 +127,12 @@ class ModificationArrays(NamedTuple):
 
 
 class ScoringSettings(NamedTuple):
-    """Tolerances, ion series and the score.
+    """Tolerances, ion series and score.
 
-    `isotope_errors` come largest first; each is tried from its `isotope_minimum_mass` (dalton) on.
+    `isotope_errors` are in descending order; each is tried from its `isotope_minimum_mass` (dalton).
     `n_term_series` and `c_term_series`: float64, added to the sum of residue masses from that end for the singly charged m/z.
-    `fragment_relative` is below 1. `maximum_mz`: thomson, at least the smaller one of the largest peak's and the largest ion's.
-    `bin_width`: thomson, of the bit table of peaks. `correlation_bin_width`, `correlation_bin_offset`: of XCorr.
+    `fragment_relative` is below 1. `maximum_mz`: thomson, at least the smaller of the largest peak m/z and the largest ion m/z.
+    `bin_width`: thomson, bins of the bit table of peaks. `correlation_bin_width`, `correlation_bin_offset`: bins of XCorr.
     """
 
     precursor_absolute: float
@@ -163,15 +163,15 @@ class HitArrays(NamedTuple):
     score
         (q, k) float32.
     peptide
-        (q, k) int64, -1 for none.
+        (q, k) int64, index of the peptide, or -1.
     isotope_error
         (q, k) int8.
     site, modification
-        (q, k, s) uint8: sites of variable modifications (0 N-terminus, 1..L, L + 1 C-terminus) and their indices (255: none).
+        (q, k, s) uint8: sites of variable modifications (0 N-terminus, 1..L, L + 1 C-terminus) and their indices; 255 for unused slots.
     n_candidates
-        (q,) int64.
+        (q,) int64, number of candidates.
     histogram, histogram_width
-        (q, b) int32 counts of candidates by score, and the bin width.
+        (q, b) int32, number of candidates by score, and the bin width.
     """
 
     score: NDArray[np.float32]
@@ -185,7 +185,7 @@ class HitArrays(NamedTuple):
 
 
 class MatchArrays(NamedTuple):
-    """n given matches of a spectrum with an assumed charge and a peptidoform.
+    """n given matches of a spectrum, with an assumed charge, and a peptidoform.
 
     `spectrum`, `charge`, `peptide` (n,) int64; `site` and `modification` (n, s) uint8, as in `HitArrays`.
     """
@@ -198,11 +198,11 @@ class MatchArrays(NamedTuple):
 
 
 class PeptidoformCode(NamedTuple):
-    """Encoding of a candidate's number: combination, isotope error, peptide, arrangement, from the highest bits down.
+    """Encoding of a candidate's number: combination, isotope error, peptide and arrangement, from high to low bits.
 
     A candidate's number is `((combination << ISOTOPE_BITS | e) << peptide_bits | peptide) << arrangement_bits | arrangement`, with `e` the
-    row of `ScoringSettings.isotope_errors`; a form's number has `e` = 0. Its order is that in which the exhaustive search scores
-    candidates. `isotope_shift` = peptide_bits + arrangement_bits is the first bit of `e`.
+    row of `ScoringSettings.isotope_errors`; a peptidoform's number has `e` = 0. Numbers are in the order in which the exhaustive search
+    scores candidates. `isotope_shift` = peptide_bits + arrangement_bits is the first bit of `e`.
     """
 
     peptide_bits: int
@@ -211,26 +211,26 @@ class PeptidoformCode(NamedTuple):
 
 
 class FragmentIndexArrays(NamedTuple):
-    """Fragment ions of all forms (peptides with an arrangement of variable modifications) of a mass range.
+    """Fragment ions of all peptidoforms (peptides with an arrangement of variable modifications) of a mass range.
 
-    Forms are ordered by mass and cut into chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (an ion and its form) of chunk c are
+    Peptidoforms are in order of mass, in chunks of `PEPTIDOFORMS_OF_CHUNK`. The postings (ion and peptidoform) of chunk c are
     `chunk_start[c]:chunk_start[c + 1]`, ordered by the ions' 32-bit keys: the neutral fragment mass (m/z of the singly charged ion minus a
     proton) in units of 1 / `KEYS_OF_DALTON`, rounded down.
 
     Attributes
     ----------
     form_mass
-        (f,) float64 dalton, ascending.
+        (f,) float64, mass (Da), ascending.
     form_code
-        (f,) int64, numbers of the forms (`PeptidoformCode`).
+        (f,) int64, numbers of the peptidoforms (`PeptidoformCode`).
     chunk_start
-        (c + 1,) int64.
+        (c + 1,) int64, start of each chunk's postings.
     bin_start
-        (c, b + 1) uint32: relative to the chunk's first, the first posting whose key >> `bin_shift` (at most 16) is not below the bin.
+        (c, b + 1) uint32, first posting (relative to the chunk's first) whose key >> `bin_shift` (at most 16) is not below the bin.
     key
-        (p,) uint16: the low 16 bits of the key, since the bin implies the others.
+        (p,) uint16, low 16 bits of the key; the bin implies the others.
     form
-        (p,) uint16: number of the form in its chunk, with the bit `C_TERMINAL` for C-terminal ions.
+        (p,) uint16, index of the peptidoform in its chunk, with the bit `C_TERMINAL` for C-terminal ions.
     """
 
     form_mass: NDArray[np.float64]
@@ -243,16 +243,16 @@ class FragmentIndexArrays(NamedTuple):
 
 
 class SegmentArrays(NamedTuple):
-    """Key ranges looked up in a fragment index, disjoint for each fragment charge, with peak weights.
+    """Key ranges to look up in a fragment index, disjoint for each fragment charge, with peak weights.
 
     Attributes
     ----------
     offsets
-        (q + 1,) int64.
+        (q + 1,) int64, start of each query's ranges.
     low, high
-        (n,) uint32: half-open ranges of 32-bit keys.
+        (n,) uint32, half-open ranges of 32-bit keys.
     weight
-        (n,) uint16 in units of `ScoreTables.weight_scale`.
+        (n,) uint16, weight in units of `ScoreTables.weight_scale`.
     """
 
     offsets: NDArray[np.int64]
@@ -262,10 +262,10 @@ class SegmentArrays(NamedTuple):
 
 
 class ScoreTables(NamedTuple):
-    """Conversion of a form's counter `dot << 16 | c << 8 | n` to its float32 score `(of_count[n] + of_count[c]) + of_dot[dot]`.
+    """Conversion of a peptidoform's counter `dot << 16 | c << 8 | n` to its float32 score, `(of_count[n] + of_count[c]) + of_dot[dot]`.
 
-    n and c are the matched N- and C-terminal ions, dot the sum of segment weights, `weight_scale` units to 1. `of_count` (256,) float32
-    (zeros for the dot product only), `of_dot` (d,) float32 for every possible dot product.
+    n and c are the numbers of matched N- and C-terminal ions; dot is the sum of segment weights, with `weight_scale` units per unit of
+    weight. `of_count` (256,) float32 (zeros for the plain dot product), `of_dot` (d,) float32 for every possible dot product.
     """
 
     of_count: NDArray[np.float32]
@@ -274,9 +274,9 @@ class ScoreTables(NamedTuple):
 
 
 class BestArrays(NamedTuple):
-    """Best candidates of each query by the scores of `ScoreTables`, best first, ties by number.
+    """Best candidates of each query by the scores of `ScoreTables`, best first; ties by number.
 
-    `score` (q, k) float32, -inf for none; `code` (q, k) int64, numbers of candidates (`PeptidoformCode`), -1 for none.
+    `score` (q, k) float32, or -inf; `code` (q, k) int64, numbers of candidates (`PeptidoformCode`), or -1.
     """
 
     score: NDArray[np.float32]

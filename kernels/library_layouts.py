@@ -1,6 +1,6 @@
-"""Layouts of the search of spectral libraries that both backends share: peaks as whole numbers, so that sums are the same in any order.
+"""Layouts of library search for both backends. Peaks are integers, so that sums do not depend on the order.
 
-Similarities of two spectra are sums over their peaks that match, which a table or a product gives, both whole numbers:
+The similarity of two spectra is a sum of integer contributions of their matched peaks, from a product or a table:
 
     cosine      sum of a b / sqrt(sum of a² times sum of b²)
     entropy     sum of g(a, b) / (2 N), with g(a, b) = (a + b) log2(a + b) - a log2 a - b log2 b and weights that add up to N
@@ -35,11 +35,11 @@ class PeakLists(NamedTuple):
     Attributes
     ----------
     offsets : (n + 1,) int64
-        From 0; no spectrum has more than `MOST_PEAKS`.
+        Start of each spectrum's peaks, from 0; a spectrum has at most `MOST_PEAKS`.
     mz : (m,) int32
-        In `UNITS`, ascending in a spectrum, further from each other than twice the tolerance, so that a peak has one partner at most.
+        m/z in `UNITS`, ascending in each spectrum; more than twice the tolerance apart, so that a peak has at most one partner.
     weight : (m,) uint16
-        Positive.
+        Weights, positive.
     """
 
     offsets: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Pools(NamedTuple):
     Attributes
     ----------
     low, high : int64
-        Each range is the references `low:high`.
+        References `low:high` of each range.
     """
 
     low: NDArray[np.int64]
@@ -66,17 +66,17 @@ class Matching(NamedTuple):
     Attributes
     ----------
     absolute
-        Units.
+        Absolute tolerance, in `UNITS`.
     relative
-        Thousandths of ppm: peaks match within the sum of both.
+        Relative tolerance, in thousandths of ppm; peaks match within the sum of both tolerances.
     least
-        Peaks that must match.
+        Minimum number of matched peaks.
     is_entropy
-        The similarity, else the cosine.
+        True for the entropy similarity, False for the cosine.
     is_shifted
-        Fragments of a reference may lie where they are or be moved by the difference of the masses.
+        True if fragments of a reference may be shifted by the mass difference.
     nearest
-        Units; references whose mass differs by no more are left out where it is shifted; -1: none.
+        If fragments are shifted, references within this mass difference (in `UNITS`) are excluded; -1 excludes none.
     """
 
     absolute: int
@@ -88,7 +88,7 @@ class Matching(NamedTuple):
 
 
 def entropy_table() -> NDArray[np.int32]:
-    """Return x log2 x for integers, minus a linear term that cancels in g: (2 ENTROPY_TOTAL + 1,) int32, in 1 / `ENTROPY_SCALE`.
+    """Return x log2 x, minus a linear term that cancels in g, for integers up to 2 ENTROPY_TOTAL, int32 in 1 / `ENTROPY_SCALE`.
 
     x log2(x / 2 N) is at least -2 N / (e ln 2), which fits 32 bits.
     """

@@ -1,15 +1,14 @@
-"""Match scores of spectra (match score identification, Carroll's thesis, chapter 6): input lists of both backends, and the definition.
+"""Definition and input of match scores of spectra (match score identification, Carroll's thesis, chapter 6) for both backends.
 
-A spectrum is a list of integer masses and the precursor mass. A candidate X is shifted by delta, the query's precursor mass minus its own;
-the match score of query T and candidate X is
+A spectrum is a list of integer masses and the precursor mass. The shift delta is the query's precursor mass minus the candidate's. The
+match score of query T and candidate X is
 
     score(T, X) = |T and X| + |T and (X + delta)|,
 
-the masses before a modification and those after it. Masses from 0 to below the precursor count, shifted ones likewise: neither a precursor
-nor anything beyond it matches.
+the masses before and after a modification. Only masses (also shifted ones) from 0 to below the precursor mass are counted.
 
-The distance of a shifted mass x + delta below the query's precursor equals that of x below the candidate's. The second term thus compares
-lists as the first, counted down from the precursors, without a shift.
+The difference between the query's precursor mass and a shifted mass x + delta equals that between the candidate's precursor mass and x. The
+second term is thus computed like the first, with masses counted down from the precursors and without a shift.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ __all__ = [
 ]
 
 CANDIDATES_OF_CHUNK = 1 << 16
-"""A posting is the number of a candidate in its chunk, 16 bits."""
+"""Number of candidates of a chunk; a posting is the 16-bit index of a candidate in its chunk."""
 
 
 class MassLists(NamedTuple):
-    """Mass lists of n spectra, in whole units (dalton times a discretisation factor).
+    """Mass lists of n spectra, in integer units (dalton times a discretisation factor).
 
     Attributes
     ----------
     offsets : (n + 1,) int64
-        From 0.
+        Start of each list, from 0.
     masses : (offsets[n],) int32
-        Of each list ascending and distinct.
-    precursors : (n,)
-        Int32.
+        Masses, ascending and distinct in each list.
+    precursors : (n,) int32
+        Precursor masses.
     """
 
     offsets: NDArray[np.int64]
@@ -54,14 +53,14 @@ class MassLists(NamedTuple):
 
 
 class MassRows(NamedTuple):
-    """The masses that occur, in order: serial numbers instead of masses, so that masses of no candidate take no memory.
+    """Occurring masses in order, which maps masses to row numbers, so that masses of no candidate take no memory.
 
     Attributes
     ----------
     bits : (w,) uint64
-        Bit m % 64 of word m / 64 is set where mass m occurs.
+        Bit m % 64 of word m / 64 is set if mass m occurs.
     before : (w + 1,) int64
-        Bits set in the words before.
+        Number of bits set in the previous words.
     """
 
     bits: NDArray[np.uint64]
@@ -69,14 +68,14 @@ class MassRows(NamedTuple):
 
     @classmethod
     def of(cls, bits: NDArray[np.uint64]) -> MassRows:
-        """Count the bits."""
+        """Create from `bits`."""
         before = np.zeros(len(bits) + 1, np.int64)
         np.cumsum(np.bitwise_count(bits), out=before[1:])
         return cls(bits, before)
 
     @property
     def n(self) -> int:
-        """Number of masses."""
+        """Number of occurring masses."""
         return int(self.before[-1])
 
 
@@ -86,14 +85,14 @@ def check_candidates(candidates: MassLists) -> None:
     Raises
     ------
     ValueError
-        They are not.
+        If they are not.
     """
     if np.any(candidates.precursors[1:] < candidates.precursors[:-1]):
         raise ValueError("candidates are not in ascending order of precursor")
 
 
 def counting(lists: MassLists) -> MassLists:
-    """Return the lists without masses below 0 or not below the precursor; the same arrays if there are none."""
+    """Return the lists restricted to masses from 0 to below the precursor; the same arrays if nothing is removed."""
     offsets, masses, precursors = lists
     has_masses = offsets[1:] > offsets[:-1]
     if np.all(masses[offsets[:-1][has_masses]] >= 0) and np.all(masses[offsets[1:][has_masses] - 1] < precursors[has_masses]):
@@ -118,7 +117,7 @@ def score_type(most: int) -> type[np.unsignedinteger]:
 
 
 def candidate_ranges(candidates: MassLists, queries: MassLists, window: tuple[int, int]) -> NDArray[np.int64]:
-    """Return the candidates `low:high` (q, 2) with window[0] <= precursor of the query - precursor of the candidate <= window[1]."""
+    """Return the ranges of candidates, (q, 2), with window[0] <= query precursor - candidate precursor <= window[1]."""
     masses, query_masses = candidates.precursors.astype(np.int64), queries.precursors.astype(np.int64)
     low = np.searchsorted(masses, query_masses - window[1], side="left")
     high = np.searchsorted(masses, query_masses - window[0], side="right")

@@ -1,7 +1,7 @@
-"""Plan of equal partitions: work is counted before it is done, and cut where the counts say.
+"""Division of work into partitions of equal cost, from costs that are computed in advance.
 
-The pre-calculation of Li (BMC Bioinformatics 2014, 15:121): prefix sums of the cost of each item give cuts of nearly equal cost. More
-partitions than workers, the largest first, compensate errors of the estimate.
+This is the pre-calculation of Li (BMC Bioinformatics 2014, 15:121): prefix sums of the costs of items give partitions of nearly equal cost.
+More partitions than workers, largest first, compensate for errors of the estimate.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ROUNDS = 0.75, 0.1875, 0.046875  # three quarters of the rest
 
 @dataclass(frozen=True)
 class Partition:
-    """Items `first:last` and their estimated cost, in the unit of the costs given to the plan."""
+    """Items `first:last` and their estimated cost, in the unit of the items' costs."""
 
     first: int
     last: int
@@ -28,12 +28,12 @@ class Partition:
 
 
 def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: float = float("inf"), per_worker: int = 8) -> list[Partition]:
-    """Cut n items into runs of nearly equal cost, largest first.
+    """Divide n items into partitions of nearly equal cost, largest first.
 
     Parameters
     ----------
     cost
-        (n,) non-negative cost of each item, in order.
+        (n,), non-negative cost of each item, in order.
     workers
         Number of workers.
     maximum_cost
@@ -44,7 +44,7 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
     Returns
     -------
     list of Partition
-        Together they hold each item once; empty without items.
+        Partitions that contain each item once; empty without items.
     """
     n = len(cost)
     if n == 0:
@@ -63,15 +63,15 @@ def equal_partitions(cost: NDArray[np.number], workers: int, *, maximum_cost: fl
 
 
 def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[float] = _ROUNDS) -> list[Partition]:
-    """Cut n items into ever smaller runs, largest first: few, so that little is lost between them, and small ones to even out the end.
+    """Divide n items into successively smaller partitions: few, for little overhead, with small ones at the end, for an even finish.
 
-    In each round every worker gets an equal share of the larger part of the rest (factoring: Hummel, Schonberg & Flynn 1992). One
-    worker gets all in one. Parameters and answer are those of `equal_partitions`.
+    In each round every worker gets an equal share of the larger part of the remaining items (factoring: Hummel, Schonberg & Flynn 1992).
+    A single worker gets one partition. Other parameters and the result are as in `equal_partitions`.
 
     Parameters
     ----------
     rounds
-        The share of each, none larger than the one before; of any sum.
+        Share of each round, non-increasing, with any sum.
     """
     n = len(cost)
     if n == 0:
@@ -85,7 +85,7 @@ def falling_partitions(cost: NDArray[np.number], workers: int, rounds: Sequence[
 
 
 def _cuts_within(total: NDArray[np.float64], before: NDArray[np.float64], first: int, last: int, maximum_cost: float) -> list[int]:
-    """Return cuts so that no run of `first:last` costs more than `maximum_cost`; cuts fall between items, so that runs may exceed it."""
+    """Return cuts of `first:last` into partitions of at most about `maximum_cost`; single items may exceed it."""
     cuts = [first]
     while cuts[-1] < last:
         reached = int(np.searchsorted(total, before[cuts[-1]] + maximum_cost, side="right"))

@@ -1,7 +1,7 @@
-"""Descriptions of the scores of spectra against peptides, one for each, from which all else that distinguishes scores is made.
+"""Descriptions of the scores of spectra against peptides, from which everything that depends on the score is generated.
 
-A description has the score's compiled function and its GPU kernel, the properties of a spectrum that it needs in addition to the matched
-peaks, what fits its counts by chance, and how parameters, tables, files of other formats and the methods paragraph report it.
+A description has the score's compiled function and GPU kernel, the properties of a spectrum that it needs in addition to matched peaks, the
+settings of its chance distribution, and its names in parameters, tables, files of other formats and the methods paragraph.
 docs/developers/extending.md explains how to add a score.
 """
 
@@ -32,9 +32,9 @@ __all__ = [
 
 
 class IndexTerms(NamedTuple):
-    """A score that a fragment-ion index can sum: contributions of the matches from either end, and of the dot product.
+    """Terms of a score that a fragment-ion index can sum: contributions of the matched N- and C-terminal ions and of the dot product.
 
-    `of_count`: of 0, 1, 2, … matches. `of_dot`: of dot products.
+    `of_count`: contribution of 0, 1, 2, … matches. `of_dot`: contribution of a dot product.
     """
 
     of_count: Callable[[Floats], Floats]
@@ -47,11 +47,11 @@ class Order(NamedTuple):
     Attributes
     ----------
     files : int
-        In files of tables and of other formats.
+        Position in files of tables and of other formats.
     window : int
-        In the window's tables.
+        Position in the window's tables.
     features : int
-        Among the features that rescoring learns from.
+        Position among the features of rescoring.
     """
 
     files: int = 100
@@ -60,42 +60,42 @@ class Order(NamedTuple):
 
 
 class ScoreKind(NamedTuple):
-    """A score.
+    """Description of a score.
 
     Attributes
     ----------
     name : str
-        Value of the parameter that chooses the score.
+        Value of the parameter that selects the score.
     title, formula : str
         Title and meaning of its column.
     on_processor, on_card : str
-        Its function in `proteoscope.kernels.cpu.scores`, of `Matched` and the settings, and its kernel in ``sparse_search.cu``.
+        Function in `proteoscope.kernels.cpu.scores`, called with `Matched` and the settings, and kernel in ``sparse_search.cu``.
     histogram_width : float
-        Width of a bin of the candidates' scores, for the count by chance: the histogram spans the scores of good matches.
+        Bin width of the histogram of candidates' scores, which covers the scores of good matches.
     method, citation : str
-        The score as the methods paragraph calls it, and its publication.
+        Name of the score in the methods paragraph, and its publication.
     tail_root : str
-        Setting whose root of the score has a straight tail, where the score itself has a long one; see
+        Setting r for which the r-th root of the score has an exponential tail, if the score itself has a longer one; see
         `proteoscope.engine.matches.scoring`.
     needs_roots, needs_correlation : bool
-        Properties of the peaks that it needs in addition to the matches: roots of their weights, or the spectrum minus its surroundings.
+        True if it needs, in addition to the matches, roots of the peak weights, or XCorr's vector.
     dense_on_card : str
-        Its kernel in ``dense_search.cu``, or ''.
+        Kernel in ``dense_search.cu``, or ''.
     in_index : IndexTerms or None
-        How a fragment-ion index adds it up.
+        Terms for a fragment-ion index.
     width, decimals : int
-        Of its column, in characters.
+        Width of its column in characters, and its decimals.
     term : (str, str) or None
-        Accession and name in the PSI-MS vocabulary.
+        Accession and name in the PSI-MS vocabulary, if it has one.
     exported_as, in_pepxml : str
-        Its name in files of other formats, where the vocabulary has no term, and in pepXML; '' for the title and the column's name.
+        Name in files of other formats if the vocabulary has no term (default: the title), and in pepXML (default: the column's name).
     is_main : bool
-        True if its column is one of the first in tables as text, whose order others rely on, and a feature for Percolator also where
-        a run has no features.
+        True if its column is among the first in text tables, whose order other programs rely on, and if it is a Percolator feature even for
+        runs without features.
     is_optional : bool
-        True if tables may lack its column, as those that were written before the score was added.
+        True if tables may lack its column, such as those written before the score was added.
     order : Order
-        Its place among the scores.
+        Position among the scores.
     """
 
     name: str
@@ -211,18 +211,18 @@ SCORE_KINDS: tuple[ScoreKind, ...] = (
         order=Order(2, 1, 1),
     ),
 )
-"""All scores, in the order by which kernels number them."""
+"""All scores, in the order in which kernels number them."""
 
 SDP, KSDP, HYPERSCORE, XCORR = 0, 1, 2, 3
 
 
 def ordered_scores(order: Literal["files", "window", "features"]) -> list[ScoreKind]:
-    """Return all scores in the order of some list, see `Order`."""
+    """Return all scores in the order of one of the lists of `Order`."""
     return sorted(SCORE_KINDS, key=lambda kind: getattr(kind.order, order))
 
 
 def parted_scores(order: Literal["files", "window", "features"]) -> tuple[list[ScoreKind], list[ScoreKind]]:
-    """Return the scores that the PSI-MS vocabulary has a term for, and the others, each in the order of some list."""
+    """Return the scores with a term in the PSI-MS vocabulary, and the others, each in the order of one of the lists of `Order`."""
     scores = ordered_scores(order)
     return [kind for kind in scores if kind.term], [kind for kind in scores if not kind.term]
 
@@ -233,6 +233,6 @@ def score_kind(name: str) -> tuple[int, ScoreKind]:
     Raises
     ------
     KeyError
-        There is none.
+        If there is no such score.
     """
     return {kind.name: (code, kind) for code, kind in enumerate(SCORE_KINDS)}[name]

@@ -1,12 +1,12 @@
-"""The arrays that the structure kernels take, the same for the CPU and for CUDA.
+"""Arrays of the structure kernels, for CPU and CUDA.
 
-A residue's code is a word of 32 bits, in which each alphabet of descriptors has five:
+A residue's code is a 32-bit word with five bits for each alphabet of descriptors:
 
     bits    0-4      5-9        10-14         15-19      20-24   25-29
             residue  secondary  conformation  neighbour  burial  context
 
-The reward of two residues is a sum of whole numbers: for each alphabet that counts, one from a table by the two codes, and, where lengths
-and angles are compared as they are, one from a table by their difference.
+The reward of two residues is a sum of integers: for each alphabet in use, a value from a table by both codes, and, if lengths and angles
+are compared directly, a value from a table by their difference.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ __all__ = [
 ]
 
 BITS, CODES = 5, 32
-"""Bits of an alphabet's code in a word, and how many codes that makes."""
+"""Number of bits of an alphabet's code, and number of codes."""
 PADDING = CODES - 1
 """Code of padding in every alphabet."""
 FORBIDDEN = -(1 << 29)
-"""Reward of padding in the first table, prohibitive for any alignment."""
+"""Reward of padding in the first table, which excludes it from every alignment."""
 ANGLE_STEPS, LENGTH_STEPS = 8192, 2049
 """Number of distinct differences of angles and of lengths; larger length differences are clipped."""
 ELEMENT_UNITS = 1 << 16
-"""Whole numbers to a reward of one in the alignment of elements."""
+"""Integer units per reward of one in the alignment of elements."""
 MAXIMUM_CELLS = 1 << 26
-"""Maximum cells of an alignment by distance, one byte each; longer pairs of chains retain their initial alignment."""
+"""Maximum number of cells (one byte each) of an alignment by distance; larger pairs retain their initial alignment."""
 
 
 class StructureArrays(NamedTuple):
-    """Chains, or one of them, as they are aligned: runs of residues and of elements of secondary structure.
+    """One or more chains in the form of the kernels: residues and elements of secondary structure.
 
-    `offsets` (n + 1,) int64, where the residues of each chain begin; `state` (r,) uint32, their codes; `length` (r,) uint16, of the vector
-    to the next Cα; `angle` (r,) uint16, below `ANGLE_STEPS`, between that vector and the next one. `element_offsets` (n + 1,) int64;
+    `offsets` (n + 1,) int64, start of each chain's residues; `state` (r,) uint32, codes; `length` (r,) uint16, length of the vector to the
+    next Cα; `angle` (r,) uint16, below `ANGLE_STEPS`, angle between that vector and the next one. `element_offsets` (n + 1,) int64;
     `element_type` (e,) uint8, 0 coil, 1 helix, 2 strand; `element_length` (e,) int32, in residues.
     """
 
@@ -66,7 +66,7 @@ class StructureArrays(NamedTuple):
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(n,) residues of each chain."""
+        """Number of residues of each chain, shape (n,)."""
         return np.diff(self.offsets)
 
     def chain(self, i: int) -> StructureArrays:
@@ -85,13 +85,13 @@ class StructureArrays(NamedTuple):
 
 
 class Rewards(NamedTuple):
-    """Rewards of two aligned residues, and what gaps cost.
+    """Rewards of aligned residues, and gap costs.
 
-    `shifts` (k,) int64, where the code of each alphabet that counts begins in a word; `tables` (k, 32, 32) int32, by the query's and the
-    other residue's code; row and column `PADDING` of the first are `FORBIDDEN`. `of_length` (`LENGTH_STEPS`,) and `of_angle`
-    (`ANGLE_STEPS`,) int32, by difference; empty where neither counts.
+    `shifts` (k,) int64, first bit of each alphabet in use; `tables` (k, 32, 32) int32, rewards by the codes of the query's and the other
+    residue; row and column `PADDING` of the first table are `FORBIDDEN`. `of_length` (`LENGTH_STEPS`,) and `of_angle` (`ANGLE_STEPS`,)
+    int32, rewards by difference; empty if not in use.
     A gap of k residues costs ``gap_first + (k - 1) * gap_next``, one of k elements the same with those of elements, in `ELEMENT_UNITS`.
-    The product of the query's length and the greatest reward is below 2^30.
+    The product of the query's length and the largest reward is below 2^30.
     """
 
     shifts: NDArray[np.int64]
@@ -105,20 +105,20 @@ class Rewards(NamedTuple):
 
 
 class ChainPairs(NamedTuple):
-    """n pairs of chains to be superposed, and the alignments to begin with.
+    """n pairs of chains to superpose, with initial alignments.
 
     Attributes
     ----------
     position : (r, 3) float64
-        Cα of all chains in Å, one chain after the other.
+        Cα coordinates of all chains in Å.
     offsets : (c + 1,) int64
-        Where each begins.
+        Start of each chain.
     fixed, mobile : (n,) int64
-        The chains of each pair by their numbers; the second is moved onto the first.
+        Indices of the chains of each pair; the mobile one is moved onto the fixed one.
     start_pairs : (k, 2) int32
-        Rows of both, ascending.
+        Aligned residues of both chains, ascending.
     start_offsets : (n + 1,) int64
-        An alignment may be empty.
+        Start of each pair's initial alignment, which may be empty.
     """
 
     position: NDArray[np.float64]
@@ -145,32 +145,32 @@ class ChainPairs(NamedTuple):
 
     @property
     def lengths(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """(n,) residues of the shorter and of the longer chain of each pair."""
+        """Number of residues of the shorter and of the longer chain of each pair, (n,) each."""
         each = np.diff(self.offsets)
         fixed, mobile = each[self.fixed], each[self.mobile]
         return np.minimum(fixed, mobile), np.maximum(fixed, mobile)
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """(n + 1,) starts of the space for aligned residues of each pair, as many as the shorter chain has residues."""
+        """Start of the space for aligned residues of each pair (one per residue of the shorter chain), (n + 1,)."""
         return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths[0])])
 
 
 class FoundSuperpositions(NamedTuple):
-    """Superpositions of n pairs of chains, to fill.
+    """Superpositions of n pairs of chains: output arrays.
 
     Attributes
     ----------
     moves : (n, 12)
-        Which move the mobile chain onto the fixed one and are best for the TM-score by the shorter chain.
+        Superpositions of the mobile onto the fixed chain, optimal for the TM-score normalised by the shorter chain.
     scores : (n, 2)
-        TM-scores by the lengths of the fixed and of the mobile chain, each with its own best superposition of the pairs.
+        TM-scores normalised by the fixed and by the mobile chain, each with its own best superposition.
     rmsd : (n,)
-        Å, of the pairs under `moves`.
+        RMSD (Å) of the aligned residues under `moves`.
     counts : (n,)
-        How many pairs.
+        Number of aligned residues.
     pairs : (p, 2)
-        Rows of the fixed and the mobile chain, those of pair i from ``places[i]`` on.
+        Aligned residues of the fixed and the mobile chain; those of pair i start at ``places[i]``.
     """
 
     moves: NDArray[np.float64]
@@ -190,24 +190,24 @@ class FoundSuperpositions(NamedTuple):
 
 
 class SearchSteps(NamedTuple):
-    """Extent of a search.
+    """Extent of the search for a superposition.
 
     Attributes
     ----------
     n_fragments
-        Fragment pairs of both chains that are aligned sparsely, by every fourth residue of long chains (2 at least).
+        Number of fragment pairs that are aligned sparsely, by every fourth residue of long chains (at least 2).
     n_sparse
-        The best of them, refined sparsely.
+        Number of the best of them that are refined sparsely.
     n_searched
-        The best of these, aligned and searched in full.
+        Number of the best of these that are aligned and searched fully.
     n_refined
-        Starts, other ones included, that are refined once.
+        Number of starts, including other ones, that are refined once.
     n_finished
-        The best of them, refined to convergence.
+        Number of the best of them that are refined to convergence.
     coarse_halvings
-        Fragment lengths in preliminary searches.
+        Number of fragment lengths in preliminary searches.
     last_step
-        Residues between fragment starts in final searches; 0 for a few of each length.
+        Distance (residues) between fragment starts in final searches; 0 for a quarter of the fragment length.
     """
 
     n_fragments: int
@@ -220,4 +220,4 @@ class SearchSteps(NamedTuple):
 
 
 EFFORTS = {"quick": SearchSteps(160, 32, 6, 8, 3, 2, 40), "thorough": SearchSteps(400, 64, 10, 12, 4, 6, 0)}
-"""Efforts for nearly optimal initial alignments, and without any."""
+"""Search steps for pairs with nearly optimal initial alignments, and for pairs without."""

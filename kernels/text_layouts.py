@@ -1,4 +1,4 @@
-"""Texts and double-stranded sequences in the form of line-writing kernels."""
+"""Arrays of texts and double-stranded sequences for the kernels that write lines."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ __all__ = ["SamSequences", "TextArrays"]
 
 
 class TextArrays(NamedTuple):
-    """n texts: `characters` uint8, concatenated; `offsets` (n + 1,) int64."""
+    """n texts: concatenated `characters`, uint8, and `offsets`, (n + 1,) int64."""
 
     characters: NDArray[np.uint8]
     offsets: NDArray[np.int64]
 
 
 class SamSequences(NamedTuple):
-    """Aligned sequences: `characters` and `qualities` (may be empty), uint8, flat; `offsets`, (n + 1,) int64, into both.
+    """Reads: concatenated `characters` and `qualities` (may be empty), uint8, and `offsets`, (n + 1,) int64, of both.
 
-    `complement` (256,) uint8 maps symbols to the other strand; `quality_shift` is subtracted from qualities.
+    `complement` (256,) uint8 maps each symbol to its complement; `quality_shift` is subtracted from qualities.
     """
 
     characters: NDArray[np.uint8]

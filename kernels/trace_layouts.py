@@ -11,16 +11,16 @@ __all__ = ["SurveyPeaks", "TraceWindows"]
 
 
 class SurveyPeaks(NamedTuple):
-    """n peaks of some MS1 spectra, in order of m/z.
+    """n peaks of MS1 spectra, in order of m/z.
 
     Attributes
     ----------
     mz : (n,) float64
-        Thomson, ascending.
+        m/z in thomson, ascending.
     intensity : (n,) float32
-        Positive.
+        Intensities, positive.
     survey : (n,) int32
-        Number of the spectrum.
+        Index of the MS1 spectrum.
     """
 
     mz: NDArray[np.float64]
@@ -29,16 +29,16 @@ class SurveyPeaks(NamedTuple):
 
 
 class TraceWindows(NamedTuple):
-    """w windows of m/z and time, each with a row of cells, one for each of its MS1 spectra.
+    """w windows of m/z and time, each with a row of cells, one per MS1 spectrum.
 
     Attributes
     ----------
     low, high : (w,) float64
-        Thomson, both within.
+        m/z limits in thomson, inclusive.
     first, last : (w,) int32
-        MS1 spectra, the last one not within.
+        Half-open range of MS1 spectra.
     cell : (w,) int64
-        The cell of its first MS1 spectrum.
+        Index of the cell of the window's first MS1 spectrum.
     """
 
     low: NDArray[np.float64]

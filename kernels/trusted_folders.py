@@ -1,4 +1,4 @@
-"""Folders in which only this user can create, rename or replace files: what lies in the cache is run, and links elsewhere are followed."""
+"""Checks that only this user can create, rename or replace files in a folder, since files in the cache are executed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VARIABLE = "PROTEOSCOPE_CACHE"
 
 
 def cache_folder() -> Path:
-    """Return the user's cache, which may not exist yet: the folder that `VARIABLE` names, unless other users can change files there."""
+    """Return the user's cache folder, which may not exist yet: the one named by `VARIABLE`, unless other users can change files there."""
     named = os.environ.get(VARIABLE)
     if named and untrusted_folder(Path(named)) is None:
         return Path(named).absolute()
@@ -31,22 +31,23 @@ def why_not_used() -> str:
 
 
 def untrusted_folder(path: Path, *, may_be_sticky: bool = False) -> Path | None:
-    """Return the first part of a path through which another user could replace files in the folder, or None.
+    """Return the first parent or the folder itself through which another user could replace its files, or None.
 
-    A part must belong to this user or the system. Only this user, or a group that has no other member, may write in it; in a folder with
-    the sticky bit, as ``/tmp``, others may. The last part must be this user's, or closed to others. Parts that do not exist are not
-    checked. Windows, whose temporary and cache folders are each user's own, is not checked.
+    Each parent must belong to this user or the system. Only this user, or a group without other members, may write in it, except for
+    folders with the sticky bit, such as ``/tmp``. The folder itself must belong to this user or be closed to others. Folders that do not
+    exist are not checked. Nothing is checked on Windows, where temporary and cache folders belong to each user.
 
     Parameters
     ----------
     path
         Path.
     may_be_sticky : bool
-        Whether others may write in the last part too if it has the sticky bit: they can add files, but not replace those of this user.
+        True if others may also write in the folder itself if it has the sticky bit: they can add files, but not replace this user's.
 
     Returns
     -------
     Path or None
+        The untrusted folder.
     """
     if os.name != "posix":
         return None
@@ -76,7 +77,7 @@ def _is_writable_by_others(status: os.stat_result, *, is_last: bool) -> bool:
 
 
 def _is_group_of_this_user(group: int) -> bool:
-    """Return True for a group that the system makes for one user: it has the user's name and is the user's first."""
+    """Return True for a group made for one user: it has the user's name and is the user's primary group."""
     import grp  # not on Windows
     import pwd  # not on Windows
 

@@ -1,4 +1,4 @@
-"""Layouts of sparse vectors that both backends share."""
+"""Layouts of sparse vectors for both backends."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ from numpy.typing import NDArray
 __all__ = ["UNIT_LENGTH", "VectorArrays"]
 
 UNIT_LENGTH = 1024
-"""The length to which vectors are scaled before their weights are rounded: weights are whole numbers, so that their products add up to the
-same sum in any order."""
+"""Length to which vectors are scaled before their weights are rounded to integers, so that sums of products do not depend on the order."""
 
 
 class VectorArrays(NamedTuple):
-    """n sparse vectors of whole numbers, CSR.
+    """n sparse vectors of integers, CSR.
 
     Attributes
     ----------
     offsets : (n + 1,) int64
-        The elements of vector i are `offsets[i]:offsets[i + 1]`.
+        Elements of vector i are `offsets[i]:offsets[i + 1]`.
     bins : (m,) int32
-        Not negative, ascending within a vector.
+        Bins, non-negative and ascending in each vector.
     weights : (m,) int16
-        Positive, none above `UNIT_LENGTH`; the squares of a vector add up to about UNIT_LENGTH².
+        Weights from 1 to `UNIT_LENGTH`; the squares of a vector sum to about UNIT_LENGTH².
     """
 
     offsets: NDArray[np.int64]

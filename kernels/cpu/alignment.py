@@ -1,8 +1,8 @@
 """Smith-Waterman scores of queries against a database on the CPU, equal to those of `proteoscope.kernels.cuda.alignment`.
 
-Scores are computed in lanes with 8 bits (`proteoscope.kernels.cpu.lanes`); the pairs whose score passes 127 less the greatest of the matrix
-again with 16 bits, and those that pass 32,767 less as much with 32. Few long sequences would leave most lanes empty: these are scored by
-rows (`proteoscope.kernels.cpu.rows`), one pair after the other, with 16 bits or else 32.
+Scores are computed in lanes with 8 bits (`proteoscope.kernels.cpu.lanes`). Pairs whose score exceeds 127 minus the largest matrix score are
+computed again with 16 bits, and those above 32,767 minus that score with 32 bits. A few long sequences would leave most lanes empty; they
+are scored row by row (`proteoscope.kernels.cpu.rows`), one pair after another, with 16 or 32 bits.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class AlignmentSearch:
     residues
         Int8 codes: A to Z are 0 to 25, ``*`` is 26.
     offsets : (n + 1,) int64
-        Where each sequence begins.
+        Start of each sequence in `residues`.
 
     Attributes
     ----------
     cells_done
-        Of the call that runs, about: for the progress.
+        Approximate number of cells computed by the current call, for progress.
     """
 
     def __init__(self, device: Processor, residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> None:
@@ -71,8 +71,8 @@ class AlignmentSearch:
     ) -> Generator[int, None, None]:
         """Score every query against the subjects `first:last`, exactly.
 
-        Yields the end of the finished part, at least every tenth of a second: `first`, since the longest come first and pairs whose score
-        passes what the numbers hold come again, and `last` when all are done. Closing the generator stops the work.
+        Yields the end of the finished range at least every tenth of a second: `first` until all are done (the longest subjects are scored
+        first, and pairs that overflow are repeated), then `last`. Closing the generator stops the work.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class AlignmentSearch:
         gap_open, gap_extend
             A gap of k residues costs ``gap_open + k * gap_extend``.
         out : (queries, subjects) int32
-            Whose columns `first:last` are filled; other columns are not changed.
+            Output; only the columns `first:last` are written.
         """
         last = len(self._lengths) if last is None else last
         self.cells_done = 0
@@ -130,11 +130,11 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words, len(lengths) * (last - first), 0)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """Return the relative cost (n,) in cells of each subject with queries of these lengths, for partitioning."""
+        """Return the cells of each subject with queries of these lengths, shape (n,), for partitioning."""
         return sum(lengths) * (-(-self._lengths // BLOCK_COLUMNS) * BLOCK_COLUMNS).astype(np.float64)
 
     def _plan(self, subjects: NDArray[np.int64], first: int, last: int, bits: int) -> list[LaneGroup]:
-        """Return the lanes of `subjects`, all non-empty ones of `first:last`; those of recent parts of the database are cached."""
+        """Return the lanes of `subjects`, the non-empty ones of `first:last`; lanes of recently used ranges are cached."""
         key = first, last, bits
         if key not in self._plans:
             if len(self._plans) == _PLANS_CACHED:
@@ -145,7 +145,7 @@ class AlignmentSearch:
 
 @dataclass(frozen=True)
 class _Query:
-    """A query as the kernel takes it: the row of each residue, and the code of each row."""
+    """A query in the form of the kernel: the matrix row of each residue, and the residue code of each row."""
 
     rows: NDArray[np.int64]
     codes: NDArray[np.int64]
@@ -167,7 +167,7 @@ class _Task:
 def _tasks(
     groups: Sequence[LaneGroup], query_lengths: Sequence[int], queries: range, lengths: NDArray[np.int64], lanes: int, threads: int
 ) -> list[_Task]:
-    """Cut the scoring of some queries into tasks, the largest first."""
+    """Divide the scoring of the given queries into tasks, largest first."""
     tasks = []
     # A database of few groups is cut along the queries, so that every thread has work.
     parts = min(len(queries), -(-8 * threads // len(groups))) if groups else 1
@@ -194,19 +194,19 @@ def _blocks_of_call(query_length: int, lanes: int) -> int:
 
 
 def _widths(lengths: NDArray[np.int64], lanes: int) -> NDArray[np.int64]:
-    """Return the number of columns of the rows of subjects, in whole vectors."""
+    """Return the number of columns of each subject, rounded up to whole vectors."""
     return -(-lengths // lanes) * lanes
 
 
 def _longest_in_lanes(group: LaneGroup, lengths: NDArray[np.int64], row_lanes: int) -> float:
-    """Residues of a query up to which the subjects of a group are done sooner in lanes than one after the other."""
+    """Return the query length up to which scoring a group's subjects in lanes is faster than one after another."""
     vectors = int((lengths[group.subjects] // row_lanes + 1).sum())
     saved = group.n_blocks * BLOCK_COLUMNS - vectors * _VECTOR_BY_ROWS  # by each residue of the query
     return len(group.subjects) * _PAIR_BY_ROWS / saved if saved > 0 else np.inf
 
 
 class _Scorer:
-    """Scores tasks with numbers of one width on any thread; each thread has its own workspace."""
+    """Scores tasks with integers of one width; each thread has its own workspace."""
 
     def __init__(
         self,
@@ -288,7 +288,7 @@ class _Scorer:
             scores[subject] = score if score < np.iinfo(np.int16).max else self._best_of_rows(codes, residues, 32, stop)
 
     def _best_of_rows(self, codes: NDArray[np.int64], subject: NDArray[np.int8], bits: int, stop: StopFlag) -> int:
-        """Return the score of a pair, or the maximum of the bit width."""
+        """Return the score of a pair, or the largest value of the bit width if it overflowed."""
         if stop[0]:
             return 0
         rows = row_arrays(self._costs, subject, bits)

@@ -8,7 +8,7 @@ from numba import njit
 __all__ = ["MAXIMUM_NUMBERS", "write_paf_lines", "write_sam_lines"]
 
 MAXIMUM_NUMBERS = 256
-"""Bytes of a line that its numbers, tabs and the names of its tags take at the most."""
+"""Maximum number of bytes of the numbers, tabs and tag names in a line."""
 _TAB, _NEWLINE, _STAR, _EQUAL, _MINUS, _PLUS, _ZERO = ord("\t"), ord("\n"), ord("*"), ord("="), ord("-"), ord("+"), ord("0")
 _CLIPPED, _OTHER, _PATTERN_ALONE, _TEXT_ALONE = ord("S"), ord("X"), ord("I"), ord("D")
 _IS_REVERSE, _IS_UNPLACED = 16, 4
@@ -27,22 +27,22 @@ def write_sam_lines(names, flags, text_names, places, cigars, clips, tags, rows,
     names, cigars, tags
         `TextArrays`; tags with the tab before each.
     text_names
-        Of all texts.
+        Names of all references.
     flags : (n,) int64
-        Of SAM.
+        FLAG field of SAM.
     places : (n, 6) int64
-        Number of the text, -1 for none; position, from 1; mapping quality; number of the mate's text, -1 for none; its position; length of
-        the fragment.
+        Index of the reference, or -1; position, from 1; mapping quality; index of the mate's reference, or -1; the mate's position;
+        length of the fragment.
     clips : (n, 2) int64
-        Residues left out at both ends, in the text's direction.
+        Residues clipped at both ends, in the reference's direction.
     rows : (n,) int64
-        Which pattern each is.
+        Index of the read of each record.
     sequences
-        `SamSequences`, of all patterns.
+        `SamSequences` of all reads.
     lines : uint8
-        To fill, with `MAXIMUM_NUMBERS` for each line in addition to its texts.
+        Output; needs `MAXIMUM_NUMBERS` bytes per line in addition to its texts.
     ends : (n,) int64
-        Filled: where each line ends.
+        Output; end of each line in `lines`.
     """
     symbols, qualities, offsets, complement, quality_shift = sequences
     place = np.int64(0)
@@ -134,7 +134,7 @@ def write_paf_lines(names, text_names, is_reverse, places, scores, cigars, lines
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _edits(cigars, begin, end):
-    """Return mismatched and gap positions, columns, and matched positions of a CIGAR."""
+    """Return the numbers of edited positions (mismatches and gaps), columns and matches of a CIGAR."""
     edits, columns, same, count = 0, 0, 0, 0
     for j in range(begin, end):
         kind = cigars[j]

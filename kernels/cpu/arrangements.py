@@ -1,4 +1,4 @@
-"""Arrangements of variable modifications on the sites of a peptide, enumerated one after another without storing them.
+"""Enumeration of the arrangements of variable modifications on the sites of a peptide, without storing them.
 
 Functions on the hot path are compiled without Numba's reference counting (``_nrt=False``): they own no arrays, and counting the
 references to each array at every call took ten times as long as the work itself.
@@ -22,7 +22,7 @@ _NO_MODIFICATION = 255
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _residues_of(residues, position, length, residue_mask):
-    """Return the bits of a peptide's residues within a mask."""
+    """Return the bit mask of a peptide's residues, restricted to `residue_mask`."""
     bits = np.uint64(0)
     if position + _LONGEST <= len(residues):
         for i in range(0, length, RESIDUES_AT_ONCE):
@@ -35,7 +35,7 @@ def _residues_of(residues, position, length, residue_mask):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _find_sites(residues, position, length, flags, residue_mask, place, sites, m, wanted):
-    """Write the possible sites of a modification into row m of `sites` if there are `wanted` ones, and return their number.
+    """Write the possible sites of a modification into row m of `sites` if there are at least `wanted`; return their number.
 
     Sites are 0 for the N-terminus, 1..length for residues, length + 1 for the C-terminus.
     """
@@ -70,9 +70,9 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
     peptides, modifications
         Bundles of `proteoscope.kernels.layouts`.
     sites, n_sites
-        (m, longest) and (m,) int64, filled with the possible sites of each modification.
+        (m, longest) and (m,) int64, output: the possible sites of each modification and their number.
     slot_modification, slot_choice
-        (slots,) int64, filled with each modification of the combination and the index of its site.
+        (slots,) int64, output: each modification of the combination, and the index of its site.
     """
     row = known_row(peptide, peptides)
     if c == 0:
@@ -100,7 +100,7 @@ def first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def known_row(peptide, peptides):
-    """Return the row of the modifications that a peptide of the dictionary carries at known residues, 0 where it carries none."""
+    """Return the row of `known_site` with the modifications of a peptide at known residues, or 0 if it has none."""
     return np.int64(peptides.known[peptide]) if len(peptides.known) else np.int64(0)
 
 
@@ -108,7 +108,7 @@ def known_row(peptide, peptides):
 def _add_known(row, slots, peptides, modifications, sites, n_sites, slot_modification, slot_choice):
     """Append the fixed-site modifications of a row of `known_site` to a combination.
 
-    Returns their total number, or -1 if a peptide may not carry as many, or an end would carry two.
+    Returns their total number, or -1 if that exceeds the limit or a terminus would carry two.
     """
     place, combined, most = modifications.place, slots, peptides.known_site.shape[1]
     for k in range(most):
@@ -158,7 +158,7 @@ def add_modifications(masses, length, slots, slot_site, slot_modification, modif
 
 @njit(nogil=True, cache=True, _nrt=False)
 def next_arrangement(slots, slot_modification, slot_choice, n_sites):
-    """Advance to the next arrangement: within one modification the chosen sites ascend. False after the last."""
+    """Advance to the next arrangement, in which the sites of each modification ascend; return False after the last."""
     t = slots - 1
     while t >= 0:
         m = slot_modification[t]
@@ -179,7 +179,7 @@ def next_arrangement(slots, slot_modification, slot_choice, n_sites):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def find_arrangement(number, slots, slot_modification, slot_choice, sites, n_sites, slot_site):
-    """Go from the first arrangement to the possible one of that number, counted from 0; its sites are in `slot_site`."""
+    """Advance from the first arrangement to possible arrangement `number`, from 0; write its sites into `slot_site`."""
     while True:
         if is_possible(slots, slot_modification, slot_choice, sites, slot_site):
             if number == 0:

@@ -1,4 +1,4 @@
-"""The backbone of residues, out of the atoms of a structure: which residues have one, and where its atoms are."""
+"""Extraction of the backbone atoms of residues from the atoms of a structure."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba import njit
 __all__ = ["ATOM_NAMES", "gather_backbone"]
 
 ATOM_NAMES = tuple(int.from_bytes(name.ljust(8, b"\0"), "little") for name in (b"N", b"CA", b"C", b"O", b"OXT"))
-"""Names of the atoms N, Cα, C, O and OXT as numbers: eight characters, the first in the lowest byte."""
+"""Names of the atoms N, Cα, C, O and OXT as integers of eight characters, the first in the lowest byte."""
 
 _NAME_N, _NAME_CA, _NAME_C, _NAME_O, _NAME_OXT = ATOM_NAMES
 _CALCIUM = 20
@@ -17,10 +17,10 @@ _N, _CA, _C, _O = 0, 1, 2, 3
 
 @njit(nogil=True, cache=True)
 def gather_backbone(atom_offsets, name, alternative, occupancy, element, position, least, most):
-    """Return N, Cα, C and O of each residue from one alternative location where available.
+    """Return N, Cα, C and O of each residue, from one alternative location if it has them.
 
-    The location is that of the first Cα with the highest occupancy. Atoms with non-finite coordinates or outside of `least` to `most` Å are
-    missing.
+    The location is that of the first Cα with the highest occupancy. Atoms with coordinates that are not finite or not within `least` to
+    `most` Å count as missing.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def gather_backbone(atom_offsets, name, alternative, occupancy, element, positio
     name
         (a,) int64, see `ATOM_NAMES`.
     alternative
-        (a,) int8, character of the location, 0 for none.
+        (a,) int8, character of the alternative location, or 0.
     occupancy
         (a,) float32.
     element

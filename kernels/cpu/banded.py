@@ -1,4 +1,4 @@
-"""Alignment of reads with slightly longer references in a band around the diagonal, where nothing outside can score as much.
+"""Alignment of reads with slightly longer references in a band around the diagonal, if no alignment outside can score higher.
 
 The recurrence is that of `proteoscope.kernels.cpu.gapsmis`, mode WITHIN, with its layers and tie rule. The reference is longer by some
 bases, so that an ungapped alignment lies on one of as many diagonals. Leaving them by more than the slack requires as many unpaired bases
@@ -42,7 +42,7 @@ _LANES = REGISTER_BYTES // 2
 
 
 class _Side(NamedTuple):
-    """The texts, or the patterns, of n pairs: `codes` int8 of all; `begins`, `lengths` (n,) int64."""
+    """The references, or the reads, of n pairs: `codes` of all, int8; `begins` and `lengths` of each, (n,) int64."""
 
     codes: NDArray[np.int8]
     begins: NDArray[np.int64]
@@ -50,7 +50,7 @@ class _Side(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Work space, all but `directions` aligned. `g` has columns for all layers, `f` one more of each, `s` for one layer."""
+    """Workspace arrays, aligned except for `directions`. `g` has the columns of all layers, `f` one more per layer, `s` those of one."""
 
     g: NDArray[np.int16]
     f: NDArray[np.int16]
@@ -69,7 +69,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
     text_side, pattern_side
         `_Side`.
     order : (k,) int64
-        The pairs to align, with pairs of similar lengths next to each other.
+        Indices of the pairs to align; pairs of similar lengths are adjacent.
     costs : (4,) int64
         Match score, mismatch score, cost of a gap's first base, cost of each further base.
     workspace
@@ -144,7 +144,7 @@ def _align_near_diagonals(text_side, pattern_side, order, costs, maximum_gaps, s
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, score, ends):
-    """Record the best score at a read's last base, where it occurs first, and with the fewest gaps."""
+    """Record the best score at a read's last base, at its first position and with the fewest gaps."""
     best, column = np.int64(np.iinfo(np.int32).min), np.int64(-1)
     for b in range(max(0, slack - j), min(width, text_length - j + slack + 1)):
         result = np.int64(g[(maximum_gaps * width + b) * lanes + lane])
@@ -158,7 +158,7 @@ def _note_end(g, lanes, lane, width, maximum_gaps, slack, j, text_length, pair, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk(lanes, lane, width, maximum_gaps, slack, pair, directions, ends, runs):
-    """Follow the directions of a pair from its end to the beginning of the pattern."""
+    """Follow the directions of a pair from its end to the start of the read."""
     i, j, q = np.int64(ends[1, pair]), np.int64(ends[3, pair]), np.int64(ends[4, pair])
     runs[pair, :] = 0
     while j > 0:
@@ -206,7 +206,7 @@ def align_where_near(
     symbols: NDArray[np.integer],
     slack: int,
 ) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Return alignments of pairs and True for those proven optimal by the definition, mode WITHIN; others are invalid.
+    """Align pairs in mode WITHIN; return the alignments and True for those proven optimal. The others are invalid.
 
     Parameters
     ----------
@@ -259,7 +259,7 @@ def align_where_near(
 
 
 def _plain_costs(rules: GapRules, symbols: NDArray[np.integer]) -> NDArray[np.int64] | None:
-    """Return match and mismatch scores, and costs of opening and extending a gap; None for other scoring."""
+    """Return match score, mismatch score, gap opening cost and gap extension cost, or None for scoring by a matrix."""
     matrix = rules.matrix[np.ix_(symbols, symbols)]
     same, other = int(matrix[0, 0]), int(matrix[0, 1])
     is_plain = np.array_equal(matrix, np.where(np.eye(len(symbols), dtype=bool), same, other)) and same > max(0, other)

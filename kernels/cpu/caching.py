@@ -1,4 +1,4 @@
-"""Location of Numba's cache of compiled kernels, and recovery from disk failures.
+"""Location of Numba's cache of compiled kernels, and recovery from damaged files and disk errors.
 
 Numba trusts its files: a truncated file ends the program, and a flipped bit is executed as machine code. Therefore each function's files
 have checksums; mismatching or unloadable ones are removed and the function is compiled again. A disk that refuses writing is ignored.
@@ -36,7 +36,7 @@ def why_not_cached() -> str:
 
 
 def settle_cache() -> None:
-    """Choose a cache folder if Numba can write neither to the configured one, nor next to these files, nor to the user's cache.
+    """Choose a cache folder if Numba can use neither the configured folder, nor that of these files, nor the user's cache.
 
     Numba would refuse to work, or run what another user put there. The last resort is one private folder of the user in the system's
     temporary folder. Nothing is cached next to installed files, since uninstalling would leave it.
@@ -88,7 +88,7 @@ def _temporary_folder() -> Path:
 
 
 def guard_cache() -> None:
-    """Let the functions that Numba compiles from now on use a cache that survives damage and full disks."""
+    """Make functions that Numba compiles from now on use a cache that tolerates damaged files and full disks."""
     from numba.core import dispatcher  # reads its environment when imported: after `settle_cache`
     from numba.core.caching import FunctionCache  # reads its environment when imported: after `settle_cache`
     from numba.core.runtime import rtsys  # reads its environment when imported: after `settle_cache`
@@ -98,7 +98,7 @@ def guard_cache() -> None:
         """The files of one function: ``NAME.nbi``, ``NAME.1.nbc`` and so on, and ``NAME.sums`` with their sizes and checksums."""
 
         def load_overload(self, sig: Any, target_context: Any) -> Any:
-            """See Numba. None, after the files were removed, where they are damaged."""
+            """Load as Numba does; return None after removing the files if they are damaged."""
             with contextlib.suppress(OSError):
                 if _is_damaged(self.cache_path, self._impl.filename_base):
                     _remove(self.cache_path, self._impl.filename_base)
@@ -148,7 +148,7 @@ def _refuse_shapes_in_few_words() -> None:
 
 
 def _compile_once_for_all_constants() -> None:
-    """Make kernels called with a constant share the compiled function of its type: Numba would compile another for each constant."""
+    """Make kernels called with a constant use the function compiled for its type; Numba would compile one per constant."""
     from numba.core.dispatcher import Dispatcher  # reads its environment when imported: after `settle_cache`
     from numba.core.types.misc import unliteral  # reads its environment when imported: after `settle_cache`
 
@@ -165,7 +165,7 @@ def _compile_once_for_all_constants() -> None:
 
 @contextlib.contextmanager
 def _alone(folder: str, name: str) -> Iterator[None]:
-    """Lock a function's cache files, since two processes adding a specialisation would use the same name."""
+    """Lock a function's cache files, since two processes that add specialisations would use the same file name."""
     try:
         import fcntl  # not on Windows
     except ImportError:  # not on Windows
@@ -202,7 +202,7 @@ def _write_sums(folder: str, name: str) -> None:
 
 
 def _is_damaged(folder: str, name: str) -> bool:
-    """Return True if files of a function do not match their checksums, or have none because a program was killed before writing them."""
+    """Return True if a function's files do not match their checksums, or if checksums are missing since a program was killed."""
     try:
         sums = json.loads(Path(folder, name + _SUMS).read_bytes())
         # By name: the folder holds thousands of other files, and is searched for each function.

@@ -50,7 +50,7 @@ def lower_bound(values, low, high, target):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
-    """Return the range of peptides of the dictionary that have the query's mass with a combination of modifications."""
+    """Return the range of peptides in the dictionary whose mass with a combination of modifications matches the query's."""
     observed = query_mass - isotope_error * settings.isotope_spacing
     tolerance = settings.precursor_absolute + settings.precursor_relative * observed
     low = lower_bound(mass, 0, len(mass), observed - tolerance - combination_mass)
@@ -60,9 +60,10 @@ def _mass_window(mass, settings, query_mass, isotope_error, combination_mass):
 
 @njit(nogil=True, cache=True)
 def count_candidates(queries, mass, modifications, settings, first, last, out):
-    """Count the peptides in the mass windows of each query `first:last`, over all combinations and isotope errors: the cost of a query.
+    """Count the peptides in the mass windows of each query `first:last`, over all combinations and isotope errors.
 
-    `out` (q,) int64. This is the pre-calculation of Li 2014: the plan cuts the queries into partitions of equal sums of it.
+    `out` (q,) int64, output: the cost of each query. This is the pre-calculation of Li 2014: the queries are divided into partitions of
+    equal total cost.
     """
     for q in range(first, last):
         total = 0
@@ -77,7 +78,7 @@ def count_candidates(queries, mass, modifications, settings, first, last, out):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _insert(hits, q, score, peptide, isotope_error, slots, slot_site, slot_modification):
-    """Insert a candidate among the best of query q; ties are ordered by arrival."""
+    """Insert a candidate into the best hits of query q; ties are in order of insertion."""
     k = hits.score.shape[1]
     place = k
     score = np.float32(score)  # as it is stored: otherwise a score would exceed its own rounded value, and equal ones would be exchanged
@@ -122,7 +123,7 @@ def search_queries(spectra, queries, peptides, modifications, settings, hits, fi
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _choose(c, first, last, residue_sets, modifications, chosen):
-    """List the peptides of `first:last` with a residue for each modification of combination `c`; return their number."""
+    """List the peptides of `first:last` that have a residue for each modification of combination `c`; return their number."""
     n = last - first
     for i in range(n):
         chosen[i] = first + i
@@ -210,7 +211,7 @@ def _search_query(q, spectra, queries, peptides, modifications, settings, hits, 
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _score_forms(q, n_forms, n_rows, n_n_rows, indexed, spectra, settings, hits, scratch):
-    """Score the first forms of the workspace against the spectrum of query q, and retain the best."""
+    """Score the first peptidoforms in the workspace against the spectrum of query q, and retain the best."""
     which, forms = settings.score, scratch.forms
     keep, use_vector = NEEDS_ROOTS[which], NEEDS_CORRELATION[which]
     inverse_histogram, bins = 1.0 / hits.histogram_width, hits.histogram.shape[1]

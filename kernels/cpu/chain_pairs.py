@@ -1,4 +1,4 @@
-"""Pairs of chains as input of the search for their superposition, and its results as they are reported.
+"""Conversion of pairs of chains to the input of superposition, and of its output to results.
 
 The GPU's search uses these functions too, so that its input and results are the same.
 """
@@ -16,13 +16,13 @@ __all__ = ["farthest_pair", "place_pairs", "report_pair", "report_pairs", "short
 
 @njit(nogil=True, cache=True)
 def tm_scale(length):
-    """Return d0 of the TM-score normalised by a chain of this length, in Å; 0.5 at least."""
+    """Return d0 (Å) of the TM-score normalised by a chain of this length, at least 0.5."""
     return max(0.5, 1.24 * np.cbrt(length - 15.0) - 1.8) if length > 21 else 0.5
 
 
 @njit(nogil=True, cache=True)
 def farthest_pair(length):
-    """Return the maximum distance in Å of paired residues, by the length of the shorter chain."""
+    """Return the maximum distance (Å) of aligned residues for a shorter chain of this length."""
     return 1.5 * length**0.3 + 3.5
 
 
@@ -45,7 +45,7 @@ def _chain(pairs, number):
 
 @njit(nogil=True, cache=True)
 def shorter_and_longer(pairs, k):
-    """Return both chains of pair k of `ChainPairs`, the shorter or mobile one first.
+    """Return both chains of pair k of `ChainPairs`: the shorter one (on ties the mobile one) first.
 
     Coordinates (3, m), (3, n), centred at 0 on a grid with exact sums; secondary structure (m,), (n,); True if the mobile chain is longer.
     """
@@ -60,7 +60,7 @@ def shorter_and_longer(pairs, k):
 
 @njit(nogil=True, cache=True)
 def start_of_pair(pairs, k, is_turned):
-    """Return the initial alignment of pair k, (p, 2) int32, rows of the shorter and of the longer chain."""
+    """Return the initial alignment of pair k, (p, 2) int32: residue indices in the shorter and the longer chain."""
     begin, end = pairs.start_offsets[k], pairs.start_offsets[k + 1]
     start = np.empty((end - begin, 2), np.int32)
     for p in range(end - begin):
@@ -75,7 +75,8 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
     Parameters
     ----------
     by_x, by_y
-        TM-scores by the lengths of the chains of `shorter_and_longer`. move (12,) : moves x onto y. aligned (count, 2) : rows of both.
+        TM-scores normalised by the lengths of the chains of `shorter_and_longer`.
+    `move` (12,) moves x onto y; `aligned` (count, 2) has the aligned residues of both.
     """
     fixed, mobile = _chain(pairs, pairs.fixed[k]), _chain(pairs, pairs.mobile[k])
     is_turned = len(mobile) > len(fixed)
@@ -105,16 +106,16 @@ def report_pair(pairs, k, by_x, by_y, move, aligned, superpositions):
 
 @njit(nogil=True, cache=True)
 def place_pairs(pairs, first, last, columns, states, starts):
-    """Concatenate the chains of the pairs `first:last`, and the initial alignments as rows of the shorter and longer chain.
+    """Concatenate the chains and the initial alignments of the pairs `first:last`.
 
     Parameters
     ----------
     columns : float64
-        Three numbers a residue: x of the first pair, axis by axis, its y, x of the second.
+        Output; three numbers per residue: x of the first pair, axis by axis, its y, x of the second, and so on.
     states : uint8
-        One a residue.
+        Output; one per residue.
     starts : (k, 2) int32
-        Of these pairs. All to fill.
+        Output; initial alignments as residues of the shorter and longer chain.
     """
     place, begun = 0, pairs.start_offsets[first]
     for k in range(first, last):
@@ -137,11 +138,11 @@ def report_pairs(pairs, first, moves, scores, counts, aligned, superpositions):
     moves
         (n, 12).
     scores
-        (n, 2), normalised by the shorter and longer chain.
+        (n, 2), TM-scores normalised by the shorter and longer chain.
     counts
-        (n,) aligned residues.
+        (n,), number of aligned residues.
     aligned
-        Aligned rows, with space for the length of the shorter chain of each pair.
+        Aligned residues of all pairs, with space for the length of the shorter chain of each.
     """
     for row in range(len(moves)):
         k = first + row

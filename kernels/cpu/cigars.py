@@ -1,4 +1,4 @@
-"""CIGARs and MD tags of alignments from lengths of pairs and gaps, as in the SAM specification, and numbers of matching pairs."""
+"""CIGAR strings, MD tags (SAM specification) and numbers of matches of alignments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Cigars(NamedTuple):
     cigar_offsets, md_offsets
         (n + 1,) int64.
     same, columns
-        (n,) int64, matching pairs, and columns.
+        (n,) int64, numbers of matches and of alignment columns.
     """
 
     cigars: NDArray[np.uint8]
@@ -49,11 +49,11 @@ def write_cigars(texts, text_begins, patterns, pattern_begins, runs, alphabet, u
     runs : (n, 2 z + 1) int32
         Of `proteoscope.kernels.gapsmis_layouts.Alignments`.
     alphabet : uint8
-        The symbol of each code.
+        Symbol of each residue code.
     unknown
-        Code that is not the same as itself, -1 for none.
+        Code that never counts as a match, or -1.
     out
-        `Cigars`, to fill; where its `cigars` are empty both texts are only measured, and the offsets filled.
+        `Cigars`, output. If its `cigars` are empty, only the offsets are written, to measure the space needed.
     """
     cigars, cigar_offsets, mds, md_offsets, same, columns = out
     writes = len(cigars) > 0
@@ -129,7 +129,7 @@ def cigars_of(
 ) -> Cigars:
     """Return the CIGARs of alignments (``=`` match, ``X`` mismatch, ``I`` read base only, ``D`` reference base only).
 
-    Both texts of an unaligned pair are empty.
+    CIGAR and MD tag of an unaligned pair are empty.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Composition of sequences: segments of low complexity, counts of residues, and the lambda of pairs of compositions."""
+"""Composition of sequences: low-complexity segments, residue counts, and lambda for pairs of compositions."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ _TOLERANCE = 1e-9  # relative, of a Newton step
 def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_code, masked, counts):
     """Mask the low-complexity segments of sequences, and count the unmasked residues of each.
 
-    A segment joins the overlapping windows whose entropy is at most `extension`, where at least one is at most `trigger`: the first step of
-    SEG (Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
+    A segment is the union of overlapping windows with an entropy of at most `extension`, of which at least one is at most `trigger`: the
+    first step of SEG (Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
 
     Parameters
     ----------
     residues : (total,) int8
-        Codes.
+        Residue codes.
     offsets : (n + 1,) int64
-        Where each sequence begins.
+        Start of each sequence in `residues`.
     entropies : (window + 1,) int64
-        Term of a residue, by its count in the window. The number of terms sets the length of the window.
+        Entropy term of a residue by its count in the window. The number of terms sets the window length.
     trigger, extension
-        In the unit of `entropies`.
+        Entropy limits in the unit of `entropies`.
     masked : (total,) int8
-        To fill with the codes, `mask_code` in segments.
+        Output; the codes, with `mask_code` in segments.
     counts : (n, codes) int64
-        To fill.
+        Output; unmasked residues of each sequence by code.
     """
     window, in_window = len(entropies) - 1, np.zeros(counts.shape[1], np.int64)
     for k in range(len(offsets) - 1):
@@ -64,20 +64,20 @@ def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_c
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, least, greatest, lambdas):
-    """Write lambda of ungapped alignments of a query with subjects, by the composition of both: where ``exp(lambda s)`` has the mean 1.
+    """Write lambda of ungapped alignments of a query with each subject, from both compositions: ``exp(lambda s)`` has mean 1.
 
     Parameters
     ----------
     query_counts : ndarray of int64, shape (codes,)
     subject_counts : ndarray of int64, shape (n, codes)
     prior : (codes,) float64
-        Residues of the usual composition that are added to each sequence; a code with none does not count.
+        Pseudocounts of the usual composition added to each sequence; codes with 0 are not counted.
     score_classes : (codes, codes) int64
-        Place of each pair's score, of the query's and the subject's residue, in `scores` (s,) float64.
+        Index in `scores` (s,) float64 of the score of a query residue and a subject residue.
     least, greatest
         Limits of lambda, above 0.
     lambdas : (n,) float64
-        To fill.
+        Output.
     """
     share, counted = np.empty(len(scores)), np.flatnonzero(prior)
     for k in range(len(subject_counts)):
@@ -93,7 +93,7 @@ def pair_lambdas(query_counts, subject_counts, prior, score_classes, scores, lea
 
 @njit(nogil=True, error_model="numpy")
 def _lambda(share, total, scores, least, greatest):
-    """Return lambda by Newton's method from the right: the mean is convex, so that no step passes its upper zero."""
+    """Return lambda by Newton's method from the right; the mean is convex, so that no step passes its upper root."""
     value = greatest
     for _ in range(_MAXIMUM_STEPS):
         excess, slope = -1.0, 0.0

@@ -12,24 +12,24 @@ MAXIMUM_SIMILAR, BEST, MEAN = 0, 1, 2
 
 @njit(nogil=True, cache=True)
 def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightness, first, last, representative, similarity):
-    """Find the representative of each of the clusters `first:last`, and the cosine between each member and it.
+    """Find the representative of each of the clusters `first:last`, and the cosine of each member with it.
 
     Parameters
     ----------
     vectors
         `VectorArrays`.
     n_bins
-        None of the bins is as large.
+        Number of bins; all bin indices are below.
     member_offsets, members : int64
-        CSR, the vectors of each cluster, ascending.
+        CSR: indices of the vectors of each cluster, ascending.
     choice
-        MAXIMUM_SIMILAR, the member whose cosine with the sum of all is largest; BEST, the brightest; MEAN, members are compared with the
-        sum of all, and the most similar is named. Of equal ones the first.
+        MAXIMUM_SIMILAR: the member with the largest cosine with the sum of all; BEST: the most intense member; MEAN: members are compared
+        with the sum of all, and the most similar one is the representative. Ties are resolved by the first.
     brightness : ndarray of float64, shape (n,)
     representative : (clusters,) int64
-        To fill.
+        Output; index of a vector.
     similarity : (n,) float64
-        By vector, to fill; 1 for single vectors.
+        Output, for each vector; 1 for unclustered vectors.
     """
     offsets, bins, weights = vectors
     table = np.zeros(n_bins, np.int64)
@@ -84,7 +84,7 @@ def describe_clusters(vectors, n_bins, member_offsets, members, choice, brightne
 
 @njit(nogil=True, cache=True)
 def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, count):
-    """Write the numbers of peaks in the mean spectra of the clusters `first:last` to (clusters,) int64. See `mean_peaks`."""
+    """Write the number of peaks in the mean spectrum of each of the clusters `first:last`, (clusters,) int64. See `mean_peaks`."""
     for cluster in range(first, last):
         peaks_mz, _, seen = _merged(peaks, members[member_offsets[cluster] : member_offsets[cluster + 1]], width)
         least = _least(member_offsets[cluster + 1] - member_offsets[cluster], share)
@@ -96,17 +96,18 @@ def count_mean_peaks(peaks, member_offsets, members, width, share, first, last, 
 def mean_peaks(peaks, member_offsets, members, width, share, first, last, means):
     """Write the mean spectra of the clusters `first:last`.
 
-    Each member's peaks are scaled to a sum of one. Peaks less than half of `width` (thomson) from the next are one, at their mean m/z,
-    weighted by intensity, with their summed intensity over the number of members; it remains where at least `share` of them have it.
+    Each member's intensities are scaled to a sum of one. Peaks less than half of `width` (thomson) apart are merged at their
+    intensity-weighted mean m/z, with their summed intensity divided by the number of members. Peaks that fewer than a fraction `share` of
+    the members have are removed.
 
     Parameters
     ----------
     peaks
         `PeakArrays` of spectra.
     member_offsets, members
-        CSR, the spectra of each cluster.
+        CSR: indices of the spectra of each cluster.
     means
-        `PeakArrays`, to fill, `intensity` float64; `offsets` from `count_mean_peaks`.
+        `PeakArrays`, output, with float64 `intensity`; `offsets` from `count_mean_peaks`.
     """
     for cluster in range(first, last):
         of = members[member_offsets[cluster] : member_offsets[cluster + 1]]
@@ -125,7 +126,7 @@ def _least(n_members, share):
 
 @njit(nogil=True, cache=True)
 def _merged(peaks, spectra, width):
-    """Return merged peaks of spectra: m/z, summed intensity, and the number of merged peaks."""
+    """Return the merged peaks of spectra: m/z, summed intensity, and number of merged peaks."""
     offsets, mz, intensity = peaks
     n = 0
     for s in spectra:

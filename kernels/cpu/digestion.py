@@ -29,24 +29,24 @@ def count_peptides(
     rules: DigestionRules,
     counts: NDArray[np.int64],
 ) -> Generator[int, None, None]:
-    """Add the numbers of peptides in each mass bucket to `counts`, for each share of the proteins: the pre-calculation of Li 2014.
+    """Add the number of peptides in each mass bucket to `counts`, for each range of proteins (pre-calculation of Li 2014).
 
     Parameters
     ----------
     bounds : (shares + 1,) int64
-        The first protein of each share.
+        First protein of each range.
     counts : (shares, buckets) int64
-        They change when all is counted.
+        Output; changed only once everything is counted.
     residues, offsets
         The proteins, see `proteoscope.kernels.cpu.peptides.digest_proteins`.
 
-    Yields the number of digested residues a few times a second. Closing the generator ends the work, and leaves `counts` as
-    they were.
+    Yields the number of digested residues a few times a second. Closing the generator stops the work and leaves `counts`
+    unchanged.
 
     Raises
     ------
     DeviceError
-        The device failed, or its memory does not hold proteins and counts; `counts` are as they were.
+        If the device fails or lacks memory for proteins and counts; `counts` are unchanged.
     """
     result = np.zeros_like(counts)
     every_bucket = np.arange(counts.shape[1])

@@ -1,9 +1,9 @@
-"""Global alignment of two chains by residue distance or secondary structure, by antidiagonals.
+"""Global alignment of two chains by residue distance and secondary structure, computed along antidiagonals.
 
 A pair scores 1 / (1 + (d / scale)^2), plus a bonus for equal secondary structure. Terminal gaps are free, opening a gap costs `gap`,
 extending it nothing (TM-align, Zhang & Skolnick, Nucleic Acids Research 33, 2005, 2302-2309)::
 
-    H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap where the first was the greatest, else H[i, j]
+    H[i, j] = max(H[i-1, j-1] + reward, G[i-1, j], G[i, j-1])      G[i, j] = H[i, j] + gap if the first was the largest, else H[i, j]
 
 Cells of an antidiagonal are independent: a register of them is computed in parallel, in integers.
 """
@@ -59,7 +59,7 @@ class AlignmentWorkspace(NamedTuple):
 
 
 def alignment_workspace(m: int, n: int) -> AlignmentWorkspace:
-    """Return a workspace for chains up to m residues aligned with chains up to n, m not above n."""
+    """Return a workspace for aligning chains of up to m residues with chains of up to n residues, m <= n."""
     row = _width(m) + 2 * LANES
     columns = n + 3 * LANES
     ways = (m + n + 1) * _width(m) + LANES
@@ -69,7 +69,7 @@ def alignment_workspace(m: int, n: int) -> AlignmentWorkspace:
 
 @njit(nogil=True, cache=True)
 def _width(m):
-    """Return the number of cells of a row of ways."""
+    """Return the number of cells in a row of trace directions."""
     return (m + LANES - 1) // LANES * LANES
 
 
@@ -100,7 +100,7 @@ def place_states(workspace, states_x, states_y):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def place_x(workspace, x, move, scale):
-    """Set the transformed residues of x (3, m)."""
+    """Set the residues of x (3, m), transformed by `move`."""
     m, row, inverse = x.shape[1], len(workspace.x) // 4, 1.0 / scale
     # (x - y)^2 = x^2 + y^2 - 2 x y: two instructions less for each cell.
     to = workspace.x.view(np.float32)
@@ -127,16 +127,16 @@ def place_y(workspace, y, scale):
 
 @njit(nogil=True, cache=True)
 def align(workspace, m, n, gap, by_states, by_distance):
-    """Fill the matrix of the residues that were set, and return the best score in `UNIT`; `trace` follows it back.
+    """Fill the matrix for the current residues and return the best score in `UNIT`; `trace` gives the alignment.
 
     Parameters
     ----------
     m, n
-        Residues of x and y.
+        Number of residues of x and y.
     gap
-        What an open gap costs, 0 or less.
+        Score of opening a gap, 0 or less.
     by_states, by_distance
-        Weights of the two terms.
+        Weights of secondary structure and of distance.
     """
     px, py, states_x, states_y, ways = workspace.x, workspace.y, workspace.states_x, workspace.states_y, workspace.ways
     earlier, before, values, after, opened = workspace.best_0, workspace.best_1, workspace.best_2, workspace.after_0, workspace.after_1

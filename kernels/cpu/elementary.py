@@ -1,9 +1,9 @@
 """Logarithm and power with identical rounding on every device.
 
-Library functions differ in the last bit between CPUs, compilers and CUDA. These use only additions, multiplications, divisions and bit
-operations, each rounded by IEEE 754; kernels/cuda/elementary.cuh has the same ones in the same order. The logarithm is accurate to two
-units in the last place, powers of numbers above 1e-6 to 2e-14. The series are those of the inverse hyperbolic tangent and the exponential
-(Abramowitz & Stegun, 4.1.27 and 4.2.1).
+Library functions differ in the last bit between CPUs, compilers and CUDA. These functions use only additions, multiplications, divisions
+and bit operations, each rounded by IEEE 754; kernels/cuda/elementary.cuh has the same operations in the same order. The logarithm is
+accurate to two units in the last place, powers of numbers above 1e-6 to 2e-14. The series are those of the inverse hyperbolic tangent and
+the exponential (Abramowitz & Stegun, 4.1.27 and 4.2.1).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def logarithm(x):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def power(base, exponent):
-    """Return `base` (float64) to the power `exponent` for normal base and result; 0 for a base that is not positive."""
+    """Return `base` ** `exponent` (float64) if base and result are normal; 0 if `base` is not positive."""
     if not base > 0.0:
         return 0.0
     y = exponent * logarithm(base)

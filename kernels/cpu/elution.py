@@ -1,4 +1,4 @@
-"""Elution of ions: the time range and area of an ion in its trace, over all of its isotopes."""
+"""Elution of ions: time range and area of an ion in its trace, over all isotopes."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ __all__ = ["AGREEMENT", "APEX", "AREA", "BEGIN", "END", "N_VALUES", "POINTS", "T
 
 AREA, APEX, TIME, BEGIN, END, WIDTH, POINTS, AGREEMENT = range(8)
 N_VALUES = 8
-"""Columns of the measurement of an ion: area (intensity times seconds), highest intensity, its time (s), where it begins and ends (s),
-width at half of the height (s), MS1 spectra that show it, and the cosine between its isotopes' areas and their pattern."""
+"""Columns of the measurement of an ion: area (intensity x s), maximum intensity, its time (s), start and end (s), width at half height (s),
+number of MS1 spectra with the ion, and cosine between the isotopes' areas and the pattern."""
 
 
 class Traces(NamedTuple):
-    """Cells of n ions, each with a row of consecutive MS1 spectra per isotope.
+    """Intensities of n ions, each with a row of consecutive MS1 spectra per isotope.
 
     Attributes
     ----------
     cells : float32
-        Ion after ion, isotope after isotope.
+        Intensities, ordered by ion, isotope and MS1 spectrum.
     offset : (n,) int64
-        The first cell of each ion.
+        Index of the first cell of each ion.
     first : (n,) int64
-        MS1 spectrum of the first cell.
+        Index of the MS1 spectrum of each ion's first cell.
     n_surveys : (n,) int64
-        In each row.
+        Number of MS1 spectra in each row of an ion.
     times : (surveys,) float64
-        S, ascending.
+        Retention times of the MS1 spectra (s), ascending.
     pattern : ndarray of float64, shape (n, isotopes)
     """
 
@@ -48,11 +48,11 @@ class ElutionRules(NamedTuple):
     Attributes
     ----------
     maximum_gap
-        MS1 spectra in a row that may lack the ion.
+        Maximum number of consecutive MS1 spectra that may lack the ion.
     lowest
-        Part of the height at which a trace ends.
+        Fraction of the height at which a trace ends.
     valley
-        Part of the lower of two summits below which what lies between them parts them.
+        Two summits are separated by a valley below this fraction of the lower one.
     """
 
     maximum_gap: int
@@ -62,7 +62,7 @@ class ElutionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _total(traces, i, w):
-    """Return the summed isotopes of ion i in an MS1 spectrum, completed by the pattern for those too low to be seen, to avoid a bias."""
+    """Return the summed isotopes of ion i in an MS1 spectrum; undetected isotopes are added from the pattern to avoid a bias."""
     n_isotopes, count, offset = traces.pattern.shape[1], traces.n_surveys[i], traces.offset[i]
     seen, total, every = 0.0, 0.0, 0.0
     for k in range(n_isotopes):
@@ -76,7 +76,7 @@ def _total(traces, i, w):
 
 @njit(nogil=True, cache=True)
 def _outline(traces, i, gap):
-    """Sum of all isotopes of ion i in each MS1 spectrum that shows its main one, gaps bridged and smoothed by 1-2-1, (count,)."""
+    """Return the trace of ion i, (count,): summed isotopes of the MS1 spectra with its main isotope, gaps bridged, smoothed 1-2-1."""
     count, offset = traces.n_surveys[i], traces.offset[i]
     cells, main = traces.cells, np.argmax(traces.pattern[i])
     total, filled, shape = np.zeros(count), np.zeros(count), np.zeros(count)
@@ -100,7 +100,7 @@ def _outline(traces, i, gap):
 
 @njit(nogil=True, cache=True)
 def _end(shape, apex, step, rules):
-    """Return the last index of the peak at `apex` in one direction."""
+    """Return the index of the last MS1 spectrum of the peak at `apex` in one direction."""
     lowest, at = apex, apex
     while True:
         after = at + step
@@ -129,7 +129,7 @@ def _crossing(traces, first, shape, apex, step, end):
 
 @njit(nogil=True, cache=True)
 def _measure(traces, i, shape, apex, rules, out):
-    """Measure the summit at `apex` of ion i into `out` (N_VALUES,)."""
+    """Write the measurements of the summit at `apex` of ion i into `out` (N_VALUES,)."""
     n_isotopes, count, first = traces.pattern.shape[1], traces.n_surveys[i], traces.first[i]
     main = np.argmax(traces.pattern[i])
     begin, end = _end(shape, apex, -1, rules), _end(shape, apex, 1, rules)
@@ -177,13 +177,13 @@ def measure_elution(traces, anchor_offsets, anchors, reach, rules, begin, end, o
     rules
         `ElutionRules`.
     anchor_offsets : (n + 1,) int64
-        Rows in `anchors` (times, s) of each ion in its run. From each anchor the trace is followed uphill to a summit; the highest summit
-        counts.
+        Range of each ion in `anchors` (times, s). The trace is followed uphill from each anchor to a summit; the highest summit is
+        measured.
     reach : (n,) float64
-        Seconds. If above 0, all summits within this distance of an anchor are compared instead, and the one with the largest product of
-        height and the eighth power of its agreement counts.
+        If above 0, all summits within this time (s) of an anchor are compared instead, and the one with the largest product of height
+        and eighth power of the isotope agreement is measured.
     out : (n, N_VALUES) float64
-        Rows of ions without any signal there stay 0.
+        Output; rows of ions without signal remain 0.
     """
     measured = np.zeros(N_VALUES)
     for i in range(begin, end):

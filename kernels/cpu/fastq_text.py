@@ -3,9 +3,9 @@
 ::
 
     @name and more      one line
-    bases               one or more lines, up to one that begins with +
-    +                   only, or followed by the first line or the name
-    qualities           as many as bases; on one line if the bases are
+    bases               one or more lines, up to a line that begins with +
+    +                   alone, or followed by the first line or the name
+    qualities           one per base; on one line if the bases are on one line
 
 Trailing blanks and tabs of lines are ignored.
 """
@@ -31,7 +31,7 @@ __all__ = [
 NONE, NOT_BEGUN, NO_NAME, BAD_SYMBOL, OTHER_NAME, OTHER_LENGTH, BAD_QUALITY, CUT_OFF = range(8)
 """Errors of a record."""
 HEADER_FIELDS = 3
-"""Columns of `headers`: where the name begins and ends, and the line of the record, from 1."""
+"""Columns of `headers`: start and end of the name, and line of the record, from 1."""
 _AT, _PLUS, _DOT, _BLANK, _TAB, _N = ord("@"), ord("+"), ord("."), ord(" "), ord("\t"), ord("N")
 _NEWLINE, _RETURN = ord("\n"), ord("\r")
 _MINIMUM_QUALITY, _GREATEST_QUALITY = 33, 126
@@ -39,26 +39,26 @@ _MINIMUM_QUALITY, _GREATEST_QUALITY = 33, 126
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def scan_fastq(text, is_last, headers, bases, qualities, offsets):
-    """Parse the complete records of a text that begins with one.
+    """Parse the complete records of a text that starts at a record.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
     is_last
-        True if the file ends with this text. Otherwise a last record that may continue after it is not parsed.
+        True if the file ends with this text. Otherwise a last record that may be incomplete is not parsed.
     headers : (n, HEADER_FIELDS) int64
-        To fill, with space for as many records as there are @ in the text.
+        Output; needs space for as many records as there are @ in the text.
     bases, qualities : uint8
-        To fill, with space for every byte of the text: bases as capitals, with N for a point; qualities as in the file.
+        Output; needs space for every byte of the text. Bases are capitals, with N for a point; qualities are as in the file.
     offsets : (n + 1,) int64
-        To fill.
+        Output; start of each record's bases and qualities.
 
     Returns
     -------
     n, consumed, lines
-        Records, and their bytes and lines.
+        Number of records, and of their bytes and lines.
     issue
-        Error in the next record, `NONE` if it has none.
+        Error in the next record, or `NONE`.
     place, line
         Byte and line of the error.
     count
@@ -144,7 +144,7 @@ def scan_fastq(text, is_last, headers, bases, qualities, offsets):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _line(text, position, is_last):
-    """Return start and stop of the line at `position` without trailing blanks, and the start of the next; -1 if incomplete or absent."""
+    """Return start and stop (without trailing blanks) of the line at `position`, and the start of the next line; -1 if incomplete."""
     start, size = position, len(text)
     while position < size and text[position] != _NEWLINE and text[position] != _RETURN:
         position += 1

@@ -1,8 +1,8 @@
 """Fragment-ion index on CPU threads, for wide precursor windows.
 
-The idea is MSFragger's (Kong 2017, Nature Methods 14:513): instead of computing every candidate's ions and looking for peaks, all ions are
-sorted by mass, and each peak visits the ions it matches. Scores are those of `proteoscope.kernels.cpu.scores`: integer counters give them
-to about a thousandth, which suffices to select a few more candidates than requested, whose exact scores
+The idea is MSFragger's (Kong 2017, Nature Methods 14:513): instead of looking up the ions of every candidate among the peaks, all ions are
+sorted by mass, and each peak visits the ions that it matches. Integer counters give the scores of `proteoscope.kernels.cpu.scores` to about
+a thousandth. This suffices to select a few more candidates than requested, whose exact scores
 `proteoscope.kernels.cpu.candidates.score_candidates` computes.
 
 Counterpart of `proteoscope.kernels.cuda.fragment_index` with bit-identical results. Compiled functions are in
@@ -41,28 +41,29 @@ _CHUNKS_BUILT = 4  # by a thread with the same buffer for sorting
 
 
 class FragmentSearch:
-    """Fragment-ion index of forms: `build` it, then search it.
+    """Fragment-ion index of peptidoforms.
 
     Parameters
     ----------
     device
-        Whose threads build and search.
+        CPU whose threads build and search the index.
     peptides, modifications, settings
         Bundles of `proteoscope.kernels.layouts`.
     form_mass, form_number : (f,) float64
-        Dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms` gives them.
+        Mass in dalton, ascending, and number, (f,) int64, of the peptidoforms from
+        `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`.
 
     Raises
     ------
     DeviceMemoryError
-        The device cannot hold even the proteins and a small part of the index.
+        If the device cannot hold the proteins and a small part of the index.
     DeviceError
-        The search is beyond the device's sizes, or the device failed.
+        If the search exceeds the limits of the device, or the device fails.
 
     Attributes
     ----------
     nanoseconds_of_partition
-        Of one thread, the time between two steps of the progress.
+        Time of one thread between two steps of progress.
     """
 
     nanoseconds_of_partition = NANOSECONDS_OF_PARTITION
@@ -82,9 +83,9 @@ class FragmentSearch:
         self._index: FragmentIndexArrays | None = None
 
     def build(self) -> Generator[int, None, None]:
-        """Build the part of the index that fits on the device, here all; otherwise the first search does.
+        """Build the part of the index that fits on the device (on the CPU all of it); otherwise the first search builds it.
 
-        Yields the number of indexed forms, a few times a second. Closing the generator ends the work; then nothing is built.
+        Yields the number of indexed peptidoforms a few times a second. Closing the generator stops the work; nothing is built then.
         """
         if self._index is not None:
             yield len(self._form_mass)
@@ -112,7 +113,7 @@ class FragmentSearch:
         histogram_width: float,
         n_candidates: NDArray[np.int64],
     ) -> Generator[int, None, None]:
-        """Search the queries `first:last` and update their best candidates, histograms and candidate numbers.
+        """Search the queries `first:last`; update their best candidates, histograms and numbers of candidates.
 
         `segments` and `windows` (q, e, 2), forms of the arrays that were given to the constructor, are those of these queries alone, so
         that row 0 is query `first`. Added to `best`, `histogram` (q, b) int32 and `n_candidates` (q,) int64 of all queries; b is at most

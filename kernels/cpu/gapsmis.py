@@ -4,11 +4,11 @@ Layer q holds the best scores with at most q gaps. Within a layer a gap is exten
 gap lengths thus takes two sums and a comparison, as in Gotoh's recurrence, with o the cost of a gap and x of each of its bases::
 
     G[q, i, j] = max(G[q, i-1, j-1] + s(p_j, t_i), F[q, i, j], E[q, i, j])
-    F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      bases of the read only
-    E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      bases of the reference only
+    F[q, i, j] = max(F[q, i, j-1] - x, G[q-1, i, j-1] - o - x)      unpaired bases of the read
+    E[q, i, j] = max(E[q, i-1, j] - x, G[q-1, i-1, j] - o - x)      unpaired bases of the reference
 
-Layer 0 has neither F nor E. At starts of alignments G is 0, or the score of the seed. Each lane of a vector has its own pair; pairs of
-similar lengths are adjacent. A row of scores s is composed from profiles of the reads, one per base of the references, by selecting in
+Layer 0 has neither F nor E. G is 0, or the score of the seed, at the start of an alignment. Each lane of a vector has its own pair; pairs
+of similar lengths are adjacent. A row of scores s is composed from profiles of the reads, one per base of the references, by selecting in
 each lane the profile of its reference's base: a row serves all layers.
 
 Ties are resolved by the rule of `proteoscope.kernels.gapsmis_layouts`.
@@ -68,7 +68,7 @@ _TRACED_BYTES = 1 << 30  # of directions at the most, of each thread
 
 
 class _Side(NamedTuple):
-    """The texts, or the patterns, of n pairs: `codes` int8 of all, `places` (n, 2) int64, where that of each pair begins and ends."""
+    """The references, or the reads, of n pairs: `codes` of all, int8, and `places` (n, 2) int64, start and end of each pair's."""
 
     codes: NDArray[np.int8]
     places: NDArray[np.int64]
@@ -80,13 +80,13 @@ class _Scoring(NamedTuple):
     Attributes
     ----------
     table : (32 * 32,)
-        ``table[code of text * 32 + code of pattern]``.
+        Scores: ``table[code of reference * 32 + code of read]``.
     opening, extending
         Costs of a gap's first base and of each further base.
     lowest
-        Scores up to this mark impossible alignments.
+        Scores up to this value mark impossible alignments.
     Others
-        See there.
+        As in `GapRules`.
     """
 
     table: NDArray
@@ -100,7 +100,7 @@ class _Scoring(NamedTuple):
 
 
 class _Workspace(NamedTuple):
-    """Workspace, aligned and of the table's dtype except `directions`, for m, one more than the longest read.
+    """Workspace arrays, aligned and of the table's dtype except `directions`; m is one more than the length of the longest read.
 
     Attributes
     ----------
@@ -137,17 +137,17 @@ def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, 
     texts, patterns
         `_Side`.
     order : (k,) int64
-        The pairs to align, with pairs of similar lengths next to each other.
+        Indices of the pairs to align; pairs of similar lengths are adjacent.
     scoring
         `_Scoring`.
     workspace
         `_Workspace`.
     score : (n,) int32
-        Filled.
+        Output.
     ends : (5, n) int32
-        Filled: text start, text end, pattern start, pattern end, gaps; where nothing is traced only the text end.
+        Output: start and end in the reference, start and end in the read, gaps; without tracing only the end in the reference.
     runs : (n, 2 * most gaps + 1) int32
-        Filled where alignments are traced.
+        Output if alignments are traced.
     """
     lanes = len(workspace.symbols)
     for first in range(0, len(order), lanes):
@@ -161,7 +161,7 @@ def align_groups(texts, patterns, order, scoring, workspace, score, ends, runs, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends, stop):
-    """Compute scores, ends and trace directions of at most as many pairs as a vector has lanes; see `align_groups`."""
+    """Compute scores, ends and trace directions of up to one pair per vector lane; see `align_groups`."""
     (texts, text_places), (patterns, pattern_places) = text_side, pattern_side
     table, opening_cost, extending_cost, maximum_gaps, mode, seed, is_published, lowest = scoring
     g, e, s, profile, symbols, bands, columns, directions = workspace
@@ -321,7 +321,7 @@ def _align_lanes(text_side, pattern_side, pairs, scoring, workspace, score, ends
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, width, lanes, profile, columns):
-    """Make a profile of the reads for each reference base and return its index per base, (32,) int64, -1 for none."""
+    """Build a score profile of the reads for each reference base; return the profile index per base, (32,) int64, or -1."""
     profile_row = np.full(N_SYMBOLS + 1, -1, np.int64)
     is_of_pattern = np.zeros(N_SYMBOLS + 1, np.bool_)
     for place in range(0, width * lanes, lanes):
@@ -348,7 +348,7 @@ def _fill_profiles(texts, text_places, patterns, pattern_places, pairs, table, w
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_symbols(texts, text_begins, text_lengths, longest, i, band_symbols, place, codes):
-    """Write the `i`-th bases of references from `place`, and the distinct ones padded by three into `codes`; return their number."""
+    """Write the `i`-th bases of the references from `place`, and the distinct ones, padded by three, into `codes`; return their number."""
     seen, n = 0, 0
     for lane in range(len(text_begins)):
         # A text that has ended repeats the symbol of the longest, whose profile is needed anyway.
@@ -384,7 +384,7 @@ def _fill_scores(codes, n, lane_symbols, begin, end, profile_row, profile, s, la
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begins, place):
-    """Set the score of a seed that ends at row `i`; unchanged for mismatching bases."""
+    """Set the score of a seed that ends at row `i`; leave it unchanged if bases mismatch."""
     if i > text_place[1] - text_place[0] or seed > pattern_place[1] - pattern_place[0]:
         return
     result = 0
@@ -398,7 +398,7 @@ def _seed_score(texts, text_place, patterns, pattern_place, i, seed, table, begi
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
-    """Record the read position, from column `j`, and the fewest gaps with which a lane's score is reached."""
+    """Record the read position (column `j`) and the minimum number of gaps with which a lane's score is reached."""
     while g[maximum_gaps * layer + j * lanes + lane] != end_score:
         j += 1
     q = 0
@@ -410,7 +410,7 @@ def _note_end(g, layer, lanes, lane, maximum_gaps, end_score, j, pair, ends):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, runs):
-    """Follow the directions of a group from each end to the beginning."""
+    """Follow the directions of a group's pairs from end to start."""
     width = 0
     for pair in pairs:
         width = max(width, pattern_places[pair, 1] - pattern_places[pair, 0])
@@ -444,21 +444,21 @@ def _walk(pattern_places, pairs, lanes, maximum_gaps, seed, directions, ends, ru
 
 
 class ReadSearch:
-    """References and reads, ready to be aligned in any pairs.
+    """References and reads, which can be aligned in any pairs.
 
     Parameters
     ----------
     device
         CPU.
     texts, patterns
-        Codes below `N_SYMBOLS`.
+        Sequences of codes below `N_SYMBOLS`.
     rules
         Allowed alignments and their scores.
 
     Raises
     ------
     ValueError
-        Scores of these patterns could pass 32 bits.
+        If scores of these reads could exceed 32 bits.
     """
 
     def __init__(self, device: Processor, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
@@ -482,16 +482,16 @@ class ReadSearch:
     ) -> Generator[int, None, None]:
         """Align the pairs `first:last`.
 
-        Yields the end of the finished part, at least every tenth of a second. Closing the generator stops the work.
+        Yields the end of the finished range at least every tenth of a second. Closing the generator stops the work.
 
         Parameters
         ----------
         text_of, pattern_of : (n,)
-            Numbers of the text and of the pattern of each pair.
+            Indices of the reference and of the read of each pair.
         out
-            Of n pairs, whose rows `first:last` are filled.
+            Output of n pairs; only the rows `first:last` are written.
         traces
-            True to trace alignments back; otherwise only the score and the text's end are written, and the other columns are -1.
+            True to trace alignments back; otherwise only scores and ends in the reference are written, and other columns are -1.
         """
         last = len(text_of) if last is None else last
         cells = (self._text_lengths[text_of[first:last]] + 1.0) * (self._pattern_lengths[pattern_of[first:last]] + 1.0)
@@ -510,7 +510,7 @@ class ReadSearch:
 
 
 class _Block:
-    """Pairs aligned together: sorted by length, interleaved, and distributed to threads."""
+    """Pairs that are sorted by length, interleaved, distributed to threads and aligned together."""
 
     def __init__(self, search: ReadSearch, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> None:
         # The fields of the search are the block's own: both are one thing in two lengths of time.
@@ -549,7 +549,7 @@ class _Block:
         self._ends[1, later] += begins.astype(np.int32)
 
     def _pass(self, pairs: NDArray[np.int64], *, traces: bool) -> Generator[None, None, NDArray[np.int64]]:
-        """Align pairs in lanes and return those skipped because their directions exceed the memory limit."""
+        """Align pairs in lanes; return those skipped because their directions exceed the memory limit."""
         of, lanes = self._of, self._of._lanes
         order = pairs[np.lexsort((_lengths(self._text_places[pairs]), _lengths(self._pattern_places[pairs])))]
         text, pattern = _lengths(self._text_places[order]), _lengths(self._pattern_places[order])
@@ -590,7 +590,7 @@ class _Block:
         return order[:0]
 
     def _trace_alone(self, pairs: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Trace pairs one by one, in memory that grows with the root of the text's length; their scores and ends are there."""
+        """Trace pairs with known scores and ends one by one, in memory that grows with the square root of the reference's length."""
         of = self._of
 
         def work(first: int, last: int, stop: StopFlag) -> None:
@@ -607,7 +607,7 @@ class _Block:
             yield
 
     def write(self, out: Alignments, first: int) -> None:
-        """Put the rows where they belong."""
+        """Write the rows to the output in the original order of pairs."""
         rows, is_unaligned = slice(first, first + len(self._score)), self._ends[1] < 0
         self._score[is_unaligned] = NO_ALIGNMENT
         self._ends[:, is_unaligned] = -1
@@ -617,7 +617,7 @@ class _Block:
 
 
 def _places(sequences: Sequences, chosen: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return begin and end of each of the chosen sequences, (n, 2)."""
+    """Return start and end of each of the chosen sequences, (n, 2)."""
     return np.stack([sequences.offsets[chosen], sequences.offsets[chosen + 1]], axis=1).astype(np.int64)
 
 
@@ -631,7 +631,7 @@ def _scoring(rules: GapRules, table: NDArray, lowest: int) -> _Scoring:
 
 
 def _table(matrix: NDArray[np.int32], bits: int) -> NDArray[Any]:
-    """Return the scoring matrix by reference code first: ((N_SYMBOLS + 1) ** 2,)."""
+    """Return the scoring matrix flattened with the reference code first, ((N_SYMBOLS + 1) ** 2,)."""
     dtype: Any = np.int16 if bits == 16 else np.int32
     table = np.full((_TABLE_ROW, _TABLE_ROW), np.iinfo(dtype).min, dtype)
     table[: matrix.shape[1], : matrix.shape[0]] = matrix.T

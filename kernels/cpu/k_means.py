@@ -1,13 +1,13 @@
-"""k-means on the CPU: assignment of items to the nearest centroid, and sums of clusters.
+"""K-means on the CPU: assignment of items to the nearest centroid, and sums of clusters.
 
-After Li's thesis (Algorithms 4.2 and 4.5): a round is a pass over the items that finds the nearest of k centroids, and one that sums.
+After Li's thesis (Algorithms 4.2 and 4.5): each iteration assigns the items to the nearest of k centroids, then sums the clusters.
 
 Points are integers in d dimensions. The criterion is the squared distance in float64, summed over dimensions in order. It is first computed
-in float32, sixteen centroids per vector register; with u = 2^-24 and |x| the length of the point, such a value s lies within
+in float32, sixteen centroids per vector register. With u = 2^-24 and |x| the length of the point, a float32 value s lies within
 
     E(s) = u ((d + 8) s + 5 |x| sqrt(s)) + 8 u² |x|²
 
-of the exact one: rounding x and c to float32 changes a difference by u (|x_i| + |c_i|), by Cauchy and Schwarz the sum by
+of the exact value: rounding x and c to float32 changes a difference by u (|x_i| + |c_i|), by Cauchy and Schwarz the sum by
 2 u sqrt(s) (|x| + |c|) with |c| <= |x| + sqrt(s), and each of the d subtractions, products and additions by u of its result. If several
 centroids may be nearest by this bound, they are compared in float64. Labels thus do not depend on a machine's vector width.
 
@@ -69,7 +69,7 @@ def _distance(points, i, centroids, j):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
 def _quick_distances(points, i, columns, distances):
-    """Write float32 squared distances of a point from all centroids; return its squared length."""
+    """Write the float32 squared distances of a point from all centroids; return the point's squared length."""
     d, k = columns.shape
     length = np.float64(0.0)
     distances[:] = np.float32(0.0)
@@ -94,7 +94,7 @@ def _quick_distances(points, i, columns, distances):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _smallest(distances):
-    """Return the minimum, compared as integers, which is valid for non-negative floats and vectorises."""
+    """Return the minimum of non-negative floats, compared as integers, which vectorises."""
     bits = distances.view(np.int32)
     best = bits[0]
     for j in range(len(bits)):
@@ -104,7 +104,7 @@ def _smallest(distances):
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=_QUICK)
 def _count_near(distances, most):
-    """Return the number of values up to `most`, and the first of them."""
+    """Return the number of values up to `most`, and the index of the first."""
     n, first = np.int32(0), np.int32(len(distances))
     for j in range(len(distances)):
         is_near = distances[j] <= most
@@ -115,7 +115,7 @@ def _count_near(distances, most):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _most_of_nearest(best, length_squared, d):
-    """Return the quick distance beyond which centroids are farther than the one at quick distance `best`, by the bound E."""
+    """Return the float32 distance above which a centroid is certainly farther than the one at float32 distance `best`, by the bound E."""
     slope, root = _ROUNDING * (d + 8), 5.0 * _ROUNDING * np.sqrt(length_squared)
     rest = 8.0 * _ROUNDING * _ROUNDING * length_squared
     above = best + slope * best + root * np.sqrt(best) + rest
@@ -159,7 +159,7 @@ def _add_points(points, labels, first, last, sums, counts):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _greatest_value(products, factor, square):
-    """Convert products to values and return the maximum, compared as integers in the same order, which vectorises."""
+    """Convert products to values; return the maximum, compared as order-preserving integers, which vectorises."""
     for j in range(len(products)):
         products[j] = products[j] * factor[j] - square[j]
     bits, best = products.view(np.int64), np.int64(_MINIMUM_BITS)
@@ -169,17 +169,17 @@ def _greatest_value(products, factor, square):
 
 
 class _Lists(NamedTuple):
-    """Clusters with a non-zero sum in each bin, with the sums.
+    """Clusters with a non-zero sum in each bin, and the sums.
 
     Attributes
     ----------
     starts : ndarray of int64, shape (n_bins + 1,)
     clusters : (m,) int32
-        Ascending.
+        Clusters of each bin, ascending.
     sums : (m,) float64
-        Whole numbers.
+        Sum of each, a whole number.
     rows : (n_bins,) int32
-        Of a bin in which many clusters have something, its row in `dense` (r, k) float32, whole numbers, else -1.
+        Row in `dense` (r, k) float32 of a bin with many clusters, else -1.
     """
 
     starts: NDArray[np.int64]
@@ -204,16 +204,16 @@ class _Lists(NamedTuple):
 
 
 class _Moved(NamedTuple):
-    """Clusters changed since the last round.
+    """Clusters that changed in the last iteration.
 
     Attributes
     ----------
     lists
-        Of them alone.
+        Lists of the changed clusters only.
     clusters : (c,) int32
-        Which they are, ascending.
+        Indices of the changed clusters, ascending.
     is_among : (k,) bool
-        Of each cluster.
+        True for the changed clusters.
     """
 
     lists: _Lists
@@ -247,12 +247,12 @@ def _add_products(offsets, bins, weights, i, lists, low, high, products):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, first, last, stop):
-    """Label the vectors `first:last` by their greatest values.
+    """Label the vectors `first:last` by the clusters with the largest values.
 
     Parameters
     ----------
     lists
-        Of all clusters.
+        `_Lists` of all clusters.
     moved
         `_Moved`.
     terms
@@ -260,7 +260,8 @@ def _assign_vectors(vectors, lists, moved, terms, low, high, labels, values, fir
     low, high : (n,)
         Or (0,).
     labels, values
-        Labels of the last round, to replace. A vector whose centroid has not changed need not be compared with other unchanged centroids.
+        Labels and values of the last iteration, updated in place. A vector whose centroid has not changed is not compared with other
+        unchanged centroids.
     """
     offsets, bins, weights = vectors
     moved_lists, moved_clusters, is_moved = moved
@@ -329,17 +330,17 @@ class PointMeans:
         Parameters
         ----------
         centroids : (k, d)
-            In the unit of the points.
+            Coordinates in the unit of the points.
         labels : (n,)
-            Whose elements `first:last` are filled.
+            Output; only the elements `first:last` are written.
         distances : (n,)
-            Or (0,), the squares, as labels.
+            Output like `labels`: squared distances. (0,) for none.
         reporting
             When sums are reported: NEVER, AT_THE_END or IN_PARTS.
 
         Yields
         ------
-        The point up to which all is done, at least every tenth of a second.
+        End of the finished range, at least every tenth of a second.
         """
         d, (k, _) = self._points.shape[1], centroids.shape
         columns = np.ascontiguousarray(centroids.astype(np.float32).T)
@@ -362,7 +363,7 @@ class PointMeans:
     def iterate(
         self, centroids: NDArray[np.float64], labels: NDArray[np.int32], rounds: int, tolerance: float
     ) -> Generator[int, None, Rounds]:
-        """Iterate over all points, see `rounds_through_host`."""
+        """Iterate over all points; see `rounds_through_host`."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
@@ -375,7 +376,7 @@ class PointMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run a round with some points, see `tally_through_host`."""
+        """Run an iteration with the points `first:last`; see `tally_through_host`."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
 
@@ -387,9 +388,9 @@ class VectorMeans:
     device
         CPU.
     vectors
-        Their bins are below `n_bins`.
+        `VectorArrays`, with bins below `n_bins`.
     low, high : (n,) int64
-        Of the centroids that each vector may have, `low:high`; empty: any.
+        Range `low:high` of the centroids allowed for each vector; empty arrays allow all.
     """
 
     def __init__(
@@ -418,7 +419,7 @@ class VectorMeans:
         last: int,
         reporting: int,
     ) -> Generator[Assigned, None, None]:
-        """Assign as for points. A vector without an allowed, non-empty centroid has the label -1 and is in no sum."""
+        """Assign as for points. A vector without an allowed, non-empty centroid has label -1 and is not summed."""
         k = len(centroids.counts)
         is_moved = np.ones(k, np.bool_)
         if self._last is not None and len(self._last.counts) == k and self._done[0] <= first and last <= self._done[1]:
@@ -458,7 +459,7 @@ class VectorMeans:
             yield Assigned(end, sums)
 
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
-        """Iterate over all vectors, see `rounds_through_host`."""
+        """Iterate over all vectors; see `rounds_through_host`."""
         return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
 
     def tally(
@@ -471,5 +472,5 @@ class VectorMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run a round with some vectors, see `tally_through_host`."""
+        """Run an iteration with the vectors `first:last`; see `tally_through_host`."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))

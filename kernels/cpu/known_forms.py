@@ -1,6 +1,6 @@
-"""Forms of peptides with modifications at the residues where a database knows them: listed, to become entries of the dictionary.
+"""Peptidoforms with modifications that a database annotates at residues; they become entries of the peptide dictionary.
 
-Modifications are known at residues of proteins. A peptide may carry those of all its positions, one at a residue or an end.
+A peptide may carry the annotated modifications of all its positions in proteins, at most one per residue and terminus.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _SAME_MASS = 1e-4  # dalton
 
 @njit(nogil=True, cache=True)
 def list_known_forms(sources, first, last, lightest, heaviest, counts, fill, cursor, forms):
-    """List the forms of peptides `first:last` with known modifications and masses from `lightest` to below `heaviest` (dalton).
+    """List the peptidoforms of peptides `first:last` with known modifications and `lightest` <= mass < `heaviest` (dalton).
 
-    Forms of a peptide with one modification are listed first, then forms with two, and so on, each in order of sites and modifications,
-    up to `KnownFormRules.maximum_forms`. Masses of modifications are added to the mass of the peptide in order of their sites. Forms that
-    a variable modification of the search produces as well are excluded.
+    Peptidoforms with one modification are listed first, then those with two, and so on, each in order of sites and modifications,
+    up to `KnownFormRules.maximum_forms` per peptide. Masses of modifications are added in order of their sites. Peptidoforms that the
+    variable modifications of the search also produce are excluded.
 
     Parameters
     ----------
     sources
         `FormSources`.
     counts : (b,) int64
-        To which forms are added by whole daltons; heavier ones count in the last, lighter ones in the first.
+        Output; number of peptidoforms by integer mass (Da) added to it. The first and last elements include lighter and heavier ones.
     fill
-        True if to write the forms too, into `forms` (`KnownForms`) from row `cursor` on.
+        True to also write the peptidoforms into `forms` (`KnownForms`), from row `cursor`.
     """
     dictionary, sites, rules = sources.dictionary, sources.sites, sources.rules
     bits = np.zeros((_LONGEST + 2, _WORDS), np.uint64)
@@ -115,7 +115,7 @@ def _gather(peptide, sources, bits, pair_site, pair_modification):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _is_searched_anyway(m, place, peptide, sources):
-    """Return True if a variable modification of the search puts the same mass there."""
+    """Return True if a variable modification of the search adds the same mass at this site."""
     dictionary, sites, rules = sources.dictionary, sources.sites, sources.rules
     length, flags = np.int64(dictionary.length[peptide]), dictionary.flags[peptide]
     residue = sources.residues[np.int64(dictionary.position[peptide]) + min(max(place, 1), length) - 1] - 65
@@ -131,7 +131,7 @@ def _is_searched_anyway(m, place, peptide, sources):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, place):
-    """Return True if a site-modification pair conflicts with none of those chosen, including at ends."""
+    """Return True if a (site, modification) pair conflicts with none of the chosen pairs, including at termini."""
     end = place[pair_modification[pair]]
     for t in range(n_chosen):
         other = place[pair_modification[chosen[t]]]
@@ -142,7 +142,7 @@ def _go_together(pair, n_chosen, chosen, pair_site, pair_modification, place):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _write(row, peptide, mass, size, chosen, pair_site, pair_modification, forms):
-    """Write a form, its modifications in order of their numbers, then of sites."""
+    """Write a peptidoform, with modifications in order of modification and site."""
     forms.peptide[row], forms.mass[row] = peptide, mass
     for t in range(forms.site.shape[1]):
         forms.site[row, t] = forms.modification[row, t] = _NONE

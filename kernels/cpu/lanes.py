@@ -3,8 +3,8 @@
 Four columns are computed in one sweep along the query, so that values passed between rows stay in registers. A cell takes nine
 instructions. Six of them, the maxima and one saturated difference, have two ports on Intel CPUs with AVX2, and one with AVX-512; wrapping
 sums and differences have one port more, and on AMD CPUs twice as many as saturated ones. Scores are therefore signed and wrap, except E:
-while it is non-negative, so is H, which is the ``max(0, ...)`` of the recurrence. A sum wraps only if H came so close to the maximum that
-the lane's best H reveals it.
+E is kept non-negative, and thus H, which replaces the ``max(0, ...)`` of the recurrence. A sum wraps only if H comes so close to the
+maximum that the lane's best H reveals it.
 
 Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
 
@@ -67,18 +67,18 @@ def lane_count(bits: int) -> int:
 
 @dataclass(frozen=True)
 class LaneGroup:
-    """Sequences that are scored side by side, several in a lane where they are short.
+    """Sequences that are scored in parallel; short ones share a lane.
 
     Attributes
     ----------
     subjects, lanes, first_columns : (n,) int64
-        Number of the sequence, its lane, the column where it begins.
+        Index of each sequence, its lane, and its first column.
     end_blocks : (n,) int64
-        Ascending: the block of columns in which it ends.
+        Block of columns in which each sequence ends, ascending.
     is_followed : (n,) int64
-        1 where another follows in its lane.
+        1 if another sequence follows in the lane.
     n_blocks
-        Of the longest lane.
+        Number of column blocks of the longest lane.
     """
 
     subjects: NDArray[np.int64]
@@ -90,14 +90,14 @@ class LaneGroup:
 
 
 def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes: int) -> list[LaneGroup]:
-    """Put sequences into lanes.
+    """Distribute sequences to lanes.
 
     Parameters
     ----------
     subjects : (n,) int64
-        Their numbers.
+        Indices of the sequences.
     lengths : (n,) int64
-        At least 1.
+        Lengths of the sequences, at least 1.
     """
     order = np.argsort(-lengths, kind="stable")
     subjects, blocks = subjects[order], -(-lengths[order] // BLOCK_COLUMNS)
@@ -116,7 +116,7 @@ def lane_groups(subjects: NDArray[np.int64], lengths: NDArray[np.int64], n_lanes
 
 
 def _filled_lanes(blocks: NDArray[np.int64], limit: int, n_lanes: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return lane and first block of sequences in order: each in the lane with most space, until one does not fit."""
+    """Return lane and first block of sequences in order, each put into the lane with the most space, until one does not fit."""
     lanes, starts = [], []
     filled = [(0, lane) for lane in range(n_lanes)]
     for size in blocks.tolist():
@@ -147,11 +147,11 @@ def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, colum
     residues
         Int8 codes of all sequences.
     starts, lengths : (n,) int64
-        Of those to write.
+        Start and length of each sequence to write.
     lanes, first_columns : (n,) int64
-        Where each is written.
+        Lane and first column of each.
     columns : int8
-        To fill.
+        Output.
     """
     columns[:] = PADDING
     for k in range(len(starts)):
@@ -162,7 +162,7 @@ def fill_columns(residues, starts, lengths, lanes, first_columns, n_lanes, colum
 
 @njit(inline="always")
 def cell(diagonal, score, e, f, best, opening, extending):
-    """Return H, the E of the next column, the F of the next row and the best H so far, for one cell."""
+    """Compute one cell; return H, E of the next column, F of the next row, and the best H so far."""
     h = maximum(maximum(add(diagonal, score), f), e)
     opened = subtract(h, opening)
     e = maximum(subtract_to_zero(e, extending), opened)
@@ -172,7 +172,7 @@ def cell(diagonal, score, e, f, best, opening, extending):
 
 @njit(inline="always")
 def fill_profile(rows, table, columns, block, profile):
-    """Write the scores of each different residue of the query with the residues of a block: ``profile[(row * 4 + column) * lanes]``."""
+    """Write the scores of each distinct query residue with the residues of a block: ``profile[(row * 4 + column) * lanes]``."""
     lanes = lanes_of(profile)
     column = block * BLOCK_COLUMNS * lanes
     codes_0 = load_codes(columns, column, profile)
@@ -211,33 +211,33 @@ def score_lanes(
 ):
     """Score a query against the sequences in the lanes, from one block of columns to another.
 
-    The width of the numbers is that of the dtype of `table`, which `h_row`, `e_row`, `profile`, `best` and `clearing` share. A call
-    continues where the previous call stopped: `h_row`, `e_row` and `best` hold the values that pass from a block to the next.
+    Numbers have the dtype of `table`, as do `h_row`, `e_row`, `profile`, `best` and `clearing`. A call continues where the previous call
+    stopped: `h_row`, `e_row` and `best` hold the values passed from one block to the next.
 
     Parameters
     ----------
     query : (m,) int64
-        Row of each residue.
+        Profile row of each residue.
     rows : (r,) int64
-        Code of each row: the different residues of the query.
+        Residue code of each row: the distinct residues of the query.
     table : (32 * 64,)
-        Aligned; ``table[code of query * 64 + code of subject]`` and the same 32 further on: scores, the least value for padding.
+        Scores, aligned: ``table[query code * 64 + subject code]``, repeated 32 elements further; the minimum for padding.
     columns
         Int8 from `fill_columns`, four columns to a block.
     end_block, end_lane, end_target, end_clears : (n,) int64
-        By block: in which block a sequence ends, its lane, where in `scores` its score goes, and whether another follows in the lane.
+        Sequences ordered by the block in which they end: block, lane, index in `scores`, and 1 if another follows in the lane.
     opening, extending
         Cost of a gap's first residue and of each further one.
     most
-        Maximum score; greater ones may be wrong. See `proteoscope.kernels.cpu.substitution` for what the width must hold.
+        Maximum reliable score; larger ones may be wrong. `proteoscope.kernels.cpu.substitution` states what the dtype must hold.
     h_row, e_row
         (m * lanes,).
     profile
         (r * 4 * lanes,).
     best, clearing : (lanes,)
-        Aligned work space.
+        Aligned workspace.
     scores : int32
-        To fill; -1 where the score passed `most`.
+        Output; -1 for scores above `most`.
     """
     lanes = lanes_of(h_row)
     m = len(query)

@@ -1,7 +1,8 @@
-"""Least-squares superpositions, single and in batches, and their scores.
+"""Least-squares superpositions and their scores, single and in batches.
 
-The rotation of Kabsch (Acta Crystallographica A32, 1976, 922-923), as a quaternion and thus never a reflection (Horn, Journal of the
-Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's method, Theobald, Acta Crystallographica A61, 2005, 478-480).
+The rotation of Kabsch (Acta Crystallographica A32, 1976, 922-923) is computed as a quaternion and thus never a reflection (Horn, Journal
+of the Optical Society of America A 4, 1987, 629-642; its eigenvalue by Newton's method, Theobald, Acta Crystallographica A61, 2005,
+478-480).
 
 Pairs are (3, n) float64, one axis per row. A rotation depends only on their moments, (17,) float64: the sums of x (3) and of y (3), of the
 products of their axes (9), of the squares of both, and the number of pairs. A superposition is (12,) float64: the rotation row by row, then
@@ -32,9 +33,9 @@ __all__ = [
 BATCH = 16
 """Number of superpositions computed together."""
 MOMENTS, MOVE = 17, 12
-"""Numbers of the moments of pairs, and of a superposition."""
+"""Number of moments of pairs, and of elements of a superposition."""
 FARTHEST = 1e6
-"""Å: nothing is farther, of what counts as near."""
+"""Maximum distance (Å) of pairs that are considered."""
 
 _REASSOCIATED = {"reassoc", "contract", "nsz"}  # for sums that are exact in any order
 _EXACT = float(1 << 52)  # whole numbers up to twice this are exact
@@ -45,13 +46,13 @@ _STATE_VALUES = 15  # numbers that a batch keeps between its loops: eigenvalue, 
 
 @njit(inline="always")
 def _minor(a, b, c, d, e, f, g, h, i):
-    """Return the determinant of three rows."""
+    """Return the determinant of a 3 x 3 matrix, given by rows."""
     return a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g)
 
 
 @njit(nogil=True, cache=True)
 def _jacobi(k):
-    """Return the eigenvector of the greatest eigenvalue of a symmetric (4, 4) matrix, which is overwritten."""
+    """Return the eigenvector of the largest eigenvalue of a symmetric (4, 4) matrix, which is overwritten."""
     v = np.eye(4)
     for _ in range(50):
         off = 0.0
@@ -167,7 +168,7 @@ def _rotation_of_moments(sums, move):
 def on_grid(x, y):
     """Round the coordinates of two chains, in place, to the finest grid on which every sum of `moments` is exact.
 
-    Its distance is a power of two, 2^-20 Å to begin with, and 2^-15 Å for chains of 300 residues.
+    The spacing of the grid is a power of two: 2^-20 Å for the shortest chains, 2^-15 Å for chains of 300 residues.
     """
     largest = 0.0
     for columns in (x, y):
@@ -191,7 +192,7 @@ def batch_workspace():
 
 @njit(nogil=True, cache=True, error_model="numpy", _nrt=False)
 def _rotations(sums, moves, state):
-    """Compute `rotations`; row `MOVE` of `moves` is positive for valid results, not for collinear and some other pairs."""
+    """Compute `rotations`; row `MOVE` of `moves` is positive for valid results, but not for collinear and some other pairs."""
     for k in range(BATCH):
         inverse = 1.0 / sums[16 * BATCH + k]
         mx, my, mz = sums[k], sums[BATCH + k], sums[2 * BATCH + k]
@@ -273,7 +274,7 @@ def rotations(sums, count, moves, state):
     count : (BATCH,) int64
         Number of pairs; 0 skips a superposition.
     moves : ((MOVE + 1) * BATCH,) float64
-        Filled with superpositions.
+        Output; superpositions.
     state
         Workspace of `batch_workspace`.
     """
@@ -287,16 +288,16 @@ def rotations(sums, count, moves, state):
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, _nrt=False)
 def moments(x, y, first_x, first_y, count, sums):
-    """Write the moments of a batch of runs of pairs: the k-th of ``count[k]``, from column ``first_x[k]`` of x and ``first_y[k]`` of y.
+    """Write the moments of a batch of segments of pairs: segment k has ``count[k]`` pairs from ``first_x[k]`` in x, ``first_y[k]`` in y.
 
     Parameters
     ----------
     x, y : (3, n) float64
         Coordinates.
     first_x, first_y, count : (BATCH,) int64
-        Starts and lengths of runs, which may be empty.
+        Starts and lengths of the segments, which may be empty.
     sums : (MOMENTS * BATCH,) float64
-        Filled.
+        Output.
     """
     for k in range(BATCH):
         n, p, q = count[k], first_x[k], first_y[k]
@@ -334,7 +335,7 @@ _ROUNDED_AS_WRITTEN: dict[str, bool] = {"fastmath": False, "forceinline": True}
 
 @njit(nogil=True, cache=True, **_ROUNDED_AS_WRITTEN)
 def _apart(move, s, t, u, d, e, f):
-    """Return the squared distance of a transformed (s, t, u) and (d, e, f), rounded exactly as written."""
+    """Return the squared distance between the transformed (s, t, u) and (d, e, f), with roundings in the written order."""
     r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = move
     a, b, c = r0 * s + r1 * t + r2 * u + t0 - d, r3 * s + r4 * t + r5 * u + t1 - e, r6 * s + r7 * t + r8 * u + t2 - f
     return a * a + b * b + c * c
@@ -348,7 +349,7 @@ def _share(apart, inverse):
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, totals):
-    """Score runs of pairs under each superposition of a batch, as in `moments`; empty runs are skipped.
+    """Score the segments of pairs of `moments` under each superposition of a batch; empty segments are skipped.
 
     The sums of 1 / (1 + (d / scale)^2) go to `totals` (BATCH,), the moments of pairs nearer than ``limits[k]`` (BATCH,) to `sums`
     (MOMENTS * BATCH,); limits grow by half an Å until they include three pairs.
@@ -414,7 +415,7 @@ def near_moments(x, y, first_x, first_y, count, moves, scale, limits, sums, tota
 
 @njit(nogil=True, cache=True, fastmath=_REASSOCIATED, error_model="numpy", _nrt=False)
 def near_totals(x, y, first_x, first_y, count, moves, scale, totals):
-    """Write only the score sums of `near_moments`, bit-identical, in half of its time."""
+    """Write the score sums of `near_moments` only, bit-identical and in half the time."""
     inverse = 1.0 / (scale * scale)
     for k in range(BATCH):
         n, p, q = count[k], first_x[k], first_y[k]

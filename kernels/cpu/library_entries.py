@@ -1,6 +1,6 @@
 """Peaks of library entries: predicted peaks of a peptidoform, and ion annotation of measured peaks.
 
-CPU only: entries are made once, and reading or writing them takes longer. Rows are independent.
+CPU only: entries are made once, which is faster than reading or writing them. Rows are independent.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ SERIES_OF_ENTRIES = "ybzc"
 _SERIES = np.frombuffer(SERIES_OF_ENTRIES.encode(), np.uint8)
 _IS_FRONT = np.array([False, True, False, True])
 _END_MASS = np.array([_WATER_MASS, 0.0, _WATER_MASS - 16.01872406889, 17.02654910112])
-"""Mass of each ion series without its residues, dalton: z is the radical; electron transfer leaves its NH2 with c."""
+"""Mass (Da) of each ion series without its residues. z is the radical ion, whose NH2 remains with c in electron transfer."""
 
 
 class EntryPeaks(NamedTuple):
-    """Peaks, (peaks,): m/z float64 and intensity float32; series symbols, numbers and charges of ions, uint8, 0 if unknown."""
+    """Peaks of entries, (peaks,): m/z float64, intensity float32, and series symbol, number and charge of the ion, uint8, 0 if unknown."""
 
     mz: NDArray[np.float64]
     intensity: NDArray[np.float32]
@@ -56,11 +56,11 @@ class EntryMasses(NamedTuple):
     Attributes
     ----------
     offsets, masses
-        CSR, masses of residues with modifications and C-terminus, dalton.
+        CSR: masses (Da) of the residues with modifications; the last one includes modifications of the C-terminus.
     n_terminal
-        (n,) mass of N-terminal modifications.
+        (n,), mass (Da) of N-terminal modifications.
     charge
-        (n,) int64, of the precursor.
+        (n,) int64, precursor charge.
     """
 
     offsets: NDArray[np.int64]
@@ -70,7 +70,7 @@ class EntryMasses(NamedTuple):
 
 
 class PredictionRules(NamedTuple):
-    """Peaks to retain in an entry.
+    """Selection of the peaks of an entry.
 
     Attributes
     ----------
@@ -93,14 +93,14 @@ class PredictionRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def decode_peptidoforms(numbers, code, peptides, modifications, first, last, peptide, site, modification):
-    """Decode the forms `first:last` from their numbers (`proteoscope.kernels.layouts.PeptidoformCode`).
+    """Decode the peptidoforms `first:last` from their numbers (`proteoscope.kernels.layouts.PeptidoformCode`).
 
     Parameters
     ----------
     peptide
-        (n,) int64, filled.
+        (n,) int64, output; index of each peptide.
     site, modification
-        (n, s) uint8, filled: ascending sites, 0 the N-terminus, 1 to L, L + 1 the C-terminus, then `NO_MODIFICATION`.
+        (n, s) uint8, output; sites, ascending (0 N-terminus, 1 to L residues, L + 1 C-terminus), and modifications, then `NO_MODIFICATION`.
     """
     sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_workspace(peptides, modifications)
     for row in range(first, last):
@@ -128,15 +128,15 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, places, cou
     entries
         `EntryMasses`.
     logarithms : (bonds, IONS)
-        As `proteoscope.kernels.cpu.fragment_intensities.predict_bonds` has them.
+        Predicted intensities from `proteoscope.kernels.cpu.fragment_intensities.predict_bonds`.
     starts : (n,) int64
-        The first bond of each.
+        First bond of each entry.
     rules
         `PredictionRules`.
     places : (n + 1,) int64
-        Where each entry's peaks go in `out` (`EntryPeaks`), IONS for each of its bonds.
+        Range of each entry in `out` (`EntryPeaks`), `IONS` elements per bond.
     count : (n,) int64
-        To fill: number of peaks, which ascend in m/z; the highest is 10,000.
+        Output; number of peaks of each entry. Peaks ascend in m/z; the highest intensity is 10,000.
     """
     offsets, masses, n_terminal, charge = entries
     for row in range(first, last):
@@ -166,7 +166,7 @@ def predicted_peaks(entries, logarithms, starts, rules, first, last, places, cou
 
 @njit(nogil=True, cache=True)
 def _select_peaks(out, at, n, highest, rules):
-    """Retain those of `n` peaks at `at` allowed by the rules, by m/z, the highest scaled to 10,000; return their number."""
+    """Select those of the `n` peaks from `at` allowed by the rules, sort them by m/z, scale the highest to 10,000; return their number."""
     least = np.float32(highest * max(rules.share, _FAINTEST))
     if n > rules.most:
         heights = np.sort(out.intensity[at : at + n])
@@ -189,17 +189,17 @@ def annotate_peaks(peak_offsets, mz, entries, has_series, is_closed, rules, firs
     Parameters
     ----------
     peak_offsets, mz
-        The peaks of each entry, CSR, ascending.
+        CSR: m/z of the peaks of each entry, ascending.
     entries
         `EntryMasses`.
     has_series : (n, 4) bool
-        True if each entry has ions y, b, z and c.
+        True for the series y, b, z and c that each entry has.
     is_closed : bool
-        True for each residue of `EntryMasses.masses` before a proline, where z and c ions do not form.
+        True for residues of `EntryMasses.masses` before a proline, where z and c ions do not form.
     rules
-        Highest charge of ions, which is also one fewer than the precursor's; the tolerance as thomson and as part of the m/z.
+        Maximum ion charge (always below the precursor charge), and the tolerance in thomson and as a fraction of the m/z.
     out
-        A tuple of (peaks,) arrays to fill: series, number and charge, uint8, zeros; error, float32, thomson.
+        Output; tuple of (peaks,) arrays: series, number and charge, uint8, initially 0; error in thomson, float32.
     """
     offsets, masses, n_terminal, charge = entries
     maximum_charge, absolute, relative = rules

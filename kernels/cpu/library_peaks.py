@@ -1,7 +1,7 @@
-"""Spectra as peak lists of whole numbers, for the search of libraries (`proteoscope.kernels.library_layouts`).
+"""Conversion of spectra to peak lists of integers for library search (`proteoscope.kernels.library_layouts`).
 
-What Li et al. 2021 (Nature Methods 18:1524) clean before they compare: peaks that are nearer to each other than two that match may be are
-one, noise goes, and where the similarity is that of entropies, intensities of a spectrum of low entropy S are raised to 0.25 + S / 4.
+Spectra are cleaned as by Li et al. 2021 (Nature Methods 18:1524): peaks closer than the matching distance are merged, noise is removed, and
+for the entropy similarity, intensities of a spectrum with a low entropy S are raised to the power 0.25 + S / 4.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ class PeakRules(NamedTuple):
     Attributes
     ----------
     absolute
-        Units.
+        Absolute tolerance, in units, as in `Matching`.
     relative
-        Thousandths of ppm: as in `Matching`.
+        Relative tolerance, in thousandths of ppm, as in `Matching`.
     lowest, highest
-        Thomson, range of the peaks.
+        m/z range of the peaks, thomson.
     removal
-        Thomson; peaks as near to the precursor are left out; 0: none.
+        Peaks within this distance (thomson) of the precursor are removed; 0 removes none.
     noise
-        Share of the base peak below which a peak is noise.
+        Fraction of the base peak below which peaks are noise.
     maximum_peaks
         Number of most intense peaks to select, at most `MOST_PEAKS`.
     minimum_peaks
-        A spectrum with fewer has an empty list.
+        Spectra with fewer peaks get an empty list.
     power
-        Of intensities, of cosines.
+        Exponent of intensities for the cosine.
     is_entropy
-        Weights are those of the similarity of entropies.
+        True for the weights of the entropy similarity.
     """
 
     absolute: int
@@ -74,13 +74,13 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
     peaks
         `PeakArrays`, as read.
     precursor_mz : (n,) float64
-        Thomson, NaN unknown.
+        Precursor m/z in thomson, NaN if unknown.
     rules
         `PeakRules`.
     out_count : (n,) int64
-        Peaks of each list.
+        Output; number of peaks of each list.
     out_mz, out_weight
-        Int32 and uint16, written from the offset of the spectrum on.
+        Output; int32 and uint16, written from the offset of each spectrum.
     """
     offsets, mz, intensity = peaks
     longest = 0
@@ -103,7 +103,7 @@ def fill_peaks(peaks, precursor_mz, first, last, rules, out_count, out_mz, out_w
 
 @njit(nogil=True, cache=True)
 def _merged(place, height, state, n, rules):
-    """Merge, largest first, each peak with those nearer than twice the tolerance; the most intense that are left, in order of m/z."""
+    """Merge each peak, largest first, with those closer than twice the tolerance; retain the most intense ones, in order of m/z."""
     order = np.argsort(-height[:n], kind="mergesort")
     state[:n] = 0
     for k in range(n):
@@ -171,7 +171,7 @@ def _weighted(place, height, n, rules, at, out_mz, out_weight):
 
 @njit(nogil=True, cache=True)
 def copy_peaks(starts, offsets, mz, weight, first, last, out_mz, out_weight):
-    """Copy the lists `first:last`, which begin at `starts`, to `offsets`."""
+    """Copy the lists `first:last` from `starts` to `offsets`."""
     for s in range(first, last):
         for i in range(offsets[s + 1] - offsets[s]):
             out_mz[offsets[s] + i], out_weight[offsets[s] + i] = mz[starts[s] + i], weight[starts[s] + i]

@@ -1,8 +1,8 @@
 """Most similar reference of each spectrum by cosine or spectral entropy, on the CPU (`proteoscope.kernels.library_layouts`).
 
-Peaks of a spectrum are so far apart that each has at most one partner, so that one pass over both lists finds all matches. If fragments may
+Peaks of a spectrum are so far apart that each has at most one partner; one pass over both lists thus finds all matches. If fragments may
 be shifted by the mass difference (the shifted dot product of Bittremieux et al. 2018, J Proteome Res 17:3463), a peak has up to two
-partners, unshifted and shifted. Conflicting matches then form paths that alternate between peaks of reference and query, each further by
+partners, unshifted and shifted. Conflicting matches then form paths that alternate between peaks of reference and query in steps of
 the difference. The best matches of a path (a maximum-weight matching) are used, so that no peak counts twice.
 """
 
@@ -28,7 +28,7 @@ _PER_QUERY = 5.0  # in references that are compared
 
 
 def search_costs(pools: Pools) -> NDArray[np.float64]:
-    """Return (q,) costs of queries: numbers of compared references plus an overhead."""
+    """Return the costs of queries, (q,): number of compared references plus an overhead."""
     return _PER_QUERY + np.maximum(pools.high - pools.low, 0).sum(axis=1).astype(np.float64)
 
 
@@ -40,7 +40,7 @@ class _Paths(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """References: their peaks, masses, and the sums of the squares of their weights."""
+    """Peaks, masses and sums of squared weights of the references."""
 
     peaks: PeakLists
     mass: NDArray[np.int32]
@@ -48,7 +48,7 @@ class _Held(NamedTuple):
 
 
 class _Answer(NamedTuple):
-    """See `LibrarySearch.search`."""
+    """Output arrays of `LibrarySearch.search`."""
 
     reference: NDArray[np.int64]
     similarity: NDArray[np.float64]
@@ -71,7 +71,7 @@ def _worth(a, b, table):
 
 @njit(nogil=True, cache=True)
 def _similarity(total, query_square, other, matching):
-    """Return a sum of contributions as similarity; `query_square`, `other` are the sums of squares."""
+    """Return the similarity for a sum of contributions, given the sums of squared weights of query and reference."""
     if matching.is_entropy:
         # Rounding may make it a little more than 1.
         return min(1.0, np.float64(total) / (2.0 * ENTROPY_TOTAL * ENTROPY_SCALE))
@@ -80,7 +80,7 @@ def _similarity(total, query_square, other, matching):
 
 @njit(nogil=True, cache=True)
 def _plain(mz, weight, low, high, references, first, last, matching, table):
-    """Return the sum of contributions of peaks that match unshifted, and their number."""
+    """Return the sum of contributions of peaks that match without a shift, and their number."""
     total, matched, i = np.int64(0), 0, low
     for j in range(first, last):
         place = np.int64(references.mz[j])
@@ -98,9 +98,9 @@ def _plain(mz, weight, low, high, references, first, last, matching, table):
 
 @njit(nogil=True, cache=True)
 def _shifted(queries, low, high, references, first, last, shift, matching, table, paths, mark):
-    """Return the maximum sum of contributions of peaks that match unshifted or shifted by `shift` units, and the number of matched peaks.
+    """Return the maximum sum of contributions of peaks that match without or with a shift of `shift` units, and the number of matches.
 
-    `paths` is a workspace (`_Paths`), whose valid entries have `mark`.
+    `paths` is a workspace (`_Paths`) whose valid entries have the stamp `mark`.
     """
     mz, weight = queries.mz, queries.weight
     state, stamp = paths
@@ -150,7 +150,7 @@ def _shifted(queries, low, high, references, first, last, shift, matching, table
 
 @njit(nogil=True, cache=True)
 def _search(queries, query_mass, held, pools, matching, table, first, last, answer, stop):
-    """See `LibrarySearch.search`; `answer` holds the arrays to fill."""
+    """Search the references; see `LibrarySearch.search`."""
     result, similarity, matched = answer
     references, reference_mass, squares = held
     paths = _Paths(np.empty((MOST_PEAKS, 2), np.int64), np.zeros(MOST_PEAKS, np.int64))
@@ -194,21 +194,21 @@ def _squares(lists, out):
 
 
 class LibrarySearch:
-    """References on the CPU, to be searched by similarity.
+    """Search of references on the CPU by similarity.
 
     Parameters
     ----------
     device
         CPU.
     references
-        Their peaks.
+        Peaks of the references.
     mass : (n,) int32
-        In `proteoscope.kernels.library_layouts.UNITS`.
+        Masses of the references, in `proteoscope.kernels.library_layouts.UNITS`.
 
     Attributes
     ----------
     pairs_of_partition
-        Pairs of a query and a reference that a thread compares between two checks for a cancel.
+        Number of (query, reference) pairs that a thread compares between two checks for cancellation.
     """
 
     pairs_of_partition = _PAIRS_OF_PARTITION
@@ -230,24 +230,24 @@ class LibrarySearch:
         first: int = 0,
         last: int | None = None,
     ) -> Generator[int, None, None]:
-        """Find the most similar reference of the queries `first:last` in their pools, the first among equals.
+        """Find the most similar reference of each of the queries `first:last` in its pools; ties are resolved by the first.
 
         Parameters
         ----------
         mass : (q,) int32
-            Of the queries.
+            Masses of the queries.
         pools
-            Of each query.
+            Ranges of references to compare with each query.
         reference : (q,) int64
-            Whose rows `first:last` are filled: -1 where no reference has enough peaks in common.
+            Output; rows `first:last` are written. -1 if no reference has enough matched peaks.
         similarity : (q,) float64
-            In [0, 1].
+            Output; similarity in [0, 1].
         matched : (q,) int32
-            Peaks of the reference with a partner.
+            Output; number of matched peaks.
 
         Yields
         ------
-        The query up to which all is done, at least every tenth of a second. Closing the generator ends the work.
+        End of the finished range, at least every tenth of a second. Closing the generator stops the work.
         """
         last = len(mass) if last is None else last
         table = entropy_table() if matching.is_entropy else np.empty(0, np.int32)

@@ -1,4 +1,4 @@
-"""Scanner of text spectral libraries: peak lines become columns and other lines positions, without the GIL. Callers interpret words."""
+"""Scanner of text spectral libraries without the GIL: returns the peaks as columns and the positions of all other lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NAME_WORD, _COMPOUND_WORD, _PEAKS_WORD = (np.frombuffer(word, np.uint8) for wor
 
 @njit(nogil=True, cache=True)
 def _begins_number(text, position, decimal):
-    """Return True if a number may begin at a position."""
+    """Return True if a number can begin at a position."""
     if position >= len(text):
         return False
     symbol = text[position]
@@ -29,7 +29,7 @@ def _begins_number(text, position, decimal):
 
 @njit(nogil=True, cache=True)
 def _after(text, position, first, second, third):
-    """Return the first position that holds neither a blank nor one of three other bytes."""
+    """Return the first position from `position` with neither a blank nor one of three other bytes."""
     while position < len(text) and (
         text[position] == 32 or text[position] == 9 or text[position] == first or text[position] == second or text[position] == third
     ):
@@ -39,7 +39,7 @@ def _after(text, position, first, second, third):
 
 @njit(nogil=True, cache=True)
 def _pair(text, position, decimal):
-    """Return m/z and intensity of a peak, their end (-1 if one is missing or followed by more), and the separator."""
+    """Return m/z and intensity of a peak, the end (-1 if one is missing or followed by other text), and the separator."""
     size = len(text)
     comma = 44 if decimal != 44 else 58
     separator = _BRACKET if position < size and text[position] == 40 else _BLANK
@@ -62,30 +62,31 @@ def _pair(text, position, decimal):
 def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
     """Parse peak lines and locate other lines.
 
-    A line of peaks begins (after blanks) with a digit, a decimal sign, a sign or a bracket: m/z, intensity, and what may follow. Blanks, a
-    comma or a colon separate the two. After a semicolon the next peak of the line may follow, as may one after a bracket or a colon.
+    A peak line begins (after blanks) with a digit, a decimal sign, a sign or a bracket. It has m/z and intensity, separated by blanks, a
+    comma or a colon, and possibly annotations. Further peaks may follow after a semicolon, a bracket or a colon.
 
     Parameters
     ----------
     text : (bytes,) uint8
-        Lines end in LF, CR LF or CR.
+        Text with lines that end in LF, CR LF or CR.
     is_packed : bool
-        True if each two numbers of a line are a peak; otherwise numbers after the first two are annotations.
+        True if every two numbers of a line are a peak; otherwise numbers after the first two are annotations.
     decimal : int64
-        The byte of the decimal sign.
+        Byte of the decimal sign.
     state : (N_LIBRARY_STATES,) int64
-        Zeros at first: the byte to go on from (all is read where it is the last), lines and peaks so far, and lines that would have more
-        peaks if they were packed.
+        State, initially 0: position to continue at (the end of the text when finished), number of lines and of peaks so far, and number
+        of lines that would have more peaks if packed.
     mz, intensity : float64
-        To fill, with space for a peak for each line, semicolon, bracket and colon; for each two bytes if packed.
+        Output; needs space for one peak per line, semicolon, bracket and colon; if packed, per two bytes.
     lines : (m, LINE_COLUMNS) int64
-        To fill; when it is full, the scan returns and can be called again with another. Of each line that is neither blank nor of peaks:
-        where it begins and stops without the blanks around it, its number from 1, how many peaks came before it, and ``LINE_WORDS``, or
-        ``LINE_BROKEN`` of a line of peaks in which a number cannot be read (of several in a row the first).
+        Output; when it is full, the scan returns and can be called again with another. For each line that is neither blank nor a peak
+        line: start and stop without surrounding blanks, line number from 1, number of peaks before it, and ``LINE_WORDS``, or
+        ``LINE_BROKEN`` for a peak line with an unreadable number (of consecutive ones only the first).
 
     Returns
     -------
-    n_others : int64, rows filled.
+    n_others : int64
+        Number of rows written to `lines`.
     """
     n_others = 0
     position, n_lines, n_peaks, size = state[_POSITION], state[_LINES], state[_PEAKS], len(text)
@@ -135,7 +136,7 @@ def scan_library_lines(text, is_packed, decimal, state, mz, intensity, lines):
 
 @njit(nogil=True, cache=True)
 def count_peak_ends(text):
-    """Count the bytes of a text after which a peak may begin: ends of lines, semicolons, colons and opening brackets."""
+    """Count the bytes after which a peak may begin: line ends, semicolons, colons and opening brackets."""
     n = 0
     for symbol in text:
         n += (symbol == 10) | (symbol == 13) | (symbol == 59) | (symbol == 58) | (symbol == 40)
@@ -161,7 +162,7 @@ def _is_word(text, start, stop, word):
 
 @njit(nogil=True, cache=True)
 def _key_kind(text, start, stop):
-    """Return which key a line has, ``_NO_KEY`` where it has none or is a comment."""
+    """Return the key of a line, or ``_NO_KEY`` if it has none or is a comment."""
     colon = start
     while colon < stop and text[colon] != 58:
         colon += 1
@@ -176,19 +177,20 @@ def _key_kind(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def msp_entry_rows(text, lines, rows):
-    """Find the lines that entries of MSP begin with: an entry ends with its peaks, or where a second name begins.
+    """Find the first lines of MSP entries: an entry ends with its peaks or before a second name.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
     lines : (m, LINE_COLUMNS) int64
-        As `scan_library_lines` fills them.
+        Lines from `scan_library_lines`.
     rows : (m,) int64
-        To fill with the rows of `lines` that entries begin with.
+        Output; indices in `lines` of the first line of each entry.
 
     Returns
     -------
-    n_entries : int64, rows filled.
+    n_entries : int64
+        Number of rows written.
     """
     n_entries = seen = n_peaks = last_number = paragraph = 0
     last_begun = -1

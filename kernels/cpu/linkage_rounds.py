@@ -1,10 +1,10 @@
-"""Complete and average linkage of connected components of any size, in rounds on a device.
+"""Complete and average linkage of connected components of any size, computed in rounds on a device.
 
 Clusters of both linkages lie within the connected components of sufficient similarity. A component of at most `maximum_members` vectors is
 a group, completed in one round. A larger one is divided: its vectors are cut into chunks in order, each clustered at half the linkage
-distance. Each cluster becomes one vector, the normalised sum of its members or its 480 largest elements; it has their number and the name
-of the smallest, and may be compared with others as that one may. This repeats until few enough remain; if a round leaves more than nine
-tenths, the chunks are clustered at the full distance, and the component is complete.
+distance. Each cluster becomes one vector, the normalised sum of its members (its 480 largest elements), which takes the number and the
+comparison window of its smallest member. This repeats until few enough vectors remain; if more than nine tenths remain after a round, the
+chunks are clustered at the full distance, and the component is complete.
 
 All values are integers computed on the host, so that partitions are identical on all devices.
 """
@@ -37,14 +37,14 @@ class LinkageRounds:
     Parameters
     ----------
     vectors, ends
-        All vectors, and how far they may be compared.
+        All vectors, and the end of each one's comparison window.
     roots
-        Number of the smallest vector of each one's component.
+        Index of the smallest vector of each vector's component.
 
     Attributes
     ----------
     labels
-        (len(roots),) int64, number of the smallest vector of each one's cluster; of those that are done.
+        (len(roots),) int64, index of the smallest vector of each vector's cluster, for completed components.
     """
 
     def __init__(self, vectors: VectorArrays, ends: NDArray[np.int64], roots: NDArray[np.int64], first: int, linkage: Linkage) -> None:
@@ -94,7 +94,7 @@ class LinkageRounds:
     def _divide(
         self, labels: NDArray[np.integer], component: NDArray[np.int64], sizes: NDArray[np.int64], is_left: NDArray[np.bool_]
     ) -> None:
-        """Make the clusters of the items that are left the items of the next round."""
+        """Replace the remaining items by their clusters for the next round."""
         numbers = np.arange(len(labels))
         clusters = np.bincount(component[is_left & (labels == numbers)], minlength=len(sizes))
         is_stuck = clusters * 10 > sizes * 9
@@ -113,17 +113,17 @@ class LinkageRounds:
 
 
 def _units(similarity: float) -> int:
-    """Return a similarity in units, at least one, since vectors that may not be compared have nothing in common."""
+    """Return a similarity in units, at least one, since vectors that may not be compared have similarity 0."""
     return max(1, int(similarity * SIMILARITY_UNITS + 0.5))
 
 
 def _starts_of_runs(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the starts of runs of equal values, and the total number."""
+    """Return the starts of segments of equal values, and the number of values."""
     return np.append(np.flatnonzero(np.diff(values, prepend=-1)), len(values)).astype(np.int64)
 
 
 def _ranks(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, … for each run of a length."""
+    """Return 0, 1, … for each segment of the given lengths, concatenated."""
     return np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 

@@ -1,7 +1,7 @@
-"""Trace of a pair whose directions do not fit into memory: rows in between are computed again (checkpoints, as in Grice and others 1997).
+"""Trace-back of a pair whose directions exceed the memory, by recomputing rows between checkpoints (Grice et al. 1997).
 
-Recurrence, modes and the rule for equal alignments are those of `proteoscope.kernels.cpu.gapsmis`. The state after every `rows_of_block`
-rows of the text is stored; from the last block on, the directions of one block are computed from its state and followed to its first row.
+Recurrence, modes and tie rule are those of `proteoscope.kernels.cpu.gapsmis`. The state after every `rows_of_block` rows of the reference
+is stored. Then, from the last block to the first, the directions of one block are recomputed from its state and followed to its first row.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
     Parameters
     ----------
     text
-        Codes, from where the alignment may begin to where it ends.
+        Codes of the reference, from the first possible start of the alignment to its end.
     pattern
-        Codes.
+        Codes of the read.
     """
     # Copies, so that the kernels are compiled for one type even if codes are mapped from a file.
     text, pattern, matrix = np.array(text, np.int8), np.array(pattern, np.int8), np.array(rules.matrix.T, np.int32, order="C")
@@ -94,12 +94,12 @@ def trace_long_pair(text: NDArray[np.int8], pattern: NDArray[np.int8], rules: Ga
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _compute_rows(text, pattern, rules, first, last, g, e, directions, stop):
-    """Compute the rows `first:last` of all layers, from the state `g` and `e` (layers, columns) of the row before, which become theirs.
+    """Compute the rows `first:last` of all layers, updating the state `g` and `e` (layers, columns) from row to row.
 
     Parameters
     ----------
     directions : (rows, layers, columns) uint8
-        Filled from its first row on; without rows where alignments are not followed.
+        Output, from its first row; (0, layers, columns) if directions are not needed.
     """
     layers, columns = g.shape
     seed, is_floored, traces = rules.seed, rules.is_local and rules.seed == 0, len(directions) > 0
@@ -147,7 +147,7 @@ def _compute_rows(text, pattern, rules, first, last, g, e, directions, stop):
 
 @njit(nogil=True, error_model="numpy")
 def _begun_score(text, pattern, rules, i):
-    """Score of an alignment that begins with its seed, or with nothing, and has come to row `i`."""
+    """Return the score at row `i` of an alignment that has only its seed, or nothing, so far."""
     seed = rules.seed
     if seed == 0:
         return np.int64(0) if i == 0 or rules.is_anywhere else _LEAST
@@ -163,7 +163,7 @@ def _begun_score(text, pattern, rules, i):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _find_end(g, is_local, at):
-    """Return the best score of the last row, and write the first column and the fewest gaps that reach it into ``at[1:3]``."""
+    """Return the best score of the last row; write the first column and the minimum number of gaps that reach it into ``at[1:3]``."""
     layers, columns = g.shape
     at[1] = np.argmax(g[layers - 1]) if is_local else columns - 1
     score = g[layers - 1, at[1]]
@@ -179,9 +179,9 @@ def _walk_block(directions, first, at, runs):
     Parameters
     ----------
     at : (5,) int64
-        Row, column, layer, kind of the gap that is being followed (0 for none) and its length; updated.
+        Row, column, layer, kind of the current gap (0 for none) and its length; updated.
     runs
-        Of the alignment, filled.
+        Output; runs of the alignment.
     """
     i, j, q, gap, length = at
     while i >= first:

@@ -1,7 +1,8 @@
-"""Mass lists of peptides and spectra for match scores (`proteoscope.kernels.match_score_layouts`): integer units per dalton at bonds.
+"""Mass lists of peptides and spectra for match scores (`proteoscope.kernels.match_score_layouts`): integer masses of bonds.
 
-A peptide's masses are those of its residues from the N-terminus to each bond. A peak is a fragment of either end and thus implies two bond
-positions: its mass and its complement to the precursor. Both are widened by the tolerance to all possible units.
+A peptide's masses are those of its residues from the N-terminus to each bond. A peak is a fragment from either
+terminus and thus implies two bond masses: its own and its complement to the precursor. Both are widened by the tolerance to all possible
+integer masses.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def _maximum_ranges(spectra, s, settings):
 
 @njit(nogil=True, cache=True)
 def _ranges(spectra, s, charge, mass, settings, water, per_dalton, slack_absolute, slack_relative, low, high):
-    """Write the mass units that the peaks of a spectrum imply, as disjoint, ascending ranges `low:high`; return their number."""
+    """Write the masses implied by the peaks of a spectrum as disjoint, ascending ranges `low:high`; return their number."""
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
     charges, n = max(1, min(settings.maximum_fragment_charge, charge - 1)), 0
     most, slack = np.int64(np.rint(mass * per_dalton)), slack_absolute + slack_relative * mass
@@ -87,13 +88,13 @@ def list_spectrum_masses(spectra, queries, settings, water, per_dalton, slack_ab
     Parameters
     ----------
     water
-        Dalton, mass of a precursor minus its residues.
+        Mass (Da) of a precursor minus its residues.
     slack_absolute, slack_relative
-        Dalton, and part of the precursor's mass, by which ranges are wider than the fragment tolerance, for the errors of rounding and of
-        the precursor.
+        Widening of the ranges beyond the fragment tolerance for rounding and precursor errors, in dalton and as a fraction of the
+        precursor mass.
     offsets : ndarray of int64, shape (last - first + 1,)
     masses : int32
-        To fill.
+        Output.
     """
     for q in range(first, last):
         s, place = queries.spectrum[q], offsets[q - first]

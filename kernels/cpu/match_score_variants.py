@@ -1,7 +1,7 @@
 """Match scores of one query in the forms of Carroll's thesis that need no index.
 
-* Lists (Algorithm 6): both lists of a pair are walked, once as they are and once shifted.
-* Vector (Algorithm 8): the query is a vector of bits, and each mass of a candidate takes two look-ups in it.
+* * Lists (Algorithm 6): both mass lists of a pair are merged, once without and once with the shift.
+* Vector (Algorithm 8): the query is a bit vector in which each mass of a candidate is looked up twice.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["score_by_lists", "score_by_vector"]
 
 @njit(nogil=True, cache=True)
 def _count_equal(masses, first, last, others, other_first, other_last, delta):
-    """Return the number of masses that two ascending lists have in common if the second is shifted by delta."""
+    """Return the number of common masses of two ascending lists, with the second shifted by delta."""
     n = 0
     while first < last and other_first < other_last:
         mass, other = np.int64(masses[first]), np.int64(others[other_first]) + delta
@@ -26,7 +26,7 @@ def _count_equal(masses, first, last, others, other_first, other_last, delta):
 
 @njit(nogil=True, cache=True)
 def score_by_lists(queries, q, candidates, first, last, scores, stop):
-    """Match scores of query q and the candidates `first:last`, into `scores` (last - first,); both lists hold only masses that count."""
+    """Write the match scores of query q and the candidates `first:last` into `scores` (last - first,)."""
     begin, end = queries.offsets[q], queries.offsets[q + 1]
     for j in range(first, last):
         if stop[0]:

@@ -6,9 +6,9 @@ of a query and m of each of r candidates, forms without an index (`proteoscope.k
 steps, the index n p for an average of p candidates per mass, far less than r. It is built once bit-vector queries would have taken as long.
 
 Candidates adjacent in mass form a chunk with its own lists, so that its counters stay in a core's cache while queries visit it. Adjacent
-occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring mass, up
-from zero and down from precursors, in each chunk of 65,536 candidates. If the latter dominates (masses so fine that hardly two are equal),
-no index is built and queries are searched as bit vectors.
+occurring masses (a peak with its tolerance) are one range of postings. Memory: 4 bytes per candidate mass, and 4 per occurring mass
+(counted up from zero and down from precursors) in each chunk of 65,536 candidates. If the latter dominates (masses so fine that hardly two
+are equal), no index is built and queries are searched as bit vectors.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class _Index(NamedTuple):
     Attributes
     ----------
     chunk_size
-        Candidates of a chunk.
+        Number of candidates of a chunk.
     first : (c + 1,) int64
         First posting of each chunk.
     start : (c, rows + 2) uint32
         First posting of each row, relative to the chunk's first.
     posting : (p,) uint16
-        Candidate, relative to the chunk's first.
+        Index of the candidate, relative to the chunk's first.
     """
 
     chunk_size: int
@@ -81,7 +81,7 @@ class _Ranges(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _mark(lists, first, last, bits, bits_below):
-    """Set the bits of the masses of the lists `first:last`, and of their differences from the precursor."""
+    """Set the bits of the masses of the lists `first:last`, and of their differences from the precursor mass."""
     for j in range(first, last):
         precursor = np.int64(lists.precursors[j])
         for i in range(lists.offsets[j], lists.offsets[j + 1]):
@@ -127,7 +127,7 @@ def _build(lists, rows, rows_below, n_rows, index, chunk):
 
 @njit(nogil=True, cache=True)
 def _ranges(queries, first, last, rows, rows_below, n_rows):
-    """Return the ranges of rows of the queries `first:last`, without masses that no candidate has."""
+    """Return the ranges of rows of the queries `first:last`, excluding masses that no candidate has."""
     most = 2 * (queries.offsets[last] - queries.offsets[first])
     offsets, low, high, n = np.zeros(last - first + 1, np.int64), np.empty(most, np.int64), np.empty(most, np.int64), 0
     for q in range(first, last):
@@ -155,7 +155,7 @@ def _ranges(queries, first, last, rows, rows_below, n_rows):
 
 @njit(nogil=True, cache=True)
 def _count(index, chunk, ranges, q, begin, end, counter):
-    """Add match scores of a query and a chunk's candidates to zeroed counters; `begin`, `end` are workspace for its ranges."""
+    """Add the match scores of a query and a chunk's candidates to zeroed counters; `begin` and `end` are workspace for its ranges."""
     first, start, n = index.first[chunk], index.start[chunk], 0
     # All look-ups come before all visits, so that their memory accesses overlap.
     for s in range(ranges.offsets[q], ranges.offsets[q + 1]):
@@ -187,9 +187,9 @@ def _has_above(group, worst):
 
 @njit(nogil=True, cache=True)
 def _keep(counter, low, high, start, candidates, scores):
-    """Insert the candidates `start + low:start + high` among the best, which all have lower numbers and win ties.
+    """Insert the candidates `start + low:start + high` into the best, which have lower numbers and win ties.
 
-    Counters come in whole groups.
+    `counter` has a whole number of groups.
     """
     top = len(scores)
     worst = counter.dtype.type(scores[top - 1])
@@ -244,7 +244,7 @@ def _score_by_index(index, ranges, first, counter, scores, stop):
 
 @njit(nogil=True, cache=True)
 def _search_by_vector(queries, first, last, lists, windows, candidates, scores, stop):
-    """Search queries, candidate by candidate."""
+    """Search the queries `first:last` as bit vectors, candidate by candidate."""
     most = np.int64(0)
     for q in range(first, last):
         most = max(most, windows[q, 1] - windows[q, 0])
@@ -258,30 +258,30 @@ def _search_by_vector(queries, first, last, lists, windows, candidates, scores, 
 
 
 class MatchScores:
-    """Candidates on the CPU, to be searched by match score.
+    """Search of candidates on the CPU by match score.
 
     Parameters
     ----------
     device
-        Whose threads search.
+        CPU whose threads search.
     candidates
-        In ascending order of precursor.
+        Mass lists in ascending order of precursor mass.
 
     Raises
     ------
     ValueError
-        They are not.
+        If the candidates are not in ascending order.
 
     Attributes
     ----------
     candidates_of_chunk
-        At most 65,536.
+        Number of candidates of a chunk, at most 65,536.
     looks_of_placed
-        Number of look-ups of a query as vector that cost as much as a mass in the index.
+        Number of bit-vector look-ups that cost as much as indexing one mass.
     maximum_starts
-        Bytes for where rows begin, for each byte of postings.
+        Maximum bytes of row starts per byte of postings.
     nanoseconds_of_partition
-        Of a thread, before it takes other queries.
+        Time of one thread between two checks for cancellation.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
@@ -315,15 +315,15 @@ class MatchScores:
         Parameters
         ----------
         window
-            Least and greatest shift, the query's precursor less the candidate's, both within.
+            Minimum and maximum shift (query precursor minus candidate precursor), inclusive.
         top
             Number of candidates, at least 1.
         candidate, score : (q, top)
-            Whose rows `first:last` are filled: -1 and 0 where no other candidate has a match.
+            Output; rows `first:last` are written. -1 and 0 if there are fewer candidates with a match.
 
         Yields
         ------
-        The query up to which all is done, at least every tenth of a second. Closing the generator ends the work.
+        End of the finished range, at least every tenth of a second. Closing the generator stops the work.
         """
         last = len(queries.precursors) if last is None else last
         lists, counted = self._lists, counting(queries)
@@ -362,7 +362,7 @@ class MatchScores:
         Raises
         ------
         ValueError
-            The type may not hold a score.
+            If the type cannot hold a score.
         """
         last = len(queries.precursors) if last is None else last
         counted = counting(queries)
@@ -392,7 +392,7 @@ class MatchScores:
         return _ranges(queries, first, last, self._rows, self._rows_below, self._rows.n)
 
     def _costs(self, queries: MassLists, windows: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return nanoseconds of one thread for each query by index, (q,)."""
+        """Return the nanoseconds of one thread for each query with the index, (q,)."""
         assert self._index is not None
         candidates = (windows[:, 1] - windows[:, 0]).astype(np.float64)
         chunks = np.where(candidates > 0, candidates / self._index.chunk_size + 1.0, 0.0)
@@ -403,7 +403,7 @@ class MatchScores:
         )
 
     def _build(self, reported: int) -> Generator[int, None, None]:
-        """Build the index unless masses are too fine; yields `reported`. Closing the generator ends the work without an index."""
+        """Build the index unless masses are too fine; yields `reported`. Closing the generator stops without an index."""
         lists, size, threads = self._lists, self._chunk_size, self._device.threads
         n_chunks = -(-len(lists.precursors) // size)
         words = max(0, int(lists.precursors.max(initial=0))) // 64 + 1

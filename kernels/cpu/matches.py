@@ -1,4 +1,4 @@
-"""Scores and features of matches that distinguish correct ones. CPU only, since matches are few."""
+"""Scores and features that distinguish correct matches. CPU only, since matches are few."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _log_binomial_tail(k, n, probability):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sparse_correlation(target, mz, weight, low, high, settings):
-    """Return SEQUEST's subtracted spectrum at one ion, as in `correlation_vector`, from the peaks only."""
+    """Return SEQUEST's background-subtracted spectrum (`correlation_vector`) at one ion, computed from the peaks alone."""
     b = np.int64(target / settings.correlation_bin_width + 1.0 - settings.correlation_bin_offset)
     left = (b - 1.0 - CORRELATION_HALF_WINDOW + settings.correlation_bin_offset) * settings.correlation_bin_width
     start = lower_bound(mz, low, high, left - settings.correlation_bin_width)
@@ -145,7 +145,7 @@ def measure_matches(spectra, matches, peptides, modification_mass, settings, fir
     modification_mass
         (m,) float64, dalton.
     out
-        (n, len(feature_names())) float64, filled.
+        (n, len(feature_names())) float64, output.
     stop
         As in `search_queries`.
     """

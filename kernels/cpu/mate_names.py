@@ -1,4 +1,4 @@
-"""Names of mates: the tags at their ends, and names that are the same without them."""
+"""Names of mates: tags at their ends (such as /1), and names that are equal without tags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LONGEST_TAG = 8
 
 @njit(nogil=True, cache=True)
 def find_tags(characters, offsets, tags, is_separator, lengths, numbers):
-    """Find the tags of names: a separator followed by a text without one at the end of a longer name.
+    """Find the tags of names: a separator and the text after it at the end of a name.
 
     Parameters
     ----------
@@ -19,10 +19,10 @@ def find_tags(characters, offsets, tags, is_separator, lengths, numbers):
         The characters of the names.
     offsets : ndarray of int64, shape (n + 1,)
     tags : (m,) int64
-        The characters of each tag as one number, of eight at most.
+        Characters of each tag, at most eight, as one integer.
     is_separator : ndarray of bool, shape (256,)
     lengths, numbers : (n,) int64
-        To fill: characters of the tag, 0 without one; its row in `tags`, -1 without one.
+        Output; number of characters of the tag, or 0; index in `tags`, or -1.
     """
     for i in range(len(offsets) - 1):
         lengths[i], numbers[i] = 0, -1
@@ -46,9 +46,9 @@ def are_same(characters, starts, lengths, other_characters, other_starts, other_
     ----------
     characters, other_characters : uint8
     starts, lengths, other_starts, other_lengths : (n,) int64
-        Where the texts are in these.
+        Start and length of each text.
     same : (n,) bool
-        To fill.
+        Output; True for equal texts.
     """
     for i in range(len(starts)):
         is_same = lengths[i] == other_lengths[i]

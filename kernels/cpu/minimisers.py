@@ -1,7 +1,7 @@
 """Candidate positions of reads in long references by shared minimisers (Roberts et al. 2004; Li 2016).
 
 The smaller of each word of k bases and its reverse complement represents both, so that one index serves both strands. A word is a minimiser
-if none of w neighbours has a smaller hash; all of several with equal hashes are. A shared run of w + k - 1 bases contains at least one.
+if it has the smallest hash in a window of w words; ties are all minimisers. A shared segment of w + k - 1 bases contains at least one.
 Ambiguous bases and words equal to their reverse complement are in no minimiser.
 
 ::
@@ -10,8 +10,8 @@ Ambiguous bases and words equal to their reverse complement are in no minimiser.
     keys         of minimisers, sorted; their first bits are a bucket of `starts`
     entries      parallel to keys: 2 * position + 1 if the reverse complement was smaller
 
-A minimiser shared by a read and a reference implies a strand and a diagonal: the position of the read's first base. Those of one strand
-with nearby diagonals vote for one position.
+A minimiser shared by a read and a reference implies a strand and a diagonal: the position of the read's first base. Minimisers of one
+strand with nearby diagonals vote for one position.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 LONGEST_READ = (1 << 20) - 1
 SPACING = 1 << 21
-"""Between two texts, so that no read lies on two."""
+"""Distance between the ranges of two references, so that no read spans both."""
 MAXIMUM_TEXTS = 1_000_000
 """Maximum number of references that fits into the diagonal of a hit."""
 MAXIMUM_CANDIDATES = 8
@@ -58,17 +58,17 @@ class MinimiserIndex(NamedTuple):
     Attributes
     ----------
     keys : (n,) uint64
-        Sorted.
+        Keys of the minimisers, sorted.
     entries : ndarray of int64, shape (n,)
     starts : (2 ** bits + 1,) int64
-        Where each bucket begins in them.
+        Start of each bucket in `keys`.
     begins : (texts,) int64
-        Where the stretch of each text begins.
+        First position of each reference.
     lengths : ndarray of int64, shape (texts,)
     k, w
-        Bases of a word, words of a window.
+        Number of bases of a word, and of words of a window.
     bits
-        Of a key that are its bucket.
+        Number of first bits of a key that select its bucket.
     """
 
     keys: NDArray[np.uint64]
@@ -83,7 +83,7 @@ class MinimiserIndex(NamedTuple):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _mixed(word, bits):
-    """Return a word's hash of a bit width; different words have different hashes."""
+    """Return the hash of a word in `bits` bits; different words have different hashes."""
     mask, half = (_1 << bits) - _1, bits >> _1
     word = (word * _FACTOR_1) & mask
     word ^= word >> half
@@ -93,7 +93,7 @@ def _mixed(word, bits):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _hash_words(codes, begin, end, bases, k, hashes):
-    """Write 2 * hash + strand of each word from `begin` to `end`, `_NONE` if it has none; return the number of words."""
+    """Write 2 * hash + strand of each word in `begin:end`, or `_NONE`; return the number of words."""
     bits, top = np.uint64(2 * k), np.uint64(2 * (k - 1))
     mask = (_1 << bits) - _1
     forward, reverse, n_bases = np.uint64(0), np.uint64(0), 0
@@ -149,21 +149,22 @@ def find_minimisers(codes, begin, end, first, last, bases, k, w, place, hashes, 
     Parameters
     ----------
     codes
-        Int8.
+        Codes of the references, int8.
     begin, end
-        Of the text in them.
+        Range of the reference in `codes`.
     bases : (symbols,) uint8
-        0 to 3, or 4 for any other symbol.
+        Base of each code: 0 to 3, or 4 for other symbols.
     place
-        Of the first base of the text.
+        Position of the first base of the reference.
     hashes : ndarray of uint64
-        To fill, with space for ``last - first + 2 * w`` values.
+        Output; needs space for ``last - first + 2 * w`` values.
     entries : ndarray of int64
-        As `hashes`.
+        Output, like `hashes`.
 
     Returns
     -------
-    Number of minimisers.
+    int
+        Number of minimisers.
     """
     n_words = max(0, end - begin - k + 1)
     before, after = max(0, first - w + 1), min(n_words, last + w - 1)
@@ -193,7 +194,7 @@ def _fill_starts(keys, starts, shift):
 
 
 def index_of(hashes: NDArray[np.uint64], entries: NDArray[np.int64], lengths: NDArray[np.int64], k: int, w: int) -> MinimiserIndex:
-    """Return an index of minimisers, ordered by position."""
+    """Return an index of minimisers that are given in order of position."""
     bits = max(1, min(len(hashes).bit_length(), 2 * k - 1))
     # The last bits of a hash are uniform; the first bits, of the least of neighbours, are not.
     keys = (hashes & np.uint64((1 << bits) - 1)) << np.uint64(2 * k - bits) | hashes >> np.uint64(bits)
@@ -240,18 +241,20 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
     Parameters
     ----------
     codes : int8
-        Offsets : (n + 1,) int64, of the reads.
+        Codes of all reads.
+    offsets : (n + 1,) int64
+        Start of each read in `codes`.
     bases
         As in `find_minimisers`.
     index
-        A `MinimiserIndex`.
+        `MinimiserIndex` of the references.
     rules : (5,) int64
-        Maximum difference between neighbouring diagonals of a position, and between all of them; maximum change of the score by a base
-        that is aligned differently; costs of opening a gap and of each base in it.
+        Maximum difference between neighbouring diagonals of a candidate position, and between all of them; maximum change of the score by
+        one base; costs of opening a gap and of each base in it.
     candidates : (n, MAXIMUM_CANDIDATES, CANDIDATE_FIELDS) int64
-        Filled: the places with most votes, the most first; of as many votes the + strand first, then the first in the texts.
+        Output; the positions with the most votes, in descending order. Ties: the + strand first, then by position.
     counts : (n,) int64
-        Filled: number of positions with at least half the votes of the first; the others do not count.
+        Output; number of positions with at least half the votes of the first; further ones are invalid.
     """
     keys, entries, starts, begins, lengths, k, w, bits = index
     tolerance, extent = rules[0], rules[1]
@@ -291,7 +294,7 @@ def find_candidates(codes, offsets, first, last, bases, index, rules, candidates
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, candidates):
-    """Join hits to positions and write those with most votes into `candidates`; return how many have half the votes of the best."""
+    """Combine hits to positions; write those with the most votes into `candidates`; return how many have half the votes of the best."""
     count, most, i = 0, 0, 0
     mask = (np.int64(1) << _PLACE_BITS) - 1
     votes_of = np.empty(n_hits, np.int64)
@@ -331,7 +334,7 @@ def _chains(hits, n_hits, tolerance, extent, length, begins, lengths, k, rules, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _reach(n_bases, rules):
-    """Return the longest gap that following bases can compensate, at most the tolerance."""
+    """Return the length of the longest gap whose cost `n_bases` bases can compensate, at most the tolerance."""
     spare = n_bases * rules[2] - rules[3]
     if spare <= 0:
         return np.int64(0)

@@ -1,4 +1,4 @@
-"""The most similar of some vectors to each of others: of those within ranges; where masses differ, with fragments that moved by that."""
+"""Search for the most similar candidate of each vector, within ranges of candidates, or allowing shifted fragments."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class CandidateRanges(NamedTuple):
     Attributes
     ----------
     low, high : int64
-        Each range is the candidates `low:high`.
+        Candidates `low:high` of each range.
     centre : float64
-        Where they should be.
+        Expected position (mass) of the candidates.
     price : float64
-        Of each unit of the distance between that and where they are, in cosines.
+        Reduction of the cosine per unit of distance from the expected position.
     """
 
     low: NDArray[np.int64]
@@ -31,14 +31,14 @@ class CandidateRanges(NamedTuple):
 
 
 class MassRange(NamedTuple):
-    """Candidates of n vectors as a range without some mass differences.
+    """Candidates of n vectors as one range, excluding some mass differences.
 
     Attributes
     ----------
     low, high : (n,) int64
         The candidates `low:high`.
     skipped : (differences, 2) float64
-        Ranges of mass differences, dalton, that are excluded.
+        Excluded ranges of mass differences, dalton.
     """
 
     low: NDArray[np.int64]
@@ -57,15 +57,15 @@ def nearest_vectors(vectors, ranges, candidates, place, n_bins, first, last, nea
     ranges
         `CandidateRanges`.
     place : (candidates,) float64
-        Where they are.
+        Position (mass) of each candidate.
     n_bins
-        None of the bins is as large.
+        Number of bins; all bin indices are below.
     nearest : (n,) int64
-        To fill; -1 where there is no candidate with a bin in common. Of equal ones the first.
+        Output; index of the best candidate (ties: the first), or -1 if no candidate has a common bin.
     similarity : (n,) float64
-        Their cosine.
+        Output; cosine with it.
     value : (n,) float64
-        That less the price.
+        Output; cosine minus the penalty.
     """
     offsets, bins, weights = vectors
     of_offsets, of_bins, of_weights = candidates

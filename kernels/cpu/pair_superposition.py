@@ -1,6 +1,6 @@
 """Superposition of given pairs with the highest TM-score (Zhang & Skolnick, Proteins 57, 2004, 702-710).
 
-Fragments of an alignment are superposed, and again pairs that are then close, in batches (`proteoscope.kernels.cpu.least_squares`).
+Fragments of an alignment are superposed, then repeatedly the pairs that are close, in batches (`proteoscope.kernels.cpu.least_squares`).
 Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
 `x` onto `y`.
 """
@@ -28,7 +28,7 @@ _TABLE = 2048
 
 
 class SearchWorkspace(NamedTuple):
-    """Workspace of a search: pairs x and y, cumulative moments, a batch of runs, and visited selections."""
+    """Workspace of a search: pairs x and y, cumulative moments, a batch of segments, and visited selections."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -108,8 +108,8 @@ def _moments_before(x, y, n, before):
 def search(workspace, n, scale, near, step, halvings, hopeless, best):
     """Write the superposition of the first n pairs with the highest score sum to `best` and return the sum.
 
-    Fragments from the whole alignment down to four pairs are superposed, then pairs close by, until these are unchanged. What follows from
-    a selection depends only on it, so that none is repeated.
+    Fragments from the whole alignment down to four pairs are superposed, then the pairs that are close, until these no longer change. The
+    result depends only on the selection of pairs, so that no selection is repeated.
 
     Parameters
     ----------
@@ -118,11 +118,11 @@ def search(workspace, n, scale, near, step, halvings, hopeless, best):
     near
         Distance in Å below which pairs are close.
     step
-        Distance between starts of fragments; 1 for all; 0 for a few per length, a quarter of it apart.
+        Distance between the starts of fragments: 1 for all fragments, 0 for a quarter of the fragment length.
     halvings
         Number of fragment lengths; six for all down to four pairs.
     hopeless
-        A fragment is dropped if after two rounds its sum is below this fraction of the maximum.
+        A fragment is dropped if its sum after two iterations is below this fraction of the maximum.
     """
     greatest = -1.0
     if n == 0:
@@ -190,7 +190,7 @@ def tm_score_of_pairs(x, y, length):
     Parameters
     ----------
     x, y : (3, n) float64
-        The pairs.
+        Coordinates (Å) of the pairs.
     """
     n = x.shape[1]
     workspace, best, scale = search_workspace(n), np.empty(MOVE), tm_scale(length)

@@ -1,4 +1,4 @@
-"""Scanner of PDB files: checks in one pass whether a file has the plain form, without the interpreter lock."""
+"""Scanner of PDB files that checks in one pass, without the interpreter lock, whether a file has the plain form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numba import njit
 __all__ = ["MAXIMUM_NAMES", "N_PDB_RESULTS", "scan_pdb"]
 
 MAXIMUM_NAMES = 64
-"""Chains that end with TER, and residue names after a name of an alternative location, that a file of the plain form may have."""
+"""Maximum number of chains with a TER record, and of residue names with alternative locations, in a file of the plain form."""
 N_PDB_RESULTS = 6
 _ATOM, _TER, _END, _MODEL, _END_MODEL, _OTHER = range(6)
 _BLANK, _RETURN, _MINUS, _POINT, _PLUS = 32, 13, 45, 46, 43
@@ -57,7 +57,7 @@ def _has_plain_places(text, start):
 
 @njit(nogil=True, cache=True)
 def _number(text, start):
-    """Return the residue number at `start`, and True if its columns are blanks, a minus and digits in this order."""
+    """Return the residue number at `start`, and True if its columns are blanks, an optional minus sign and digits."""
     value, state, sign = np.int64(0), 0, 1
     for place in range(start, start + 4):
         symbol = text[place]
@@ -85,7 +85,7 @@ def _has_charge(text, start, stop):
 
 @njit(nogil=True, cache=True)
 def _joined(text, start, width):
-    """Return characters as one number."""
+    """Return characters as one integer."""
     value = np.int64(0)
     for place in range(start, start + width):
         value = value << 8 | np.int64(text[place])
@@ -120,29 +120,30 @@ def _add(value, values, n):
 
 @njit(nogil=True, cache=True)
 def scan_pdb(text, ends, alpha, names, result):
-    """Check whether a PDB file has the plain form: its first model can be read as the format describes it.
+    """Check whether a PDB file has the plain form, in which its first model can be read by fixed columns.
 
-    Of the plain form are files whose atoms have readable coordinates, residue numbers of up to four decimal digits, chains of one character
-    and readable charges, and in which no ATOM record of a chain follows its TER and no atom an END.
+    In the plain form, atoms have readable coordinates, residue numbers of up to four decimal digits, chain names of one character and
+    readable charges; no ATOM record of a chain follows its TER record, and no atom follows an END record.
 
     Parameters
     ----------
     text : (bytes,) uint8
-        Lines end in LF or CR LF.
+        Text with lines that end in LF or CR LF.
     ends : (n,) int64
-        The places of LF.
+        Positions of LF.
     alpha : (n + 1,) int64
-        To fill: a key of the chain, residue number, insertion code and alternative location of each Cα, of several in a row in one residue
-        the first.
+        Output; key of chain, residue number, insertion code and alternative location of each Cα (of consecutive ones in a residue the
+        first).
     names : (MAXIMUM_NAMES,) int64
-        To fill: columns 17 to 20, the characters as one number, where the first is not blank.
+        Output; distinct characters of columns 17 to 20 as integers, if column 17 is not blank.
     result : (N_PDB_RESULTS,) int64
-        To fill: keys in `alpha`, numbers in `names`, models, atoms of the second and further models, the byte where the second model
-        begins, and the byte after the last model.
+        Output; number of keys in `alpha` and of `names`, number of models, number of atoms after the first model, start of the second
+        model, and end of the last model (bytes).
 
     Returns
     -------
     bool
+        True for the plain form.
     """
     ended = np.empty(MAXIMUM_NAMES, np.int64)
     n_ended = n_alpha = n_names = n_others = n_models = 0

@@ -1,4 +1,4 @@
-"""Peaks of spectra: the integers of MS-Numpress, and the summits of profiles.
+"""Peaks of spectra: decoding of MS-Numpress integers, and peak picking of profiles.
 
 MS-Numpress after Teleman et al., "Numerical compression schemes for proteomics mass spectrometry data", Mol. Cell. Proteomics 13:1537
 (2014).
@@ -21,22 +21,22 @@ VALLEY = 0.75
 def unpack_integers(data, start, stop, out):
     """Decode integers without leading zero (or one) half bytes, as MS-Numpress packs residuals and counts.
 
-    Each begins with a half byte that counts the omitted ones of its eight half bytes: up to 8 leading zeros, beyond that (minus 8) ones;
-    the others follow, lowest first. A trailing half byte of zero fills the last byte.
+    Each integer of eight half bytes starts with a half byte c. If c <= 8, its c leading half bytes are zero; otherwise its c - 8 leading
+    half bytes are ones. The other half bytes follow, lowest first. A trailing half byte of zero fills the last byte.
 
     Parameters
     ----------
     data : (bytes,) uint8
         Encoded bytes.
     start, stop : int64
-        Range of bytes that hold integers.
+        Range of bytes with integers.
     out : int64
-        Filled; further integers are only counted.
+        Output; integers beyond its size are only counted.
 
     Returns
     -------
     n_integers : int64
-        -1 if the last one is truncated.
+        Number of integers, or -1 if the last one is truncated.
     """
     n = 0
     half, last = 2 * start, 2 * stop
@@ -71,23 +71,25 @@ def unpack_integers(data, start, stop, out):
 def find_summits(mz, intensity, offsets, summits, counts):
     """Find the peaks of profile spectra.
 
-    A run of points is cut where the signal is zero or the step widens (more than three times the step before, or `WIDEST_STEP`). In a run a
-    point is a summit where the signal falls below `VALLEY` times its height on both sides before it rises above it.
+    Points are divided into segments where the signal is zero or the m/z step is more than three times the previous one, or more than
+    `WIDEST_STEP`. A point is a summit if on both sides in its segment the signal falls below `VALLEY` times its height before it exceeds
+    it.
 
     Parameters
     ----------
     mz, intensity : float64
-        The points of all spectra.
+        Points of all spectra.
     offsets : (n + 1,) int64
-        Those of spectrum i are ``offsets[i]:offsets[i + 1]``, ascending in m/z.
+        Points of spectrum i are ``offsets[i]:offsets[i + 1]``, ascending in m/z.
     summits : int64
-        To fill, with space for all points: the places of the summits in `mz`.
+        Output; indices of the summits in `mz`. Needs space for all points.
     counts : (n,) int64
-        To fill: number of summits of each spectrum.
+        Output; number of summits of each spectrum.
 
     Returns
     -------
-    n_summits : int64.
+    n_summits : int64
+        Number of summits of all spectra.
     """
     n = 0
     for spectrum in range(len(offsets) - 1):

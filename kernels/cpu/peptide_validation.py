@@ -1,6 +1,6 @@
-"""Validation of index columns from disk: no number in them may lead out of another column.
+"""Validation of index columns from disk, so that no index in them is out of bounds.
 
-Other kernels rely on these checks, since checks in their inner loops would cost much time.
+Other kernels rely on these checks, since bounds checks in their inner loops would be slow.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ __all__ = ["peptides_are_valid"]
 def peptides_are_valid(dictionary, n_residues, minimum_length, maximum_length, first, last, first_occurrence, last_occurrence):
     """Return True if the peptides `first:last` of a dictionary, and a range of its lists, are within bounds.
 
-    Required: ascending masses without NaN, lengths within bounds and within the residues after each position, no more missed cleavages than
-    bonds, no symbol after Z, a position in each list, and all positions among the residues.
+    Requirements: ascending masses without NaN, lengths within bounds and within the residues after each position, no more missed
+    cleavages than bonds, no symbol after Z, at least one position in each list, and all positions within the residues.
 
     Parameters
     ----------
     dictionary
         `PeptideDictionary`, whose `pointer` is (n + 1,).
     n_residues
-        Residues of all proteins.
+        Number of residues of all proteins.
     minimum_length, maximum_length
-        Residues of a peptide.
+        Limits of the peptide length.
     """
     mass, position, length, flags, symbols, pointer, occurrence = dictionary
     # A loop for each column, over a part of it from 0, and an "or" of numbers as wide as its own: of these the compiler makes vector

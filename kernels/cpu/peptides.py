@@ -1,9 +1,9 @@
-"""Digestion of proteins into the peptide inverted index: enumerate, bucket by mass, sort, merge duplicates; and decoy sequences.
+"""Digestion of proteins into the inverted index of peptides (enumerate, bucket by mass, sort, merge duplicates), and decoy sequences.
 
 The index is that of Li's thesis, chapter 3: a dictionary of distinct peptides in order of mass, each with a pointer into inverted lists.
-The enumeration runs twice. The first pass counts peptides in mass buckets (the pre-calculation of Li 2014); runs of buckets of equal count
-are chosen from that, and the second pass puts each peptide into its run, so that runs fit the cache, are sorted side by side, and any range
-of them can be built on its own.
+The enumeration runs twice. The first pass counts peptides in mass buckets (the pre-calculation of Li 2014), from which runs of buckets with
+about equal counts are formed. The second pass writes each peptide into its run. Runs fit the cache, are sorted in parallel, and any range
+of them can be built separately.
 
 Masses are integers of 1e-9 Da here: sums of integers do not depend on their order, so that equal peptides have equal masses.
 """
@@ -34,18 +34,18 @@ _UNKNOWN_MASS = -1
 
 @njit(nogil=True, cache=True)
 def digest_proteins(residues, offsets, first_protein, last_protein, rules, run_of_bucket, cursor, fill, entries):
-    """Enumerate the peptides of proteins `first_protein:last_protein`; count them in runs of mass buckets, or put them there.
+    """Enumerate the peptides of proteins `first_protein:last_protein`; count them in runs of mass buckets, or write them there.
 
     Parameters
     ----------
     residues, offsets : (total,) uint8
-        ASCII and (n + 1,) int64, the proteins.
+        Residues of the proteins as ASCII, and start of each protein, (n + 1,) int64.
     rules
         `DigestionRules`.
     run_of_bucket : (buckets,) int64
-        The run that each bucket belongs to, negative for buckets that do not count.
+        Run of each bucket; negative for ignored buckets.
     cursor : (runs,) int64
-        Counting adds to it; filling takes the place it names and moves it on.
+        When counting, the number of peptides of each run, which is increased; when writing, the next index of each run, which is advanced.
     fill
         False to count, True to write the entries.
     entries
@@ -125,19 +125,19 @@ def _compare_peptides(residues, mass, signature, position, length, i, j):
 def merge_peptides(residues, first_decoy, order, entries, dictionary):
     """Merge the occurrences of each peptide; return the number of distinct peptides.
 
-    Two peptides are equal if masses, 64-bit signatures and residues are; residues are compared only for equal signatures and prevent
-    collisions from merging two peptides.
+    Two peptides are equal if their masses, 64-bit signatures and residues are. Residues are compared only for equal signatures, so that
+    collisions do not merge different peptides.
 
     Parameters
     ----------
     first_decoy
         Position from which all residues are decoys.
     order
-        (n,) int64, peptides sorted by mass and by signature without its SIGNATURE_TAIL lowest bits; fully sorted here.
+        (n,) int64, peptides sorted by mass and by signature without its lowest SIGNATURE_TAIL bits; sorted completely in place.
     entries
         n entries from `digest_proteins`.
     dictionary
-        `PeptideDictionary` with space for n, filled from the beginning. Missed cleavages are those of the first occurrence.
+        `PeptideDictionary`, output, with space for n peptides. Missed cleavages are those of the first occurrence.
     """
     mass, signature, position, length, flags, symbols = entries
     out_mass, out_position, out_length, out_flags, out_residue_set, out_pointer, out_occurrence = dictionary
@@ -182,12 +182,12 @@ def merge_peptides(residues, first_decoy, order, entries, dictionary):
 
 @njit(nogil=True, cache=True)
 def write_decoys(residues, offsets, method, cleaves, seed, out, origin):
-    """Write one decoy per protein into `out` (total,) uint8, at the same offsets, and residue origins into `origin`.
+    """Write one decoy per protein into `out` (total,) uint8, at the same offsets, and the origin of each residue into `origin`.
 
-    `origin` is (total,) int64, or empty.
+    `origin` is (total,) int64, or empty if not needed.
 
-    Method 0 reverses the protein; 1 reverses each segment between cleavage sites and keeps the residues at which the enzyme cuts at the
-    segment's ends (pseudo-reversal, Elias & Gygi 2007: decoy peptides keep their masses); 2 shuffles the same segments with a generator
+    Method 0 reverses the protein; 1 reverses each segment between cleavage sites, except for the residues at which the enzyme cuts
+    (pseudo-reversal, Elias & Gygi 2007: decoy peptides keep their masses); 2 shuffles the same segments with a generator
     seeded by `seed` and the protein's residues, so that a protein has the same decoy in every database.
     """
     has_origin = len(origin) > 0

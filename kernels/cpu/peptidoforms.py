@@ -1,4 +1,4 @@
-"""Forms: peptides with an arrangement of variable modifications, numbered, counted by mass, and listed in order of it."""
+"""Peptidoforms (peptides with an arrangement of variable modifications): numbering, counts by mass, and lists in order of mass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def peptidoform_code(peptides: PeptideArrays, modifications: ModificationArrays)
     Raises
     ------
     ValueError
-        The numbers would not fit 63 bits.
+        If the numbers exceed 63 bits.
     """
     peptide_bits = max(1, (len(peptides.mass) - 1).bit_length())
     arrangement_bits = max(1, (modifications.maximum_forms - 1).bit_length())
@@ -48,7 +48,7 @@ def arrangement_workspace(peptides, modifications):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice, slot_site):
-    """Return the number of forms of a peptide with combination `c`."""
+    """Return the number of peptidoforms of a peptide with combination `c`."""
     slots = first_arrangement(c, peptide, peptides, modifications, sites, n_sites, slot_modification, slot_choice)
     if slots <= 0:
         return 1 + slots
@@ -61,10 +61,10 @@ def _count_arrangements(c, peptide, peptides, modifications, sites, n_sites, slo
 
 @njit(nogil=True, cache=True)
 def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_forms, n_residues):
-    """Count the forms of peptides `first:last` by total mass, in buckets of `bucket_width` dalton: the pre-calculation of an index.
+    """Count the peptidoforms of peptides `first:last` by total mass, in buckets of `bucket_width` dalton, to plan an index.
 
-    Added to `n_forms` (b,) int64, and to `n_residues` (b,) int64 the places between residues of the forms: postings of each ion series.
-    Heavier forms than the buckets reach count in the last one, lighter ones in the first.
+    Counts are added to `n_forms` (b,) int64; the numbers of bonds of these peptidoforms, which are the postings of each ion series, are
+    added to `n_residues` (b,) int64. The first and last buckets include lighter and heavier peptidoforms.
     """
     sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_workspace(peptides, modifications)
     for peptide in range(first, last):
@@ -79,7 +79,7 @@ def count_peptidoforms(peptides, modifications, first, last, bucket_width, n_for
 
 @njit(nogil=True, cache=True)
 def arrangements_of(peptides, modifications, c, first, last, out):
-    """Write the number of forms of each peptide `first:last` with combination `c` into `out` (last - first,) int64."""
+    """Write the number of peptidoforms of each peptide `first:last` with combination `c` into `out` (last - first,) int64."""
     sites, n_sites, slot_modification, slot_choice, slot_site = arrangement_workspace(peptides, modifications)
     for peptide in range(first, last):
         out[peptide - first] = _count_arrangements(
@@ -90,7 +90,7 @@ def arrangements_of(peptides, modifications, c, first, last, out):
 def list_peptidoforms(
     peptides: PeptideArrays, modifications: ModificationArrays, low: float, high: float
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return mass and number of each form whose mass is at least `low` and below `high` (dalton), in order of mass, then of number."""
+    """Return mass and number of each peptidoform with `low` <= mass < `high` (dalton), ordered by mass, then number."""
     code = peptidoform_code(peptides, modifications)
     masses, codes, counts = [], [], []
     for c, added in enumerate(modifications.combination_mass.tolist()):

@@ -1,7 +1,7 @@
-"""The postings of a fragment-ion index, built in threads and searched: an ion and its form, in order of mass.
+"""Postings of a fragment-ion index: (ion, peptidoform) pairs in order of mass, built and searched by threads.
 
-`proteoscope.kernels.layouts` describes the arrays. Forms next in mass make a chunk, so that the counters of a chunk stay in a core's own
-cache while the postings of a chunk, which many queries visit one after the other, stay in the CPU's cache.
+`proteoscope.kernels.layouts` describes the arrays. Peptidoforms adjacent in mass form a chunk, so that a chunk's counters stay in a
+core's cache, and its postings, which many queries visit in turn, in the CPU's shared cache.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def empty_index(
     *,
     bin_shift: int = BIN_SHIFT,
 ) -> FragmentIndexArrays:
-    """Return an index of forms, by mass as from `list_peptidoforms`, with space for postings, which `build_chunks` fills."""
+    """Return an index of the peptidoforms from `list_peptidoforms`, with space for the postings from `build_chunks`."""
     code = peptidoform_code(peptides, modifications)
     n_chunks = -(-len(form_mass) // PEPTIDOFORMS_OF_CHUNK)
     peptide = (form_codes >> code.arrangement_bits) & ((1 << code.peptide_bits) - 1)
@@ -69,7 +69,7 @@ def empty_index(
 
 @njit(nogil=True, cache=True)
 def build_chunks(peptides, modifications, settings, code, index, first, last, stop):
-    """Fill the postings of chunks `first:last` of an index that `empty_index` made. `code` is that of `form_code`.
+    """Write the postings of chunks `first:last` into an index from `empty_index`. `code` is from `peptidoform_code`.
 
     Stops between two chunks once `stop` (1,) uint8 is set.
 
@@ -97,7 +97,7 @@ def build_chunks(peptides, modifications, settings, code, index, first, last, st
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _list_ions(chunk, peptides, modifications, settings, code, index, workspace, shift, base, key, form):
-    """Write keys and forms of the ions of a chunk, form by form; return their number."""
+    """Write keys and peptidoforms of the ions of a chunk, in order of peptidoforms; return their number."""
     sites, n_sites, slot_modification, slot_choice, slot_site = workspace
     n_term_series, c_term_series = settings.n_term_series, settings.c_term_series
     n, slots, previous = 0, np.int64(0), np.int64(-2)
@@ -214,7 +214,7 @@ def _new_workspace(segments, tables, bins):
 
 @njit(nogil=True, cache=True)
 def search_chunks(index, segments, windows, tables, code, settings, first, last, hits, stop):
-    """Search the queries `first:last` in an index and update their best candidates, histograms and candidate numbers.
+    """Search the queries `first:last` in an index; update their best candidates, histograms and numbers of candidates.
 
     `segments` and `windows` (q, e, 2) belong to these queries only, so that row 0 is query `first`; `hits`, `IndexHits`, has rows for all
     queries, and at most 256 bins. Queries without peaks have no candidates. `stop` (1,) uint8 ends the search.
@@ -264,7 +264,7 @@ def _find(chunk, index, target):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _visit(chunk, index, segments, first, last, workspace):
-    """Add the weights of a query's segments to the counters of the forms that have ions in them."""
+    """Add the weights of a query's segments to the counters of the peptidoforms with ions in them."""
     begin, end, counter, form = workspace.begin, workspace.end, workspace.counter, index.form
     # All searches before all visits: they do not wait for one another.
     for s in range(first, last):
@@ -279,7 +279,7 @@ def _visit(chunk, index, segments, first, last, workspace):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _clear_outside(windows, start, stop, counter):
-    """Zero the counters of forms outside all windows; return the enclosing range of the others in whole groups."""
+    """Zero the counters of peptidoforms outside all windows; return the range that encloses the others, in whole groups."""
     first, done = -1, 0
     for e in range(windows.shape[0]):
         low, high = max(start, windows[e, 0]) - start, min(stop, windows[e, 1]) - start
@@ -296,10 +296,10 @@ def _clear_outside(windows, start, stop, counter):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimum_matched_ions, workspace, hits):
-    """Add scores of the forms `low:high` (whole groups) of a chunk to the histogram and the best candidates of query q.
+    """Add the scores of the peptidoforms `low:high` (whole groups) of a chunk to the histogram and the best candidates of query q.
 
-    In blocks, and each step for a whole block, so that the compiler makes vector instructions of most; only groups that hold a score good
-    enough are processed one by one. There are four histograms, since increments of the same bin wait for each other.
+    Each step handles a whole block, which the compiler vectorises; only groups with a sufficient score are processed one by one. There are
+    four histograms, since increments of the same bin wait for each other.
     """
     counter, of_counts, score = workspace.counter, workspace.of_counts, workspace.score
     bin_of, good, counts = workspace.bin, workspace.good, workspace.histogram
@@ -342,7 +342,7 @@ def _rank(q, low, high, start, windows, form_code, of_dot, isotope_shift, minimu
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _keep(q, score, number, best):
-    """Insert a candidate among the best of query q: higher scores first, then lower numbers."""
+    """Insert a candidate into the best of query q: higher scores first, then lower numbers."""
     k = best.score.shape[1]
     place = k
     while place > 0 and (

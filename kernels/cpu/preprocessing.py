@@ -1,4 +1,4 @@
-"""Preprocessing of fragment spectra: removal of noise, and scaling that makes spectra comparable."""
+"""Preprocessing of fragment spectra: removal of noise, and scaling of intensities."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class PreprocessingRules(NamedTuple):
     peaks_per_window, window_width
         Number of most intense peaks in each window of that width (thomson).
     removal_width
-        Peaks within this distance (thomson) of the precursor are removed, and of the precursor with fewer charges (it loses charges by
-        electron transfer); 0 removes none.
+        Peaks within this distance (thomson) of the precursor, or of its charge-reduced forms (electron transfer), are removed; 0 removes
+        none.
     tolerance_absolute, tolerance_relative
         Fragment tolerance, for finding isotope peaks.
     deisotope
         True to remove a peak one isotope spacing (for charge 1 or 2) above a more intense peak that explains it.
     transform
-        Of intensities, one of the TRANSFORM constants.
+        Transformation of intensities, one of the TRANSFORM constants.
     minimum_mz
-        Peaks below are dropped.
+        Peaks with a lower m/z are removed.
     """
 
     peaks_per_window: int
@@ -54,14 +54,14 @@ def preprocess_spectra(peaks, precursor_mz, precursor_charge, first, last, rules
     peaks
         `PeakArrays`, as read.
     precursor_mz, precursor_charge : (n,) float64
-        And int64 (0: unknown).
+        Precursor m/z in thomson, and charge, int64, 0 if unknown.
     rules
         `PreprocessingRules`.
     out_count : (n,) int64
-        Retained peaks.
+        Output; number of retained peaks.
     out_mz, out_weight, out_correlation
-        Written at the input's offsets. Weights of a spectrum have unit length (their squares add up to 1); the correlation weights are
-        Comet's: square roots, scaled to 50 in each of ten equal windows.
+        Output, written at the input's offsets. The squared weights of a spectrum sum to 1; the correlation weights are Comet's: square
+        roots, scaled to 50 in each of ten equal windows.
     """
     offsets, mz, intensity = peaks
     peaks_per_window, window_width, removal_width, tolerance_absolute, tolerance_relative, deisotope, transform, minimum_mz = rules

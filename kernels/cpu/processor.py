@@ -14,7 +14,7 @@ _LOOK_SECONDS = 0.1  # between two checks for a cancel
 
 
 class Processor:
-    """Threads of this machine. Kernels release the interpreter's lock, so that each is a worker in full."""
+    """CPU threads of this machine. Kernels release the interpreter lock, so that all threads run in parallel."""
 
     name = "cpu"
     kernels = "cpu"

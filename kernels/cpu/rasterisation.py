@@ -1,7 +1,7 @@
-"""Triangles and points drawn into pictures.
+"""Rasterisation of triangles and points.
 
-Of triangles those that face the viewer, the nearest at each pixel, colours even between their corners. Of points the groups that most of a
-pixel's belong to, or dots.
+Triangles that face the viewer are drawn with a depth buffer and interpolated colours. Points are drawn as the most frequent group in each
+pixel, or as dots.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
     Parameters
     ----------
     x, y : (v,) float32
-        Pixels from the left upper corner of the picture.
+        Pixels from the upper left corner of the image.
     depth : (v,) float32
-        Greater is nearer.
+        Larger is nearer.
     colour : (v, 3) float32
-        0 to 255.
+        Colours, 0 to 255.
     triangles : (t, 3) uint32
-        Counter-clockwise as the viewer sees them; others are left out, and so are those with corners that are no numbers.
-    image : ndarray of uint8, shape (height, width, 3)
+        Corners, counter-clockwise for triangles that face the viewer. Other triangles and those with a NaN are not drawn.
+    image : (height, width, 3) uint8
+        Updated.
     nearest : (height, width) float32
-        Depth of the drawn surface; both are written to.
+        Updated; depth of the nearest surface.
     """
     height, width = nearest.shape
     for t in range(len(triangles)):
@@ -68,21 +69,21 @@ def draw_triangles(x, y, depth, colour, triangles, image, nearest):
 
 @njit(nogil=True, cache=True)
 def count_points(x, y, group, is_shown, x_range, y_range, pixel, counts):
-    """Count the points of each group in each pixel, write the pixel of each point, and return the number of points shown.
+    """Count the points of each group in each pixel, write the pixel of each point, and return the number of visible points.
 
     Parameters
     ----------
-    x, y : (n,)
-        Float32.
+    x, y : (n,) float32
+        Coordinates.
     group : ndarray of uint8, shape (n,)
     is_shown : (g,) bool
-        By group.
-    x_range, y_range
-        The values at the picture's edges; x to the right, y upwards.
+        True for visible groups.
+    x_range, y_range : (float, float)
+        Coordinates at the left and right, and at the bottom and top edge.
     pixel : (n,) int32
-        Of each point, by rows; -1 where it is outside or not shown; is written to.
+        Output; row-major pixel index of each point, -1 if outside or hidden.
     counts : (height, width, g) uint16
-        Zeros; is written to, up to its greatest value.
+        Output, initially 0; saturates.
     """
     height, width, _ = counts.shape
     across, up = width / (x_range[1] - x_range[0]), height / (y_range[1] - y_range[0])
@@ -103,12 +104,12 @@ def shade_counts(counts, shades, picture):
 
     Parameters
     ----------
-    counts : (height, width, g)
-        Uint16.
+    counts : (height, width, g) uint16
+        From `count_points`.
     shades : (g, k) uint32
-        Of a group for 0, 1 ... points; the last for more.
+        Shades of a group for 0, 1, ... points; the last for more.
     picture : (height, width) uint32
-        Is written to.
+        Output.
     """
     height, width, n_groups = counts.shape
     most = shades.shape[1] - 1
@@ -124,7 +125,7 @@ def shade_counts(counts, shades, picture):
 
 @njit(nogil=True, cache=True)
 def draw_dots(pixel, group, shades, radius, picture):
-    """Draw a dot in the last of its group's shades for each point, groups that come later in front.
+    """Draw a dot in the last shade of its group for each point; later groups are in front.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def draw_dots(pixel, group, shades, radius, picture):
         See `count_points`.
     group : ndarray of uint8, shape (n,)
     radius
-        Pixels.
+        Radius of a dot in pixels.
     shades, picture
         See `shade_counts`.
     """

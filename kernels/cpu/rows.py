@@ -1,4 +1,4 @@
-"""Smith-Waterman by matrix rows of one pair: its score and the directions for traceback.
+"""Smith-Waterman by matrix rows for one pair: score and directions for the trace-back.
 
 The recurrence is that of `proteoscope.kernels.cpu.lanes`. A row is computed in vectors of columns.
 """
@@ -41,18 +41,18 @@ _SUBJECT_GOES_ON, _QUERY_GOES_ON = 4, 8
 
 
 class RowArrays(NamedTuple):
-    """A subject and the state between two rows of a pair's matrix; w is the subject's length padded to whole vectors.
+    """A subject and the state between two matrix rows; w is the subject's length rounded up to whole vectors.
 
     Attributes
     ----------
     profile
-        (codes * w,) aligned, score of each code with each residue of the subject, negative padding after them.
+        (codes * w,), aligned; score of each code with each residue of the subject, then negative padding.
     decay
-        (lanes,) aligned: ``(lane + 1) * extending``, or the maximum.
+        (lanes,), aligned; ``(lane + 1) * extending``, at most the maximum of the dtype.
     h_rows
-        (2, 1 + w): row `i % 2` holds the H of row i - 1 after a zero.
+        (2, 1 + w); row `i % 2` holds a zero and then H of row i - 1.
     f_row
-        (w,) aligned, the F of the next row.
+        (w,), aligned; F of the next row.
     """
 
     profile: NDArray
@@ -77,23 +77,23 @@ def score_rows(query, rows, opening, extending, first_row, last_row, best, targe
     """Compute rows of one pair's matrix: scores, the best cell, and directions.
 
     Rows belong to the query and columns to the subject. A call continues where the previous call stopped. Along a row, E is the running
-    maximum of gaps opened before, each worth less by `extending` a cell: found for a vector's cells in steps that double (Hillis and Steele
-    1986). The width of the numbers, that of the dtype of `rows`, must hold the best score.
+    maximum of gaps opened before, minus `extending` per cell; it is computed by a parallel prefix scan (Hillis and Steele 1986). The dtype
+    of `rows` must hold the best score.
 
     Parameters
     ----------
     query : (m,) int64
-        Codes.
+        Residue codes.
     rows
-        `RowArrays`, as the row before `first_row` left them.
+        `RowArrays` with the state after the row before `first_row`.
     opening, extending
         Cost of a gap's first residue, and of each further one.
     best : (3,) int64
-        The best score so far, its row and its column; the first such cell by rows stays.
+        Best score so far, its row and its column; ties are resolved by the first cell in row order. Updated.
     target
-        The best score of the pair: nothing is computed below the row that reaches it.
+        Best score of the pair, if known; rows after the one that reaches it are not computed.
     directions : (rows, w) uint8
-        To fill where `keeps_directions`; see `trace_back`.
+        Output if `keeps_directions`; see `trace_back`.
     """
     profile, decay, h_rows, f_row = rows
     lanes, width = len(decay), len(f_row)
@@ -160,16 +160,17 @@ def trace_back(directions, first_row, place, steps):
     Parameters
     ----------
     directions : (rows, n) uint8
-        From `score_rows`, of the rows from `first_row` on.
+        Directions from `score_rows` for the rows from `first_row`.
     place : (4,) int64
-        Row and column of the cell to continue from, the last step (0: none), and the number of written steps; updated. The alignment
-        begins before row or column 0, or where the score is zero.
+        Row and column of the cell to continue from, last step (0 for none), and number of written steps; updated. The alignment starts
+        before row or column 0, or where the score is zero.
     steps : uint8
-        To fill from the end of the alignment: 1 two residues, 2 a residue of the subject only, 3 one of the query only.
+        Output, from the end of the alignment: 1 two residues, 2 subject residue only, 3 query residue only.
 
     Returns
     -------
-    True if the beginning was reached.
+    bool
+        True if the start of the alignment was reached.
     """
     i, j, followed, n_steps = place
     reached = False

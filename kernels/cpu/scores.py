@@ -1,11 +1,11 @@
-"""Scores of one peptidoform with one spectrum, straight from residues: theoretical ions are computed on the fly and never stored.
+"""Scores of a peptidoform with a spectrum; theoretical ions are computed on the fly and never stored.
 
 The spectral dot product is that of Li 2014 (BMC Bioinformatics 15:121): the sum over theoretical fragment ions of the weight of the
 matching peak. KSDP is its kernel form with consecutive ions (Fu 2004, Bioinformatics 20:1948, equation 6), the hyperscore that of X!Tandem
 (Fenyö & Beavis 2003), XCorr that of SEQUEST in its fast form (Eng 2008).
 
-Scores are the same to the last bit on every device: sums are made in one order, or of whole numbers, and logarithms and powers are those
-of `proteoscope.kernels.cpu.elementary`. Without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
+Scores are bit-identical on all devices: sums have a fixed order or integer terms, and logarithms and powers are those of
+`proteoscope.kernels.cpu.elementary`. Compiled without Numba's reference counting, see `proteoscope.kernels.cpu.arrangements`.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ NONE = 255
 _LONGEST = 64
 _WORD = 32  # bits
 PEPTIDES_AT_ONCE = 256
-"""Number of peptides that are filtered together by modification combination."""
+"""Number of peptides filtered together by modification combination."""
 FORMS_AT_ONCE = 16
-"""Forms that are prepared together, then looked up, then scored."""
+"""Number of peptidoforms that are prepared, looked up and scored together."""
 _ROUNDING = 1e-12  # of a mass, at most
 NEEDS_ROOTS = tuple(kind.needs_roots for kind in SCORE_KINDS)
 NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
@@ -70,10 +70,10 @@ NEEDS_CORRELATION = tuple(kind.needs_correlation for kind in SCORE_KINDS)
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _reach(settings):
-    """Return the reach of peaks: for one at m the first number plus the second times m.
+    """Return the coefficients (a, b) of the m/z distance a + b m within which a peak at m can match.
 
     An ion at t matches a peak at m if abs(m - t) <= absolute + relative t, up to t = (m + absolute) / (1 - relative)
-    = m + (absolute + relative m) / (1 - relative), and less downwards. An exact comparison follows; rounding must not miss any.
+    = m + (absolute + relative m) / (1 - relative), and less for t below m. An exact comparison follows; rounding must not miss any match.
     """
     widened = 1.0 / (1.0 - settings.fragment_relative)
     return settings.fragment_absolute * widened, settings.fragment_relative * widened + _ROUNDING
@@ -81,10 +81,10 @@ def _reach(settings):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _index_peaks(mz, low, high, settings, words, first_peak):
-    """Set a bit for each bin within a peak's tolerance; return the first bin after them, which is unset.
+    """Set a bit for each bin within a peak's tolerance; return the first bin after all set bits.
 
-    `first_peak` has, for each word with bits, the first peak that can match in it; other words are not written, nor words after the
-    returned bin.
+    `first_peak` gets, for each word with set bits, the first peak that can match in it. Other words, and words after the returned bin,
+    are not written.
     """
     if low == high:
         words[0] = 0
@@ -108,7 +108,7 @@ def _index_peaks(mz, low, high, settings, words, first_peak):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def correlation_height(weight):
-    """Return the height of a peak for XCorr, a whole number."""
+    """Return the height of a peak for XCorr, an integer."""
     return np.int64(np.float64(weight) * CORRELATION_UNITS + 0.5)
 
 
@@ -121,8 +121,8 @@ def _correlation_bin(mz, settings):
 def _correlation_vector(mz, weight, low, high, settings, vector):
     """Write SEQUEST's spectrum after subtracting the mean of the 150 bins around each bin (Eng 2008, equation 6).
 
-    Values are scaled by 150 and in units of heights, so that all values and their sums in any order are integers. Returns the first bin
-    after all non-zero ones; later bins are not written. The last element of `vector` is not a bin.
+    Values are multiplied by 150 and in units of heights, so that they and their sums are integers. Returns the first bin after all
+    non-zero bins; later bins are not written. The last element of `vector` is not a bin.
     """
     if low == high:
         vector[0] = 0
@@ -145,7 +145,7 @@ def _correlation_vector(mz, weight, low, high, settings, vector):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, exponent):
-    """Return the kernel spectral dot product: windows of consecutive ions of a series, raised to a power to favour runs over single ions.
+    """Return the kernel spectral dot product: sums over windows of consecutive ions of a series, raised to a power.
 
     `root` holds square roots of a spectrum's peak weights, starting at peak `first_peak`.
     """
@@ -172,13 +172,13 @@ def kernel_dot_product(matched_peak, root, first_peak, n_rows, n, window, expone
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _find_roots(weight, low, high, exponent, root):
-    """Write the roots of the weights of the peaks `low:high` for KSDP to `root`."""
+    """Write the roots of the weights of the peaks `low:high`, as used by KSDP, to `root`."""
     for i in range(low, high):
         root[i - low] = power(np.float64(weight[i]), 1.0 / exponent)
 
 
 class IndexedSpectrum(NamedTuple):
-    """Peaks `low:high` of the spectra, and the ends of the bit table and of XCorr's vector."""
+    """Range `low:high` of a spectrum's peaks, and the ends of its bit table and XCorr vector."""
 
     low: int
     high: int
@@ -202,7 +202,7 @@ def index_spectrum(s, spectra, settings, with_vector, with_roots, scratch):
 def list_rows(settings, charges, rows):
     """Prepare the rows of ions, one per series and charge; return their number and that of N-terminal rows, which come first.
 
-    The ions of row r are ``start + rows.sign[r] * sum`` over mass sums from the N-terminus. `start` is ``rows.start[r]`` for N-terminal
+    The ions of row r are ``start + rows.sign[r] * sum`` for the mass sums from the N-terminus. `start` is ``rows.start[r]`` for N-terminal
     series, and ``(total + rows.series[r]) / rows.charge[r] + rows.protons[r]`` for others.
     """
     n_n, n_c = len(settings.n_term_series), len(settings.c_term_series)
@@ -220,7 +220,7 @@ def list_rows(settings, charges, rows):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _start(row, n_n_rows, total, rows):
-    """Return the start of a row's ions, see `list_rows`; `n_n_rows` are N-terminal."""
+    """Return the start of a row's ions, see `list_rows`; the first `n_n_rows` rows are N-terminal."""
     if row < n_n_rows:
         return rows.start[row]
     return (total + rows.series[row]) / rows.charge[row] + rows.protons[row]
@@ -228,7 +228,7 @@ def _start(row, n_n_rows, total, rows):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def sum_masses(masses, length, n_term, c_term, forms, f):
-    """Put a form of these masses of residues at place `f` of `forms`."""
+    """Write the peptidoform with these residue masses to index `f` of `forms`."""
     total = n_term
     for i in range(length):
         total += masses[i]
@@ -238,7 +238,7 @@ def sum_masses(masses, length, n_term, c_term, forms, f):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f):
-    """Put the form without modifications at place `f` of `forms`: a peptide's residues, and the masses of their codes."""
+    """Write the unmodified form of a peptide to index `f` of `forms`, with the residue masses `code_mass`."""
     total = n_term
     for i in range(length):
         total += code_mass[residues[position + i]]
@@ -248,7 +248,7 @@ def sum_residues(residues, position, length, code_mass, n_term, c_term, forms, f
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def _close_form(length, total, forms, f):
-    """Pad the block after the last ion of form `f`, and store the form's other properties."""
+    """Pad the block after the last ion of peptidoform `f`, and store its other properties."""
     fill_block(forms.sums, f * forms.sums.shape[1] + length - 1, OUT_OF_REACH)
     forms.total[f], forms.length[f] = total, length
 
@@ -257,9 +257,9 @@ def _close_form(length, total, forms, f):
 def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
     """Set the bits of ions that may match a peak in ``forms.bits[f, row]``.
 
-    Return True if there are any, and with `use_vector` the sum over all ions.
+    Return True if any bit is set, and, with `use_vector`, the sum of XCorr's vector over all ions.
 
-    All look-ups of a form are vectorised without branches, since most ions match no peak and many forms none at all.
+    All look-ups of a peptidoform are vectorised without branches, since most ions match no peak.
     """
     forms, rows, words, vector = scratch.forms, scratch.rows, scratch.words, scratch.vector
     inverse_bin, inverse_correlation = 1.0 / settings.bin_width, 1.0 / settings.correlation_bin_width
@@ -282,10 +282,10 @@ def look_up_ions(f, n_rows, n_n_rows, indexed, settings, use_vector, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False, forceinline=True)
 def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Match the ions found by `look_up_ions`; return matched N-terminal ions, matched C-terminal ions and spectral dot product.
+    """Match the ions found by `look_up_ions`; return the numbers of matched N- and C-terminal ions and the spectral dot product.
 
-    An ion matches the heaviest-weighted peak within the tolerance. With `keep`, the workspace's `matched_peak` (rows, length - 1) gets the
-    peak of each ion or -1; columns count from the series' own end.
+    An ion matches the peak with the largest weight within the tolerance. With `keep`, `matched_peak` (rows, length - 1) of the workspace
+    gets the peak of each ion, or -1; columns count from the terminus of the series.
     """
     forms, rows, first_peak, matched_peak = scratch.forms, scratch.rows, scratch.first_peak, scratch.matched_peak
     mz, weight = spectra.mz, spectra.weight
@@ -327,28 +327,30 @@ def match_ions(f, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def hyperscore(count_n, count_c, dot):
-    """Return ln(n! c! (1 + 100 dot)) for n and c matched ions from either end, after X!Tandem (Fenyö & Beavis 2003).
+    """Return ln(n! c! (1 + 100 dot)) for n N-terminal and c C-terminal matched ions, after X!Tandem (Fenyö & Beavis 2003).
 
-    Weights of a spectrum have unit length, hence the factor of 100; the 1 avoids the logarithm of zero. X!Tandem uses base-10 logarithms of
-    raw intensities, Sage natural ones with sums per series: scales differ.
+    The squared weights of a spectrum sum to 1, hence the factor of 100; the 1 avoids the logarithm of zero. X!Tandem uses base-10
+    logarithms and raw intensities, Sage natural logarithms and sums per series; scales therefore differ.
     """
     return FACTORIAL_LOG[count_n] + FACTORIAL_LOG[count_c] + logarithm(1.0 + 100.0 * dot)
 
 
 class Matched(NamedTuple):
-    """Match of a form with a spectrum, from which scores are computed; 0 if no ion matches and the score needs no correlation.
+    """Match of a peptidoform with a spectrum, from which scores are computed.
+
+    The score is 0 if no ion matches, unless it needs the correlation.
 
     Attributes
     ----------
     count_n, count_c
-        Matched ions from either end.
+        Number of matched N-terminal and C-terminal ions.
     dot
-        Sum of their peaks' weights.
+        Sum of the weights of the matched peaks.
     correlation
-        Sum over all ions of the spectrum minus its surroundings, for scores that need it.
+        Sum of XCorr's vector over all ions, for scores that need it.
     peak, root
-        For scores that need roots: (rows, n_ions) peak of each ion of `n_rows` rows or -1, and roots of peak weights from `first_peak`.
-        Ions are counted from their own end.
+        For scores that need roots: peak of each ion, (rows, n_ions), or -1, and roots of peak weights from `first_peak`. Ions are counted
+        from the terminus of their series.
     """
 
     count_n: int
@@ -405,11 +407,11 @@ def _choice(code: int) -> Any:
 
 
 score_of = _choice(0)
-"""The score of that number in `SCORE_KINDS`, of a match."""
+"""Return a score of a match, by its number in `SCORE_KINDS`."""
 
 
 class IonRows(NamedTuple):
-    """Rows of ions, see `list_rows`."""
+    """Rows of ions; see `list_rows`."""
 
     charge: NDArray[np.float64]
     protons: NDArray[np.float64]
@@ -419,16 +421,16 @@ class IonRows(NamedTuple):
 
 
 class Peptidoforms(NamedTuple):
-    """Peptides with arrangements of modifications, a few together (f), to avoid stalls between steps.
+    """A batch of f peptidoforms; batches avoid stalls between the steps.
 
     Attributes
     ----------
     sums, total
-        (f, longest) mass sums from the N-terminus, and with the C-terminus.
+        (f, longest) mass sums from the N-terminus, and (f,) total masses.
     bits
-        (f, rows) ions that may match a peak.
+        (f, rows) bit masks of ions that may match a peak.
     site, modification
-        (f, slots) of the `slots` in use.
+        (f, slots) sites and modifications of the `slots` in use.
     """
 
     sums: NDArray[np.float64]
@@ -445,7 +447,7 @@ class Peptidoforms(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Workspace of a thread: forms, bit table, XCorr's vector, matched peaks, KSDP's roots, and arrangement of modifications."""
+    """Workspace of a thread: peptidoforms, bit table, XCorr vector, matched peaks, roots for KSDP, and arrangement of modifications."""
 
     code_mass: NDArray[np.float64]
     base: NDArray[np.float64]
@@ -466,7 +468,7 @@ class Scratch(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def new_scratch(settings, n_modifications, slots, with_vector, most):
-    """Return a workspace for spectra of at most `most` peaks (needed by KSDP only), `with_vector` for XCorr."""
+    """Return a workspace for spectra of at most `most` peaks (only KSDP needs the limit); XCorr needs `with_vector`."""
     absolute, relative = _reach(settings)
     n_words = np.int64((settings.maximum_mz + absolute + relative * settings.maximum_mz) / settings.bin_width) // _WORD + 2
     n_bins = np.int64(settings.maximum_mz / settings.correlation_bin_width) + 2 + CORRELATION_HALF_WINDOW + 1 if with_vector else 1
@@ -504,7 +506,7 @@ def new_scratch(settings, n_modifications, slots, with_vector, most):
 
 @njit(nogil=True, cache=True, _nrt=False)
 def maximum_peaks(spectra, spectrum, first, last):
-    """Return the maximum number of peaks of the spectra of rows `first:last`."""
+    """Return the maximum number of peaks of the spectra of the rows `first:last`."""
     most = 0
     for row in range(first, last):
         most = max(most, spectra.offsets[spectrum[row] + 1] - spectra.offsets[spectrum[row]])

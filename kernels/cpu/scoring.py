@@ -31,25 +31,25 @@ from proteoscope.kernels.score_kinds import SCORE_KINDS
 __all__ = ["MAXIMUM_PEAKS", "SpectrumSearch"]
 
 MAXIMUM_PEAKS = (sys.maxsize,) * len(SCORE_KINDS)
-"""Peaks of a spectrum that can be searched, by score: any number."""
+"""Maximum number of peaks of a searched spectrum for each score (unlimited)."""
 
 _QUERIES_COUNTED = 4096  # by a thread between two checks for a cancel
 
 
 class SpectrumSearch:
-    """A dictionary, ready to be searched.
+    """Search of spectra against a peptide dictionary.
 
     Parameters
     ----------
     device
-        Whose threads search.
+        CPU whose threads search.
     peptides, modifications, settings
         Bundles of `proteoscope.kernels.layouts`.
 
     Attributes
     ----------
     candidates_of_partition
-        At most about a tenth of a second of one thread, the time between two steps of the progress.
+        Candidates that one thread scores in about a tenth of a second, the time between two steps of progress.
     """
 
     candidates_of_partition = CANDIDATES_OF_PARTITION
@@ -60,7 +60,7 @@ class SpectrumSearch:
     def count_candidates(self, queries: QueryArrays, first: int, last: int, out: NDArray[np.int64]) -> None:
         """Write the number of unmodified peptides in the mass windows of each query `first:last`, over all combinations and isotope errors.
 
-        `out` (q,) int64, a row for each query. This is the pre-calculation of Li 2014: plans cut the queries where its sums say.
+        `out` (q,) int64, output. This is the pre-calculation of Li 2014: queries are divided into partitions of equal sums.
         """
 
         def count(begun: int, stop: int, flag: StopFlag) -> None:
@@ -78,15 +78,15 @@ class SpectrumSearch:
         Candidates of a query are the peptides, with any allowed combination of variable modifications, whose mass agrees with the query's
         at one of the isotope errors.
 
-        Yields the end of the finished part, a few times a second: `hits` holds all rows before it. Closing the generator stops the search
-        within a tenth of a second.
+        Yields the end of the finished range a few times a second; all rows of `hits` before it are written. Closing the generator stops the
+        search within a tenth of a second.
 
         Raises
         ------
         UnsupportedSearchError
-            The search is beyond the device's sizes.
+            If the search exceeds the limits of the device.
         DeviceError
-            The device failed. Rows from the last yielded end are undefined.
+            If the device fails. Rows from the last yielded end are undefined.
         """
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)

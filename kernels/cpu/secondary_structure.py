@@ -21,9 +21,10 @@ _COUPLING = 27.888  # kcal/mol Å: 0.42 e x 0.20 e x 332
 _BOND_ENERGY, _MINIMUM_ENERGY = -0.5, -9.9  # kcal/mol
 _MINIMUM_DISTANCE = 0.5
 _MAXIMUM_LOOKED_AT = 20_000
-"""Residues within 9 Å along x that one is compared with: a capsid has some thousands, and a file of one point not all its pairs."""
+"""Maximum number of residues within 9 Å along x that are compared with a residue. Capsids have thousands; the limit bounds the time for
+files with all atoms at one point."""
 _MAXIMUM_NEAR = 256
-"""Maximum number of following residues within reach along x; no protein has thirty."""
+"""Maximum number of following residues within reach; proteins have fewer than thirty."""
 _PARALLEL, _ANTIPARALLEL = 1, 2
 _BULGE_SHORT, _BULGE_LONG = 3, 6
 
@@ -54,7 +55,7 @@ def _apart(atoms, i, a, j, b):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _keep_bond(donor, acceptor, backbone, hydrogen, partner, energy):
-    """Note the bond from N-H of `donor` to O=C of `acceptor` if it is one of the donor's two best."""
+    """Store the bond from N-H of `donor` to O=C of `acceptor` if it is one of the donor's two strongest."""
     if np.isnan(hydrogen[donor, 0, 0]):
         return
     x, y, z = hydrogen[donor, 0, 0], hydrogen[donor, 0, 1], hydrogen[donor, 0, 2]
@@ -103,7 +104,7 @@ def _bridge(b, e, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _near_pairs(x, y, z, place, last, neighbours):
-    """Write rows after `place` within its reach, with rows sorted by x, to `neighbours`; return their number."""
+    """Write the rows after `place` (rows are sorted by x) within reach of it to `neighbours`; return their number."""
     count = 0
     reach = _CA_DISTANCE * _CA_DISTANCE
     for q in range(place + 1, last):
@@ -142,7 +143,7 @@ def _find_bridges(first, second, joined, partner, energy):
 
 @njit(nogil=True, cache=True)
 def _mark_strands(bridges, number, block, states):
-    """Mark residues of bridges as strand, and residues in a bulge between two ladders of one kind."""
+    """Mark residues of bridges, and of a bulge between two ladders of one kind, as strand."""
     # Ladders: i from first to last, j from low to high.
     first, last = bridges[:, 0].copy(), bridges[:, 0].copy()
     low, high = bridges[:, 1].copy(), bridges[:, 1].copy()
@@ -191,7 +192,7 @@ def _mark_strands(bridges, number, block, states):
 
 @njit(nogil=True, cache=True)
 def _mark_helices(joined, partner, energy, states):
-    """Two successive turns of one stride make a helix. α (stride 4) goes before strands; 3-10 fills coil, π coil or α."""
+    """Mark helices: two successive turns of one stride. α (stride 4) precedes strands; 3-10 replaces only coil, π only coil or α."""
     n = len(joined)
     breaks_before = np.zeros(n + 1, np.int64)
     for i in range(n):
@@ -303,12 +304,13 @@ def _fits(distances, wanted, tolerance):
 def states_by_distances(position):
     """Return the secondary structure of one chain by Cα distances.
 
-    A residue is helix or strand if all six distances among it and two residues on either side are as in one, within 2.1 or 1.42 Å.
+    A residue is helix or strand if all six distances among it and two residues on either side agree with those of a helix within 2.1 Å, or
+    of a strand within 1.42 Å.
 
     Parameters
     ----------
     position : (r, 3) float64
-        Cα in Å.
+        Cα coordinates in Å.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Input of a fragment-ion index search: key ranges of queries, forms in precursor windows, and tables from counters to scores."""
+"""Input of a fragment-ion index search: key ranges of queries, peptidoforms in precursor windows, and tables from counters to scores."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 HEAVIEST_END = 100.0
-"""Dalton that an ion series adds to the residues, and more."""
+"""Upper bound of the mass (Da) that an ion series adds to the residues."""
 LAST_KEY = (1 << 32) - 1
 _LONGEST = 64
 _MAXIMUM_MATCHES = 255  # from one end, in a counter
@@ -70,10 +70,10 @@ def why_unsupported(spectra: SpectrumArrays, peptides: PeptideArrays, modificati
 
 
 def _weight_scale(spectra: SpectrumArrays, settings: ScoringSettings) -> float:
-    """Return the units per weight of one, the largest power of two for which no dot product overflows a counter.
+    """Return the integer units per unit of weight: the largest power of two for which no dot product overflows a counter.
 
     A peak matches at most one ion per series and charge, and a peptide has at most 62 ions of each; the sum of 62 weights is at most the
-    root of 62 times the sum of squares (Cauchy and Schwarz).
+    square root of 62 times their sum of squares (Cauchy-Schwarz).
     """
     rows = (len(settings.n_term_series) + len(settings.c_term_series)) * settings.maximum_fragment_charge
     most = rows * _largest_sum(spectra.offsets, spectra.weight, _LONGEST - 2) * (1 + 1e-6)
@@ -96,7 +96,7 @@ def _largest_sum(offsets, weight, n):
 
 
 def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTables:
-    """Return tables from counters to the score of `settings`, in units of weight that suit the spectra."""
+    """Return the tables that convert counters to the score of `settings`, with units of weight that suit the spectra."""
     scale = _weight_scale(spectra, settings)
     dot = np.arange(_MAXIMUM_DOT + 1) / scale
     terms = SCORE_KINDS[settings.score].in_index
@@ -107,7 +107,7 @@ def score_tables(spectra: SpectrumArrays, settings: ScoringSettings) -> ScoreTab
 
 @njit(nogil=True, cache=True, _nrt=False)
 def key_of(mass):
-    """Return the key of a neutral mass (dalton); heavier masses get the last key, which is in no segment."""
+    """Return the key of a neutral mass (dalton); masses above the range get the last key, which is in no segment."""
     return np.uint32(min(LAST_KEY, max(0, np.int64(mass * KEYS_OF_DALTON))))
 
 
@@ -115,10 +115,10 @@ def key_of(mass):
 def make_segments(spectra, queries, settings, tables, first, last):
     """Return the segments of the queries `first:last` as a tuple of the columns of `SegmentArrays`.
 
-    An ion at m/z t matches a peak at m if abs(m - t) <= absolute + relative t. The t axis is cut at the ends of tolerances, and each
-    interval belongs to the heaviest-weighted peak covering it, as in the exhaustive search. With fragment charge z an ion at t has the
-    neutral mass z (t - proton). A key divided by a cut belongs entirely to the heavier side, so that intervals share no ion and omit none;
-    the exact scores of the best candidates correct the excess.
+    An ion at m/z t matches a peak at m if abs(m - t) <= absolute + relative t. The t axis is divided at the ends of the tolerances, and
+    each interval belongs to the peak with the largest weight that covers it, as in the exhaustive search. With fragment charge z an ion at
+    t has the neutral mass z (t - proton). A key that spans two intervals belongs to the one of larger weight, so that no ion is counted
+    twice or omitted; the exact scores of the best candidates correct the excess.
     """
     n, most = last - first, 0
     for q in range(first, last):
@@ -181,9 +181,9 @@ def _cut_axis(spectra, first_peak, last_peak, settings, scale, z, used, low, hig
 def precursor_windows(
     form_mass: NDArray[np.floating], queries: QueryArrays, settings: ScoringSettings, first: int, last: int
 ) -> NDArray[np.int64]:
-    """Return disjoint ranges of forms in the mass windows of the queries `first:last`, (q, e, 2) int64, by isotope error.
+    """Return the disjoint ranges of peptidoforms in the mass windows of the queries `first:last`, (q, e, 2) int64, by isotope error.
 
-    Isotope errors come largest first, so that windows ascend; where they overlap, forms belong to the larger error.
+    Isotope errors are in descending order, so that windows ascend; peptidoforms in two windows belong to the larger error.
     """
     mass = queries.mass[first:last]
     windows = np.zeros((len(mass), len(settings.isotope_errors), 2), np.int64)

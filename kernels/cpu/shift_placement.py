@@ -1,8 +1,8 @@
-"""Localisation of a mass shift in a peptide: the score of every site from two look-ups of the spectrum.
+"""Localisation of a mass shift in a peptide: scores of all sites from two look-ups of the spectrum.
 
 With the shift on residue p, N-terminal fragments up to p - 1 and C-terminal ones after p are unshifted, all others shifted. The ions of two
-forms thus suffice, with the shift on the first and on the last residue: each ion of any other site is an ion of one of them, and between
-adjacent sites one bond changes sides. A terminal shift gives the same fragments as one of the terminal residue.
+peptidoforms thus suffice, with the shift on the first and on the last residue: each ion of any other site is an ion of one of them, and
+adjacent sites differ by one bond. A terminal shift gives the same fragments as one of the terminal residue.
 
 Sites are distinguished only by the ions between them. If a true ion is matched with probability r, and an absent one matches a peak by
 chance with probability c, then for n ions, k of them matched, the odds of a site are (r / c)^k ((1 - r) / (1 - c))^(n - k), and with equal
@@ -47,11 +47,11 @@ class ShiftSettings(NamedTuple):
     Attributes
     ----------
     lowest, highest
-        Dalton.
+        Range of shifts, dalton.
     isotope_lead
-        What another isotope must score more than the monoisotopic peak to be believed.
+        Minimum score difference by which a shift with an isotope error must exceed the shift alone.
     usual : (u,) float64
-        Dalton, ascending: shifts that are common; an isotope with such a shift is believed where it scores no less.
+        Common shifts, dalton, ascending; for these, an isotope error is accepted at an equal score.
     """
 
     lowest: float
@@ -68,9 +68,9 @@ class PlacedArrays(NamedTuple):
     plain, shifted : float32
         Hyperscores.
     plain_isotope, shifted_isotope : int8
-        Peaks between the monoisotopic and the measured one.
+        Isotope error: number of peaks between the monoisotopic and the selected one.
     place : uint8
-        First best residue, from 1.
+        First of the best residues, from 1.
     """
 
     plain: NDArray[np.float32]
@@ -81,7 +81,7 @@ class PlacedArrays(NamedTuple):
 
 
 class ShiftsToPlace(NamedTuple):
-    """n matches with a shift: `spectrum`, `charge`, `peptide` (n,) int64; `shift` (n,) float64, dalton."""
+    """n matches with a shift: `spectrum` (index), `charge` and `peptide` (index), (n,) int64; `shift` (n,) float64, dalton."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -90,7 +90,7 @@ class ShiftsToPlace(NamedTuple):
 
 
 class _Sides(NamedTuple):
-    """Matched ions and weights by bond, (2, bonds), N-terminal and C-terminal, with the shift on the other or on this side of the bond.
+    """Matched ions and weights of the N- and C-terminal series by bond, (2, bonds), without and with the shift in the fragment.
 
     `score` and matched ions `counts` of each site are derived from them.
     """
@@ -105,7 +105,7 @@ class _Sides(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch):
-    """Return matched ions of either end and the dot product of a form."""
+    """Return the numbers of matched N- and C-terminal ions and the dot product of a peptidoform."""
     sum_masses(base, length, n_term, c_term, scratch.forms, 0)
     look_up_ions(0, n_rows, n_n_rows, indexed, settings, False, scratch)
     return match_ions(0, n_rows, n_n_rows, indexed, spectra, settings, keep, scratch)
@@ -113,7 +113,7 @@ def _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra
 
 @njit(nogil=True, cache=True)
 def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_counts, c_dots):
-    """Collect matched ions by bond of the last retained form: N-terminal and C-terminal ones."""
+    """Count the matched N-terminal and C-terminal ions of the last scored peptidoform by bond."""
     n_counts[: length - 1], n_dots[: length - 1], c_counts[: length - 1], c_dots[: length - 1] = 0, 0.0, 0, 0.0
     for row in range(n_rows):
         for i in range(length - 1):
@@ -130,7 +130,7 @@ def _gather(length, n_rows, n_n_rows, weight, scratch, n_counts, n_dots, c_count
 
 @njit(nogil=True, cache=True)
 def _place(length, sides):
-    """Write score and matched ions of each site to `sides`; return the first best site, from 0."""
+    """Write score and number of matched ions of each site to `sides`; return the first of the best sites, from 0."""
     score, counts = sides.score, sides.counts
     n, c, dot = 0, 0, 0.0
     for i in range(length - 1):
@@ -152,7 +152,7 @@ def _place(length, sides):
 
 @njit(nogil=True, cache=True)
 def _chance(spectra, low, high, settings):
-    """Return the probability that an ion meets a peak by chance: the share of the spectrum's range that tolerances of peaks cover."""
+    """Return the probability that an ion matches a peak by chance: the fraction of the spectrum's range covered by tolerances."""
     covered = 0.0
     for i in range(low, high):
         covered += 2.0 * (settings.fragment_absolute + settings.fragment_relative * spectra.mz[i])
@@ -175,7 +175,7 @@ def _new_sides():
 
 @njit(nogil=True, cache=True)
 def _score_places(base, length, shift, peptides, n_rows, n_n_rows, indexed, spectra, settings, scratch, sides):
-    """Score the shift at each site and return the best, from 0; `base` are the residue masses."""
+    """Score the shift at each site; return the best site, from 0. `base` are the residue masses."""
     n_term, c_term, weight = peptides.n_term_mass, peptides.c_term_mass, spectra.weight
     base[0] += shift
     _score_form(base, length, n_term, c_term, n_rows, n_n_rows, indexed, spectra, settings, True, scratch)
@@ -199,17 +199,17 @@ def _is_usual(shift, tolerance, usual):
 def place_shifts(spectra, queries, peptides, candidate, settings, shifts, first, last, placed, stop):
     """Score candidates of the queries `first:last` without and with their mass shift.
 
-    Without it, if it is within the precursor tolerance of an isotope error; with it, if it is not within that of zero and allowed by
-    `shifts` (`ShiftSettings`), for each isotope error and site.
+    A candidate is scored without the shift if the mass difference is within the precursor tolerance of an isotope error. It is scored with
+    the shift, for each isotope error and site, if the shift exceeds the tolerance and is allowed by `shifts` (`ShiftSettings`).
 
     Parameters
     ----------
     candidate
-        (q, k) int64, peptides, -1 for none.
+        (q, k) int64, indices of peptides, or -1.
     placed
-        Filled.
+        `PlacedArrays`, output.
     stop
-        (1,) uint8, read between queries.
+        (1,) uint8; a non-zero value stops the search between queries.
     """
     scratch = new_scratch(settings, 0, 1, False, maximum_peaks(spectra, queries.spectrum, first, last))
     base, sides = np.zeros(PLACES, np.float64), _new_sides()
@@ -272,7 +272,7 @@ def score_places(spectra, matches, peptides, settings, first, last, out_score, o
     Parameters
     ----------
     out_score, out_probability
-        (n, PLACES) float32: residue p in column p - 1; after the last residue -inf and 0.
+        (n, PLACES) float32, output; residue p is in column p - 1; -inf and 0 after the last residue.
     stop
         As in `place_shifts`.
     """

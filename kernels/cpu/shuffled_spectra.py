@@ -1,9 +1,9 @@
 """Decoy spectra with shuffled residues and moved fragment peaks (after Lam, Deutsch & Aebersold 2010, J Proteome Res 9:605).
 
-Decoys count false matches only if they resemble other spectra as a real peptide's spectrum does. Most of what spectra of different peptides
-share is not sequence-specific: immonium ions, two-residue ions, the precursor's remains, and peaks of other molecules. A peak is therefore
-moved only if a b, y, c or z ion explains it and little else can: peaks below 300 Th and near the precursor stay, as do losses, isotopes and
-a ions, whose many positions explain other peaks by accident.
+Decoys estimate the number of false matches only if they resemble other spectra as much as real spectra do. Most of what spectra of
+different peptides share is not sequence-specific: immonium ions, two-residue ions, remaining precursor, and peaks of other molecules. A
+peak is therefore moved only if it is explained by a b, y, c or z ion and hardly by anything else: peaks below 300 Th and near the
+precursor stay, as do losses, isotopes and a ions, whose many positions explain other peaks by accident.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["MOVED_SERIES", "ShuffledPeptides", "move_peaks", "shuffle_residues"]
 
 MOVED_SERIES = "bycz"
 _END_MASS = np.array([0.0, 0.0, 17.02654910112, -16.01872406889])
-"""Mass of the ions without their residues, and without water for those of the C-terminus, dalton."""
+"""Mass (Da) of the ions without their residues; for C-terminal ions also without water."""
 _TRIES = 16
 _SAME_MASS = 0.02  # dalton
 _PROTON, _WATER, _ISOTOPE = 1.007276466621, 18.0105646863, 1.0033548378
@@ -38,18 +38,18 @@ def _random(state):
 
 @njit(nogil=True, cache=True)
 def shuffle_residues(masses, offsets, seeds, first, last, out):
-    """Shuffle the residues of the peptides `first:last`, but for the last one of each.
+    """Shuffle the residues of the peptides `first:last`, except for the last one of each.
 
     Parameters
     ----------
     masses : float64
-        Of residues with what they carry, dalton.
+        Masses of residues with modifications, dalton.
     offsets : (n + 1,) int64
-        The residues of each peptide.
+        Range of each peptide in `masses`.
     seeds : (n,) uint64
         The same seed and residues give the same order.
     out
-        Like `masses`, to fill: of 16 orders the one with the fewest N-terminal fragments of the same mass.
+        Output, like `masses`: of 16 orders, the one with the fewest N-terminal fragments of unchanged mass.
     """
     for p in range(first, last):
         start, n = offsets[p], offsets[p + 1] - offsets[p]
@@ -75,13 +75,13 @@ class ShuffledPeptides(NamedTuple):
     Attributes
     ----------
     offsets : (n + 1,) int64
-        Where the residues of each begin.
+        Range of the residues of each peptide.
     masses, shuffled : float64
-        Of residues with what they carry.
+        Masses of residues with modifications.
     n_terminal, c_terminal : (n,) float64
-        What the termini carry.
+        Masses of modifications at the termini.
     has_series : (n, 4) bool
-        Which of `MOVED_SERIES` each spectrum has.
+        True for the series of `MOVED_SERIES` that each spectrum has.
     """
 
     offsets: NDArray[np.int64]
@@ -94,7 +94,7 @@ class ShuffledPeptides(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def _fragments(masses, shuffled, n_terminal, total, most, has_series, place, shift):
-    """Fill m/z of the ions of some series with up to `most` charges, and by how much those of the shuffled residues lie higher."""
+    """Write m/z of the ions of the series, with up to `most` charges, and the m/z differences of the shuffled peptide's ions."""
     count, prefix_mass, other = 0, n_terminal, n_terminal
     for i in range(len(masses) - 1):
         prefix_mass += masses[i]
@@ -110,23 +110,23 @@ def _fragments(masses, shuffled, n_terminal, total, most, has_series, place, shi
 
 @njit(nogil=True, cache=True)
 def move_peaks(peaks, charge, peptides, tolerance_absolute, tolerance_relative, first, last, out_mz, out_intensity):
-    """Move the peaks of the spectra `first:last` that fragments of their peptides explain to those of the shuffled peptides.
+    """Move peaks of the spectra `first:last` from fragments of their peptides to those of the shuffled peptides.
 
-    Explained are the ions of each spectrum's series with charges from 1 to 3 and one below the precursor's. Peaks below 300 Th stay, and
-    those from two waters below the precursor to its second isotope.
+    Fragments are the ions of each spectrum's series with charges from 1 to 3, below the precursor charge. Peaks below 300 Th, and from two
+    waters below the precursor to its second isotope, are not moved.
 
     Parameters
     ----------
     peaks
         `PeakArrays`.
     charge : (n,) int64
-        Of the precursor.
+        Precursor charge.
     peptides
         `ShuffledPeptides`.
     tolerance_absolute, tolerance_relative
-        Of fragments.
+        Fragment tolerance.
     out_mz, out_intensity
-        Like those of the peaks, to fill, in order of m/z.
+        Output, like those of the peaks, in order of m/z.
     """
     peak_offsets, mz, intensity = peaks
     offsets, masses, shuffled, n_terminal, c_terminal, has_series = peptides

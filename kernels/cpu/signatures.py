@@ -1,4 +1,4 @@
-"""Kernels of each search, with the types that it calls them with, and whether they are compiled on this machine.
+"""Kernels of each search with their argument types, and whether they are compiled on this machine.
 
 `resources/kernels.json`, which `installer/kernel_signatures.py` writes, lists them by group: one group for each kind of search, and others
 for kernels that few searches need. Types are JSON: the name of a scalar; ``["array", scalar, dimensions, layout]``, with ``"readonly"`` if
@@ -57,7 +57,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 300_000  # a compiler makes many objects, and few
 
 
 class ListedKernel(NamedTuple):
-    """A kernel with the types of its arguments, and the numbers of the listed kernels that it calls, which come before it."""
+    """A kernel with its argument types, and the numbers of the kernels that it calls, which precede it in the list."""
 
     name: str
     types: list[Any]
@@ -77,7 +77,7 @@ def listed_kernels() -> tuple[ListedKernel, ...]:
 
 
 def kernel_groups() -> dict[str, list[int]]:
-    """Return the numbers of the kernels of each group, without those that these call."""
+    """Return the numbers of the top-level kernels of each group, without the kernels that these call."""
     groups: dict[str, list[int]] = _content()["groups"]
     return groups
 
@@ -88,7 +88,7 @@ def parse_type(description: Any) -> types.Type:
     Raises
     ------
     ValueError
-        It describes no type that kernels take.
+        If it does not describe a type of kernel arguments.
     """
     if isinstance(description, str) and description in _SCALARS:
         return _SCALARS[description]
@@ -124,7 +124,7 @@ def describe_type(argument: types.Type) -> Any:
     Raises
     ------
     ValueError
-        `parse_type` would return another type.
+        If `parse_type` would return another type.
     """
     if isinstance(argument, types.Array):
         description: Any = ["array", str(argument.dtype), argument.ndim, argument.layout, *([] if argument.mutable else ["readonly"])]
@@ -141,14 +141,14 @@ def describe_type(argument: types.Type) -> Any:
 
 
 def compile_kernel(listed: ListedKernel) -> None:
-    """Compile a listed kernel, or load it where Numba has cached it."""
+    """Compile a listed kernel, or load it from Numba's cache."""
     module, _, name = listed.name.rpartition(".")
     kernel = getattr(importlib.import_module(_PACKAGE + module), name)
     kernel.compile(tuple(parse_type(argument) for argument in listed.types))
 
 
 def needed_kernels(groups: Iterable[str]) -> set[int]:
-    """Return the numbers of the kernels of groups, with those that these call."""
+    """Return the numbers of the kernels of the groups, including the kernels that these call."""
     listed = listed_kernels()
     needed = {number for group in groups for number in kernel_groups()[group]}
     for number in range(len(listed) - 1, -1, -1):  # callees come before their callers
@@ -158,7 +158,7 @@ def needed_kernels(groups: Iterable[str]) -> set[int]:
 
 
 def run_compiler() -> None:
-    """Compile the listed kernels whose numbers standard input holds; write after each why it failed, or an empty string, as JSON."""
+    """Compile the kernels whose numbers are in standard input; after each, write the reason of a failure, or '', as JSON."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     for line in sys.stdin:
         try:
@@ -171,7 +171,7 @@ def run_compiler() -> None:
 
 
 def load_kernels(group: str, module: str) -> None:
-    """Load the kernels of a module that a group needs, before they are called."""
+    """Load the kernels of a module that a group needs, before the first call."""
     for number in kernel_groups()[group]:
         listed = listed_kernels()[number]
         if listed.name.startswith(f"kernels.cpu.{module}."):
@@ -192,7 +192,7 @@ def compiled_groups() -> set[str]:
 
 
 def mark_compiled(groups: Iterable[str]) -> None:
-    """Mark groups as compiled, next to Numba's files, with those that need no other kernels. Raises OSError."""
+    """Mark groups, and groups that need no other kernels, as compiled, next to Numba's files. Raises OSError."""
     compiled = needed_kernels([*groups, *compiled_groups()])
     for group in kernel_groups():
         if needed_kernels([group]) <= compiled:
@@ -201,14 +201,14 @@ def mark_compiled(groups: Iterable[str]) -> None:
 
 
 def _mark(group: str) -> Path:
-    """Return the path of the mark; several CPUs may share the folder."""
+    """Return the path of a group's mark, which names the CPU, since several CPUs may share the folder."""
     cpu = llvmlite.binding.get_host_cpu_name() + llvmlite.binding.get_host_cpu_features().flatten()
     return Path(power.stats.cache_path, f"{group}.{sha256(cpu.encode()).hexdigest()[:16]}.compiled")
 
 
 @cache
 def _sources() -> str:
-    """Return a digest of what decides what is compiled: this list, the kernels' files as Numba compares them, and Numba's version."""
+    """Return a digest of what determines the compiled code: this list, time and size of the kernels' files, and Numba's version."""
     folders = Path(__file__).parent, Path(__file__).parents[1]
     files = sorted(
         (entry.name, entry.stat().st_mtime_ns) for folder in folders for entry in os.scandir(folder) if entry.name.endswith(".py")

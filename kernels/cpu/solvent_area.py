@@ -2,7 +2,7 @@
 
 The area is the fraction of points on a sphere around an atom that lie in no other sphere.
 
-Atoms are sorted into cells as wide as the maximum reach of two spheres, so that an atom is compared with those of 27 cells only.
+Atoms are sorted into cells as wide as the maximum distance of intersecting spheres; an atom is compared with those of 27 cells only.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from numba import njit
 __all__ = ["MAXIMUM_NEIGHBOURS", "solvent_areas"]
 
 MAXIMUM_NEIGHBOURS = 512
-"""Maximum number of atoms with intersecting spheres; heavy atoms of proteins have some eighty. An atom with more is buried."""
+"""Maximum number of intersecting spheres; heavy atoms of proteins have about eighty. Atoms with more count as buried."""
 _MAXIMUM_LOOKED_AT = 20_000
-"""Atoms near one that are compared with it: a file of one point must not cost all its pairs."""
+"""Maximum number of atoms that are compared with an atom, which bounds the time for files with all atoms at one point."""
 _CELLS = np.int64(1 << 20)  # along each axis, at most: a million cells of some Å are wider than any file
 
 
@@ -41,17 +41,17 @@ def solvent_areas(position, radius, offsets, points, probe, first_group, last_gr
     Parameters
     ----------
     position : (a, 3) float64
-        Å, finite and within 1e5.
+        Coordinates in Å, finite and within 1e5.
     radius : (a,) float64
-        Å, above 0.
+        Radii in Å, above 0.
     offsets : (g + 1,) int64
-        Where groups begin.
+        Start of each group.
     points : (p, 3) float64
-        Evenly on the unit sphere.
+        Points evenly distributed on the unit sphere.
     probe
-        Å, radius of the solvent.
+        Radius of the solvent in Å.
     areas : (a,) float64
-        Å², written.
+        Output; areas in Å².
     """
     near = np.empty(MAXIMUM_NEIGHBOURS, np.int64)
     n_points = len(points)

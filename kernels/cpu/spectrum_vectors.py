@@ -1,4 +1,4 @@
-"""Spectra as sparse vectors: peaks fall into bins of m/z, intensities are transformed, the vector is scaled and its weights rounded."""
+"""Spectra as sparse vectors: peaks are binned by m/z, intensities transformed, vectors scaled and weights rounded to integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class VectorRules(NamedTuple):
     Attributes
     ----------
     width
-        Of a bin.
+        Width of a bin (thomson).
     lowest, highest
         Peaks from `lowest` to below `highest` are selected; bins count from `lowest`. Both in thomson.
     removal
@@ -30,15 +30,15 @@ class VectorRules(NamedTuple):
     per_window, window
         Number of most intense peaks to select in each `window` (thomson); 0 selects all.
     maximum_peaks
-        Maximum number of these peaks: the most intense, the lighter among equals.
+        Maximum number of peaks: the most intense, ties by lower m/z.
     minimum_peaks
-        A spectrum with fewer has an empty vector.
+        Spectra with fewer peaks get an empty vector.
     transform
-        Of intensities: none, square root, logarithm of 1 + intensity, rank.
+        Transformation of intensities: none, square root, logarithm of 1 + intensity, or rank.
     merging
-        Of the peaks of a bin, before that, a MERGE constant.
+        MERGE constant for several peaks in a bin; applied before the transformation.
     spread
-        What the two neighbours of a bin get of its weight.
+        Fraction of a bin's weight added to each neighbouring bin.
     """
 
     width: float
@@ -56,22 +56,22 @@ class VectorRules(NamedTuple):
 
 @njit(nogil=True, cache=True)
 def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out_bins, out_weights):
-    """Write vectors of the spectra `first:last`.
+    """Write the vectors of the spectra `first:last`.
 
     Parameters
     ----------
     peaks
         `PeakArrays`, as read.
     precursor_mz : (n,) float64
-        Thomson, NaN unknown.
+        Precursor m/z in thomson, NaN if unknown.
     rules
         `VectorRules`.
     factor : (bins,) float64
-        By which the weight of each bin is multiplied.
+        Factor of each bin's weight.
     out_count : (n,) int64
-        Elements of each vector.
+        Output; number of elements of each vector.
     out_bins, out_weights
-        Int32 and int16, written from three times (once where the rules' `spread` is 0) the offset of the spectrum.
+        Output, int32 and int16; written from three times the offset of the spectrum, or from the offset if `spread` is 0.
     """
     offsets, mz, intensity = peaks
     width, lowest, highest, removal, per_window, window, maximum_peaks, minimum_peaks, transform, merging, spread = rules
@@ -120,7 +120,7 @@ def fill_vectors(peaks, precursor_mz, first, last, rules, factor, out_count, out
 
 @njit(nogil=True, cache=True)
 def _most_intense(intensity, peaks, n, most, top):
-    """Select the `most` most intense of `n` peaks, lighter ones among equals, by m/z. `top` is a heap, (most,) float32."""
+    """Select the `most` most intense of `n` peaks (ties: lower m/z), in order of m/z. `top` is a heap, (most,) float32."""
     for i in range(n):  # a heap of the largest, the least of them on top
         value = intensity[peaks[i]]
         if i < most:
@@ -155,7 +155,7 @@ def _most_intense(intensity, peaks, n, most, top):
 
 @njit(nogil=True, cache=True)
 def _in_windows(mz, intensity, peaks, n, per_window, window, top):
-    """Select the most intense of `n` peaks in each window, by m/z; return their number."""
+    """Select the most intense of `n` peaks in each window, in order of m/z; return their number."""
     taken, start = 0, 0
     while start < n:
         stop = start
@@ -211,7 +211,7 @@ def _transformed(height, n, transform):
 
 @njit(nogil=True, cache=True)
 def _spread(bins, height, n, share, last_bin, value):
-    """Add a share to neighbouring bins and return the number of bins; `bins` and `value` have space for them."""
+    """Add a fraction `share` of each bin to its neighbours; return the number of bins, for which `bins` and `value` have space."""
     source_bins = bins[:n].copy()
     count = 0
     for i in range(n):
@@ -236,7 +236,7 @@ def _spread(bins, height, n, share, last_bin, value):
 
 @njit(nogil=True, cache=True)
 def copy_vectors(starts, offsets, bins, weights, first, last, out_bins, out_weights):
-    """Move the vectors `first:last` from `starts` (int64, of each) to `offsets`."""
+    """Copy the vectors `first:last` from `starts` (int64, start of each) to `offsets`."""
     for s in range(first, last):
         at, start = offsets[s], starts[s]
         for i in range(offsets[s + 1] - at):

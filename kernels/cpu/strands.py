@@ -1,4 +1,4 @@
-"""Parts of sequences, and their reverse complements."""
+"""Ranges of sequences, and reverse complements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["copy_runs", "write_reverse_complements"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def copy_runs(values, begins, offsets, out):
-    """Copy runs of `values`, the i-th from ``begins[i]`` on, to where ``offsets[i]`` says in `out`, up to ``offsets[i + 1]``."""
+    """Copy segments: segment i of `values` starts at ``begins[i]`` and is written to ``out[offsets[i] : offsets[i + 1]]``."""
     for i in range(len(begins)):
         shift = begins[i] - offsets[i]
         for j in range(offsets[i], offsets[i + 1]):
@@ -18,7 +18,7 @@ def copy_runs(values, begins, offsets, out):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def write_reverse_complements(codes, offsets, complement, out):
-    """Write the reverse complement of each sequence to its position in `codes`, minus the first offset."""
+    """Write the reverse complement of each sequence to `out`, at its offset minus the first offset."""
     shift = offsets[0]
     for i in range(len(offsets) - 1):
         total = offsets[i] + offsets[i + 1] - 1 - shift

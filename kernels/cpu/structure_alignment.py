@@ -2,8 +2,8 @@
 
 Phase 1 aligns the elements of secondary structure. The reward of two elements of lengths a and b is s (1 - |a - b| / (a + b)), which is
 2 s min(a, b) / (a + b): s is 1 for two helices or strands, 0 for a helix with a strand, and 1/2 where one is coil. Phase 2 aligns the
-residues of the chains that pass, one chain in each lane of a vector; four residues of every chain are computed in one sweep along the
-query. Both are whole-number forms of the same recurrence (Gotoh 1982), g the cost of a gap's first place and x of each further one::
+residues of the chains that pass phase 1, one chain per vector lane; four residues of every chain are computed in one sweep along the query.
+Both use integers and the same recurrence (Gotoh 1982), with g the cost of a gap's first and x of each further element::
 
     H[i, j] = max(0, H[i-1, j-1] + reward, E[i, j], F[i, j])
     E[i, j+1] = max(E[i, j] - x, H[i, j] - g)      F[i+1, j] = max(F[i, j] - x, H[i, j] - g)
@@ -89,18 +89,18 @@ def score_group(
     query
         The query's lengths and angles, (2, m) int32.
     rows : (m, k) int64
-        Place in `profile` of the rewards of each residue and alphabet.
+        Row in `profile` of the rewards of each residue and alphabet.
     row_codes : (p, 2) int64
-        Of each row of the profile: where its rewards begin in `tables`, and four times the alphabet.
+        For each row of the profile: start of its rewards in `tables`, and four times the alphabet.
     tables
-        Aligned int32, of `_Prepared`.
+        Reward tables of `_Prepared`, int32, aligned.
     chains
-        Numbers of the chains.
+        Indices of the chains.
     scores
-        Int32 by chain, to fill.
-    h_row, e_row : (m * LANES,)
-        Profile : (p * 4 * LANES,), lengths, angles : (4 * LANES,), best : (LANES,), int32, and codes : (k * 4 * LANES,) int8, aligned: work
-        space.
+        Output; int32, score of each chain.
+    h_row, e_row, profile, codes, lengths, angles, best
+        Aligned workspace: (m * LANES,), (m * LANES,), (p * 4 * LANES,), (k * 4 * LANES,), (4 * LANES,), (4 * LANES,) and (LANES,); `codes`
+        is int8, the others int32.
     """
     m, k = rows.shape
     compares = len(of_length) > 0
@@ -169,7 +169,7 @@ def _four(values):
 
 @njit(inline="always")
 def _by_difference(of_length, of_angle, lengths, angles, own_length, own_angle, longest_difference):
-    """Return the reward for lengths and angles of a column against those of a row."""
+    """Return the reward of a column's length and angle against those of a row."""
     of_lengths = maximum(subtract(lengths, own_length), subtract(own_length, lengths))
     of_angles = maximum(subtract(angles, own_angle), subtract(own_angle, angles))
     return add(gather(of_length, minimum(of_lengths, longest_difference)), gather(of_angle, of_angles))
@@ -177,7 +177,7 @@ def _by_difference(of_length, of_angle, lengths, angles, own_length, own_angle, 
 
 @njit(inline="always")
 def _cell(diagonal, reward, e, f, best, zero, first_cost, next_cost):
-    """Return H, the E of the next column, the F of the next row and the best H so far, for one cell."""
+    """Compute one cell; return H, E of the next column, F of the next row, and the best H so far."""
     h = maximum(maximum(add(diagonal, reward), zero), maximum(e, f))
     opened = subtract(h, first_cost)
     e = maximum(subtract(e, next_cost), opened)
@@ -186,14 +186,14 @@ def _cell(diagonal, reward, e, f, best, zero, first_cost, next_cost):
 
 
 class StructureSearch:
-    """Chains of a database, ready to be searched with the threads of a CPU.
+    """Search of a database of chains with the threads of a CPU.
 
     Parameters
     ----------
     device
         CPU.
     chains
-        In order of length, shortest first; in any other order lanes stay empty.
+        Chains in order of length, shortest first; in other orders lanes remain unused.
     """
 
     def __init__(self, device: Processor, chains: StructureArrays) -> None:
@@ -214,14 +214,14 @@ class StructureSearch:
         Parameters
         ----------
         least
-            The score of phase 1 from which on a chain takes part in phase 2; 0: no phase 1, all take part.
+            Minimum score of phase 1 for phase 2; 0 skips phase 1.
         scores, element_scores : (n,)
-            Whose elements `first:last` are filled: the scores of phase 2, -1 where phase 1 forbade it, and of phase 1, in `ELEMENT_UNITS`,
-            -1 where there was none.
+            Output; elements `first:last` are written. Scores of phase 2, -1 for chains below `least`; scores of phase 1 in
+            `ELEMENT_UNITS`, -1 without phase 1.
 
         Yields
         ------
-        The chain up to which all is done, at least every tenth of a second.
+        End of the finished range, at least every tenth of a second.
         """
         last = len(self._lengths) if last is None else last
         prepared = _Prepared(query, rewards, self._chains)
@@ -236,7 +236,7 @@ class StructureSearch:
 
 
 class _Prepared:
-    """A query as the kernel takes it."""
+    """A query in the form of the kernel."""
 
     def __init__(self, query: StructureArrays, rewards: Rewards, chains: StructureArrays) -> None:
         self._query, self._rewards, self._chains = query, rewards, chains
@@ -252,7 +252,7 @@ class _Prepared:
     def score(
         self, first: int, last: int, least: int, scores: NDArray[np.int32], element_scores: NDArray[np.int32], stop: StopFlag
     ) -> None:
-        """Both phases of the chains `first:last`."""
+        """Compute both phases of the chains `first:last`."""
         query, rewards, chains = self._query, self._rewards, self._chains
         taking_part = np.arange(first, last)
         element_scores[first:last] = scores[first:last] = -1

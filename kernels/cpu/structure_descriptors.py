@@ -3,7 +3,7 @@
 Conformation covers five residues: angles between successive Cα vectors, both dihedrals (whose signs are the handedness), and the end-to-end
 distance. The neighbour is the residue at least three positions away with the nearest side chain, as in the 3Di alphabet of Foldseek (van
 Kempen et al. 2024, Nat Biotechnol 42:243), with a virtual side chain 3 Å outward from Cα; it is described by the relative arrangement of
-both residues. Both are encoded by the nearest of a list of centres.
+both residues. Conformation and neighbour are encoded by the nearest of a list of centres.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 __all__ = ["CONFORMATION_FEATURES", "NEIGHBOUR_FEATURES", "RULES", "Coding", "describe_residues", "residue_features"]
 
 CONFORMATION_FEATURES, NEIGHBOUR_FEATURES = 8, 10
-"""Numbers of features of a conformation, and of a neighbour."""
+"""Number of features of a conformation, and of a neighbour."""
 
 _SIDE_CHAIN = 3.0  # Å from Cα
 _NEAREST_PLACES, _BURIAL_PLACES = 3, 4  # along the chain, from which on a residue is a neighbour, and counts for burial
@@ -82,7 +82,7 @@ def _fill_conformation(position, middle, features):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_neighbour(along_i, out_i, along_j, out_j, apart, places, features):
-    """Describe residue j relative to residue i: directions along and out of the chain, the vector between them, and positions."""
+    """Write the features of residue j relative to residue i: directions along and out of the chain, connecting vector, and indices."""
     towards = _unit(apart[0], apart[1], apart[2])
     sign = (places > 0) - (places < 0)
     features[0], features[1], features[2] = _dot(along_i, along_j), _dot(along_i, towards), _dot(along_j, towards)
@@ -95,7 +95,7 @@ def _fill_neighbour(along_i, out_i, along_j, out_j, apart, places, features):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_squares(points, i, squares):
-    """Write squared distances of point `i` of (3, n) to all points."""
+    """Write the squared distances of point `i` of `points` (3, n) to all points."""
     x, y, z = points[0, i], points[1, i], points[2, i]
     for j in range(len(squares)):
         squares[j] = (points[0, j] - x) ** 2 + (points[1, j] - y) ** 2 + (points[2, j] - z) ** 2
@@ -103,7 +103,7 @@ def _fill_squares(points, i, squares):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _n_within(squares):
-    """Return the number within the burial radius."""
+    """Return the number of squared distances within the burial radius."""
     n = 0
     for square in squares:
         n += square < _BURIAL_RADIUS * _BURIAL_RADIUS
@@ -117,13 +117,13 @@ def residue_features(position, conformation, neighbour, places, burial):
     Parameters
     ----------
     position : (n, 3) float32
-        Å.
-    conformation : (n, 8)
-        Neighbour : (n, 10) float64, to fill.
+        Cα coordinates in Å.
+    conformation, neighbour : (n, 8) float64, (n, 10) float64
+        Output.
     places : (n,) int64
-        To fill: distance of the neighbour along the chain, in residues; 0 for none.
+        Output; distance of the neighbour along the chain, in residues; 0 for none.
     burial : (n,) int64
-        To fill: residues within 14 Å, four or more places away.
+        Output; number of residues within 14 Å that are at least four residues away.
     """
     n = len(position)
     along, outward, side = np.empty((n, 3)), np.empty((n, 3)), np.empty((n, 3))
@@ -180,13 +180,13 @@ class Coding(NamedTuple):
 
     Attributes
     ----------
-    conformations, neighbours : (k, 8)
-        (k, 10) float64, the centres of their alphabets.
+    conformations, neighbours : (k, 8) float64, (k, 10) float64
+        Centres of the alphabets.
     separations, burials
-        Ascending int64: how many of them are less than a number of places, or of residues, makes its code; separations on either side of
-        the chain, with a code between them for no neighbour.
+        Bounds of the codes, int64, ascending: the code of a value is the number of bounds below it. Separations have bounds on either side
+        of the residue, with a code between them for no neighbour.
     length_units, angle_units
-        Whole numbers to an ångström and to a radian.
+        Integer units per ångström and per radian.
     """
 
     conformations: NDArray[np.float64]
@@ -204,14 +204,14 @@ def describe_residues(position, offsets, first, last, coding, length, angle, sta
     Parameters
     ----------
     position : (r, 3) float32
-        Å.
+        Cα coordinates in Å.
     offsets : ndarray of int64, shape (n + 1,)
     coding
         `Coding`.
     length, angle : (r,) uint16
-        To fill; the last residue of a chain has those of the one before, the last but one its angle.
+        Output. The last residue of a chain has the values of the one before, the last but one the angle of the one before.
     states : (4, r) uint8
-        To fill: codes of conformation, neighbour, separation and burial.
+        Output; codes of conformation, neighbour, separation and burial.
     """
     conformations, neighbours, separations, burials, length_units, angle_units = coding
     longest = 0

@@ -1,6 +1,6 @@
-"""Alignment of two chains by descriptors: the score of their elements, and the residue alignment with traceback.
+"""Alignment of two chains by descriptors: score of their secondary structure elements, and residue alignment with trace-back.
 
-The recurrences are those of `proteoscope.kernels.cpu.structure_alignment`, which scores many chains without traceback.
+The recurrences are those of `proteoscope.kernels.cpu.structure_alignment`, which scores many chains without trace-back.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TARGET_GOES_ON, _QUERY_GOES_ON = 4, 8
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _element_reward(type_a, length_a, type_b, length_b):
-    """Return the reward of two elements in whole `ELEMENT_UNITS`, rounded half up."""
+    """Return the reward of two elements in `ELEMENT_UNITS`, rounded half up to an integer."""
     halves = 1 if type_a == 0 or type_b == 0 else 2 if type_a == type_b else 0
     whole = np.int64(length_a) + np.int64(length_b)
     return (2 * halves * ELEMENT_UNITS * np.int64(min(length_a, length_b)) + whole) // (2 * whole)
@@ -31,10 +31,10 @@ def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
 
     Parameters
     ----------
-    type_a, type_b : (n,)
-        (m,) uint8.
+    type_a, type_b : (n,) uint8, (m,) uint8
+        Types of the elements.
     length_a, length_b : int32
-        At least 1.
+        Lengths of the elements, at least 1.
     """
     n = len(type_a)
     h_row, f_row = np.zeros(n, np.int64), np.zeros(n, np.int64)
@@ -53,7 +53,7 @@ def element_score(type_a, length_a, type_b, length_b, gap_first, gap_next):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_directions(query, target, rewards, directions):
-    """Fill the matrix of one pair: directions, and the best score with its first cell by rows."""
+    """Write the directions of one pair; return the best score and its first cell in row order."""
     state_q, length_q, angle_q = query.state, query.length, query.angle
     state_t, length_t, angle_t = target.state, target.length, target.angle
     shifts, tables, of_length, of_angle = rewards.shifts, rewards.tables, rewards.of_length, rewards.of_angle
@@ -105,7 +105,7 @@ def _fill_directions(query, target, rewards, directions):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _trace_back(directions, i, j, pairs):
-    """Write the aligned residues that lead to cell (i, j), the last first; how many they are."""
+    """Write the aligned residues that lead to cell (i, j) in reverse order; return their number."""
     n, followed = 0, _END
     while i >= 0 and j >= 0:
         cell = directions[i, j]
@@ -137,9 +137,9 @@ def align_pair(query: StructureArrays, target: StructureArrays, rewards: Rewards
     Returns
     -------
     score : int
-        As found by `StructureSearch`.
+        Score, equal to that of `StructureSearch`.
     pairs : ndarray of int32, shape (k, 2)
-        Paired residues of query and target, ascending.
+        Aligned residues of query and target, ascending.
     """
     directions = np.empty((len(query.state), len(target.state)), np.uint8)
     score, i, j = _fill_directions(query, target, rewards, directions)

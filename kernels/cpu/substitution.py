@@ -20,7 +20,7 @@ _MAXIMUM_COST = 1 << 30  # of a residue in a gap: where it costs as much, no sco
 
 @dataclass(frozen=True)
 class Substitution:
-    """Scores of pairs, (27, 27) by the codes of query and subject; a gap of k residues costs ``gap_open + k * gap_extend``."""
+    """Substitution scores, (27, 27) by the codes of query and subject, and gap costs: ``gap_open + k * gap_extend`` for k residues."""
 
     scores: NDArray[np.integer]
     gap_open: int
@@ -37,12 +37,12 @@ class Substitution:
         return min(self.gap_extend, _MAXIMUM_COST)
 
     def widths(self) -> tuple[int, ...]:
-        """Return the bit widths to try in order: those that hold the scores, and the cost of a gap of two residues."""
+        """Return the bit widths to try, ascending: those that hold all substitution scores and the cost of a gap of two residues."""
         least, greatest, gap = int(self.scores.min()), int(self.scores.max()), self.first_residue_cost + self.next_residue_cost
         return tuple(bits for bits in _WIDTHS if -(1 << (bits - 1)) <= least and greatest < 1 << (bits - 1) and gap <= 1 << (bits - 1))
 
     def most(self, bits: int) -> int:
-        """Return the maximum reliable score of a bit width: no residue pair takes a lower score past the limit.
+        """Return the maximum reliable score of a bit width, to which any substitution score can be added without overflow.
 
         32-bit scores are reliable in their whole range.
         """

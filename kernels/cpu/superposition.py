@@ -1,7 +1,7 @@
 """Alignment of two chains and its superposition with the highest TM-score.
 
 TM-score: Zhang & Skolnick, Proteins 57, 2004, 702-710. The search follows TM-align (Zhang & Skolnick, Nucleic Acids Research 33, 2005,
-2302-2309): superpose fragments of an alignment and again the pairs then close, realign by distance, repeat. Fragments of an alignment,
+2302-2309): superpose fragments of an alignment, then the pairs that are close, realign by distance, and repeat. Fragments of an alignment,
 shifts of one chain along the other and fragments of both chains are superposed in batches (`proteoscope.kernels.cpu.least_squares`).
 
 Coordinates are (3, n) float64, one axis per row. A superposition is (12,) float64: the rotation row by row, then the translation; it moves
@@ -42,7 +42,7 @@ _SPARSE_REFINEMENTS = 2
 
 @njit(nogil=True, cache=True)
 def _thread(workspace, x, y, scale, near, pairs):
-    """Write the pairs of the best gapless shift of one chain along the other to the end of `pairs`; return their number."""
+    """Write the pairs of the best gapless alignment to the end of `pairs`; return their number."""
     m, n = x.shape[1], y.shape[1]
     shortest = max(min(m, n) // 2, min(5, m, n))
     greatest, chosen = -1.0, 0
@@ -86,7 +86,7 @@ def _thread(workspace, x, y, scale, near, pairs):
 
 @njit(nogil=True, cache=True)
 def _fragments(workspace, x, y, scale, moves, scores):
-    """Superpose short and long fragments of both chains and write the best to `moves`, as many as it has rows, with `scores`."""
+    """Superpose short and long fragments of both chains; write the best superpositions to the rows of `moves`, and their `scores`."""
     m, n = x.shape[1], y.shape[1]
     scores[:] = -1.0
     half = len(scores) // 2
@@ -119,7 +119,7 @@ def _fragments(workspace, x, y, scale, moves, scores):
 
 @njit(nogil=True, cache=True)
 def _keep(score, move, scores, moves):
-    """Insert a superposition among the best, which are sorted, unless one with the same score is there."""
+    """Insert a superposition into the sorted best ones, unless one with the same score is present."""
     n = len(scores)
     for k in range(n):
         if abs(scores[k] - score) < 1e-6:
@@ -137,7 +137,7 @@ def _keep(score, move, scores, moves):
 
 @njit(nogil=True, cache=True)
 def _realigned(workspaces, alignment, x, y, move, guide, gap, by_states, by_distance, halvings, pairs):
-    """Realign under a superposition, search the aligned pairs, and replace `move` by the result.
+    """Realign under a superposition, optimise the superposition of the aligned pairs, and replace `move` by the result.
 
     Return the score sum and the number of pairs, which are at the end of `pairs` unless the alignment was visited before. `workspaces` are
     the search's workspace and the visited alignments; y is already set in the alignment's workspace.
@@ -164,7 +164,7 @@ def _realigned(workspaces, alignment, x, y, move, guide, gap, by_states, by_dist
 
 @njit(nogil=True, cache=True)
 def _best_fragments(workspace, sparse, met, x, y, guide, steps, pairs):
-    """Return superpositions of fragments of both chains by their fit of the whole chains: (n_fragments, 12), and score sums."""
+    """Return the superpositions of fragments that best fit the whole chains, (n_fragments, 12), and their score sums."""
     m = x.shape[1]
     every = min(_SPARSE, max(1, m // _SPARSE_LENGTH))
     some_x, some_y = x[:, ::every].copy(), y[:, ::every].copy()
@@ -311,7 +311,7 @@ class ChainSuperposition:
     device
         CPU.
     steps
-        How far the search of each pair goes.
+        Extent of the search for each pair.
     """
 
     def __init__(self, device: Processor, steps: SearchSteps) -> None:
@@ -320,11 +320,11 @@ class ChainSuperposition:
     def superpose(
         self, pairs: ChainPairs, superpositions: FoundSuperpositions, first: int = 0, last: int | None = None
     ) -> Generator[int, None, None]:
-        """Align and superpose the pairs `first:last` so that the TM-score of each is the greatest that is found.
+        """Align and superpose the pairs `first:last` with the highest TM-score found.
 
         Yields
         ------
-        The pair up to which all is done, at least every tenth of a second.
+        End of the finished range, at least every tenth of a second.
         """
         last = len(pairs.fixed) if last is None else last
         shorter, longer = pairs.lengths

@@ -12,7 +12,7 @@ __all__ = ["normal_tail"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def normal_tail(z):
-    """Return the chance that a standard normal variable is greater than each of `z`: (n,) float64."""
+    """Return the upper tail probability of the standard normal distribution at each of `z`, (n,) float64."""
     chance = np.empty(len(z))
     for i in range(len(z)):
         chance[i] = 0.5 * math.erfc(z[i] / math.sqrt(2.0))

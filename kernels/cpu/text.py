@@ -1,7 +1,7 @@
-"""Scanners of text: numbers, base64, peak lines, XML tags and FASTA; from bytes to columns, without the GIL.
+"""Scanners that convert text to columns without the GIL: numbers, base64, peak lines, XML tags and FASTA.
 
-They return positions and convert digits to numbers; callers interpret words. They are few and simple because they are compiled on the
-user's machine: whatever NumPy can do on whole columns is left to it.
+They return positions and convert digits to numbers; callers interpret words. Since they are compiled on the user's machine, they are few
+and simple; NumPy does what it can do on whole columns.
 
 Numbers are converted after D. Lemire, "Number parsing at a gigabyte per second", Software: Practice and Experience 51:1700 (2021).
 """
@@ -38,7 +38,7 @@ def _word(text: str) -> np.ndarray:
 
 
 def _powers_of_five() -> tuple[np.ndarray, np.ndarray]:
-    """Return the upper 128 bits of 5^q for q from -TABLE_REACH to TABLE_REACH (of the reciprocal, rounded up, for q < 0), as two words."""
+    """Return the upper 128 bits of 5^q for -TABLE_REACH <= q <= TABLE_REACH, as two words; for q < 0 of the reciprocal, rounded up."""
     values = []
     for q in range(-TABLE_REACH, TABLE_REACH + 1):
         power = 5 ** abs(q)
@@ -66,7 +66,7 @@ _FRACTION = np.uint64((1 << 52) - 1)
 
 @njit(nogil=True, cache=True)
 def _product(a, b):
-    """Both words of the 128-bit product of two 64-bit words."""
+    """Return both words of the 128-bit product of two 64-bit words."""
     a_high, a_low = a >> _U32, a & _LOW32
     b_high, b_low = b >> _U32, b & _LOW32
     low, middle, other, high = a_low * b_low, a_high * b_low, a_low * b_high, a_high * b_high
@@ -120,13 +120,15 @@ def parse_number(text, start, stop, decimal):
     start, stop : int64
         Range of `text` to parse.
     decimal : int64
-        The byte of the decimal sign.
+        Byte of the decimal sign.
 
     Returns
     -------
-    value : float64; correctly rounded up to 19 significant digits, at most one unit in the last place off beyond; nothing below
-        2.3e-308. ``nan`` and ``inf`` are numbers.
-    end : int64, the first byte after the number; `start` where there is none.
+    value : float64
+        Correctly rounded for up to 19 significant digits, otherwise within one unit in the last place; 0 below 2.3e-308. ``nan`` and
+        ``inf`` are numbers.
+    end : int64
+        First byte after the number; `start` if there is none.
     """
     position = start
     negative = False
@@ -179,7 +181,7 @@ def parse_number(text, start, stop, decimal):
 
 @njit(nogil=True, cache=True)
 def parse_numbers(text, starts, stops, ends, decimal):
-    """Apply `parse_number` to spans: return (n,) float64 values, NaN for none, and fill `ends` (n,) int64."""
+    """Apply `parse_number` to spans; return the values, (n,) float64, NaN for none, and write `ends` (n,) int64."""
     values = np.empty(len(starts))
     for i in range(len(starts)):
         values[i], ends[i] = parse_number(text, starts[i], stops[i], decimal)
@@ -191,7 +193,7 @@ def parse_numbers(text, starts, stops, ends, decimal):
 
 @njit(nogil=True, cache=True)
 def after_blanks(text, starts, stops):
-    """Return the first positions from `starts` where `text` (uint8) has more than a blank or control character, or `stops`: (n,) int64."""
+    """Return the first position from `starts` that is not a blank or control character, or `stops`, (n,) int64."""
     places = starts.copy()
     for i in range(len(starts)):
         while places[i] < stops[i] and text[places[i]] <= 32:
@@ -203,28 +205,29 @@ def after_blanks(text, starts, stops):
 def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
     """Parse peak lines and locate other lines.
 
-    A peak is a line that begins (after blanks) with a digit, a point or a sign: m/z, intensity, and what may follow after a blank.
+    A peak line begins (after blanks) with a digit, a point or a sign. It has m/z and intensity, and possibly other text after a blank.
 
     Parameters
     ----------
     text : (bytes,) uint8
-        Lines end in LF, CR LF or CR.
+        Text with lines that end in LF, CR LF or CR.
     is_headed : bool
-        True if the first line of numbers at the beginning, or after a blank line or a line that begins with ``=``, is not a peak.
+        True if the first line of numbers in the text, and after a blank line or a line that begins with ``=``, is not a peak.
     decimal : int64
-        The byte of the decimal sign.
+        Byte of the decimal sign.
     state : (N_STATES,) int64
-        Zeros at first: the byte to continue from (all bytes are read if it is the last), lines and peaks so far.
+        State, initially 0: position to continue at (the end of the text when finished), number of lines and of peaks so far.
     mz, intensity : float64
-        To fill, with space for all peaks (each takes four bytes of text and a line at least).
+        Output; needs space for all peaks (each takes a line of at least four bytes).
     lines : (m, 5) int64
-        To fill; when it is full, the scan returns and can be called again with another array. A row for each line that is not a peak:
-        begin and end without surrounding blanks, line number from 1, number of preceding peaks, and ``LINE_OTHER`` or the error in a line
+        Output; when it is full, the scan returns and can be called again with another array. Each line that is not a peak line has a row:
+        start and stop without surrounding blanks, line number from 1, number of preceding peaks, and ``LINE_OTHER`` or the error in a line
         of numbers. Only the last of consecutive blank lines and the first of consecutive broken lines have a row.
 
     Returns
     -------
-    n_others : int64, rows filled.
+    n_others : int64
+        Number of rows written to `lines`.
     """
     n_others = 0
     position, n_lines, n_peaks, size = state[_POSITION], state[_LINES], state[_PEAKS], len(text)
@@ -296,7 +299,7 @@ def scan_peak_lines(text, is_headed, decimal, state, mz, intensity, lines):
 
 @njit(nogil=True, cache=True)
 def _look_up(text, start, stop, names, offsets):
-    """Return which of `names` text[start:stop] is, or -1."""
+    """Return the index in `names` of text[start:stop], or -1."""
     for i in range(len(offsets) - 1):
         first = offsets[i]
         if offsets[i + 1] - first == stop - start and text[start] == names[first]:
@@ -310,7 +313,7 @@ def _look_up(text, start, stop, names, offsets):
 
 @njit(nogil=True, cache=True)
 def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, state, tags):
-    """Find the tags of some elements, and the values of some of their attributes.
+    """Find the tags of the given elements, and the values of the given attributes.
 
     Comments, CDATA sections and processing instructions are skipped. A declaration (``<!DOCTYPE``) is a broken tag: entities are neither
     defined nor replaced. Of consecutive broken tags, without a tag of the elements between them, only the first is listed.
@@ -319,17 +322,17 @@ def scan_tags(text, elements, element_offsets, attributes, attribute_offsets, st
     ----------
     text : ndarray of uint8, shape (bytes,)
     elements, attributes : uint8
-        The names to find, concatenated; with `element_offsets` and `attribute_offsets`, int64.
+        Names to find, concatenated at `element_offsets` and `attribute_offsets`, int64.
     state : (N_STATES,) int64
-        Zeros at first: the byte to continue from (all bytes are read if it is the last), and constructs that are known to have no end.
+        State, initially 0: position to continue at (the end of the text when finished), and constructs that are known to have no end.
     tags : (m, TAG_COLUMNS + 2 * attributes) int64
-        To fill; when it is full, the scan returns and can be called again with another. Columns: which element (-1 for a broken tag), its
-        kind (``TAG_...``), the byte where the tag begins, the byte after it, and where each attribute's value begins (-1: absent) and
-        stops.
+        Output; when it is full, the scan returns and can be called again with another. Columns: element (-1 for a broken tag), kind
+        (``TAG_...``), start and stop of the tag, and start (-1 if absent) and stop of each attribute's value.
 
     Returns
     -------
-    n_tags : int64, rows written.
+    n_tags : int64
+        Number of rows written to `tags`.
     """
     position, size, n_tags = state[_POSITION], len(text), 0
     n_attributes = len(attribute_offsets) - 1
@@ -441,15 +444,16 @@ def decode_base64(text, starts, stops, out, offsets):
     ----------
     text : ndarray of uint8, shape (bytes,)
     starts, stops : (n,) int64
-        The spans.
+        Spans of `text`.
     out : uint8
-        To fill, with space for three quarters of the spans' bytes and 3 more for each.
+        Output; needs space for three quarters of the spans' bytes and 3 more for each.
     offsets : (n + 1,) int64
-        To fill: span i becomes ``out[offsets[i]:offsets[i + 1]]``.
+        Output; span i becomes ``out[offsets[i]:offsets[i + 1]]``.
 
     Returns
     -------
-    (n,) bool, True for each valid span; broken spans are decoded as empty.
+    (n,) bool
+        True for each valid span; broken spans are decoded as empty.
     """
     sound = np.ones(len(starts), dtype=np.bool_)
     written = 0
@@ -520,26 +524,26 @@ _U29 = np.uint64(29)
 
 @njit(nogil=True, cache=True)
 def scan_fasta(text, headers, residues, offsets, digests):
-    """Scan a part of a FASTA file that begins at a record (or with comments before the first).
+    """Scan a part of a FASTA file that starts at a record, or with comments before the first one.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
     headers : (n, 3) int64
-        To fill: where the header (after ``>``) begins and stops, and its line, from 1.
+        Output; start and stop of each header (after ``>``), and its line, from 1.
     residues : uint8
-        To fill, with space for every byte of `text`.
+        Output; needs space for every byte of `text`.
     offsets : (n + 1,) int64
-        To fill: the residues of record i are ``residues[offsets[i]:offsets[i + 1]]``.
+        Output; the residues of record i are ``residues[offsets[i]:offsets[i + 1]]``.
     digests : (n,) uint64
-        To fill: of the residues.
+        Output; digest of each record's residues.
 
     Returns
     -------
-    n_records : int64.
-    n_lines : int64.
-    refused : int64, the first byte that cannot be a residue; -1: none.
-    refused_line : int64.
+    n_records, n_lines : int64
+        Number of records and of lines.
+    refused, refused_line : int64
+        Position of the first byte that cannot be a residue, or -1, and its line.
     """
     record, line, refused, refused_line = -1, 0, -1, 0
     written, position, size = 0, 0, len(text)

@@ -1,8 +1,7 @@
-"""Alignments of many hits in one call, as drawn lines, counts and CIGARs.
+"""Alignments of many hits in one call, as text lines, counts and CIGARs.
 
-Pairs are independent: each is computed by `proteoscope.kernels.cpu.rows`. If a pair's score is known, `find_ends` finds the ends of its
-alignments for a vector of subjects of a query at once; reversed query and subject give the starts. The small matrix between them holds the
-alignment.
+Each pair is computed independently by `proteoscope.kernels.cpu.rows`. If the scores are known, `find_ends` finds the ends of the alignments
+of a query with one subject per vector lane; reversed sequences give the starts. The small matrix between start and end holds the alignment.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ __all__ = [
 ]
 
 IDENTITIES, MISMATCHES, POSITIVES, OPENINGS, CIGAR_BYTES = 0, 1, 2, 3, 4
-"""Columns of what `draw_pairs` counts."""
+"""Columns of the counts of `draw_pairs`."""
 N_COUNTS = 5
 CIGAR_OPERATIONS = "?MDI"
 """CIGAR operation of each step: pair, subject residue only, query residue only."""
@@ -44,7 +43,7 @@ _OPERATIONS = np.frombuffer(CIGAR_OPERATIONS.encode(), np.uint8).copy()
 
 
 class PairedSequences(NamedTuple):
-    """n pairs of a query and a subject: int8 codes of all sequences, and (n, 2) int64, where those of each pair begin and end."""
+    """n pairs of a query and a subject: int8 codes of all sequences, and start and end of each pair's, (n, 2) int64."""
 
     queries: NDArray[np.int8]
     query_places: NDArray[np.int64]
@@ -58,9 +57,9 @@ class Traces(NamedTuple):
     Attributes
     ----------
     steps : uint8
-        From `offsets` (n,) int64 of a pair on, the last step first; see `trace_back`.
+        Steps of each pair from its `offsets` (n,) int64, in reverse order; see `trace_back`.
     ends : (n, 3) int64
-        Steps, and the first residues of query and subject.
+        Number of steps, and first aligned residue of query and subject.
     """
 
     steps: NDArray[np.uint8]
@@ -69,7 +68,7 @@ class Traces(NamedTuple):
 
 
 class EndWorkspace(NamedTuple):
-    """Aligned work space of `find_ends`: `h_rows` (m * 4 * lanes,), `e_row` (m * lanes,), `profile` (r * 4 * lanes,), `seen` (lanes,)."""
+    """Aligned workspace of `find_ends`: `h_rows` (m * 4 * lanes,), `e_row` (m * lanes,), `profile` (r * 4 * lanes,), `seen` (lanes,)."""
 
     h_rows: NDArray
     e_row: NDArray
@@ -81,26 +80,26 @@ class EndWorkspace(NamedTuple):
 def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, directions, traces):
     """Align pairs with known scores one by one.
 
-    The width of the numbers is that of the dtype of `workspace`.
+    Scores have the dtype of `workspace`.
 
     Parameters
     ----------
     chosen : (k,) int64
-        The pairs to align.
+        Indices of the pairs to align.
     pairs
-        N, `PairedSequences`.
+        `PairedSequences` of n pairs.
     targets : (n,) int64
         The best score of each pair.
     matrix : (symbols, symbols)
-        Scores.
+        Substitution scores.
     opening, extending
         Cost of a gap's first residue, and of each further one.
     workspace
-        `RowArrays`, whose `profile`, `h_rows`, here flat, and `f_row` are work space for the longest subject.
+        `RowArrays`; `profile`, `h_rows` (flat) and `f_row` are workspace for the longest subject.
     directions : uint8
-        Work space for the cells of the largest pair.
+        Workspace for the cells of the largest pair.
     traces
-        To fill.
+        Output.
     """
     queries, query_places, subjects, subject_places = pairs
     profiles, decay, h_rows, f_rows = workspace
@@ -133,20 +132,20 @@ def trace_pairs(chosen, pairs, targets, matrix, opening, extending, workspace, d
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def find_ends(query, rows, table, columns, n_blocks, targets, opening, extending, workspace, ends):
-    """Find the ends of best-scoring alignments of one query with a subject in each lane; by columns, as `score_lanes` computes them.
+    """Find the ends of the best alignments of a query with one subject per lane, computed by columns as in `score_lanes`.
 
     Parameters
     ----------
     query, rows, table, opening, extending
-        As `proteoscope.kernels.cpu.lanes.score_lanes` takes them.
+        As in `proteoscope.kernels.cpu.lanes.score_lanes`.
     columns
-        Int8 from `fill_columns`, of `n_blocks` blocks.
+        `n_blocks` blocks from `fill_columns`, int8.
     targets : (lanes,)
-        Aligned, the best score of each lane; the greatest number for none.
+        Best score of each lane, aligned; the largest value of the dtype for unused lanes.
     workspace
         `EndWorkspace`, of the dtype of the targets.
     ends : (lanes, 4) int64
-        To fill: row and column of the end that comes first by rows, -1 where there is none; the last row and the last column with any end.
+        Output; row and column of the first end in row order, or -1; last row and last column with an end.
     """
     h_rows, e_row, profile, seen = workspace
     lanes, m = lanes_of(e_row), len(query)
@@ -201,15 +200,15 @@ def draw_pairs(traces, pairs, matrix, symbols, lines, cigars, counts):
     Parameters
     ----------
     traces, pairs, matrix
-        As `trace_pairs` takes and leaves them.
+        As in `trace_pairs`, after its call.
     symbols : uint8
-        The symbol of each code.
+        Symbol of each residue code.
     lines : (3, columns) uint8
-        To fill with the alignments, one after the other: query, what they share, subject.
+        Output; concatenated alignments: query, matches, subject.
     cigars : uint8
-        To fill likewise; twice as long as the columns.
+        Output; concatenated CIGARs, with space for two bytes per column.
     counts : (n, 5) int64
-        To fill: see `IDENTITIES` and its neighbours.
+        Output; columns are `IDENTITIES`, `MISMATCHES` and so on.
     """
     steps, step_offsets, result = traces
     queries, query_places, subjects, subject_places = pairs

@@ -1,4 +1,4 @@
-"""Ion traces on the CPU's threads: the counterpart of `proteoscope.kernels.cuda.traces`."""
+"""Ion traces on CPU threads: counterpart of `proteoscope.kernels.cuda.traces`."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from proteoscope.kernels.trace_layouts import SurveyPeaks, TraceWindows
 __all__ = ["extract_traces"]
 
 _WINDOWS_OF_PARTITION = 1 << 14
-"""Some milliseconds of a thread for windows of some hundred peaks each."""
+"""Number of windows in a partition, some milliseconds of a thread for windows of some hundred peaks each."""
 
 
 def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
     """Raise each cell to the most intense peak of its MS1 spectrum within its window's m/z.
 
-    Peaks are given in blocks, of whole MS1 spectra or not, one call for each; what cells have from others stays where it is more. The
-    most intense of several peaks is the same in any order, so that every device gives the same bytes.
+    Peaks are given in blocks, which may divide MS1 spectra, with one call per block; each cell keeps the maximum over all blocks. The
+    maximum does not depend on the order, so that all devices give the same bytes.
 
     Parameters
     ----------
     cells : (cells,) float32
-        0 where nothing was found yet; windows have different ones.
+        Intensities, initially 0; updated. Windows have disjoint ranges of cells.
 
     Yields the number of finished windows a few times a second.
 
     Raises
     ------
     DeviceError
-        The device failed, or its memory does not hold peaks and cells; `cells` are as they were.
+        If the device fails or lacks memory for peaks and cells; `cells` are unchanged.
     """
 
     def cut(first: int, last: int, stop: StopFlag) -> None:
@@ -48,7 +48,7 @@ def extract_traces(device: Processor, peaks: SurveyPeaks, windows: TraceWindows,
 
 @njit(nogil=True, cache=True)
 def cut_windows(peaks, windows, first, last, stop, cells):
-    """Apply `extract_traces` to the windows `first:last`; ended by `stop` (1,) uint8."""
+    """Apply `extract_traces` to the windows `first:last`; a non-zero `stop` (1,) uint8 ends the call."""
     for w in range(first, last):
         if stop[0]:
             return

@@ -1,4 +1,4 @@
-"""Nucleotides as amino acids, in all reading frames, from one stop codon to the next."""
+"""Translation of nucleotides in all reading frames, from one stop codon to the next."""
 
 from __future__ import annotations
 
@@ -28,29 +28,30 @@ _COMPLEMENTS = np.array([sum(((bases >> bit) & 1) << (3 - bit) for bit in range(
 
 @njit(nogil=True, cache=True)
 def frames(nucleotides, offsets, residue_of_codon, minimum, strands, places, residues):
-    """Find open reading frames: ranges between stop codons, or a stop codon and an end, in each frame.
+    """Find open reading frames: ranges between two stop codons, or between a stop codon and an end of the sequence, in each frame.
 
     Parameters
     ----------
     nucleotides : (total,) uint8
-        Characters.
+        Characters of all sequences.
     offsets : (n + 1,) int64
-        Into it.
+        Start of each sequence in `nucleotides`.
     residue_of_codon : (4096,) uint8
-        The residue of three sets of bases, the first in the highest bits.
+        Residue of each codon of three sets of bases, the first set in the highest bits.
     minimum
-        Residues that a frame must have, those of unknown codons (X) not counted.
+        Minimum number of residues of a frame, not counting unknown codons (X).
     strands : (2,) bool
-        True to translate the sequences, and their reverse complements.
+        True to translate the sequences, and True to translate their reverse complements.
     places : (f, 5) int64
-        Written while there is space: sequence, first and last nucleotide of the frame, from 0, on the given strand, the last included;
-        strand (1 or -1), frame (0 to 2 from the end where reading begins).
+        Output, written while there is space: sequence, first and last nucleotide (inclusive, from 0, on the given strand), strand (1 or
+        -1), and frame (0 to 2, from the end where reading starts).
     residues : (r,) uint8
-        Written while there is space: residues of the frames, concatenated.
+        Output, written while there is space: residues of the frames, concatenated.
 
     Returns
     -------
-    numbers of all frames and residues, including those not written.
+    (int, int)
+        Number of all frames and residues, including those not written.
     """
     n_frames, n_residues = 0, 0
     for sequence in range(len(offsets) - 1):

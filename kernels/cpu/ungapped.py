@@ -1,8 +1,8 @@
-"""Ungapped alignments that are optimal because no gapped one can score as much, found by comparing bases.
+"""Ungapped alignments that are proven optimal, since no gapped alignment can score as high.
 
-A read whose bases are all paired optimally scores its gain. A gapped alignment scores at most the gain minus the cost of the shortest gap.
-A better ungapped one is the best alignment by the definition in `proteoscope.kernels.gapsmis_layouts`, and of several the one that ends
-first. All diagonals of a reference are tried, each until it has lost too much.
+The gain of a read is its score if all bases are paired optimally. A gapped alignment scores at most the gain minus the cost of the shortest
+gap. An ungapped alignment above that is the best one by the definition in `proteoscope.kernels.gapsmis_layouts`; of several, the one that
+ends first. All diagonals of a reference are tried, each until its loss is too large.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["align_where_sure", "best_without_gaps"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, shortest_gap, minimum_gain, score, starts):
-    """Find the best ungapped alignments where they are optimal.
+    """Find the ungapped alignments that are certain to be optimal.
 
     Parameters
     ----------
@@ -26,14 +26,14 @@ def best_without_gaps(texts, patterns, text_of, pattern_of, losses, gains, short
         `Sequences`.
     text_of, pattern_of : ndarray of int64, shape (n,)
     losses : (symbols, symbols) int64
-        By the pattern's and the text's code: the maximum score of the pattern's symbol minus the score of the pair.
+        Maximum score of the read's symbol minus the score of the pair, by the codes of read and reference.
     gains : ndarray of int64, shape (symbols,)
     shortest_gap
         Loss from which an alignment is not certain to be optimal.
     minimum_gain
-        Patterns with a symbol that gains less are skipped.
+        Reads with a symbol that gains less are skipped.
     score, starts : (n,) int64
-        Filled; `starts` is -1 where no alignment is certain.
+        Output; `starts` is -1 if no alignment is certain to be optimal.
     """
     (text_codes, text_offsets), (pattern_codes, pattern_offsets) = texts, patterns
     for k in range(len(text_of)):

@@ -1,12 +1,12 @@
-"""Clustering of similar sparse vectors within windows of their order: DBSCAN, and complete and average linkage.
+"""Clustering of similar sparse vectors within windows of their order, by DBSCAN or complete or average linkage.
 
 The similarity of two vectors is their cosine: dot / sqrt(square · square), integers in one expression of doubles, bit-identical on every
 device. Vectors that may not be compared have similarity zero; empty vectors form single clusters. A tile of as many vectors as a register
 has lanes is entered into a table of bins; those of their windows then read a row per element. Threads share the windows of a run of
 islands; the component trees of each are merged.
 
-SINGLE: a vector with enough neighbours is a core point; neighbouring core points are in one cluster; another vector is in that of its most
-similar core neighbour, the smallest of several, or alone (Ester et al. 1996, KDD-96, 226-231).
+SINGLE: a vector with enough neighbours is a core point; neighbouring core points share a cluster; any other vector belongs to the cluster
+of its most similar core neighbour (ties: the smallest), or to none (Ester et al. 1996, KDD-96, 226-231).
 
 COMPLETE, AVERAGE: nearest-neighbour chains (Murtagh 1983, Comput. J. 26:354-359) on an integer similarity matrix, for each connected
 component; `merge_nearest` defines ties. Components of too many vectors are divided (`proteoscope.kernels.cpu.linkage_rounds`).
@@ -64,7 +64,7 @@ def _sum_squares(offsets, weights, squares):
 
 @njit(inline="always")
 def _enter(offsets, bins, weights, i, lane, table):
-    """Enter vector i into a lane of the table."""
+    """Add vector i to a lane of the table."""
     for e in range(offsets[i], offsets[i + 1]):
         table[np.int64(bins[e]) * LANES + lane] = weights[e]
 
@@ -87,13 +87,13 @@ def _find_dots(offsets, bins, weights, j, table, dots):
 
 @njit(inline="always")
 def _is_far(dot, square, other_square, rough):
-    """Return True if two vectors are clearly less similar than the square root of `rough`."""
+    """Return True if the cosine of two vectors is certainly below the square root of `rough`."""
     return float(dot) * float(dot) < rough * float(square) * float(other_square)
 
 
 @njit(inline="always")
 def _similarity(dot, square, other_square):
-    """Return the cosine of two vectors that have elements."""
+    """Return the cosine of two non-empty vectors."""
     return float(dot) / sqrt(float(square) * float(other_square))
 
 
@@ -116,7 +116,7 @@ def _roots(parents):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, neighbours, stop):
-    """Count, in the windows of the vectors `first:last`, the similar ones of each vector from `first` on, into `neighbours`."""
+    """Count the similar vectors in the windows of the vectors `first:last`, for both vectors of each pair, into `neighbours`."""
     offsets, bins, weights = vectors
     rough = least * least * _CLEARLY
     for begin in range(first, last, LANES):
@@ -143,15 +143,15 @@ def _count_neighbours(vectors, squares, ends, least, first, last, table, dots, n
 
 
 class _Joined(NamedTuple):
-    """Known clusters of the vectors of a run, counted from its first.
+    """Clusters found so far of a range of vectors; indices count from its first vector.
 
     Attributes
     ----------
     parents
-        (n,) int64: itself at first, the smallest of its cluster in the end.
+        (n,) int64: initially the vector itself, finally the smallest of its cluster.
     highest, nearest_core
-        (n,) float64 similarity of the most similar core neighbour, 0 at first, and (n,) int64 the smallest such neighbour, -1 at first, of
-        vectors that are not core points.
+        For vectors that are not core points: (n,) float64, similarity of the most similar core neighbour, initially 0, and (n,) int64, the
+        smallest such neighbour, initially -1.
     """
 
     parents: NDArray[np.int64]
@@ -168,7 +168,7 @@ class _Joined(NamedTuple):
 def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is_core, joined, stop):
     """Join core points that are neighbours, in the windows of the vectors `first:last`.
 
-    `is_core` and `joined` : of the vectors from `first` to the end of their windows.
+    `is_core` and `joined` cover the vectors from `first` to the end of their windows.
     """
     offsets, bins, weights = vectors
     parents, highest, nearest_core = joined
@@ -208,7 +208,7 @@ def _join_neighbours(vectors, squares, ends, least, first, last, table, dots, is
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_joined(begin, total, joined):
-    """Add the results of some windows, from `begin` on, to those of others."""
+    """Merge the results of windows from vector `begin` into `total`."""
     own_parents, own_highest, own_nearest = total
     parents, highest, nearest_core = joined
     for k in range(len(own_parents)):
@@ -222,7 +222,7 @@ def _add_joined(begin, total, joined):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fill_matrix(vectors, squares, ends, members, counts, is_average, table, dots, cells, stop):
-    """Fill similarities of the n members to each other in units, (n * n,); with `is_average` times the counts of both."""
+    """Write the similarities of the n members to each other in units, (n * n,); with `is_average` multiplied by both counts."""
     offsets, bins, weights = vectors
     n = len(members)
     cells[: n * n] = 0
@@ -261,22 +261,23 @@ def _value(cells, sizes, is_average, row, n, s):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain, stop):
-    """Merge mutually nearest clusters as long as their similarity is at least `least`.
+    """Merge mutually nearest clusters while their similarity is at least `least`.
 
-    A chain begins at the smallest remaining cluster (named by its smallest member) and proceeds to the nearest; among several to the
-    previous one in the chain, else the smallest. Mutually nearest clusters merge, and the chain continues before them. If the nearest is
-    not similar enough, possible only at the start of a chain, the cluster is complete: no other merger brings it nearer.
+    A chain starts at the smallest remaining cluster (identified by its smallest member) and proceeds to the nearest cluster; ties are
+    resolved by the previous cluster in the chain, else the smallest. Mutually nearest clusters are merged, and the chain continues before
+    them. If the nearest cluster is not similar enough, which occurs only at the start of a chain, the cluster is complete: no other merger
+    can bring it nearer.
 
     Parameters
     ----------
     cells
         (n * n,) similarities, modified.
     sizes
-        (n,) int64, vectors of each, modified.
+        (n,) int64, number of vectors of each cluster, modified.
     is_average
         True for averages, otherwise minima.
     labels
-        (n,) int64, filled: the smallest member of each one's cluster.
+        (n,) int64, output; smallest member of each item's cluster.
     active, places, chain
         (n,) int64, workspace.
     """
@@ -329,7 +330,7 @@ def merge_nearest(cells, sizes, is_average, least, labels, active, places, chain
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, places, stop):
-    """Cluster the groups `begin:end`; `cells` holds the largest matrix, `places`, (k,), is the input of `LinkageRounds.take`."""
+    """Cluster the groups `begin:end`; `cells` has space for the largest matrix, `places` (k,) is the input of `LinkageRounds.take`."""
     vectors, ends, members, starts, least, counts = groups
     most = 0
     for g in range(begin, end):
@@ -350,16 +351,16 @@ def _link_groups(groups, squares, is_average, begin, end, table, dots, cells, pl
 
 
 class VectorClustering:
-    """Vectors, ready to be clustered with the threads of a CPU.
+    """Clustering of vectors with the threads of a CPU.
 
     Parameters
     ----------
     device
         CPU.
     vectors
-        N of them, in the order that their windows are of; a table of all bins is made for each thread.
+        n vectors, in the order of their windows. Each thread has a table of all bins.
     ends : (n,) int64
-        Never falling: vector i may be compared with the vectors i + 1 : ends[i].
+        Non-decreasing; vector i is compared with the vectors i + 1 : ends[i].
     """
 
     def __init__(self, device: Processor, vectors: VectorArrays, ends: NDArray[np.int64]) -> None:
@@ -370,21 +371,21 @@ class VectorClustering:
         self._adding, self._large = Lock(), BoundedSemaphore(_MAXIMUM_LARGE_GROUPS)
 
     def cluster(self, linkage: Linkage, labels: NDArray[np.int64], first: int = 0, last: int | None = None) -> Generator[int, None, None]:
-        """Cluster the vectors `first:last`, between two cuts of `proteoscope.kernels.clustering_layouts.islands`.
+        """Cluster the vectors `first:last`, where both are boundaries of `proteoscope.kernels.clustering_layouts.islands`.
 
         Parameters
         ----------
         labels : (n,) int64
-            Whose elements `first:last` are filled: the smallest vector of each one's cluster.
+            Output; elements `first:last` are written: the smallest vector of each vector's cluster.
 
         Yields
         ------
-        The vector, a cut, up to which all is done, at least every tenth of a second.
+        End of the finished range (a boundary), at least every tenth of a second.
 
         Raises
         ------
         ValueError
-            The linkage has a number out of its bounds.
+            If a setting of the linkage is out of bounds.
         """
         linkage, last = linkage.checked(), len(self._ends) if last is None else last
         cuts = first + islands(self._ends[first:last] - first)
@@ -395,7 +396,7 @@ class VectorClustering:
             yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield runs of islands, as first and last vector, that take all threads about half a second."""
+        """Yield ranges of islands, as start and end vector, that take all threads about half a second."""
         before = np.concatenate(([0.0], np.cumsum(self._costs(int(cuts[0]), int(cuts[-1])))))[cuts - cuts[0]]
         begin = 0
         while begin + 1 < len(cuts):
@@ -409,7 +410,7 @@ class VectorClustering:
         return (1.0 + window_pairs(self._ends[first:last] - first)) * self._elements
 
     def _joined(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Fill the labels of SINGLE."""
+        """Compute the labels of SINGLE."""
         arguments = self._vectors, self._squares, self._ends, linkage.least
         n, costs = last - first, self._costs(first, last)
         is_core, neighbours = np.ones(n, bool), np.ones(n, np.int64)
@@ -439,7 +440,7 @@ class VectorClustering:
         labels[:] = first + named_by_smallest(_roots(joined.parents))
 
     def _linked(self, linkage: Linkage, first: int, last: int, labels: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Fill the labels of COMPLETE and AVERAGE."""
+        """Compute the labels of COMPLETE and AVERAGE."""
         yield from self._joined(linkage._replace(method=SINGLE, minimum_neighbours=2), first, last, labels)
         rounds = LinkageRounds(self._vectors, self._ends, labels, first, linkage)
         while (groups := rounds.groups()) is not None:
@@ -449,7 +450,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, groups: Groups, method: int, places: NDArray[np.int64]) -> Generator[None, None, None]:
-        """Fill the places of all members of groups: where, among them, the smallest of each one's cluster is."""
+        """Write to `places`, for each member of the groups, the index among the members of the smallest one in its cluster."""
         squares = self._squares if groups.vectors is self._vectors else _squares_of(groups.vectors)
         dtype = np.int32 if method == COMPLETE else np.int64
 
@@ -461,7 +462,7 @@ class VectorClustering:
         yield from self._in_partitions(link, groups.sizes**2 * (self._elements + _OPERATIONS_OF_CELL))
 
     def _in_partitions(self, work: Callable[[int, int, StopFlag], None], costs: NDArray[np.floating]) -> Generator[None, None, None]:
-        """Do the work of items that cost so much, by all threads."""
+        """Run `work` on ranges of items of about equal costs with all threads."""
         chunks = equal_partitions(costs, self._device.threads, maximum_cost=_PRODUCTS_OF_PARTITION, per_worker=_PARTITIONS_OF_THREAD)
         for _ in self._device.run(work, chunks, 0):
             yield

@@ -1,4 +1,4 @@
-"""Sums of vectors, one for each of many clusters."""
+"""Sums of the vectors of each cluster."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ __all__ = ["sum_vectors"]
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, sums):
-    """Write the sums of members, normalised, or their largest elements.
+    """Write the normalised sum of each cluster's members, or its largest elements.
 
-    One after the other: each element of a member is read three times, and only bins that a cluster has are sorted.
+    Clusters are processed in turn: each element of a member is read three times, and only bins that occur in a cluster are sorted.
 
     Parameters
     ----------
     vectors
         `VectorArrays`.
     n_bins
-        None of the bins is as large.
+        Number of bins; all bin indices are below.
     members : (m,) int64
-        The vectors of each cluster; `member_offsets`: (n + 1,) int64, where those of each begin.
+        Vectors of each cluster, from its `member_offsets`, (n + 1,) int64.
     counts : (m,) int64
-        How often each is added.
+        Multiplicity of each member.
     length : float64
-        Of a sum.
+        Length (Euclidean norm) of each sum.
     most
-        Maximum number of elements of a sum: the largest, the first among equals.
+        Maximum number of elements of a sum: the largest, ties by the first.
     sums
-        `VectorArrays` of n, to fill; `bins` and `weights` are as long as all members, and filled from the beginning.
+        `VectorArrays` of n vectors, output; `bins` and `weights` need space for the elements of all members.
     """
     offsets, bins, weights = vectors
     out_offsets, out_bins, out_weights = sums
@@ -64,7 +64,7 @@ def sum_vectors(vectors, n_bins, members, member_offsets, counts, length, most, 
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _keep_largest(bins, weights, begin, end, most):
-    """Retain the `most` largest elements of `begin:end` in order, the first among equals; return their end."""
+    """Retain the `most` largest elements of `begin:end` in order (ties: the first); return their end."""
     of_weight = np.zeros(np.iinfo(np.int16).max + 1, np.int64)
     for i in range(begin, end):
         of_weight[weights[i]] += 1

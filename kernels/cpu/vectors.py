@@ -1,10 +1,10 @@
-"""Vectors of small integers for Numba, for loops that the compiler would not vectorise, on all CPUs.
+"""Vectors of small integers for Numba, for loops that the compiler does not vectorise, on all CPUs.
 
 A vector is a value of the type `Lanes`: as many integers of 8, 16 or 32 bits as fit in one register of this CPU. The operations are LLVM's
-vector instructions, which exist on every CPU; only the table look-up of bytes has a form for each family (AVX-512 VBMI, AVX2, NEON) and a
-slow one for the rest.
+vector instructions, which exist on every CPU; only the table look-up of bytes has one implementation per family (AVX-512 VBMI, AVX2, NEON)
+and a slow one for others.
 
-A vector lives inside one compiled function: it is not an argument, a result or an array element. `load` and `store` move it.
+A vector exists only within a compiled function: it cannot be an argument, a result or an array element. `load` and `store` transfer it.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ FEATURES = _features()
 """CPU features under LLVM's names."""
 _IS_ARM = llvm.get_process_triple().startswith(("aarch64", "arm64"))
 REGISTER_BYTES = 64 if "avx512bw" in FEATURES else 32 if "avx2" in FEATURES else 16
-"""Bytes of a vector register here."""
+"""Bytes of a vector register of this CPU."""
 
 
 def aligned(length: int, dtype: Any) -> NDArray:
-    """Return zeros aligned for register loads: (length,) of `dtype`."""
+    """Return zeros aligned for register loads, (length,) of `dtype`."""
     size = length * np.dtype(dtype).itemsize
     workspace = np.zeros(size + REGISTER_BYTES, np.uint8)
     start = -workspace.ctypes.data % REGISTER_BYTES
@@ -89,7 +89,7 @@ class Lanes(types.Type):
 
     @property
     def llvm_type(self) -> ir.VectorType:
-        """The vector as LLVM knows it."""
+        """Return the LLVM type of the vector."""
         return ir.VectorType(ir.IntType(self.bits), self.count)
 
 
@@ -110,7 +110,7 @@ def _pointer(context: Any, builder: Any, array_type: types.Array, array: Any, po
 
 
 def llvm_function(builder: Any, name: str, result: ir.Type, arguments: list[ir.Type]) -> Any:
-    """Return LLVM's function of a name, declared in the current module."""
+    """Return the LLVM function `name`, declared in the current module."""
     declared = builder.module.globals.get(name)
     return declared if declared is not None else ir.Function(builder.module, ir.FunctionType(result, arguments), name)
 
@@ -151,7 +151,7 @@ def load_anywhere(typing: Any, array: Any, position: Any) -> Any:
 
 @intrinsic
 def load_codes(typing: Any, codes: Any, position: Any, like: Any) -> Any:
-    """Return bytes of an int8 array for a look-up, as many as a vector of the array `like` has lanes."""
+    """Load bytes of an int8 array for a look-up: one per lane of a vector of the array `like`."""
     lanes = Lanes(8, _lanes(like).count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -162,7 +162,7 @@ def load_codes(typing: Any, codes: Any, position: Any, like: Any) -> Any:
 
 @intrinsic
 def store(typing: Any, array: Any, position: Any, vector: Any) -> Any:
-    """Put a vector where `load` would find it."""
+    """Store a vector at `position` (a multiple of the vector's length, in an `aligned` array)."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store(arguments[2], _pointer(context, builder, signature.args[0], arguments[0], arguments[1], vector), align=REGISTER_BYTES)
@@ -173,7 +173,7 @@ def store(typing: Any, array: Any, position: Any, vector: Any) -> Any:
 
 @intrinsic
 def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
-    """Store a vector at any position; into an array of bytes the lowest byte of each lane."""
+    """Store a vector at any position; in an array of bytes, the lowest byte of each lane."""
     retained = Lanes(array.dtype.bitwidth, vector.count)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -187,7 +187,7 @@ def store_anywhere(typing: Any, array: Any, position: Any, vector: Any) -> Any:
 
 @intrinsic
 def spread(typing: Any, array: Any, value: Any) -> Any:
-    """Return `value` in every lane of a vector of the array's kind."""
+    """Return a vector of the array's type with `value` in every lane."""
     lanes = _lanes(array)
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -221,7 +221,7 @@ minimum = _lane_by_lane("smin", "The smaller of each two.")
 
 
 def _wrapping(operation: str, text: str) -> Any:
-    """Return an intrinsic for a wrapping operation of two vectors: two instructions less than a saturated one at 32 bits."""
+    """Return an intrinsic for a wrapping operation of two vectors, which takes two instructions fewer than a saturating one at 32 bits."""
 
     def typed(typing: Any, left: Any, right: Any) -> Any:
         def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -295,8 +295,8 @@ last_lane = _moved("The last lane of `vector` in every lane; `filling` is any ve
 def look_up(typing: Any, table: Any, position: Any, codes: Any) -> Any:
     """Return the elements ``table[position + code]`` for each code from 0 to 31.
 
-    `position` must be a multiple of 64 in an `aligned` table, whose elements 32 to 63 from there repeat the first 32, since AVX-512 looks
-    up a whole register.
+    `position` must be a multiple of 64 in an `aligned` table; the elements 32 to 63 from there must repeat the first 32, since AVX-512
+    looks up a whole register.
     """
     lanes = _lanes(table)
 
@@ -334,7 +334,7 @@ def _half_row(context: Any, builder: Any, signature: Any, arguments: Any, lanes:
 
 
 def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> Any:
-    """Look up bytes with x86's shuffle of sixteen bytes: one for each half of the row, and a selection between both."""
+    """Look up bytes with x86's shuffle of sixteen bytes, once for each half of the row, and select between both."""
     vector = codes.type
     shuffle = llvm_function(builder, name, vector, [vector, vector])
     low, high = (builder.call(shuffle, [half, codes]) for half in halves)
@@ -343,7 +343,7 @@ def _shuffle_halves(builder: Any, name: str, halves: list[Any], codes: Any) -> A
 
 
 def _permute_two_registers(context: Any, builder: Any, signature: Any, arguments: Any, lanes: Lanes) -> Any:
-    """Look up with AVX-512's permutation of thirty-two numbers of 32 bits, which fill two registers."""
+    """Look up with AVX-512's permutation of thirty-two 32-bit numbers in two registers."""
     vector = lanes.llvm_type
     places = [arguments[1], builder.add(arguments[1], ir.Constant(arguments[1].type, lanes.count))]
     low, high = (

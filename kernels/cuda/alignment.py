@@ -1,17 +1,17 @@
 """Smith-Waterman scores on a GPU, equal to those of `proteoscope.kernels.cpu.alignment`, with the kernels of alignment.cu.
 
 The database stays on the device if it fits; otherwise it is streamed in batches through pinned buffers, overlapping with scoring. A launch
-computes a strip of columns of two queries, or of one query with two subjects. Values leaving the strip on its right stay in device memory
-for the next launch. If the longest subjects would outlast the others, both are scored concurrently on their own streams. Pairs whose scores
-overflow are listed on the device and scored again with 32 bits.
+computes a strip of columns of two queries, or of one query with two subjects. Values at the right edge of the strip stay in device memory
+for the next launch. If the longest subjects would take longer than the others, both are scored concurrently on separate streams. Pairs
+whose scores overflow are listed on the device and scored again with 32 bits.
 
 ATGPU analysis, for queries of m residues in total against n subjects of r residues in total, in strips of w columns (a word has 4 bytes):
 
-* rounds: the batches of the database, one if memory suffices, and m / 2w launches in each (m / w with two
-  subjects, and with 32 bits);
-* words in: r / 4 + 2n, once if the database stays; out: n for each query;
+* * rounds: the batches of the database (one if memory suffices), with m / 2w launches each (m / w with two subjects,
+  and with 32 bits);
+* * words in: r / 4 + 2n, once if the database stays on the device; out: n for each query;
 * operations: m r cells; two of them take 3.8 on the slower pipe (4.8 with two subjects) and 2.3 on the multiplier's, with DPX;
-* memory blocks: one of 32 bytes for 4 residues of a subject and strip, in and out, in addition to the residues;
+* * memory blocks: for each strip, one of 32 bytes in and out per 4 residues of a subject, in addition to the residues;
 * shared memory: 112 bytes for each column of a strip, 56 with two subjects.
 """
 
@@ -74,7 +74,7 @@ _SUBJECTS = np.dtype(
 
 @dataclass(frozen=True)
 class _Numbers:
-    """A scheme in the numbers of one kind, as the kernels take them."""
+    """A scoring scheme in one number type, in the form of the kernels."""
 
     kind: int
     matrix: NDArray[np.int32]
@@ -105,7 +105,7 @@ def _half_bits(values: Any) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class _Strip:
-    """Columns of a query: its number, the first column and their number."""
+    """Columns of a query: index of the query, first column, and number of columns."""
 
     query: int
     begin: int
@@ -114,7 +114,7 @@ class _Strip:
 
 
 _Pair = tuple[_Strip | None, _Strip | None]
-"""Strips in the low and in the high half of the words."""
+"""Strips in the low and in the high half of words."""
 
 
 def _strips(query: int, length: int, width: int) -> list[_Strip]:
@@ -144,11 +144,11 @@ class _Batch:
     Attributes
     ----------
     lengths
-        (n,) longest first.
+        (n,), residues of each subject, longest first.
     rows
-        (n + 1,) cumulative residues.
+        (n + 1,), cumulative residues.
     slot
-        Memory of the batch, retained as long as kernels may read it.
+        Memory of the batch, retained while kernels may read it.
     """
 
     first: int
@@ -162,11 +162,11 @@ class _Batch:
 
     @property
     def n(self) -> int:
-        """Its subjects."""
+        """Number of subjects."""
         return self.last - self.first
 
     def subjects(self, n_items: int) -> Subjects:
-        """Return a number of subjects for the plan."""
+        """Return the size of the first `n_items` subjects, for planning."""
         rows = int(self.rows[-1]) * n_items // max(1, self.n)
         return Subjects(n_items, rows, int(self.lengths[0]), int(self.lengths[-1]))
 
@@ -185,12 +185,12 @@ class AlignmentSearch:
     residues
         Int8 codes: A to Z are 0 to 25, ``*`` is 26.
     offsets : (n + 1,) int64
-        Where each sequence begins. A database in order of length, shortest first, needs no sorting here.
+        Start of each sequence in `residues`. A database in order of length, shortest first, needs no sorting.
 
     Attributes
     ----------
     cells_done
-        Of the call that runs, about: for the progress.
+        Approximate number of cells computed by the current call, for progress.
     """
 
     memory_bytes: int | None = None
@@ -202,9 +202,9 @@ class AlignmentSearch:
     threads: int | None = None
     """Threads per block; as many as registers allow by default."""
     n_longest: int | None = None
-    """Number of long subjects scored concurrently with more lanes; the fastest predicted number by default, 0 for none."""
+    """Number of long subjects that are scored concurrently with more lanes; by default the number predicted to be fastest; 0 for none."""
     longest_shape: tuple[int, int, int, int] = (128, 4, 256, 1)
-    """Lanes, columns, threads and multiprocessors for them where their number is set."""
+    """Lanes, columns, threads and multiprocessors for the long subjects, if their number is set."""
 
     def __init__(self, device: Card, residues: NDArray[np.int8], offsets: NDArray[np.int64]) -> None:
         card = device
@@ -243,8 +243,8 @@ class AlignmentSearch:
     ) -> Generator[int, None, None]:
         """Score every query against the subjects `first:last`, exactly.
 
-        Yields the end of the finished subjects after each launch, often the same again: `out` holds all subjects before it. Closing the
-        generator stops the work.
+        Yields the end of the finished subjects after each launch, often repeatedly the same; all columns of `out` before it are written.
+        Closing the generator stops the work.
 
         Parameters
         ----------
@@ -255,15 +255,14 @@ class AlignmentSearch:
         gap_open, gap_extend
             A gap of k residues costs ``gap_open + k * gap_extend``.
         out : (queries, subjects) int32
-            Whose columns `first:last` are filled; other columns are not changed.
+            Output; only the columns `first:last` are written.
 
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device fails.
         DeviceMemoryError
-            Not even one subject fits. Columns from the last yielded end on are as they.
-        were.
+            If not even one subject fits. Columns from the last yielded end are unchanged.
         """
         last, self.cells_done = len(self._lengths) if last is None else last, 0
         numbers = self._numbers_of(matrix_scores, gap_open, gap_extend)
@@ -307,11 +306,11 @@ class AlignmentSearch:
         return OperationCounts(rounds, cells, blocks, words_in, len(lengths) * (last - first + len(cuts)), shared)
 
     def costs(self, lengths: Sequence[int]) -> NDArray[np.float64]:
-        """Return the relative cost (n,) in cells of each subject with queries of these lengths, for partitioning."""
+        """Return the cells of each subject with queries of these lengths, shape (n,), for partitioning."""
         return sum(lengths) * (self._lengths + _ROWS_OF_SUBJECT).astype(np.float64)
 
     def _partitions(self, kind: int, lengths: Sequence[int], batch: _Batch) -> Iterator[list[tuple[Part, list[_Pair]]]]:
-        """Yield concurrent parts of a batch with the strips of each launch, for some queries after the others."""
+        """Yield groups of concurrent parts of a batch with the strips of each launch; groups of queries follow one another."""
         for in_word, queries in query_groups(kind, lengths) if batch.n else ():
             parts = self._parts(kind, in_word, [lengths[query] for query in queries], batch)
             has_halves = in_word == 1 and kind != THIRTY_TWO_BITS
@@ -336,7 +335,7 @@ class AlignmentSearch:
     def _begun(
         self, queries: Sequence[NDArray[np.int8]], numbers: tuple[_Numbers, _Numbers], first: int, last: int
     ) -> tuple[_Work, Iterator[_Batch], _Batch | None]:
-        """Allocate device memory with the first batch loaded, in smaller batches if the device refuses."""
+        """Allocate device memory and load the first batch, with smaller batches if the device refuses."""
         while True:
             cuts = self._cuts(first, last, len(queries))
             try:
@@ -437,7 +436,7 @@ class _Slot:
         return self._card.address(self._buffers[name])
 
     def load(self, name: str, values: NDArray, stream: Any) -> None:
-        """Send a column. Earlier columns must have arrived."""
+        """Start sending a column; the transfer of earlier columns must be complete."""
         staged = self._pinned[name][: values.nbytes].view(values.dtype)
         staged[:] = values
         self._card.upload(self._buffers[name], staged, stream)
@@ -445,7 +444,7 @@ class _Slot:
 
 @dataclass(frozen=True)
 class _Launch:
-    """A strip of a query, or of two, against a part of a batch: `subjects` as the kernel takes them, but for the borders."""
+    """A strip of one or two queries against a part of a batch; `subjects` is the kernel's argument, except for the borders."""
 
     part: Part
     pair: _Pair
@@ -460,7 +459,7 @@ class _Launch:
 class _Work:
     """Queries of a call on the device, with space for the scores of a batch.
 
-    The buffer `words` is zeroed at first: counters from which warps take subjects, overflow flags of queries, and scores.
+    The buffer `words`, initially 0, holds the counters from which warps take subjects, the overflow flags of queries, and the scores.
     """
 
     def __init__(
@@ -509,12 +508,12 @@ class _Work:
             yield from self._score_overflows(query, batch)
 
     def _n_staged(self, batch: _Batch) -> int:
-        """Return the number of words fetched through pinned memory: overflow flags and, if they fit, scores."""
+        """Return the number of words fetched through pinned memory: overflow flags and, if they fit, the scores."""
         n_queries = len(self._lengths)
         return n_queries * (1 + batch.n) if len(self._staged) >= n_queries * (1 + batch.n) else n_queries
 
     def _score_overflows(self, query: int, batch: _Batch) -> Iterator[None]:
-        """Score the pairs of a query whose score overflowed the numbers."""
+        """Score again the pairs of a query whose score overflowed."""
         card, stream, count = self._card, self._stream, np.zeros(1, np.uint32)
         card.clear(self._found, 4, stream)
         scores = np.uint64(self._words_at + self._row(query, batch))
@@ -534,7 +533,7 @@ class _Work:
         yield
 
     def _row(self, query: int, batch: _Batch) -> int:
-        """Return the number of bytes before the scores of a query."""
+        """Return the byte offset of the scores of a query."""
         return 4 * (_COUNTERS + len(self._lengths) + query * batch.n)
 
     def _launches(self, batch: _Batch, parts: list[tuple[Part, list[_Pair]]]) -> list[_Launch]:
@@ -554,7 +553,7 @@ class _Work:
         return [launch for _, launch in sorted((item for items in of_parts for item in items), key=lambda item: item[0])]
 
     def _subjects(self, batch: _Batch, part: Part, order: int, n_items: int) -> NDArray[np.void]:
-        """Return the kernel's subject argument: a part of a batch sorted by length, else all of it with the part's order."""
+        """Return the kernel's argument for subjects: a part of a batch sorted by length, or the whole batch with the order of the part."""
         if order:
             first = 4 * part.first if order == batch.order else 0
             return np.array((batch.residues, batch.offsets, order + first, 0, 0, batch.n, n_items), _SUBJECTS)
@@ -617,7 +616,7 @@ class _Work:
         return residues, self._words_at + launch.scores + query_scores, passed, strip.n
 
     def deliver(self, batch: _Batch, out: NDArray[np.int32]) -> None:
-        """Bring the scores of a batch to their columns of `out`."""
+        """Copy the scores of a batch to their columns of `out`."""
         n = len(self._lengths)
         if self._n_staged(batch) > n:
             out[:, batch.first : batch.last] = self._staged[n : n * (1 + batch.n)].reshape(n, batch.n)

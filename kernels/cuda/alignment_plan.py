@@ -1,7 +1,7 @@
-"""Partition of database scoring on a GPU: into strips of columns, and into the longest subjects and the others.
+"""Partitioning of database scoring on a GPU into strips of columns, and into the longest subjects and the others.
 
-The longest subjects would keep a few warps busy long after all others. If that costs time, they are scored with more lanes each, on
-separate multiprocessors, while the rest of the GPU scores the others.
+The longest subjects would keep a few warps busy long after all others. If that costs time, they are scored with more lanes each on separate
+multiprocessors, while the rest of the GPU scores the others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 SIXTEEN_BITS, HALF_PRECISION, THIRTY_TWO_BITS = 1, 2, 3
-"""Numbers that the kernels compute with: NUMBERS of alignment.cu."""
+"""Number types of the kernels: NUMBERS of alignment.cu."""
 TABLE_ROWS = 28
 _RING_BYTES = 128 * 16  # between two warps of a subject
 _LANES, _COLUMNS = (2, 4, 8, 16, 32), (16, 24, 32, 40, 48, 56, 64, 72)
@@ -60,12 +60,12 @@ class AlignmentShape:
 
     @property
     def width(self) -> int:
-        """Columns of a strip."""
+        """Number of columns of a strip."""
         return self.lanes * self.columns
 
     @property
     def shared_bytes(self) -> int:
-        """Shared memory of the score table and of values passed between the warps of a subject."""
+        """Shared memory (bytes) of the score table and of the values passed between the warps of a subject."""
         between = self.threads // 32 if self.lanes > 32 else 0
         return TABLE_ROWS * max(self.lanes, 8) * self.columns * (4 // self.subjects) + between * _RING_BYTES
 
@@ -75,7 +75,7 @@ class AlignmentShape:
         return self.threads // self.lanes * self.subjects
 
     def macros(self) -> tuple[str, ...]:
-        """Return the macros of alignment.cu."""
+        """Macros of alignment.cu for this shape."""
         return (
             f"NUMBERS={self.numbers}",
             f"SUBJECTS={self.subjects}",
@@ -86,7 +86,7 @@ class AlignmentShape:
 
 
 class Subjects(NamedTuple):
-    """Size of subjects: their number, residues, and residues of the longest and the shortest."""
+    """Size of a set of subjects: their number, total residues, and residues of the longest and the shortest."""
 
     n: int
     rows: int
@@ -95,7 +95,7 @@ class Subjects(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Subjects `first:last`, counted from the longest, scored by a number of blocks in launches of one shape."""
+    """Subjects `first:last`, counted from the longest, and the number of blocks and launch shape with which they are scored."""
 
     first: int
     last: int
@@ -109,9 +109,9 @@ def numbers_of(capability: int) -> int:
 
 
 def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[int]]]:
-    """Return groups of queries: subjects per word, and indices of the queries.
+    """Return groups of queries, each as subjects per word and indices of the queries.
 
-    Strips of two queries are combined as far as queries can be divided between the halves of words; the rest are single.
+    Strips of two queries are combined as far as the queries can be divided evenly between the halves of words; the others are single.
     """
     together = sorted((query for query, length in enumerate(lengths) if length), key=lambda query: -lengths[query])
     alone: list[int] = []
@@ -122,7 +122,7 @@ def query_groups(numbers: int, lengths: Sequence[int]) -> list[tuple[int, list[i
 
 
 def threads_for(columns: int) -> int:
-    """Return the threads of a block, one on each multiprocessor, that hold this number of columns in registers."""
+    """Return the threads per block (one block per multiprocessor) that can hold this number of columns in registers."""
     return 512 if columns <= 32 else 384 if columns <= 48 else 256
 
 
@@ -139,7 +139,7 @@ def _shapes(numbers: int, subjects: int, threads: int | None, shared_bytes: int)
 
 
 class _Shapes:
-    """Shapes of one kind of numbers, and their costs."""
+    """Launch shapes of one number type, and their costs."""
 
     def __init__(self, shapes: list[AlignmentShape]) -> None:
         self.shapes = shapes
@@ -160,9 +160,9 @@ class _Shapes:
         return np.ceil(np.array(lengths, np.float64)[:, None] / self.width).sum(axis=0)
 
     def cycles(self, lengths: Sequence[int], some: tuple[Any, ...], multiprocessors: Any) -> NDArray[np.float64]:
-        """Return cycles by shape, in the last dimension, for `Subjects`: all steps distributed, or those of the longest.
+        """Return the cycles for `Subjects` by shape (last dimension): the maximum of all steps distributed, and the steps of the longest.
 
-        `multiprocessors` is a number, or alternatives, which become the second last dimension.
+        `multiprocessors` is a number, or an array of alternatives, which become the second last dimension.
         """
         n, rows, longest, shortest = (np.asarray(values, np.float64)[..., None] for values in some)
         launches = self.launches(lengths)
@@ -176,14 +176,14 @@ class _Shapes:
 
 
 class Planner:
-    """Chooses shapes for a GPU.
+    """Selection of launch shapes for a GPU.
 
     Parameters
     ----------
     shared_bytes
-        That a block may have.
+        Maximum shared memory of a block.
     requested
-        Lanes and columns where they are not to be chosen, and threads of a block.
+        Fixed lanes and columns, and threads per block, if they are not to be selected.
     """
 
     def __init__(self, multiprocessors: int, shared_bytes: int, requested: tuple[int, int] | None, threads: int | None) -> None:
@@ -215,9 +215,9 @@ class Planner:
         Parameters
         ----------
         longest : (n,)
-            Lengths of all subjects, the longest first.
+            Lengths of all subjects, longest first.
         rows : (n + 1,)
-            Residues of the first 0 to n of them.
+            Cumulative residues.
         """
         return self.plan(numbers, in_word, lengths, subjects, longest, rows)[1]
 

@@ -1,4 +1,4 @@
-"""Problems that illustrate the ATGPU model, and rates of inner operations, on a GPU, with the kernels of analyses.cu.
+"""Example problems of the ATGPU model, and rates of inner operations, on a GPU, with the kernels of analyses.cu.
 
 Transfers and computations are awaited in turn, as in the model, and timed separately. `proteoscope.kernels.analyses_layouts` has the ATGPU
 analysis of each problem: rounds, operations, memory blocks, words and transfers in and out, shared memory.
@@ -23,7 +23,7 @@ _BLOCKS = 8  # on each multiprocessor, where a rate is measured
 
 
 class Analyses:
-    """The problems on a device, with whole numbers of 32 bits whose sums wrap around."""
+    """The problems on a device, with 32-bit integers that wrap around."""
 
     def __init__(self, device: Card) -> None:
         self._card, self._stream = device, device.stream()
@@ -62,7 +62,7 @@ class Analyses:
         return self._done((values,), 0, 1, work, -1)
 
     def scan(self, values: NDArray[np.uint32]) -> tuple[NDArray[np.uint32], Spent]:
-        """Return the sums of the values before each, (n,)."""
+        """Return the exclusive prefix sums, (n,)."""
         levels = scan_levels(len(values))
         workspace = [self._card.buffer(4 * -(-size // (2 * BLOCK))) for size in levels]
 
@@ -76,7 +76,7 @@ class Analyses:
         return self._done((values,), 0, len(values), work, 0)
 
     def rate(self, operation: str, steps: int) -> tuple[float, float]:
-        """Return the operations of one kind of `OPERATIONS`, `steps` times `TOGETHER` per thread, and the seconds of the launch."""
+        """Run one kind of `OPERATIONS`, `steps` x `TOGETHER` per thread; return the number of operations and the seconds."""
         blocks = _BLOCKS * self._card.multiprocessors()
         workspace = self._card.buffer(4 * BLOCK * blocks)
         began = perf_counter()
@@ -100,7 +100,7 @@ class Analyses:
         self._card.launch(_FILE, kernel, blocks, BLOCK, arguments, self._stream, defines=defines)
 
     def _done(self, given: Sequence[NDArray], workspace: int, n_out: int, work: Any, place: int) -> tuple[NDArray[np.uint32], Spent]:
-        """Send, compute and fetch synchronously; the result is the buffer at `place`, after those given and one of `workspace` words."""
+        """Send, compute and fetch synchronously; the result is buffer `place` of the inputs followed by workspace and output."""
         card, stream = self._card, self._stream
         buffers = [card.buffer(values.nbytes) for values in given] + ([card.buffer(4 * workspace)] if workspace else [])
         result = np.empty(n_out, np.uint32)

@@ -1,6 +1,6 @@
 """Counting of the peptides of a digest on a GPU: the function of `proteoscope.kernels.cpu.digestion`, with the kernel of digestion.cu.
 
-What that takes is counted by `proteoscope.kernels.counts.digest_count`.
+`proteoscope.kernels.counts.digest_count` gives its operations.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ def count_peptides(
 ) -> Generator[int, None, None]:
     """Count the peptides of a digest as `proteoscope.kernels.cpu.digestion.count_peptides`, on a GPU.
 
-    Yields the number of processed residues after each round. A share may have at most 2^32 - 1 peptides in a bucket.
+    Yields the number of processed residues after each batch. A range of proteins may have at most 2^32 - 1 peptides in a bucket.
 
     Raises
     ------
     DeviceError
-        The GPU failed, or its memory does not hold proteins and counts; `counts` are unchanged.
+        If the GPU fails or lacks memory for proteins and counts; `counts` are unchanged.
     """
     first, last = int(offsets[bounds[0]]), int(offsets[bounds[-1]])
     limits = np.zeros(1, _LIMITS)

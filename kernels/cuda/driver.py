@@ -1,4 +1,4 @@
-"""The driver's part of opening a GPU, which runs without the interpreter while libraries are imported and files read."""
+"""The driver's part of opening a GPU, which runs without the interpreter lock while libraries are imported and files are read."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LIBRARY = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 def begin_context(number: int) -> bool:
     """Create the primary context of CUDA device `number` for CuPy; return True on success.
 
-    It takes tenths of a second, without the interpreter's lock, and lasts as long as the process. For a device that was found usable: a
-    broken driver could crash the process. CuPy meets and reports errors of this function too.
+    This takes tenths of a second without the interpreter lock; the context lasts as long as the process. Only for devices known to be
+    usable, since a broken driver could crash the process. Errors are reported by CuPy later.
     """
     try:
         driver = ctypes.CDLL(_LIBRARY)

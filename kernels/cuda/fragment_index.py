@@ -2,8 +2,8 @@
 
 Counterpart of `proteoscope.kernels.cpu.fragment_index`.
 
-The dictionary is copied to the device once. The index is built there, of all forms or of as many as fit, and never leaves it. Queries
-follow with their key ranges; the best candidates of each and the histogram of all scores return, bit-identical to the CPU's.
+The dictionary is copied to the device once. The index is built there, of all peptidoforms or as many as fit, and never leaves it. Queries
+are sent with their key ranges; the best candidates of each and the histogram of all scores are returned, bit-identical to the CPU's.
 
 Operations are counted by `proteoscope.kernels.counts.index_building` and `proteoscope.kernels.counts.index_search`.
 """
@@ -116,7 +116,7 @@ _QUERIES = np.dtype(
 
 
 class FragmentSearch:
-    """The fragment-ion index of forms on a device: `build` it, then search it; in parts, one after the other, where it does not fit.
+    """Fragment-ion index of peptidoforms on a device; if it does not fit, its parts are built and searched in turn.
 
     Parameters
     ----------
@@ -125,12 +125,13 @@ class FragmentSearch:
     peptides, modifications, settings
         As for `proteoscope.kernels.cpu.fragment_index.FragmentSearch`.
     form_mass, form_number : (f,) float64
-        Dalton, ascending, and (f,) int64, as `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms` gives them.
+        Mass in dalton, ascending, and number, (f,) int64, of the peptidoforms from
+        `proteoscope.kernels.cpu.peptidoforms.list_peptidoforms`.
 
     Raises
     ------
     DeviceMemoryError
-        Not even the proteins and one chunk fit.
+        If the proteins and one chunk do not fit.
     DeviceError
         The search is beyond the kernel's sizes, or the device.
     failed.
@@ -138,17 +139,17 @@ class FragmentSearch:
     Attributes
     ----------
     share_of_free_memory
-        What may be used.
+        Fraction of the free memory that may be used.
     share_of_queries
-        Share of that memory for queries.
+        Fraction of that memory for queries.
     forms_of_chunk
-        Forms whose counters a block holds, a multiple of 128 up to 32,768; 0: chosen for the GPU.
+        Number of peptidoforms of a chunk, whose counters a block holds: a multiple of 128 up to 32,768; 0 selects it for the GPU.
     bin_shift
-        Bits of a key below its bin, at most 16; 0: what suits the tolerance.
+        Bits of a key below its bin, at most 16; 0 selects them by the tolerance.
     threads
-        Of a block, a multiple of 32 from 64 to 1,024.
+        Threads of a block, a multiple of 32 from 64 to 1,024.
     pairs_of_batch
-        Of a query and a chunk, searched between two checks for a cancel.
+        Number of (query, chunk) pairs searched between two checks for cancellation.
     """
 
     share_of_free_memory = 0.8
@@ -211,7 +212,7 @@ class FragmentSearch:
     def build(self) -> Generator[int, None, None]:
         """Build the index as `proteoscope.kernels.cpu.fragment_index.FragmentSearch.build`; if it does not fit, searches build its parts.
 
-        Yields the number of indexed forms.
+        Yields the number of indexed peptidoforms.
         """
         if self._built != (0, self._n_chunks) and int(self._bytes_of_chunk.sum()) <= self._part_bytes:
             with suppress(DeviceMemoryError):
@@ -293,7 +294,7 @@ class FragmentSearch:
         self._part, self._built = part, (first, last)
 
     def _index(self, part: dict[str, Any], first_form: int, n_forms: int) -> NDArray[np.void]:
-        """Return the struct Index of forms on the device."""
+        """Return the struct Index of peptidoforms on the device."""
         numbers = {"first_form": first_form, "n_forms": n_forms, "forms_of_chunk": self._forms_of_chunk, "bin_shift": self._bin_shift}
         return struct(self._card, _INDEX, part | numbers)
 
@@ -354,7 +355,7 @@ class FragmentSearch:
         return other + 4 * bins * copies, copies
 
     def _parts(self) -> Generator[tuple[int, int], None, None]:
-        """Cut the chunks into runs that fit on the device, and build the index of each."""
+        """Divide the chunks into parts that fit on the device; build the index of each in turn."""
         if self._built == (0, self._n_chunks):
             yield self._built
             return
@@ -374,7 +375,7 @@ class FragmentSearch:
             begun = stop
 
     def _search_group(self, group: _Group, histogram_width: float, shared_bytes: int, copies: int) -> Generator[int, None, None]:
-        """Search queries that are on the device in all parts of the index."""
+        """Search the queries on the device in all parts of the index."""
         last_chunk = np.maximum.accumulate(group.last_chunk(self._forms_of_chunk))
         running: deque[_Batch] = deque()
         free = [_Batch(self._card), _Batch(self._card)]
@@ -434,7 +435,7 @@ class FragmentSearch:
 
 
 class _Queries(NamedTuple):
-    """Arguments of a search: arrays of the queries from `first` on, and those that all queries add to."""
+    """Arguments of a search: arrays of the queries from `first`, and output arrays of all queries."""
 
     segments: SegmentArrays
     windows: NDArray[np.int64]
@@ -446,7 +447,7 @@ class _Queries(NamedTuple):
 
 
 class _Group:
-    """Queries `begun:stop` on the device: key ranges and windows, and current best candidates and histograms."""
+    """Queries `begun:stop` on the device: key ranges, windows, and current best candidates and histograms."""
 
     def __init__(self, card: Card, stream: Any, masses: Any, queries: _Queries, begun: int, stop: int) -> None:
         self._card, self._stream, self._queries, self._done = card, stream, queries, 0
@@ -484,7 +485,7 @@ class _Group:
         return np.where(np.diff(self.offsets) > 0, (ends - 1) // forms_of_chunk, -1)
 
     def collect(self, end: int) -> int:
-        """Write the rows up to `end`, which are done, and return it."""
+        """Write the finished rows up to `end`, and return `end`."""
         start, n = self._done, end - self._done
         if n <= 0:
             return start
@@ -507,7 +508,7 @@ class _Group:
 
 
 class _Batch:
-    """Pairs of a query and a chunk, pinned and on the device, and the stream on which they are searched. Buffers grow as needed."""
+    """(Query, chunk) pairs in pinned and device memory, and the stream of their search. Buffers grow as needed."""
 
     def __init__(self, card: Card) -> None:
         self._card, self._stream = card, card.stream()
@@ -523,7 +524,7 @@ class _Batch:
         return self._pinned[: 16 * n].view(np.int32).reshape(n, 4)
 
     def begin(self, pairs: NDArray[np.int32], end_chunk: int, before: tuple[Any, ...], threads: int, shared_bytes: int) -> None:
-        """Start the search of pairs, which end with all of the chunk before `end_chunk`. The kernel's arguments: `before`, and own."""
+        """Start the search of pairs, which are complete up to chunk `end_chunk`; `before` are the kernel's first arguments."""
         card, n = self._card, len(pairs)
         self.end_chunk = end_chunk
         if n == 0:
@@ -551,7 +552,7 @@ def _shared_bytes(card: Card) -> int:
 
 
 def _forms_that_suit(card: Card) -> int:
-    """Return the number of forms whose counters fit a block, divisible by its warps if possible."""
+    """Return the number of peptidoforms whose counters fit a block, divisible by its warps if possible."""
     workspace = (_shared_bytes(card) - _OTHER_SHARED_BYTES) // 4
     step = next(step for step in (_THREADS * _FORMS_OF_THREAD, _WARP_FORMS) if step <= workspace)
     return min(_MAXIMUM_FORMS, workspace) // step * step
@@ -565,7 +566,7 @@ def _bins_that_suit(settings: ScoringSettings) -> int:
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out):  # type: ignore[no-untyped-def]
-    """Write the number of postings of each chunk of forms into `out` (chunks,) int64."""
+    """Write the number of postings of each chunk of peptidoforms into `out` (chunks,) int64."""
     mask = (1 << code.peptide_bits) - 1
     for i in range(len(form_code)):
         peptide = (form_code[i] >> code.arrangement_bits) & mask
@@ -574,7 +575,7 @@ def _count_ions_of_chunks(form_code, code, length, n_series, forms_of_chunk, out
 
 @njit(nogil=True, cache=True, _nrt=False)
 def _sites_of_forms(form_code, code, peptides, modifications, workspace, site, modification):  # type: ignore[no-untyped-def]
-    """Write the modification sites of each form, as in `HitArrays`: `site` and `modification` (f, s) uint8, 255 before."""
+    """Write the modifications of each peptidoform, as in `HitArrays`: `site` and `modification` (f, s) uint8, initially 255."""
     sites, n_sites, slot_modification, slot_choice, slot_site = workspace
     slots, previous = 0, np.int64(-2)
     arrangements = (1 << code.arrangement_bits) - 1

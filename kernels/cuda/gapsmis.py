@@ -1,8 +1,8 @@
 """Alignment with a bounded number of gaps on a GPU: the class of `proteoscope.kernels.cpu.gapsmis`, with the kernels of gapsmis.cu.
 
-References and reads stay on the device. Pairs are processed in blocks; pairs of similar lengths are adjacent, and each launch has the plan
-predicted to be fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass,
-others in a window before their end, which a first pass finds.
+References and reads stay on the device. Pairs are processed in blocks of similar lengths, and each launch has the plan predicted to be
+fastest by `proteoscope.kernels.cuda.gapsmis_plan`. As on the CPU, alignments with short references are traced in one pass, others in a
+window before their end, which a first pass finds.
 
 ATGPU analysis, for k pairs of a read of m bases with a reference of n, at most z gaps, strips of w columns (a word has 4 bytes);
 `ReadSearch._work` counts it:
@@ -125,7 +125,7 @@ _RESULTS = np.dtype(
 
 @dataclass(frozen=True)
 class _Scale:
-    """Representation of scores in the GPU's numbers: scaled and shifted so that none is negative."""
+    """Representation of scores in the GPU's number types, scaled and shifted so that none is negative."""
 
     numbers: int
     times: int
@@ -136,9 +136,9 @@ class _Scale:
 
     @classmethod
     def of(cls, rules: GapRules, longest: int, numbers: int, *, traces: bool) -> _Scale | None:
-        """Create the scale, or None if the numbers cannot hold the scores of reads of this length.
+        """Return the scale, or None if the number type cannot hold the scores of reads of this length.
 
-        Impossible cells begin at the cost of opening a gap and stay below any sum of pairs, as in `score_bits`.
+        Impossible cells start at the cost of opening a gap and stay below any sum of pairs, as in `score_bits`.
         """
         times, gain, loss = 4 if traces else 1, longest * rules.maximum_gain, int(rules.maximum_loss(longest))
         opening = times * (rules.gap_open + rules.gap_extend)
@@ -150,7 +150,7 @@ class _Scale:
 
 @dataclass(frozen=True)
 class _Launch:
-    """Places `first:last` of a pass. `order`, `chunks` : see the struct Pairs; `strips`, `steps` : of a warp's directions."""
+    """Pairs `first:last` of a pass. `order`, `chunks` : see the struct Pairs; `strips`, `steps` : size of a warp's directions."""
 
     shape: GapsMisShape
     task: Task
@@ -161,48 +161,48 @@ class _Launch:
 
     @property
     def n_items(self) -> int:
-        """Number of warps with work, or slots of a chunk."""
+        """Number of warps with work, or of slots of a chunk."""
         if self.chunks is not None:
             return len(self.chunks) * (self.shape.threads // 32)
         return -(-(self.last - self.first) // self.shape.pairs_of_warp)
 
 
 class ReadSearch:
-    """References and reads on a device, ready to be aligned in any pairs; see `proteoscope.kernels.cpu.gapsmis.ReadSearch`.
+    """References and reads on a device, which can be aligned in any pairs; see `proteoscope.kernels.cpu.gapsmis.ReadSearch`.
 
     Parameters
     ----------
     device
         GPU.
     texts, patterns
-        Codes below `N_SYMBOLS`.
+        Sequences of codes below `N_SYMBOLS`.
     rules
         Allowed alignments and their scores.
 
     Raises
     ------
     ValueError
-        Scores of these patterns could pass 32 bits.
+        If scores of these reads could exceed 32 bits.
     UnsupportedSearchError
-        They could here, where two bits hold directions.
+        If scores could exceed 30 bits, since two bits hold directions.
     DeviceMemoryError
-        Texts and patterns do not fit.
+        If references and reads do not fit.
     """
 
     shape: GapsMisShape | None = None
-    """Plan; the one predicted to be fastest by default."""
+    """Plan; by default the one predicted to be fastest."""
     numbers: int | None = None
-    """NARROW or WIDE; NARROW where the GPU has instructions for it and the scores fit, when None."""
+    """NARROW or WIDE; None selects NARROW if the GPU has instructions for it and the scores fit."""
     scores: int | None = None
-    """Source of scores with plan MANY_TEXTS; by the number of symbols by default."""
+    """Source of scores with plan MANY_TEXTS; by default selected by the number of symbols."""
     traces_on_host: bool | None = None
-    """True to trace on the CPU; the faster predicted choice by default."""
+    """True to trace on the CPU; by default the choice predicted to be faster."""
     host_threads: int = 1
     """Number of CPU threads for tracing."""
     direction_bytes: int = 4 << 30
     """Maximum device memory for directions."""
     staged_bytes: int = 1 << 22
-    """Bytes sent by each of several threads per step; less than four times as much is sent in one step."""
+    """Bytes that each of several threads sends per step; transfers below four times this size take one step."""
 
     def __init__(self, device: Card, texts: Sequences, patterns: Sequences, rules: GapRules) -> None:
         card = self._card = device
@@ -244,9 +244,9 @@ class ReadSearch:
         Raises
         ------
         DeviceError
-            The device failed.
+            If the device fails.
         DeviceMemoryError
-            Not even the directions of one warp fit.
+            If the directions of one warp do not fit.
         """
         last = len(text_of) if last is None else last
         try:
@@ -260,7 +260,7 @@ class ReadSearch:
             self._card.wait(self._stream)
 
     def _work(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> OperationCounts:
-        """Return the operations of aligning these pairs, with references short enough for one pass, in cells."""
+        """Return the operations (cells) of aligning these pairs, for references short enough for one pass."""
         every = []
         for begin, end in self._blocks(text_of, pattern_of):
             n, block = end - begin, _Block(self, text_of[begin:end], pattern_of[begin:end])
@@ -310,7 +310,7 @@ class ReadSearch:
         return here < seconds(self._best_shape(task), task, self._properties)
 
     def _task(self, n_pairs: int, n: int, m: int, *, traces: bool, patterns_of_text: float = 1.0) -> Task:
-        """Return a task of pairs whose longest reference has `n` bases and longest read `m`, after the seed."""
+        """Return a task of pairs with references of up to `n` and reads of up to `m` bases after the seed."""
         rules, scale = self._rules, self._scales[traces]
         return Task(
             n_pairs,
@@ -334,7 +334,7 @@ class ReadSearch:
         return result
 
     def _noted(self, name: str, n: int) -> int:
-        """Return a bit for each occurring symbol."""
+        """Return a bit mask of the occurring symbols."""
         card, result = self._card, np.zeros(1, np.uint32)
         workspace = card.buffer(4)
         card.clear(workspace, 4, self._stream)
@@ -384,7 +384,7 @@ class ReadSearch:
         return self._tables[source, scale.times]
 
     def _blocks(self, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield blocks of pairs with at most a launch's cells, and at most the length of the columns of results."""
+        """Yield blocks of pairs with at most the cells of one launch and at most the size of the result arrays."""
         n, layers = len(text_of), self._rules.maximum_gaps + 1
         if not self._lengths_differ:
             cells = layers * (float(self._text_lengths[0]) + 1) * (self._longest + 1) if n else 1.0
@@ -413,7 +413,7 @@ class _Block:
         self._buffers_in_use: list[Any] = []
 
     def align(self, traces: bool, out: Alignments) -> Generator[None, None, None]:
-        """Fill the rows of `out`."""
+        """Write the rows of `out`."""
         card, n = self._card, self._n
         self._buffers = sent(card, {"text_of": self._text_of, "pattern_of": self._pattern_of}, self._stream)
         self._buffers["found"] = card.buffer(4 * _COLUMNS_FOUND * n)
@@ -475,7 +475,7 @@ class _Block:
         out.runs[:] = 0
 
     def _trace_on_host(self, out: Alignments) -> Generator[None, None, None]:
-        """Align again what lies before each end."""
+        """Realign the parts before each end on the CPU."""
         of = self._of
         some = np.flatnonzero(out.score != NO_ALIGNMENT)
         pattern_of = self._pattern_of[some]
@@ -495,14 +495,14 @@ class _Block:
             column[some] += begins.astype(np.int32)
 
     def _lengths(self) -> tuple[Any, Any]:
-        """Return the lengths of references and reads: one number if all are equal, else (n,)."""
+        """Return the lengths of references and of reads, each as one number if all are equal, else (n,)."""
         of = self._of
         if not of._lengths_differ:
             return of._text_lengths[:1], of._pattern_lengths[:1]
         return of._text_lengths[self._text_of], of._pattern_lengths[self._pattern_of]
 
     def sides(self, chosen: NDArray[Any] | None, window: tuple[NDArray[Any], NDArray[Any]] | None) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Return columns and rows of pairs, as the kernel counts them."""
+        """Return the columns and rows of pairs, as counted by the kernel."""
         rules = self._rules
         n, m = self._lengths()
         if chosen is not None:
@@ -515,7 +515,7 @@ class _Block:
         return tuple(np.where(is_alive, side - rules.seed_length, 0) for side in (n, m))  # type: ignore[return-value]
 
     def launches(self, chosen: NDArray[Any] | None, traces: bool, window: tuple[NDArray[Any], NDArray[Any]] | None) -> Iterator[_Launch]:
-        """Yield the launches of a pass: pairs of similar lengths together, as many as directions fit."""
+        """Yield the launches of a pass: pairs of similar lengths, as many as their directions fit."""
         of, order = self._of, chosen
         n, m = self.sides(chosen, window)
         count = self._n if chosen is None else len(chosen)
@@ -653,7 +653,7 @@ class _Block:
 
 
 def _send(card: Card, buffer: Any, values: NDArray[Any], stream: Any, staged_bytes: int) -> None:
-    """Copy an array to a buffer, staging large ones in pinned memory by several threads, since one is slower than the GPU."""
+    """Copy an array to a buffer; large ones are staged in pinned memory by several threads, since one is slower than the GPU."""
     if values.nbytes < 4 * staged_bytes:
         card.upload(buffer, values, stream)
         return

@@ -1,18 +1,17 @@
 """Plans of alignment with a bounded number of gaps on a GPU, and their predicted cost.
 
-Carroll's thesis (2018, chapter 5) compares four plans, by the source of references and the place of traceback. All are implemented:
+Carroll's thesis (2018, chapter 5) compares four plans, by the source of references and the device of the trace-back. All are implemented:
 
-* MANY_TEXTS: each group of lanes has its own reference. Scores come from a word of bytes for the read's base, from which each column
-selects
-  that of its base, for references with at most eight symbols; else from a table in shared memory.
+* * MANY_TEXTS: each group of lanes has its own reference. For references with at most eight symbols, scores are selected from a word of
+  bytes for the read's base by the base of each column; otherwise from a table in shared memory.
 * ONE_TEXT: a block has one reference, whose scores with each read symbol are stored in shared memory once. It suits references that fit in
   one strip, with several reads each.
 * Alignments are traced on the GPU, from directions in its memory; or on the host, which gets the alignment ends and realigns what lies
   before them.
 
-A prediction is a count: instructions of the inner loop per column and row of a lane in gapsmis.cu, times rows, divided by the issue rate of
-the multiprocessors; and the bytes of directions. For small tasks the time of one warp counts. Constants that are not properties of the GPU
-are defined only here.
+A prediction counts the instructions of the inner loop in gapsmis.cu per column and row of a lane, times the rows, divided by the issue rate
+of the multiprocessors, and the bytes of directions. For small tasks, the time of one warp is decisive. Constants that are not properties of
+the GPU are defined only here.
 """
 
 from __future__ import annotations
@@ -47,12 +46,12 @@ __all__ = [
 ]
 
 CELLS_OF_LAUNCH = 1e11
-"""Cells of all layers between two cancellation checks: 20 to 50 ms on an H200."""
+"""Cells of all layers between two checks for cancellation, 20 to 50 ms on an H200."""
 MANY_TEXTS, ONE_TEXT = "many texts", "one text"
 NARROW, WIDE = 1, 2
-"""Two pairs in a word of 32 bits, or one."""
+"""Number types: two pairs per 32-bit word, or one."""
 TABLE, PROFILE, FOUR, EIGHT = 0, 1, 4, 8
-"""Sources of scores: a table; the table of a block's reference; words of bytes for references of as many symbols."""
+"""Sources of scores: a table; the profile of a block's reference; words of bytes for references of up to four or eight symbols."""
 
 _MAXIMUM_OF_THREAD, _FIXED = 168, 56  # registers: with more, a multiprocessor has two blocks instead of three
 _COLUMNS = (2, 4, 6, 8, 12, 16, 20, 24, 28)
@@ -84,7 +83,7 @@ class Properties:
 
     @property
     def cycles_per_second(self) -> float:
-        """Cycles per second; in each, a multiprocessor issues `_WARPS_PER_CYCLE` instructions."""
+        """Cycles per second; a multiprocessor issues `_WARPS_PER_CYCLE` instructions per cycle."""
         if self.rates == USUAL_RATES:
             return _CYCLES_PER_SECOND
         slots = self.rates.maxima * _INSTRUCTIONS_OF_MAXIMUM[self.capability >= 90] / self.multiprocessors
@@ -100,9 +99,9 @@ class Properties:
 
 @dataclass(frozen=True)
 class Task:
-    """Pairs that are aligned by one launch: their number, longest text and pattern, and options.
+    """Pairs aligned by one launch: their number, the lengths of the longest reference and read, and options.
 
-    `patterns_of_text` : pairs for each text, on average. `n_symbols` : of patterns, all together.
+    `patterns_of_text` : mean number of pairs per reference. `n_symbols` : number of distinct symbols of all reads.
     """
 
     n_pairs: int
@@ -119,7 +118,7 @@ class Task:
 
 @dataclass(frozen=True)
 class GapsMisShape:
-    """A plan with the lanes of a unit and the columns of a lane."""
+    """A plan with the number of lanes per pair or pairs, and of columns per lane."""
 
     plan: str
     lanes: int
@@ -130,12 +129,12 @@ class GapsMisShape:
 
     @property
     def width(self) -> int:
-        """Columns of a strip."""
+        """Number of columns of a strip."""
         return self.lanes * self.columns
 
     @property
     def halves(self) -> int:
-        """Pairs in a word."""
+        """Number of pairs in a word."""
         return 2 if self.numbers == NARROW else 1
 
     @property
@@ -157,7 +156,7 @@ class GapsMisShape:
         return -(-task.n_pairs // self.pairs_of_warp)
 
     def strips(self, n: int) -> int:
-        """Return the number of strips of a reference length."""
+        """Return the number of strips of a reference of length `n`."""
         return -(-n // self.width)
 
     def shared_bytes(self, n_symbols: int) -> int:
@@ -172,12 +171,12 @@ class GapsMisShape:
         return (gaps + floored) * -(-self.columns // codes)
 
     def direction_bytes(self, n: int, m: int, gaps: int, *, floored: bool) -> int:
-        """Return the direction bytes of a warp, for references and reads up to these lengths."""
+        """Return the direction bytes of a warp for references and reads of up to these lengths."""
         return self.strips(n) * (m + self.lanes) * self.step_words(gaps, floored=floored) * 128
 
 
 def registers(columns: int, gaps: int, mode: int, *, traces: bool) -> int:
-    """Return the approximate registers of a thread: G and F of all layers, the symbol of each column, and a constant."""
+    """Return the approximate number of registers per thread: G and F of all layers, the symbol of each column, and a constant."""
     return columns * (2 * gaps + 2 + (mode == LOCAL and not traces)) + _FIXED + 6 * gaps
 
 
@@ -188,7 +187,7 @@ def _columns(gaps: int, mode: int, traces: bool) -> tuple[int, ...]:
 
 
 def shapes(task: Task, properties: Properties) -> Iterator[GapsMisShape]:
-    """Yield every feasible shape."""
+    """Yield all feasible shapes."""
     for columns in _columns(task.gaps, task.mode, task.traces):
         for lanes in _LANES:
             yield GapsMisShape(MANY_TEXTS, lanes, columns, task.numbers, task.scores)
@@ -227,16 +226,16 @@ def seconds(shape: GapsMisShape, task: Task, properties: Properties) -> float:
 
 
 def host_trace_seconds(task: Task, threads: int) -> float:
-    """Return the predicted CPU seconds of realigning before the ends, over at least as many reference bases as read bases."""
+    """Return the predicted CPU seconds of realigning the parts before the ends, with at least as many reference as read bases."""
     return task.n_pairs * (task.m + 1.0) * (min(task.n, 2 * task.m) + 1.0) * (task.gaps + 1) / (_HOST_CELLS_PER_SECOND * threads)
 
 
 def predicted_seconds(
     texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, properties: Properties, *, traces: bool
 ) -> float:
-    """Return the predicted seconds of the best plan for pairs of these lengths (n,) of four symbols, each with its own reference.
+    """Return the predicted seconds of the best plan for pairs of these lengths, (n,), of four symbols, each with its own reference.
 
-    Pairs are in blocks of a launch each, as long as the longest; they are assumed as long as those of the upper tenth.
+    Each launch takes a block of pairs and as long as its longest pair; pairs are assumed to be as long as those of the upper tenth.
     """
     if not len(texts):
         return 0.0

@@ -1,4 +1,4 @@
-"""Peaks of a batch of queries, brought together for one transfer, and what their weights are like."""
+"""Peaks of a batch of queries, gathered for one transfer, and their smallest weights."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["gather_peaks", "lightest_weights"]
 
 @njit(nogil=True, cache=True)
 def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_mz, out_weight, out_height):  # type: ignore[no-untyped-def]
-    """Copy the peaks of the queries `first:last`, query after query.
+    """Copy the peaks of the queries `first:last` in order of queries.
 
-    `spectra` : `SpectrumArrays`; `spectrum` (q,) int64: that of each query. `out_offsets` (last - first + 1,) int32; `out_mz`, `out_weight`
-    and, only `with_height`, `out_height`, of the correlation weights: as long as the peaks together.
+    `spectra` : `SpectrumArrays`; `spectrum` (q,) int64: spectrum of each query. Output: `out_offsets` (last - first + 1,) int32; `out_mz`,
+    `out_weight` and, if `with_height`, `out_height` (XCorr heights), one element per peak.
     """
     offsets, mz, weight, height = spectra
     n = 0
@@ -30,7 +30,7 @@ def gather_peaks(spectra, spectrum, first, last, with_height, out_offsets, out_m
 
 @njit(nogil=True, cache=True)
 def lightest_weights(offsets, weight):  # type: ignore[no-untyped-def]
-    """Return the smallest positive weight of each spectrum, (n,) float32, infinity if none. `weight`: CSR by `offsets` (n + 1,)."""
+    """Return the smallest positive weight of each spectrum, (n,) float32, infinity if it has none; CSR by `offsets` (n + 1,)."""
     lightest = np.full(len(offsets) - 1, np.inf, np.float32)
     for s in range(len(lightest)):
         for i in range(offsets[s], offsets[s + 1]):

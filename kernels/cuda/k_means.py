@@ -1,8 +1,8 @@
-"""k-means on a GPU: the classes of `proteoscope.kernels.cpu.k_means`, with the kernels of k_means.cu.
+"""K-means on a GPU: the classes of `proteoscope.kernels.cpu.k_means`, with the kernels of k_means.cu.
 
-Points and vectors stay on the device if they fit, and rounds follow each other there: the host receives only the number of changed labels
-and cluster sizes of each round. Otherwise they are streamed in groups in each round, and the host adds up the groups (Li's thesis,
-Algorithm 4.7). With several devices each has the points of its part, with labels and sums; only cluster sums go to the host, and centroids
+Points and vectors stay on the device if they fit, and iterations run there: the host receives only the number of changed labels and the
+cluster sizes of each iteration. Otherwise they are streamed in groups in each iteration, and the host adds up the groups (Li's thesis,
+Algorithm 4.7). With several devices, each has its own points with labels and sums; only cluster sums are sent to the host, and centroids
 back.
 
 ATGPU analysis, a word has 4 bytes; `point_analysis` and `vector_analysis` count it. For n points of d dimensions, k centroids and r rounds:
@@ -109,7 +109,7 @@ def _stride(d: int) -> int:
 
 
 def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) -> OperationCounts:
-    """Return the operations of rounds with points staying on a GPU, including their transfer, in dimensions of a distance."""
+    """Return the operations (dimensions of distances) of iterations with points resident on a GPU, including their transfer."""
     in_registers, columns = d <= _MAXIMUM_DIMENSIONS, _columns(k, d, maximum_shared)
     if in_registers:
         of_block = _THREADS * _points_of_thread(d)
@@ -129,14 +129,14 @@ def point_analysis(n: int, d: int, k: int, rounds: int, *, maximum_shared: int) 
 
 
 def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int, walked: int, ranges: bool) -> OperationCounts:
-    """Return the operations of a round with vectors already on a GPU, reported to the host; one per list entry met by an element.
+    """Return the operations of an iteration with vectors resident on a GPU and a report to the host; one per visited list entry.
 
     Parameters
     ----------
     entries
-        Entries of the centroids' lists.
+        Number of entries of the centroids' lists.
     walked
-        Entries met by all elements together.
+        Number of entries visited by all elements.
     """
     tiles = -(-k // _CLUSTERS_OF_TILE)
     in_bytes = 8 * n_bins * (tiles + 1) + 12 * entries + 16 * k
@@ -146,12 +146,12 @@ def vector_analysis(*, n: int, elements: int, n_bins: int, k: int, entries: int,
 
 
 def _columns(k: int, d: int, maximum_shared: int) -> int:
-    """Return the number of dimensions that a block sums together in shared memory; 0 if not even one fits."""
+    """Return the number of dimensions that a block sums at once in shared memory; 0 if not even one fits."""
     return max(0, min(d, (min(maximum_shared, _SUM_BYTES) // k - 4) // 8))
 
 
 class _RoundStatus:
-    """Report of a round: the size of each cluster, and the number of changed labels."""
+    """Report of an iteration: size of each cluster, and number of changed labels."""
 
     def __init__(self, card: Card, stream: Any, k: int) -> None:
         self._card, self._stream, self._k = card, stream, k
@@ -171,7 +171,7 @@ class _RoundStatus:
 
 @dataclass(frozen=True)
 class _Group:
-    """Items `first:last` of all with the buffers that hold them."""
+    """Items `first:last` and their buffers."""
 
     first: int
     last: int
@@ -183,7 +183,7 @@ class _Group:
 
 
 class _Centers:
-    """Point centroids on the device: those of this round, and space for the next."""
+    """Point centroids on the device, of this and of the next iteration."""
 
     def __init__(self, card: Card, stream: Any, k: int, d: int) -> None:
         self._card, self._stream, self.k, self._d, self.stride = card, stream, k, d, _stride(d)
@@ -200,7 +200,7 @@ class _Centers:
         self._make(self._exact, self._exact, is_given=True)
 
     def move(self) -> None:
-        """Set the next centroids to the means of the sums."""
+        """Set the next centroids to the means."""
         self._make(self._exact, self._next, is_given=False)
 
     def movement(self) -> float:
@@ -210,7 +210,7 @@ class _Centers:
         return float(moved.sum())
 
     def advance(self) -> None:
-        """Make the next centroids current."""
+        """Make the next centroids the current ones."""
         self._exact, self._next = self._next, self._exact
 
     def centroids(self) -> NDArray[np.float64]:
@@ -248,7 +248,7 @@ class _Centers:
 
 
 def _defines(d: int) -> tuple[str, ...]:
-    """Return the macros: one form for vectors and for points that do not fit in registers."""
+    """Return the macros for `d` dimensions; vectors, and points that do not fit in registers, share one set."""
     return (f"DIMENSIONS={d if d <= _MAXIMUM_DIMENSIONS else 8}",)
 
 
@@ -259,8 +259,8 @@ class PointMeans:
     ----------
     device
         GPU.
-    points : (n, d)
-        Int32.
+    points : (n, d) int32
+        Coordinates.
     """
 
     def __init__(self, device: Card, points: NDArray[np.int32]) -> None:
@@ -288,7 +288,7 @@ class PointMeans:
         DeviceError
             The device failed.
         DeviceMemoryError
-            The centroids do not fit.
+            If the centroids do not fit.
         """
         try:
             centers = _Centers(self._card, self._stream, len(centroids), self._d)
@@ -356,7 +356,7 @@ class PointMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run a round as on the CPU. Labels stay on the GPU with the points."""
+        """Run an iteration as on the CPU. Labels stay on the GPU with the points."""
         if not self._bring(first, last):
             # Labels of the host may be older than those that the GPU had.
             yielded = tally_through_host(self, centroids, previous, labels, first, last, is_labelled=False)
@@ -453,7 +453,7 @@ class PointMeans:
         )
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Yield points on the device: resident ones, else as many as fit."""
+        """Yield groups of points on the device: the resident ones, else as many as fit."""
         if self._bring(first, last):
             yield from (group for group in self._residents if group.first < last and first < group.last)
             return
@@ -461,7 +461,7 @@ class PointMeans:
             yield self._sent(begin, min(last, begin + self._most))
 
     def _bring(self, first: int, last: int) -> bool:
-        """Copy points to the device permanently if there is space; return True if all are there."""
+        """Copy points to the device permanently if they fit; return True if all are resident."""
         gaps, place = list[tuple[int, int]](), first
         for group in self._residents:
             if group.last <= place or group.first >= last:
@@ -486,14 +486,14 @@ class PointMeans:
         return True
 
     def _cached_centers(self, k: int) -> tuple[_Centers, Any]:
-        """Return space for centroids, and an empty one for distances, cached between rounds, which take only milliseconds."""
+        """Return the buffers for centroids, and an empty one for distances; cached between iterations, which take only milliseconds."""
         if self._centers is None or self._centers[0].k != k:
             self._centers = None
             self._centers = _Centers(self._card, self._stream, k, self._d), self._card.buffer(0)
         return self._centers
 
     def _whole(self, n: int) -> _Group | None:
-        """Return all points in one resident group, or None without space."""
+        """Return all points as one resident group, or None if they do not fit."""
         if len(self._residents) > 1:
             self._residents = []
         return self._residents[0] if self._bring(0, n) and len(self._residents) == 1 else None
@@ -504,7 +504,7 @@ class PointMeans:
 
 
 class _Lists:
-    """Clusters with a non-zero sum by bin and tile, on the device, with a maximum number of entries."""
+    """Clusters with a non-zero sum by bin and tile, on the device, up to a maximum number of entries."""
 
     def __init__(self, card: Card, n_bins: int, tiles: int, entries: int) -> None:
         self._card, self._n_bins, self._tiles, self._entries = card, n_bins, tiles, entries
@@ -516,7 +516,7 @@ class _Lists:
 
     @classmethod
     def of(cls, card: Card, stream: Any, centroids: VectorSums, n_bins: int, tiles: int) -> _Lists:
-        """Create the lists of centroids."""
+        """Create the lists of the given centroids."""
         k, made = len(centroids.counts), cls(card, n_bins, tiles, len(centroids.keys))
         ends = np.minimum(np.arange(tiles + 1) * _CLUSTERS_OF_TILE, k)
         starts = np.searchsorted(centroids.keys, np.arange(n_bins)[:, None] * k + ends)
@@ -531,7 +531,7 @@ class _Lists:
         return struct(self._card, _LISTS, self._buffers)
 
     def clear(self, stream: Any) -> None:
-        """Clear the lists; gaps between the lists of two bins are read with them."""
+        """Clear the lists, including gaps between the lists of two bins, which are also read."""
         self._card.clear(self._buffers["clusters"], 4 * self._entries, stream)
         self._card.clear(self._buffers["sums"], 8 * self._entries, stream)
 
@@ -549,7 +549,7 @@ class _Lists:
 
 
 class _VectorCenters:
-    """Terms of the centroids of vectors on the device, and the state of a round."""
+    """Terms of the vector centroids on the device, and the state of an iteration."""
 
     def __init__(self, card: Card, stream: Any, k: int) -> None:
         self._card, self._stream, self.k = card, stream, k
@@ -566,13 +566,13 @@ class _VectorCenters:
         self._card.wait(self._stream)
 
     def begin(self) -> None:
-        """Reset the state of a round."""
+        """Reset the state for an iteration."""
         self.status.clear()
         self._card.clear(self._moves, self.k, self._stream)
         self._card.clear(self._squares, 24 * self.k, self._stream)
 
     def advance(self) -> None:
-        """Mark clusters as changed that lost or gained items."""
+        """Mark clusters that lost or gained items as changed."""
         self._is_moved, self._moves = self._moves, self._is_moved
 
     def terms(self, is_whole: bool) -> NDArray[np.void]:
@@ -587,7 +587,7 @@ class _VectorCenters:
         return struct(self._card, _TERMS, {**self._terms, **members})
 
     def make(self) -> None:
-        """Compute the terms of this round's sums."""
+        """Compute the terms of this iteration's sums."""
         arguments = self.terms(False), self.status.buffer
         self._card.launch(_FILE, "make_terms", -(-self.k // _THREADS), _THREADS, arguments, self._stream, defines=_defines(8))
 
@@ -600,7 +600,7 @@ class VectorMeans:
     device
         GPU.
     vectors, n_bins, low, high
-        As those of the CPU.
+        As in `proteoscope.kernels.cpu.k_means.VectorMeans`.
     """
 
     def __init__(
@@ -638,7 +638,7 @@ class VectorMeans:
         DeviceError
             The device failed.
         DeviceMemoryError
-            The centroids do not fit, or not even one vector.
+            If the centroids, or a single vector, do not fit.
         """
         try:
             centers = _VectorCenters(self._card, self._stream, len(centroids.counts))
@@ -668,7 +668,7 @@ class VectorMeans:
             self._card.wait(self._stream)
 
     def iterate(self, centroids: VectorSums, labels: NDArray[np.int32], rounds: int, tolerance: float) -> Generator[int, None, Rounds]:
-        """Iterate as on the CPU. With a tolerance, which needs the centroids, these pass through the host."""
+        """Iterate as on the CPU. With a tolerance, the centroids pass through the host."""
         group, n = self._resident, len(labels)
         if group is None or tolerance > 0.0:
             return (yield from rounds_through_host(self, centroids, labels, rounds, tolerance))
@@ -710,7 +710,7 @@ class VectorMeans:
         *,
         is_labelled: bool,
     ) -> Generator[None, None, Tally]:
-        """Run a round as on the CPU; labels pass through the host."""
+        """Run an iteration as on the CPU; labels pass through the host."""
         return (yield from tally_through_host(self, centroids, previous, labels, first, last, is_labelled=is_labelled))
 
     def _label(
@@ -739,7 +739,7 @@ class VectorMeans:
             )
 
     def _added(self, group: _Group, centers: _VectorCenters, first: int, last: int) -> tuple[_Lists, _Lists]:
-        """Return lists of the sums of the vectors `first:last` of a group and of changed clusters only, with squares."""
+        """Return lists of the sums of the vectors `first:last` of a group, lists of changed clusters only, and squares."""
         entries = int(self._vectors.offsets[group.last] - self._vectors.offsets[group.first])
         made = [_Lists(self._card, self._n_bins, centers.tiles, entries) for _ in range(2)]
         made[0].clear(self._stream)
@@ -753,7 +753,7 @@ class VectorMeans:
         return made[0], made[1]
 
     def _measure(self, labels: NDArray[np.int32], distances: NDArray[np.float64], first: int, last: int) -> None:
-        """Replace values of the vectors `first:last` by squared distances."""
+        """Replace the values of the vectors `first:last` by squared distances."""
         offsets = self._vectors.offsets[first : last + 1]
         weights = self._vectors.weights[offsets[0] : offsets[-1]].astype(np.float64)
         before = np.concatenate(([0.0], np.cumsum(weights * weights)))[offsets - offsets[0]]
@@ -766,12 +766,12 @@ class VectorMeans:
         return struct(self._card, _VECTORS, {**columns, "has_ranges": int(self._ranges is not None), "tiles": centers.tiles})
 
     def _bytes(self) -> NDArray[np.int64]:
-        """Return the bytes on the device of the vectors before each, (n + 1,)."""
+        """Return the cumulative bytes of the vectors on the device, (n + 1,)."""
         offsets = self._vectors.offsets
         return _ELEMENT_BYTES * (offsets - offsets[0]) + _VECTOR_BYTES * np.arange(len(offsets))
 
     def _groups(self, first: int, last: int) -> Generator[_Group, None, None]:
-        """Yield vectors on the device: all resident ones, else as many as fit."""
+        """Yield groups of vectors on the device: the resident ones, else as many as fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident

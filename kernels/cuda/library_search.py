@@ -8,10 +8,10 @@ peaks:
 * rounds: one for each batch of queries;
 * words in: 1.5 (r m) and 3 r of r references, once; 1.5 q n and 3 q of queries, and 4 q for each range; out: 5 q;
 * operations: p m peaks of references, twice that with shifted fragments;
-* memory blocks: of each pair its 1.5 m words and their position, which each thread reads separately;
+* * memory blocks: for each pair 1.5 m words and their position, which each thread reads separately;
 * shared memory: the query's peaks and the best of each thread, 5 KB.
 
-References stay on the device. If they do not fit, they are processed in parts and the best of all is returned.
+References stay on the device. If they do not fit, they are processed in parts, and the best result of all parts is returned.
 """
 
 from __future__ import annotations
@@ -44,32 +44,32 @@ _ANSWER = np.dtype([(name, np.uint64) for name in ("found", "similarity", "match
 
 
 def search_analysis(*, queries: int, query_peaks: int, ranges: int, pairs: int, peaks: int, is_shifted: bool) -> OperationCounts:
-    """Return the operations of queries against references on the device; `peaks` are those of the references of all pairs."""
+    """Return the operations of queries against references on the device; `peaks` counts the reference peaks of all pairs."""
     in_bytes = 8 * (queries + 1) + 6 * query_peaks + 4 * queries + 16 * queries * ranges
     operations = peaks * (2 if is_shifted else 1)
     return OperationCounts(1, operations, 6 * peaks // 32 + 2 * pairs, -(-in_bytes // 4), 5 * queries, _SHARED_BYTES, 6 + 3)
 
 
 class LibrarySearch:
-    """References on a GPU, to be searched by similarity.
+    """Search of references on a GPU by similarity.
 
     Parameters
     ----------
     device
         GPU.
     references
-        Their peaks.
+        Peaks of the references.
     mass : (n,) int32
-        In `proteoscope.kernels.library_layouts.UNITS`.
+        Masses of the references, in `proteoscope.kernels.library_layouts.UNITS`.
 
     Attributes
     ----------
     share_of_free_memory
-        That references on the device may take.
+        Fraction of the free memory for references.
     queries_of_batch
-        That are on the device together.
+        Number of queries on the device at once.
     pairs_of_launch
-        Of a query and a reference, between two checks for a cancel.
+        Number of (query, reference) pairs between two checks for cancellation.
     """
 
     share_of_free_memory = _SHARE_OF_FREE_MEMORY
@@ -102,7 +102,7 @@ class LibrarySearch:
         DeviceError
             The device failed.
         DeviceMemoryError
-            Not even some references fit.
+            If not even a few references fit.
         """
         last = len(mass) if last is None else last
         reference[first:last], similarity[first:last], matched[first:last] = -1, 0.0, 0
@@ -121,7 +121,7 @@ class LibrarySearch:
             yield last
 
     def _batches(self, pools: Pools, first: int, last: int) -> Generator[tuple[int, int], None, None]:
-        """Yield the queries of launches."""
+        """Yield the ranges of queries of each launch."""
         pairs = np.concatenate(([0], np.cumsum(np.maximum(pools.high - pools.low, 0).sum(axis=1))))
         begin = first
         while begin < last:
@@ -131,7 +131,7 @@ class LibrarySearch:
             begin = end
 
     def _parts(self) -> Generator[tuple[int, int], None, None]:
-        """Yield references that fit together."""
+        """Yield ranges of references that fit on the device."""
         size = _BYTES_OF_PEAK * self._references.offsets + _BYTES_OF_REFERENCE * np.arange(len(self._references.offsets))
         workspace, n, first = self._card.free_bytes() * self.share_of_free_memory, len(self._mass), 0
         if self._resident is not None:
@@ -172,7 +172,7 @@ class LibrarySearch:
         part: tuple[int, int],
         answer: tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int32]],
     ) -> None:
-        """Search queries in a part of the references and replace worse answers."""
+        """Search queries in a part of the references, replacing worse results."""
         (begin, end), (low, high), card = rows, part, self._card
         if begin == end or low == high:
             return
@@ -206,5 +206,5 @@ class LibrarySearch:
 
 
 def _some(values: NDArray) -> NDArray:
-    """Return at least one element, since GPU buffers cannot be empty."""
+    """Return the array, or one element if it is empty, since GPU buffers cannot be empty."""
     return values if len(values) else np.zeros(1, values.dtype)

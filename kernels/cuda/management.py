@@ -1,4 +1,4 @@
-"""Current use of a GPU by any process, from NVIDIA's management library, which is part of every driver."""
+"""Current use of a GPU by all processes, from NVIDIA's management library, which is part of every driver."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class _Utilization(ctypes.Structure):
 
 
 def card_use(number: int) -> CardUse | None:
-    """Return the use of CUDA device `number`, found by its UUID, since the library numbers GPUs differently; None if not reported.
+    """Return the use of CUDA device `number`, identified by UUID since the library numbers GPUs differently, or None if not reported.
 
-    Call this only for devices found usable: a defective driver could crash the process.
+    Call this only for devices known to be usable: a broken driver could crash the process.
     """
     library, result = _library(), card_identity(number)
     if library is None or result is None:

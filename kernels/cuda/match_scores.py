@@ -1,22 +1,22 @@
 """Match scores of spectra on a GPU: the class of `proteoscope.kernels.cpu.match_scores`, with the kernels of match_scores.cu.
 
-The thesis's GPU form (Carroll, Algorithm 11) reads, for each mass of a query, a row of 0 and 1 with one element per candidate. If nearly
-all are 0 (a peptide has some dozens of the hundred thousand occurring masses), a row is a list of the candidates with that mass: postings
-instead of bits. The choice depends on the average number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if
-they do not fit, candidates are processed in groups whose rows are rebuilt.
+Carroll's Algorithm 11 reads, for each mass of a query, a row of bits with one element per candidate. If nearly all are 0 (a peptide has
+some dozens of the hundred thousand occurring masses), a row is instead a list of the candidates with that mass: postings instead of bits.
+The choice depends on the average number of candidates per mass (`share_for_bits`). Rows and results stay on the device; if they do not fit,
+candidates are processed in groups whose rows are rebuilt.
 
 ATGPU analysis, a word has 4 bytes; `building_analysis` and `search_analysis` count it. For q queries of n masses, r candidates of m masses
 in c chunks, and an average of p candidates per mass:
 
-* rounds: one for each chunk, and four that make the lists;
+* * rounds: one for each chunk, and four that build the lists;
 * words in: r m and 3 r of candidates, q n and 7 q of queries; out: 2 q top;
-* operations: 4 r m to make postings, 2 r m to make bits; in a search 2 q n p counted postings, or 2 q n r / 32 words of bits;
+* * operations: 4 r m to build postings, 2 r m to set bits; in a search 2 q n p counted postings, or 2 q n r / 32 words of bits;
 * memory blocks: 2 q n p / 16 of postings, which are cached for the queries of a chunk, and 2 q n c of their starts, or
   2 q n r / 256 of bits;
 * shared memory: the counters of a chunk, 64 KB (32 KB if there is less), and 4 KB.
 
-Device memory: 4 bytes for a candidate's mass, another 4 while postings are made, and 4 for each occurring mass, up from zero and down from
-precursors, in each chunk; bits take one for each candidate and occurring mass.
+Device memory: 4 bytes per candidate mass, another 4 while postings are built, and 4 for each occurring mass, counted up from zero and down
+from precursors, in each chunk; bits take one per candidate and occurring mass.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ _PASS = np.dtype(
 
 
 def building_analysis(*, candidates: int, masses: int, rows: int, words: int, chunks: int, by_bits: bool) -> OperationCounts:
-    """Return the operations of building rows of a group of candidates: postings counted, placed, or set."""
+    """Return the operations of building the rows of a group of candidates: postings counted and written, or bits set."""
     in_bytes = 8 * (candidates + 1) + 4 * masses + 4 * candidates + 8 * (chunks + 1) + 8 * (words + 1)
     operations = (2 if by_bits else 4) * masses
     blocks = 4 * masses + operations + (0 if by_bits else chunks * (rows + 2) * 4 * 3 // 32)
@@ -80,7 +80,7 @@ def building_analysis(*, candidates: int, masses: int, rows: int, words: int, ch
 
 
 def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: int, counter_bytes: int, by_bits: bool) -> OperationCounts:
-    """Return the operations of a search in rows on the device; `met` counts postings, or added words of bits."""
+    """Return the operations of a search in rows on the device; `met` counts visited postings, or words of bits."""
     in_bytes = 8 * (queries + 1) + 4 * masses + 4 * queries + 16 * queries
     blocks = met * 4 // 32 if by_bits else met * 2 // 32 + 2 * masses * chunks
     return OperationCounts(chunks, met, blocks, -(-in_bytes // 4), 2 * queries * top, counter_bytes, 4 + 1)
@@ -88,7 +88,7 @@ def search_analysis(*, queries: int, masses: int, met: int, chunks: int, top: in
 
 @dataclass(frozen=True)
 class _Group:
-    """Rows of the chunks `first:last` of all, as postings or as bits."""
+    """Rows of the chunks `first:last`, as postings or as bits."""
 
     first: int
     last: int
@@ -98,7 +98,7 @@ class _Group:
 
     @property
     def stride(self) -> int:
-        """Rows of a chunk and two more, which are empty."""
+        """Number of rows of a chunk, including two empty ones."""
         return self.rows.n + self.rows_below.n + 2
 
     @property
@@ -108,35 +108,35 @@ class _Group:
 
 
 class MatchScores:
-    """Candidates on a GPU, to be searched by match score.
+    """Search of candidates on a GPU by match score.
 
     Parameters
     ----------
     device
         GPU.
     candidates
-        In ascending order of precursor, less than 2^32.
+        Mass lists in ascending order of precursor mass, fewer than 2^32.
 
     Raises
     ------
     ValueError
-        They are not.
+        If the candidates are not in ascending order.
     UnsupportedSearchError
-        They are more.
+        If there are more candidates.
 
     Attributes
     ----------
     candidates_of_chunk, counter_bytes
-        A chunk has no more, and its counters take no more, which a block must have of shared memory.
+        Maximum number of candidates of a chunk, and maximum bytes of its counters in shared memory.
     share_for_bits
-        Average fraction of the candidates with a mass from which rows are bits. An estimate: a posting takes a ninth of a
-        cycle of a multiprocessor, and a word of 32 bits a fifth.
+        Minimum mean fraction of candidates per mass at which rows are bits. Estimated: a posting takes a ninth of a cycle of a
+        multiprocessor, and a 32-bit word a fifth.
     share_of_free_memory
-        That the rows of a group may take.
+        Fraction of the free memory for the rows of a group.
     queries_of_batch
-        Whose best are on the device together.
+        Number of queries whose best candidates are on the device at once.
     passes_of_look
-        Pairs of a query and a chunk between two checks for a cancel.
+        Number of (query, chunk) pairs between two checks for cancellation.
     """
 
     candidates_of_chunk = CANDIDATES_OF_CHUNK
@@ -179,9 +179,9 @@ class MatchScores:
         DeviceError
             The device failed.
         DeviceMemoryError
-            Not even one chunk fits.
+            If not even one chunk fits.
         UnsupportedSearchError
-            `top` is more than 256, or a score may be more than 65,535.
+            If `top` is above 256, or a score could exceed 65,535.
         """
         last = len(queries.precursors) if last is None else last
         if top > _FOUND // 2:
@@ -262,7 +262,7 @@ class MatchScores:
         return _Batch(last - first, top, planes, windows[first:last], buffers)
 
     def _passed(self, batch: _Batch, reported: int, scores: Any = 0) -> Generator[int, None, None]:
-        """Launch a batch of queries over all chunks; yields `reported` in between."""
+        """Launch a batch of queries over all chunks; yields `reported` between launches."""
         since = 0
         for group in self._groups():
             launched, struct_of_queries = False, struct(self._card, _QUERIES, batch.buffers | {"n": batch.n, "top": batch.top})
@@ -313,7 +313,7 @@ class MatchScores:
         )
 
     def _groups(self) -> Generator[_Group, None, None]:
-        """Yield all candidates, as many as fit together."""
+        """Yield groups of candidates that fit on the device."""
         if self._resident is not None:
             yield self._resident
             return
@@ -335,7 +335,7 @@ class MatchScores:
             group, first = None, last
 
     def _fitting(self, first: int) -> int:
-        """Return the last chunk of a group that begins with `first`, assuming that every possible mass occurs."""
+        """Return the last chunk of a group that starts with chunk `first`, assuming that every possible mass occurs."""
         ends = np.array([self._end(chunk) for chunk in range(first, self._n_chunks + 1)])
         masses = self._lists.offsets[ends] - self._lists.offsets[ends[0]]
         rows = np.minimum(2 * masses, 2 * (int(self._lists.precursors.max(initial=0)) + 1))
@@ -343,12 +343,12 @@ class MatchScores:
         return first + max(1, int(np.searchsorted(taken, self._card.free_bytes() * self.share_of_free_memory, side="right")) - 1)
 
     def _made(self, first: int, last: int) -> _Group:
-        """Return the lists of some chunks on the device.
+        """Build the lists of the chunks `first:last` on the device.
 
         Raises
         ------
         DeviceMemoryError
-            They do not fit.
+            If they do not fit.
         """
         card, stream, size = self._card, self._stream, self._chunk_size
         begin, end = self._end(first), self._end(last)
@@ -411,13 +411,13 @@ class MatchScores:
 
     @property
     def _columns(self) -> int:
-        """Words of a row of bits; the four that a thread reads together are aligned to their size."""
+        """Number of words of a row of bits, a multiple of the four that a thread reads at once."""
         return -(-self._chunk_size // 128) * 4
 
 
 @dataclass(frozen=True)
 class _Batch:
-    """Queries on the device; `windows` (n, 2) here. `planes` : bits of the greatest score."""
+    """Queries on the device; `windows` is (n, 2). `planes` : number of bits of the largest score."""
 
     n: int
     top: int

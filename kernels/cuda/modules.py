@@ -1,6 +1,6 @@
-"""A GPU as the launchers see it: buffers, streams, and kernels that are compiled once for each device.
+"""Interface of the launchers to a GPU: buffers, streams, and kernels that are compiled once per device.
 
-CuPy is imported when the first card is opened, not before: importing it takes longer than the command line may take to start.
+CuPy is imported when the first GPU is opened, since importing it would slow the start of the command line.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ COMPILER_OPTIONS = ("-std=c++17", "--fmad=false")
 class Card(Device, Protocol):
     """Services of a device for kernel launchers. Streams and buffers are opaque; work on a stream runs in order.
 
-    Threads may share a GPU if each has its own streams. A buffer, and the source of a transfer from pinned memory, must live until its
-    stream was awaited: freed memory is reused by the next request on any stream.
+    Threads may share a GPU if each has its own streams. A buffer, and the source of a transfer from pinned memory, must exist until its
+    stream is complete, since freed memory is reused by the next request on any stream.
 
     Attributes
     ----------
     rates
-        Measured speeds, or the usual ones.
+        Measured or default speeds.
     """
 
     rates: CardRates
@@ -44,10 +44,10 @@ class Card(Device, Protocol):
         """Return the device memory that can be allocated now."""
 
     def maximum_shared_bytes(self) -> int:
-        """Return the shared memory that a block may have, static and dynamic together."""
+        """Return the maximum shared memory of a block, static and dynamic together."""
 
     def compute_capability(self) -> int:
-        """Return ten times the version of the instruction set: 90 for 9.0."""
+        """Return ten times the compute capability: 90 for 9.0."""
 
     def multiprocessors(self) -> int:
         """Return the number of multiprocessors."""
@@ -59,7 +59,7 @@ class Card(Device, Protocol):
         """Return the address of a buffer for kernels that find their arrays in a struct."""
 
     def pinned(self, n_bytes: int) -> NDArray[np.uint8]:
-        """Return the host memory that transfers can use while kernels run. Raises DeviceMemoryError."""
+        """Return pinned host memory, from which transfers overlap with kernels. Raises DeviceMemoryError."""
 
     def stream(self) -> Any:
         """Return a new stream."""
@@ -68,7 +68,7 @@ class Card(Device, Protocol):
         """Copy a contiguous array into a buffer from byte `offset`; asynchronous from pinned memory."""
 
     def download(self, values: NDArray, buffer: Any, stream: Any, *, offset: int = 0) -> None:
-        """Copy bytes of a buffer, from `offset` on, into a contiguous array; into pinned memory this does not wait."""
+        """Copy bytes of a buffer, from byte `offset`, into a contiguous array; asynchronous into pinned memory."""
 
     def clear(self, buffer: Any, n_bytes: int, stream: Any) -> None:
         """Set the first bytes of a buffer to zero."""
@@ -85,14 +85,14 @@ class Card(Device, Protocol):
         shared_bytes: int = 0,
         defines: tuple[str, ...] = (),
     ) -> None:
-        """Start a kernel of a source file of this package, compiled once for each set of macros (`defines`: ``"LANES=8"``).
+        """Start a kernel of a source file of this package, compiled once per set of macros (`defines`, such as ``"LANES=8"``).
 
-        Arguments are buffers and NumPy scalars of the parameters' types; a NumPy uint64 is a pointer, an array without dimensions a
-        struct that is passed by value (see `struct`).
+        Arguments are buffers and NumPy scalars of the parameters' types. A NumPy uint64 is passed as a pointer; a zero-dimensional array
+        is passed by value as a struct (see `struct`).
         """
 
     def wait(self, stream: Any) -> None:
-        """Wait for all work on a stream. Raises DeviceError for what went wrong in it."""
+        """Wait for all work on a stream. Raises DeviceError for errors in it."""
 
 
 def source(file: str) -> str:
@@ -104,8 +104,7 @@ def source(file: str) -> str:
 def header_options() -> tuple[str, ...]:
     """Return the compiler options with which sources find the headers of this package.
 
-    The digest of the headers is among them: CuPy knows what it has compiled by the text of a source and the options, and does not look
-    into headers.
+    They include a digest of the headers, since CuPy's cache depends on the text of a source and the options only.
     """
     folder = Path(str(files(__package__)))
     digest = sha256(b"".join(path.read_bytes() for path in sorted(folder.glob("*.cuh")))).hexdigest()
@@ -113,7 +112,7 @@ def header_options() -> tuple[str, ...]:
 
 
 def struct(card: Card, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[np.void]:
-    """Return a struct for a kernel, in a zero-dimensional array. Buffers become addresses: keep them until the kernel is done."""
+    """Return a struct for a kernel as a zero-dimensional array. Buffers become addresses and must exist until the kernel is done."""
     made = np.zeros((), layout)
     assert set(layout.names or ()) == set(members)
     for name, value in members.items():
@@ -123,7 +122,7 @@ def struct(card: Card, layout: np.dtype, members: Mapping[str, Any]) -> NDArray[
 
 
 def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, Any]:
-    """Return buffers with the arrays by name. All are allocated before the first transfer, so that none is freed while it is written to.
+    """Send arrays; return their buffers by name. All are allocated before the first transfer, so that none is freed during one.
 
     Raises DeviceMemoryError.
     """
@@ -134,7 +133,7 @@ def sent(card: Card, arrays: Mapping[str, NDArray], stream: Any) -> dict[str, An
 
 
 class _CudaErrors:
-    """Converts CuPy's errors in a block to this module's, without overhead, since a short search makes hundreds of calls."""
+    """Context manager that converts CuPy's errors to this module's; it is fast, since a short search makes hundreds of calls."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -176,7 +175,7 @@ class CudaGpu:
             self._device = cupy.cuda.Device(number)
 
     def limit_memory(self, n_bytes: int) -> None:
-        """Limit the memory of buffers and CuPy's pool together; 0 for no limit."""
+        """Limit the total memory of buffers and CuPy's pool; 0 for no limit."""
         with self._errors, self._device:
             pool = self._cupy.get_default_memory_pool()
             if n_bytes:
@@ -184,7 +183,7 @@ class CudaGpu:
             pool.set_limit(size=n_bytes)
 
     def free_bytes(self) -> int:
-        """Return the device memory that can be allocated now, with what CuPy's pool holds unused, within the limit."""
+        """Return the device memory that can be allocated now, including unused memory of CuPy's pool, within the limit."""
         with self._errors, self._device:
             pool = self._cupy.get_default_memory_pool()
             free, _ = self._cupy.cuda.runtime.memGetInfo()
@@ -271,12 +270,12 @@ class CudaGpu:
             function((blocks,), (threads,), tuple(arguments), shared_mem=shared_bytes)
 
     def compile(self, file: str, defines: tuple[str, ...]) -> None:
-        """Compile a form of a source unless cached, and cache it on disk. Thread-safe.
+        """Compile a source with these macros unless cached, and cache it on disk. Thread-safe.
 
         Raises
         ------
         DeviceError
-            Compilation failed.
+            If the compilation fails.
         """
         with self._errors, self._device:
             self._module(file, defines).compile()
@@ -307,6 +306,6 @@ def card(number: int) -> CudaGpu:
     Raises
     ------
     DeviceError
-        The device cannot be opened.
+        If the device cannot be opened.
     """
     return CudaGpu(number)

@@ -1,8 +1,8 @@
-"""Compilation of commonly used kernel forms before the first search on a GPU.
+"""Compilation of commonly used kernel variants before the first search on a GPU.
 
-Sources are compiled with macros that fit a task (symbols, columns of a warp, numbers), so that there is no list of all forms.
-`usual_forms.json` has those compiled by searches of every kind, recorded by `benchmarks/card_forms.py`: a missing form is compiled when a
-search first needs it, a superfluous one costs its compilation. CuPy caches compiled forms for this GPU and compiler.
+Sources are compiled with macros that depend on the task (symbols, columns of a warp, number type), so that there is no list of all
+variants. `usual_forms.json` lists those that searches of every kind compiled, recorded by `benchmarks/card_forms.py`. A missing variant is
+compiled when a search first needs it. CuPy caches compiled variants for this GPU and compiler.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ _LOOK_SECONDS = 0.1
 
 
 def usual_forms() -> list[tuple[str, tuple[str, ...]]]:
-    """Return source files with their macros."""
+    """Return the commonly used variants as source files with their macros."""
     retained: dict[str, list[list[str]]] = json.loads((files(__package__) / "usual_forms.json").read_text(encoding="utf-8"))
     return [(file, tuple(macros)) for file, forms in retained.items() for macros in forms]
 
 
 def compile_usual_forms(card: CudaGpu, threads: int, advance: Callable[[int], None]) -> list[str]:
-    """Compile all common forms for a GPU in parallel threads.
+    """Compile all common variants for a GPU in parallel threads.
 
     Parameters
     ----------
     advance
-        Receives the number of newly finished forms several times a second; its exceptions end the work.
+        Called with the number of newly finished variants several times a second; its exceptions stop the compilation.
 
     Returns
     -------
     list of str
-        One sentence per form that failed to compile.
+        One sentence per variant that failed to compile.
     """
     failures: list[str] = []
     with ThreadPoolExecutor(threads, thread_name_prefix="proteoscope-card-compiler") as pool:

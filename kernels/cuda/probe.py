@@ -1,10 +1,10 @@
-"""Detection of GPUs by running a tiny kernel on each, in a separate program, since a defective driver may crash it.
+"""Detection of GPUs by running a tiny kernel on each, in a separate process, since a broken driver may crash it.
 
-Prints a line of JSON whenever it knows more, so that the caller can see where it crashed or hangs; the last line counts. `driver` is the
+Prints a line of JSON after each step, so that the caller sees where it crashed or hangs; the last line is the result. `driver` is the
 NVIDIA driver's version, `cuda` the newest supported CUDA version, such as 13.0, `reason` why no GPU can be used, or '', and `devices` lists
 number, name, memory_bytes, compute_capability, usable and reason of each GPU. `step` is the current one: "driver", "CuPy", the number of
-the GPU being tried, or "done". Its argument is the number of the first GPU to try, 0 by default. Needs only Python's library, and CuPy to
-find a GPU usable.
+the GPU being tried, or "done". The argument is the number of the first GPU to try, 0 by default. Needs only the standard library, and CuPy
+to find a GPU usable.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ def _library(*names: str) -> ctypes.CDLL | None:
 
 
 def _version(number: int) -> str:
-    """Return a version of CUDA, which encodes 13.0 as 13000."""
+    """Return the CUDA version as text, such as 13.0 for 13000."""
     return f"{number // 1000}.{number % 1000 // 10}"
 
 
 def look() -> dict[str, Any]:
-    """Return what the driver reports about itself and the GPUs, before trying any; one it cannot open has its reason."""
+    """Return what the driver reports about itself and the GPUs, before trying any; GPUs that it cannot open have a reason."""
     result: dict[str, Any] = {"driver": "", "cuda": "", "reason": "", "devices": [], "step": "driver"}
     report(result)
     management = _library("libnvidia-ml.so.1", "nvml.dll")
@@ -98,9 +98,9 @@ def _device(number: int, name: str) -> dict[str, Any]:
 
 
 def try_devices(result: dict[str, Any], first: int = 0) -> None:
-    """Run the kernel on each GPU that CuPy sees, from number `first`; these may be fewer than the driver's, in another order.
+    """Run the kernel on each GPU that CuPy reports, from number `first`; these may be fewer than the driver's, in another order.
 
-    Those that the driver cannot open, which CuPy does not see, are listed last.
+    GPUs that the driver cannot open, which CuPy does not report, are listed last.
     """
     result["step"] = "CuPy"
     report(result)
@@ -171,13 +171,13 @@ def _one_line(error: Exception) -> str:
 
 
 def report(result: dict[str, Any]) -> None:
-    """Print the current result on its own line, whatever a library printed before."""
+    """Print the current result on its own line, after any output of a library."""
     sys.stdout.write(f"\n{json.dumps(result)}\n")
     sys.stdout.flush()
 
 
 def main() -> None:
-    """Print the devices."""
+    """Detect the devices and print them."""
     result = look()
     if not result["reason"]:
         try_devices(result, int(sys.argv[1]) if len(sys.argv) > 1 else 0)

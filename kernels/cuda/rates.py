@@ -13,13 +13,13 @@ class CardRates(NamedTuple):
     Attributes
     ----------
     maxima
-        Of sums of whole numbers, in a second.
+        Maxima of sums of integers per second.
     multiply_adds
-        Fused, in a second.
+        Fused multiply-adds per second.
     lookups
-        Into shared memory, in a second.
+        Look-ups in shared memory per second.
     memory_bytes
-        That kernels read and write in a second.
+        Bytes that kernels read and write per second.
     launch
         Seconds of an asynchronous launch.
     """
@@ -36,5 +36,5 @@ USUAL_RATES = CardRates(1.615e13, 3.081e13, 7.556e12, 3.187e12, 1.317e-5)
 
 
 def between_looks(n: float, rate: float, usual: float) -> int:
-    """Return the work of this rate in the time of `n` at the usual rate, at most `n` and at least one, for prompt cancellation."""
+    """Return the work done at `rate` in the time that `n` takes at the usual rate, between 1 and `n`, for prompt cancellation."""
     return max(1, int(n * min(1.0, rate / usual)))

@@ -2,16 +2,16 @@
 
 Counterpart of `proteoscope.kernels.cpu.scoring`.
 
-The dictionary is copied to the device once; queries follow in batches through pinned buffers, packed and sent while the previous batch is
-searched. The best candidates of each query and the histogram of all scores return.
+The dictionary is copied to the device once. Queries are sent in batches through pinned buffers, packed and sent while the previous batch is
+searched. The best candidates of each query and the histogram of all scores are returned.
 
 Operations are counted by `proteoscope.kernels.counts.spectrum_search`.
 
-If 32 neighbours in mass (a tile) share enough candidates, they are searched together by the kernel for dense windows, with peptides, each
-with one combination of modifications, in the union of the tile's windows. For each, 32 lanes look up the ions of each modification state,
-(length - 1) x series x charges x about half of the states, instead of those of every arrangement; a few additions and a logarithm per
-arrangement follow. A look-up reads two blocks of 32 bytes of a 64 KB table per query, which stays in the L2 cache. 80 registers, so that
-two blocks of 12 warps fit on a multiprocessor.
+If 32 queries adjacent in mass (a tile) share enough candidates, they are searched together by the kernel for dense windows. For each
+(peptide, modification combination) in the union of the tile's windows, 32 lanes look up the ions of each modification state, (length - 1) x
+series x charges x about half of the states, instead of those of every arrangement; each arrangement then takes a few additions and a
+logarithm. A look-up reads two blocks of 32 bytes of a 64 KB table per query, which stays in the L2 cache. The kernel uses 80 registers, so
+that two blocks of 12 warps fit on a multiprocessor.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ _OF_A_PEPTIDE = ("mass", "position", "length", "flags", "letters", "known")
 
 
 class SpectrumSearch:
-    """A dictionary on a device, ready to be searched; what does not fit is streamed as queries reach it.
+    """Search of spectra against a peptide dictionary on a device; a dictionary that does not fit is streamed.
 
     Parameters
     ----------
@@ -183,19 +183,19 @@ class SpectrumSearch:
     Raises
     ------
     UnsupportedSearchError
-        The search is beyond the kernel's sizes.
+        If the search exceeds the limits of the kernel.
     DeviceMemoryError
-        Not even the proteins fit.
+        If the proteins do not fit.
 
     Attributes
     ----------
     share_of_free_memory
-        What may be used.
+        Fraction of the free memory that may be used.
     candidates_of_batch, candidates_of_item
-        Work between two checks for a cancel, and of one block.
+        Number of candidates between two checks for cancellation, and of one block.
     minimum_sharing
-        Of the 32 queries that are searched together by the kernel for dense windows, how many at least must share a candidate on average;
-        others are searched one by one.
+        Minimum mean number of the 32 queries of a tile that share a candidate for the kernel for dense windows; other queries are searched
+        one by one.
     dense_candidates_of_batch, dense_candidates_of_item
         As above, for that kernel.
     """
@@ -262,7 +262,7 @@ class SpectrumSearch:
         )
 
     def _stretches(self, queries: QueryArrays, first: int, last: int) -> Generator[tuple[int, int], None, None]:
-        """Cut queries into runs whose peptides fit on the device together, and bring those of each run there."""
+        """Divide queries into ranges whose peptides fit on the device; send the peptides of each range."""
         mass, begun = self._peptides["mass"], first
         below, above = self._queries_mass_bounds(queries.mass[first:last])
         while begun < last:
@@ -353,14 +353,15 @@ class SpectrumSearch:
     ) -> Generator[int, None, None]:
         """Search `first:last` as `proteoscope.kernels.cpu.scoring.SpectrumSearch.search_queries` does, batch by batch.
 
-        Yields the end of the finished part after each batch: `hits` holds all rows before it. Closing the generator stops the search.
+        Yields the end of the finished range after each batch; all rows of `hits` before it are written. Closing the generator stops the
+        search.
 
         Raises
         ------
         UnsupportedSearchError
-            Spectra or mass windows are beyond the kernel's sizes.
+            If spectra or mass windows exceed the limits of the kernel.
         DeviceError
-            The device failed; rows from the last yielded end are unchanged.
+            If the device fails; rows from the last yielded end are unchanged.
         """
         peaks = np.diff(spectra.offsets)[queries.spectrum]
         shared_bytes = self._shape(hits, int(peaks[first:last].max(initial=0)))
@@ -379,7 +380,7 @@ class SpectrumSearch:
         shared_bytes: int,
         free: list[_Batch],
     ) -> Generator[int, None, None]:
-        """Search queries whose peptides are on the device. `free` are the batches to use: as many may be under way."""
+        """Search queries whose peptides are on the device, with the batch buffers `free`, which may all be in progress."""
         cost = np.zeros(len(queries.mass), np.int64)
         self.count_candidates(queries, first, last, cost)
         if cost.max(initial=0) > _MAXIMUM_CANDIDATES:
@@ -446,7 +447,7 @@ class SpectrumSearch:
     def _know_weights(self, spectra: SpectrumArrays) -> None:
         """Compute the lightest peak of each spectrum, and the unit in which the kernel for dense windows sums weights.
 
-        A power of two, so that no sum overflows. Partitions are of the same spectra: it is found out for the first.
+        The unit is a power of two for which no sum overflows. It is computed once, since all partitions have the same spectra.
         """
         if self._weights is spectra.weight:
             return
@@ -457,7 +458,7 @@ class SpectrumSearch:
         self._weights = spectra.weight
 
     def _dense_shared_bytes(self, hits: HitArrays, maximum_peaks: Any) -> Any:
-        """Return the dynamic shared memory of the kernel for dense windows, for a number of peaks or for each of several."""
+        """Return the dynamic shared memory (bytes) of the kernel for dense windows, for one or several numbers of peaks."""
         windows = len(self._modifications.combination_mass) * len(self._settings.isotope_errors)
         searching = _TILE * (8 * (maximum_peaks + 1) + 4 * hits.histogram.shape[1] + 8 * windows)
         return np.maximum(searching, _DENSE_WARPS // 2 * _TILE * _CANDIDATE_BYTES)  # which joining the hits needs
@@ -474,7 +475,7 @@ class SpectrumSearch:
     ) -> NDArray[np.int64]:
         """Return the number of dense-kernel blocks for every 32 queries from `first`; 0 to search them one by one.
 
-        An estimate from the landmarks suffices for both.
+        An estimate from the landmarks is sufficient.
         """
         settings, carried = self._settings, self._modifications.combination_mass
         starts = np.arange(first, last, _TILE)
@@ -518,7 +519,7 @@ class SpectrumSearch:
         return batch.last
 
     def _batch_end(self, total_bytes: NDArray[np.int64], total_cost: NDArray[np.int64], start: int, run_end: int, dense: bool) -> int:
-        """Return the end of the batch from `start`: within the bytes and candidates of a batch, at least one query or tile of queries."""
+        """Return the end of the batch from `start`: within the bytes and candidates of a batch, but at least one query or tile."""
         usual = self.dense_candidates_of_batch if dense else self.candidates_of_batch
         candidates = between_looks(usual, self._card.rates.lookups, USUAL_RATES.lookups)
         by_bytes = np.searchsorted(total_bytes, total_bytes[start] + self._batch_bytes, side="right") - 1
@@ -528,7 +529,7 @@ class SpectrumSearch:
         return min(run_end, start + max(step, (stop - start) // step * step))
 
     def _shape(self, hits: HitArrays, maximum_peaks: int) -> int:
-        """Complete the settings with the shapes of hits and bit table; return the bytes of dynamic shared memory."""
+        """Set the sizes of hits and bit table in the settings; return the bytes of dynamic shared memory."""
         retained, bins, slots = hits.score.shape[1], hits.histogram.shape[1], hits.site.shape[2]
         if retained > _MAXIMUM_BEST or slots > _MAXIMUM_SLOTS:
             raise UnsupportedSearchError(
@@ -545,7 +546,7 @@ class SpectrumSearch:
 
 
 class _Batch:
-    """Buffers of a batch of queries, pinned and on the device, and the stream it runs on. They grow as needed and are used again."""
+    """Pinned and device buffers of a batch of queries, and its stream. Buffers grow as needed and are reused."""
 
     def __init__(self, card: Card) -> None:
         self._card = card
@@ -587,7 +588,7 @@ class _Batch:
         n_items: NDArray[np.int64],
         shared_bytes: int,
     ) -> None:
-        """Pack the queries `first:last`, send them and start the kernels; does not wait for them."""
+        """Pack and send the queries `first:last` and start the kernels, without waiting for them."""
         items = n_items[first:last]
         n, total = last - first, int(items.sum())
         item_query = np.repeat(np.arange(n, dtype=np.int32), items)
@@ -611,7 +612,7 @@ class _Batch:
         last: int,
         n_parts: NDArray[np.int64],
     ) -> None:
-        """Begin as `begin`, with the kernel for dense windows; `n_parts` are the blocks of each tile of queries."""
+        """As `begin`, with the kernel for dense windows; `n_parts` is the number of blocks of each tile."""
         card, stream, n = self._card, self._stream, last - first
         blocks = int(n_parts.sum())
         tile = np.repeat(np.arange(len(n_parts), dtype=np.int32), n_parts)
@@ -705,7 +706,7 @@ class _Batch:
         return device_pointers, inputs, int(peaks.max(initial=0))
 
     def _collect(self, search: SpectrumSearch, scalars: Any) -> None:
-        """Start what joins the hits of the items and brings the answer."""
+        """Start merging the hits of the work items and fetching the result."""
         card, stream, n, of = self._card, self._stream, self.last - self.first, self._buffers
         arguments = (
             scalars,
@@ -759,5 +760,5 @@ def _slots_of_combination(modifications: ModificationArrays) -> NDArray[np.uint8
 
 
 def _of_all_slots(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return rows of `PeptideArrays.known_site` or `known_modification`, padded with 255, (k, 8) uint8."""
+    """Return rows of `PeptideArrays.known_site` or `known_modification` padded with 255, (k, 8) uint8."""
     return np.pad(rows[:, :_MAXIMUM_SLOTS], ((0, 0), (0, max(0, _MAXIMUM_SLOTS - rows.shape[1]))), constant_values=_NONE)

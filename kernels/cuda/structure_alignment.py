@@ -2,8 +2,8 @@
 
 Counterpart of `proteoscope.kernels.cpu.structure_alignment`.
 
-The database stays on the device if it fits; otherwise its chains are streamed in batches. Both phases follow each other on the device
-without the host, which regains control between runs of chains.
+The database stays on the device if it fits; otherwise its chains are streamed in batches. Both phases run on the device
+without the host, which regains control between ranges of chains.
 
 ATGPU analysis, for a query of m residues and s elements against n chains of r residues and t elements in total (a word has 4 bytes);
 `analysis` counts it:
@@ -12,7 +12,7 @@ ATGPU analysis, for a query of m residues and s elements against n chains of r r
   phase 2 for each strip of the query;
 * words in: 2 r + 2 (n + 1) and 5 t / 4 + 2 (n + 1), once if the database stays; 2 m, 5 s / 4, 2 n and the tables with each query;
   out: 2 n;
-* operations: s t cells of phase 1, at most m r of phase 2, of some 12 operations and 5 for each term of a reward;
+* * operations: s t cells of phase 1, at most m r of phase 2, each about 12 operations and 5 for each term of a reward;
 * memory blocks: two words of a residue in each strip, and four more of its border in each but the first and the last; four for each
   cell of phase 1, which are cached;
 * shared memory: the tables, 4 KB an alphabet and 40 KB if lengths and angles are compared.
@@ -67,7 +67,7 @@ _RESULTS = np.dtype([(name, np.uint64) for name in ("scores", "element_scores", 
 
 @dataclass(frozen=True)
 class Analysis:
-    """Cost of a search: words and transfers each way, launches, cells of both phases, shared bytes of a phase 2 block."""
+    """Cost of a search: words and transfers in both directions, launches, cells of both phases, shared bytes of a phase 2 block."""
 
     words_in: int
     words_out: int
@@ -95,7 +95,7 @@ def analysis(query: StructureArrays, chains: StructureArrays, rewards: Rewards, 
 
 
 def _columns_for(m: int) -> int:
-    """Return the columns of a lane: the fewest that need the minimum number of strips."""
+    """Return the smallest number of columns per lane with which a query of m residues needs the fewest strips."""
     strips = -(-max(1, m) // (_COLUMNS[-1] * _LANES))
     return next(columns for columns in _COLUMNS if strips * columns * _LANES >= m)
 
@@ -107,7 +107,7 @@ def _table_values(rewards: Rewards) -> NDArray[np.int32]:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Chains `first:last` with the buffers that hold their columns, and these as the kernels take them."""
+    """Chains `first:last` with the buffers of their columns, and the kernels' argument."""
 
     first: int
     last: int
@@ -116,14 +116,14 @@ class _Batch:
 
 
 class StructureSearch:
-    """Chains of a database on a device, ready to be searched.
+    """Search of a database of chains on a device.
 
     Parameters
     ----------
     device
         GPU.
     chains
-        In order of length, shortest first; in any other order the longest may come last.
+        Chains in order of length, shortest first; in other orders the longest may be processed last, which takes longer.
     """
 
     def __init__(self, device: Card, chains: StructureArrays) -> None:
@@ -184,14 +184,14 @@ class StructureSearch:
         return int(self._chains.offsets[batch.last] - self._chains.offsets[batch.first])
 
     def _bytes(self) -> NDArray[np.int64]:
-        """Return the bytes on the device of the chains before each, with all columns, borders and scores, (n + 1,)."""
+        """Return the cumulative bytes of the chains on the device, with all columns, borders and scores, (n + 1,)."""
         chains = self._chains
         of_residues = (_RESIDUE_BYTES + _BORDER_BYTES) * (chains.offsets - chains.offsets[0])
         of_elements = _ELEMENT_BYTES * (chains.element_offsets - chains.element_offsets[0])
         return of_residues + of_elements + _CHAIN_BYTES * np.arange(len(chains.offsets))
 
     def _batches(self, first: int, last: int) -> Generator[_Batch, None, None]:
-        """Yield chains on the device: all resident ones, else as many as fit."""
+        """Yield batches of chains on the device: the resident ones, else as many as fit."""
         if self._resident is not None:
             if first < last:
                 yield self._resident

@@ -1,7 +1,7 @@
 """Superposition of pairs of chains on a GPU, bit-identical to `proteoscope.kernels.cpu.superposition`, with the kernel of superposition.cu.
 
-The CPU lays out the chains of a run of pairs and reports results (`proteoscope.kernels.cpu.chain_pairs`); everything in between is one
-launch, in which a block processes one pair after the other.
+The CPU prepares the chains of a batch of pairs and reports results (`proteoscope.kernels.cpu.chain_pairs`). Everything else is one launch,
+in which a block processes one pair after another.
 
 ATGPU analysis, for n pairs of chains of r residues in total, m of them in the shorter chains and k in initial alignments (a word has 4
 bytes); `analysis` counts it:
@@ -10,7 +10,7 @@ bytes); `analysis` counts it:
 * words in: 6 r + r / 4 + 2 k + 22 n; out: 2 m + 33 n;
 * operations: cells of alignments, each of some 15 operations. The number per pair depends on its search: at least those that rank its
   fragments, at most those and all possible realignments;
-* memory blocks: the direction of a cell, a byte, and again along the traceback;
+* * memory blocks: one byte of direction per cell, and one per step of the trace-back;
 * shared memory: rows of an alignment, 16 bytes a residue of either chain and 20 more of the shorter one, if they fit.
 """
 
@@ -62,7 +62,7 @@ _FOUND = np.dtype(
 
 @dataclass(frozen=True)
 class Analysis:
-    """Cost of superposing: words each way, launches, and minimum and maximum alignment cells."""
+    """Cost of superposition: words in both directions, launches, and minimum and maximum alignment cells."""
 
     words_in: int
     words_out: int
@@ -72,7 +72,7 @@ class Analysis:
 
 
 def analysis(pairs: ChainPairs, steps: SearchSteps) -> Analysis:
-    """Return the cost of all pairs in one run."""
+    """Return the cost of all pairs in one batch."""
     shorter, longer = pairs.lengths
     n, residues = len(shorter), int((shorter + longer).sum())
     every = np.clip(shorter // _SPARSE_LENGTH, 1, _SPARSE)
@@ -97,7 +97,7 @@ def _is_aligned(shorter: NDArray[np.int64], longer: NDArray[np.int64]) -> NDArra
 
 @dataclass(frozen=True)
 class _Launched:
-    """Pairs `first:last` in progress: their stream, order, results and buffers."""
+    """Pairs `first:last` in progress, with stream, order, results and buffers."""
 
     first: int
     last: int
@@ -116,13 +116,13 @@ class ChainSuperposition:
     device
         GPU.
     steps
-        How far the search of each pair goes.
+        Extent of the search for each pair.
     """
 
     threads, resident = 128, 4
     """Threads of a block, and concurrent blocks of a multiprocessor."""
     cells_of_run = 40_000_000
-    """Cells of whole alignments of a run, one per pair: some 50 ms on an H200."""
+    """Cells of full alignments (one per pair) of a batch, about 50 ms on an H200."""
 
     def __init__(self, device: Card, steps: SearchSteps) -> None:
         self._card, self._steps = device, steps
@@ -138,7 +138,7 @@ class ChainSuperposition:
         DeviceError
             The device failed.
         DeviceMemoryError
-            Not even one pair fits.
+            If not even one pair fits.
         """
         last = len(pairs.fixed) if last is None else last
         shorter, longer = pairs.lengths
@@ -161,7 +161,7 @@ class ChainSuperposition:
                 self._card.wait(stream)
 
     def _launch(self, pairs: ChainPairs, first: int, last: int, stream: Any) -> _Launched:
-        """Begin with the pairs `first:last`."""
+        """Start the pairs `first:last`."""
         card, n = self._card, last - first
         shorter, longer = (lengths[first:last] for lengths in pairs.lengths)
         residues, starts = int((shorter + longer).sum()), pairs.start_offsets[first : last + 1]
@@ -215,7 +215,7 @@ class ChainSuperposition:
         return _Launched(first, last, stream, order, results, buffers, workspaces)
 
     def _report(self, pairs: ChainPairs, superpositions: FoundSuperpositions, run: _Launched) -> None:
-        """Wait for a run and report its results."""
+        """Wait for a batch and report its results."""
         for name, values in run.results.items():
             self._card.download(values, run.workspaces[name], run.stream)
         self._card.wait(run.stream)
@@ -225,7 +225,7 @@ class ChainSuperposition:
         report_pairs(pairs, run.first, moves, scores, counts, run.results["pairs"], superpositions)
 
     def _workspace_sizes(self, items: NDArray[np.void]) -> tuple[int, int, int]:
-        """Return the length of the longest shorter chain, device bytes of a block, and shared bytes of its alignment rows."""
+        """Return the maximum length of the shorter chains, the device bytes of a block, and the shared bytes of its alignment rows."""
         m, n, steps = items["m"].astype(np.int64), items["n"].astype(np.int64), self._steps
         every = np.clip(m // _SPARSE_LENGTH, 1, _SPARSE)
         some_m, some_n = -(-m // every), -(-n // every)

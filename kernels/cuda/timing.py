@@ -1,4 +1,4 @@
-"""A GPU that records the time of its kernels and transfers, by the device's clock."""
+"""A GPU that records the times of its kernels and transfers by the device's clock."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["TimedCard"]
 
 
 class TimedCard(CudaGpu):
-    """A GPU that times its kernels and transfers while `is_noting`; the events' overhead matters for many launches.
+    """A GPU that times its kernels and transfers while `is_noting`; the overhead of the events is noticeable for many launches.
 
     Attributes
     ----------
     events
-        Name, begin and end of each since last read; transfers are called ``transfer``.
+        Name, start and end of each kernel and transfer (``transfer``) since the last read.
     """
 
     is_noting = True
@@ -63,7 +63,7 @@ class TimedCard(CudaGpu):
         return {kernel: round(value, 6) for kernel, value in seconds.items()}
 
     def busy_seconds(self) -> tuple[float, float]:
-        """Return the seconds with a running kernel, and with only transfers, since the events were last read."""
+        """Return the seconds with a running kernel, and those with transfers only, since the events were last read."""
         import cupy  # optional, and slow to import: only searches on a GPU need it
 
         if not self.events:

@@ -16,11 +16,11 @@ _FILE = "traces.cu"
 _THREADS, _LANES = 256, 32
 _WINDOWS_OF_ROUND = 1 << 20
 _PEAKS, _WINDOWS = (np.dtype([(name, np.uint64) for name in kind._fields] + [("n", np.int64)]) for kind in (SurveyPeaks, TraceWindows))
-"""`Peaks` and `Windows` of the source."""
+"""Structs `Peaks` and `Windows` of traces.cu."""
 
 
 def extract_traces(device: Card, peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32]) -> Generator[int, None, None]:
-    """Extract traces as `proteoscope.kernels.cpu.traces.extract_traces`, on a GPU."""
+    """Extract traces on a GPU; see `proteoscope.kernels.cpu.traces.extract_traces`."""
     card, stream, n = device, device.stream(), len(windows.low)
     result = cells.copy()
     device_cells = card.buffer(result.nbytes)

@@ -1,8 +1,8 @@
 """Clustering of sparse vectors on a GPU, as `proteoscope.kernels.cpu.vector_clustering`, with the kernels of vector_clustering.cu.
 
 Islands are copied to the device in batches. Passes over the pairs of a batch find its connected components, or the clusters of DBSCAN. For
-complete and average linkage the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`); the device fills as
-many matrices as fit and merges each in its own block, groups of different sizes concurrently.
+complete and average linkage the host then lists the components as groups (`proteoscope.kernels.cpu.linkage_rounds`). The device computes as
+many matrices as fit and merges each in its own block, with groups of different sizes concurrently.
 
 ATGPU analysis, for n vectors of m elements in total, p pairs in windows, and g groups of k members in total, with c cells and q pairs
 (a word has 4 bytes); `analysis` counts it:
@@ -78,7 +78,7 @@ _MERGERS = {COMPLETE: _Merger("fill_minima", "merge_minima", 4), AVERAGE: _Merge
 
 @dataclass(frozen=True)
 class Analysis:
-    """Cost of a clustering: words each way, launches, compared pairs, matrix cells, shared bytes of a block."""
+    """Cost of a clustering: words in both directions, launches, compared pairs, matrix cells, shared bytes of a block."""
 
     words_in: int
     words_out: int
@@ -89,7 +89,7 @@ class Analysis:
 
 
 def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage: Linkage, sizes: NDArray[np.int64]) -> Analysis:
-    """Return the cost of a clustering in one batch and one run of each pass.
+    """Return the cost of a clustering in one batch, with one launch of each pass.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def analysis(card: Card, vectors: VectorArrays, ends: NDArray[np.int64], linkage
 
 @dataclass(frozen=True)
 class _Table:
-    """The shape of the tables of tiles."""
+    """Shape of the tables of tiles."""
 
     rows: int
     slot_bits: int
@@ -130,7 +130,7 @@ def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
     Raises
     ------
     UnsupportedSearchError
-        A vector is too long for any.
+        If a vector is too long for every table.
     """
     workspace = card.maximum_shared_bytes() - _STATIC_BYTES
     possible = [table for table in (_Table(*sizes) for sizes in _TABLES) if table.shared_bytes <= workspace]
@@ -143,7 +143,7 @@ def _table_for(card: Card, lengths: NDArray[np.int64]) -> _Table:
 
 
 def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
-    """Return the starts of tiles, and n: 32 vectors each, halved repeatedly if they have more elements than table rows."""
+    """Return the starts of tiles, and n. A tile has 32 vectors, halved repeatedly if they have more elements than the table has rows."""
     n, before = len(lengths), np.concatenate(([0], np.cumsum(lengths)))
     starts = np.append(np.arange(0, n, _WIDTH), n)
     while True:
@@ -155,13 +155,13 @@ def _tile_starts(lengths: NDArray[np.int64], rows: int) -> NDArray[np.int64]:
 
 
 def _classes(sizes: NDArray[np.int64]) -> list[tuple[int, int, int]]:
-    """Return groups by decreasing size as ranges with the threads that merge them: first, last, threads."""
+    """Return ranges of groups, which are in order of decreasing size, with the threads that merge them: first, last, threads."""
     cuts = [0, *np.searchsorted(-sizes, -np.array(_LARGEST_OF_CLASS)).tolist(), len(sizes)]
     return [(first, last, threads) for (first, last), threads in zip(pairwise(cuts), _THREADS_OF_CLASS, strict=True) if first < last]
 
 
 class VectorClustering:
-    """Vectors, ready to be clustered on a device.
+    """Clustering of vectors on a device.
 
     Parameters
     ----------
@@ -173,9 +173,9 @@ class VectorClustering:
     Attributes
     ----------
     share_of_free_memory
-        Memory for vectors and matrices together; vectors may use half of it.
+        Fraction of the free memory for vectors and matrices; vectors may use half of it.
     pairs_of_batch, pairs_of_run
-        In windows, of a batch of islands and of a launch, which should take less than a tenth of a second.
+        Number of pairs in windows of a batch of islands, and of a launch, which should take less than a tenth of a second.
     threads
         Threads of a block that compares pairs.
     """
@@ -198,9 +198,9 @@ class VectorClustering:
         DeviceError
             The device failed.
         DeviceMemoryError
-            Not even one island, or one matrix, fits.
+            If not even one island or one matrix fits.
         ValueError
-            The linkage has a number out of its bounds.
+            If a setting of the linkage is out of bounds.
         """
         linkage, last = linkage.checked(), len(self._ends) if last is None else last
         cuts = first + islands(self._ends[first:last] - first)
@@ -216,7 +216,7 @@ class VectorClustering:
             yield end
 
     def _batches(self, cuts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-        """Yield runs of islands, as first and last vector, that fit on the device."""
+        """Yield ranges of islands that fit on the device, as start and end vector."""
         budget = self._budget() / 2
         pairs = np.concatenate(([0.0], np.cumsum(window_pairs(self._ends), dtype=np.float64)))[cuts]
         taken = _VECTOR_BYTES * cuts + _ELEMENT_BYTES * self._vectors.offsets[cuts]
@@ -237,7 +237,7 @@ class VectorClustering:
         return self._card.free_bytes() * self.share_of_free_memory
 
     def _joined(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
-        """Fill the labels of SINGLE, counted from the first of the batch."""
+        """Compute the labels of SINGLE, relative to the first vector of the batch."""
         card, n, stream = self._card, batch.n, self._stream
         is_counted = linkage.minimum_neighbours > 2
         sizes = {"roots": 4 * n} | ({"neighbours": 4 * n, "highest": 8 * n, "nearest": 4 * n} if is_counted else {})
@@ -267,7 +267,7 @@ class VectorClustering:
         labels[:] = named_by_smallest(roots)
 
     def _linked(self, batch: _OnCard, linkage: Linkage, labels: NDArray[np.int64]) -> Iterator[None]:
-        """Fill the labels of COMPLETE and AVERAGE, counted from the first of the batch."""
+        """Compute the labels of COMPLETE and AVERAGE, relative to the first vector of the batch."""
         yield from self._joined(batch, linkage._replace(method=SINGLE, minimum_neighbours=2), labels)
         rounds = LinkageRounds(batch.arrays, batch.ends, labels, 0, linkage)
         while (groups := rounds.groups()) is not None:
@@ -281,7 +281,7 @@ class VectorClustering:
         labels[:] = rounds.labels
 
     def _merged(self, vectors: _OnCard, groups: Groups, merger: _Merger, places: NDArray[np.int64]) -> Iterator[None]:
-        """Fill the places of all members of groups: where, among them, the smallest of each one's cluster is."""
+        """Write to `places`, for each member of the groups, the index among the members of the smallest one in its cluster."""
         order = np.argsort(-groups.sizes, kind="stable")
         sizes = groups.sizes[order]
         before = np.concatenate(([0], np.cumsum(merger.cell_bytes * sizes**2 + _MEMBER_BYTES * sizes + _GROUP_BYTES)))
@@ -297,7 +297,7 @@ class VectorClustering:
     def _workspace(
         self, sizes: NDArray[np.int64], before: NDArray[np.int64], budget: float, merger: _Merger
     ) -> tuple[list[tuple[int, int]], Any]:
-        """Return runs of groups whose matrices fit on the device together, and a buffer for any run."""
+        """Return ranges of groups whose matrices fit on the device at once, and a buffer that is large enough for each range."""
         ends = [0]
         while ends[-1] < len(sizes):
             ends.append(int(np.searchsorted(before, before[ends[-1]] + budget, side="right")) - 1)
@@ -314,7 +314,7 @@ class VectorClustering:
     def _merged_at_once(
         self, vectors: _OnCard, groups: Groups, chosen: NDArray[np.int64], merger: _Merger, cells: Any, places: NDArray[np.int64]
     ) -> Iterator[None]:
-        """Merge groups, largest first, whose matrices are on the device together."""
+        """Merge groups, largest first, whose matrices fit on the device at once."""
         card, stream = self._card, self._stream
         sizes = groups.sizes[chosen]
         starts = np.concatenate(([0], np.cumsum(sizes)))
@@ -349,7 +349,7 @@ class VectorClustering:
 
     @contextmanager
     def _ended(self) -> Iterator[None]:
-        """Wait for the block's work to end before its memory is freed."""
+        """Context manager that waits for the work of the block before its memory is freed."""
         try:
             yield
         finally:
@@ -358,7 +358,7 @@ class VectorClustering:
 
 
 class _OnCard:
-    """Vectors on a device, with their squares, and each its own parent."""
+    """Vectors on a device, with their squares and initial parents."""
 
     def __init__(self, card: Card, stream: Any, arrays: VectorArrays, ends: NDArray[np.int64], table: _Table) -> None:
         self.card, self.stream, self.arrays, self.ends, self.table, self.n = card, stream, arrays, ends, table, len(ends)
@@ -371,7 +371,7 @@ class _OnCard:
 
 
 class _Tiling:
-    """Vectors, or members of groups with the ends of their groups, in tiles."""
+    """Tiles of vectors, or of members of groups with the ends of their groups."""
 
     def __init__(self, vectors: _OnCard, members: NDArray[np.int64] | None = None, limits: NDArray[np.int64] | None = None) -> None:
         self._vectors, card = vectors, vectors.card
@@ -388,7 +388,7 @@ class _Tiling:
         card.wait(vectors.stream)
 
     def visited(self, kernel: str, reported: NDArray[np.void], threads: int, pairs_of_run: float) -> Iterator[None]:
-        """Run a kernel over the pairs of all tiles, in launches of a number of pairs."""
+        """Run a kernel over the pairs of all tiles, in launches of about `pairs_of_run` pairs."""
         card, stream = self._vectors.card, self._vectors.stream
         for run in sorted(equal_partitions(self._pairs, 1, maximum_cost=pairs_of_run, per_worker=1), key=lambda run: run.first):
             arguments = self._vectors.vectors, self._tiles, reported, np.int32(run.first)
