@@ -15,7 +15,7 @@ _TOLERANCE = 1e-9  # relative, of a Newton step
 def mask_low_complexity(residues, offsets, entropies, trigger, extension, mask_code, masked, counts):
     """Mask the low-complexity segments of sequences, and count the unmasked residues of each.
 
-    A segment is the union of overlapping windows with an entropy of at most `extension`, of which at least one is at most `trigger`: the
+    A segment is the union of overlapping windows with an entropy of at most `extension` if one of them is at most `trigger`: the
     first step of SEG (Wootton and Federhen 1993). Entropies are integers, so that no sum depends on the order of its terms.
 
     Parameters

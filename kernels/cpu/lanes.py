@@ -3,7 +3,7 @@
 Four columns are computed in one sweep along the query, so that values passed between rows stay in registers. A cell takes nine
 instructions. Six of them, the maxima and one saturated difference, have two ports on Intel CPUs with AVX2, and one with AVX-512; wrapping
 sums and differences have one port more, and on AMD CPUs twice as many as saturated ones. Scores are therefore signed and wrap, except E:
-E is kept non-negative, and thus H, which replaces the ``max(0, ...)`` of the recurrence. A sum wraps only if H comes so close to the
+E stays non-negative, and thus H, which replaces the ``max(0, ...)`` of the recurrence. A sum wraps only if H comes so close to the
 maximum that the lane's best H reveals it.
 
 Recurrence (Gotoh 1982), a gap of k residues costing ``gap_open + k * gap_extend``::
