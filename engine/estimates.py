@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, Input, Search, SearchRequest, WorkloadEstimator
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
-from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.engine.execution.cost.calibration_store import stored_calibration
 from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, DeviceParameters, WorkSize
 from proteoscope.engine.execution.cost.prediction import Bound, Prediction, find_bound, predict_workload

@@ -18,7 +18,7 @@ from proteoscope.engine.execution import cluster
 from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
 from proteoscope.engine.execution.clock import StageClock
-from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.engine.execution.device_lookup import DeviceLookup
 from proteoscope.engine.execution.devices import Device, gpus, processor
 from proteoscope.engine.execution.precompile import compile_kernels

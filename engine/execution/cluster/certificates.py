@@ -29,6 +29,7 @@ __all__ = [
     "make_certificates",
     "needs_cryptography",
     "read_certificates",
+    "read_text",
     "write_certificates",
 ]
 
@@ -163,19 +164,32 @@ def read_certificates(folder: Path) -> Certificates:
     InputError
         One is missing or damaged, is not valid now, does not belong to the other, or other users can read the key.
     """
-    certificates = Certificates(_read(folder / CERTIFICATE), _read(folder / KEY))
+    certificates = Certificates(*(read_text(folder / name, remedy=_REMEDY) for name in (CERTIFICATE, KEY)))
     if os.name == "posix" and (folder / KEY).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(folder / KEY, "other users can read this private key", remedy=f"chmod 600 {folder / KEY}")
     _require_valid(folder, certificates)
     return certificates
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path, *, remedy: str = "") -> str:
+    """Read a small file of the user.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        See `InputError`.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is not UTF-8.
+    """
     try:
         with open_regular(path) as file:
-            return file.read(_MAXIMUM_BYTES).decode("ascii")
+            return file.read(_MAXIMUM_BYTES).decode()
     except (OSError, ValueError) as error:
-        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or error})", remedy=_REMEDY) from None
+        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})", remedy=remedy) from None
 
 
 def _require_valid(folder: Path, certificates: Certificates) -> None:

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.addresses import address_of_class
 from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumns, Spool, blocks, file_digest
 from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
 from proteoscope.engine.execution.cluster.payload import pack
@@ -112,7 +111,8 @@ class _SentWork:
     """A workload and the states of its rounds as bytes, packed once for all workers."""
 
     def __init__(self, workload: Workload, spool: Spool) -> None:
-        self.opening = workload.kind, workload.sources, workload.settings, address_of_class(KINDS[workload.kind]())
+        kind = KINDS[workload.kind]()
+        self.opening = workload.kind, workload.sources, workload.settings, f"{kind.__module__}:{kind.__qualname__}"
         self._spool, self.users = spool, 0
         self._lock = threading.Lock()
         self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []

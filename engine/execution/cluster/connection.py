@@ -248,14 +248,6 @@ class Connection:
             coroutine.close()
             raise WorkersError(_DISCONNECTED) from None
 
-    def _failure(self, device: RemoteDevice, error: Exception) -> Exception:
-        """Return the loss of a worker as an error, or that it does not run this program."""
-        with self._changed:
-            self._changed.wait_for(lambda: device.address not in self._present, _LOSS_SECONDS)
-        self._require(device)
-        text = f"{type(error).__name__}: {shortened(str(error), _MAXIMUM_CHARACTERS)}"
-        return WorkersError(f"{device.name} ({device.description}): {_INCOMPATIBLE} ({text})")
-
     def _require_client(self) -> None:
         if self._is_closed or self._client.status not in ("running", "connecting"):
             raise WorkersError(_DISCONNECTED)

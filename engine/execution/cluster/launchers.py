@@ -5,29 +5,35 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import proteoscope
 from proteoscope import engine
 from proteoscope.engine.errors import WorkersError, shortened
+from proteoscope.engine.execution.child_processes import own_program, printed_lines
 from proteoscope.engine.execution.cluster.certificates import (
     Certificates,
     make_certificates,
     needs_cryptography,
-    read_certificates,
     write_certificates,
 )
 from proteoscope.engine.execution.cluster.cluster import Cluster
 from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configure
-from proteoscope.engine.execution.cluster.option import WorkersRequest, parse_workers
-from proteoscope.engine.execution.cluster.worker_files import Host, SlurmConfiguration, read_hosts, read_slurm
+from proteoscope.engine.execution.cluster.requests import (
+    Host,
+    SlurmConfiguration,
+    WorkersRequest,
+    parse_workers,
+    read_hosts,
+    read_slurm,
+    security_of,
+)
 from proteoscope.engine.files import storage_errors, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 
@@ -35,6 +41,7 @@ __all__ = ["open_cluster", "ssh_command"]
 
 _LOCAL_SECONDS, _REMOTE_SECONDS, _QUEUE_SECONDS = 60.0, 120.0, 86400.0  # until the first workers are there
 _END_SECONDS, _CANCEL_SECONDS = 5.0, 0.1
+_MAXIMUM_CHARACTERS = 300  # of an error
 _DAYS = 30  # validity of the certificates of a run
 _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
@@ -103,28 +110,18 @@ class _Started(NamedTuple):
 
 def _start(request: WorkersRequest, stack: ExitStack, device: str, threads: int | None, certificates: Path | None) -> _Started:
     if request.sort == "address":
-        return _Started(request.address, _security(request.address, certificates), 1, _REMOTE_SECONDS)
+        return _Started(request.address, security_of(request.address, certificates), 1, _REMOTE_SECONDS)
     made = make_certificates(_DAYS)
     if request.sort == "local":
         return _start_local(request.count, made, stack, device, threads)
-    assert request.file is not None
     return (_start_slurm if request.sort == "slurm" else _start_hosts)(request.file, made, stack)
-
-
-def _security(address: str, certificates: Path | None) -> Any:
-    if not address.startswith("tls:"):
-        return None
-    if certificates is None:
-        raise WorkersError(f"{address}: give the folder of its certificates with --certificates DIR")
-    return read_certificates(certificates).security()
 
 
 def _start_local(n: int, made: Certificates, stack: ExitStack, device: str, threads: int | None) -> _Started:
     address = _scheduler(stack, made, "127.0.0.1")
     options = ["--count", str(n), "--device", device, *([] if threads is None else ["--threads", str(threads)])]
-    # The path of this process, so that the same program is started, whatever the working directory holds.
-    program = f"import sys; sys.path[:] = {sys.path!r}; from proteoscope.engine.command_line.main import main; main()"
-    command = [sys.executable, "-P", "-c", program, "workers", "start", address, "--certificates", "-", *options]
+    program = own_program("from proteoscope.engine.command_line.main import main; main()")
+    command = [*program, "workers", "start", address, "--certificates", "-", *options]
     check = stack.enter_context(_process(command, made, "The local workers"))
     return _Started(address, made.security(), n, _LOCAL_SECONDS, [check])
 
@@ -257,7 +254,8 @@ def _process(command: Sequence[str], made: Certificates, name: str) -> Iterator[
 
         def check() -> None:
             if process.poll() is not None:
-                raise WorkersError(f"{name}: the workers ended: {_last_line(errors) or f'code {process.returncode}'}")
+                reason = "".join(printed_lines(errors)[-1:])[:_MAXIMUM_CHARACTERS]
+                raise WorkersError(f"{name}: the workers ended: {reason or f'code {process.returncode}'}")
 
         try:
             yield check
@@ -274,9 +272,3 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _last_line(errors: IO[bytes]) -> str:
-    errors.seek(0)
-    lines = errors.read().decode(errors="replace").strip().splitlines()
-    return lines[-1][:300] if lines else ""

@@ -12,7 +12,7 @@ from typing import Any
 from proteoscope.engine.end_signals import heeded_signals
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configure
-from proteoscope.engine.execution.cluster.option import checked_address
+from proteoscope.engine.execution.cluster.requests import checked_address
 from proteoscope.engine.execution.cluster.worker_process import DEVICE, THREADS
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.threads import available_threads

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
-from proteoscope.engine.execution.addresses import object_at
 from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
 from proteoscope.engine.execution.cluster.payload import pack, unpack
 from proteoscope.engine.execution.threads import available_threads
@@ -181,7 +181,7 @@ class RemoteWorkload:
         if missing := self.missing(files):
             return missing
         name, sources, settings, address = self._unpacked(packed)
-        kind: WorkloadType = object_at(address)()
+        kind: WorkloadType = resolve_name(address)()
         opening = kind.open(Workload(name, sources, settings), _device(with_card=with_card), is_shared=True)
         self._computation = self._stack.enter_context(opening)
         return []
