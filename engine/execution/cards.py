@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from proteoscope.engine.execution.cost.calibration_store import stored_calibration
-from proteoscope.engine.execution.devices import Device, gpus
-from proteoscope.engine.execution.remembered_gpus import forget_gpus
+from proteoscope.engine.execution.devices import Device, forget_gpus, gpus
 from proteoscope.engine.execution.scheduler import one_line
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.cuda.modules import Card, card

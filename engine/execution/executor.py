@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.execution.checkpoints import IterationCheckpoint
 from proteoscope.engine.execution.kinds import workload_type
-from proteoscope.engine.execution.remembered_gpus import forget_gpus
+from proteoscope.engine.execution.devices import forget_gpus
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
 from proteoscope.engine.execution.speeds import measured_speed, store_speeds
