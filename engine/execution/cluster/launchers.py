@@ -20,7 +20,6 @@ from proteoscope.engine.execution.child_processes import own_program, printed_li
 from proteoscope.engine.execution.cluster.certificates import (
     Certificates,
     make_certificates,
-    needs_cryptography,
     write_certificates,
 )
 from proteoscope.engine.execution.cluster.cluster import Cluster
@@ -34,7 +33,7 @@ from proteoscope.engine.execution.cluster.requests import (
     read_slurm,
     security_of,
 )
-from proteoscope.engine.files import storage_errors, temporary_folder
+from proteoscope.engine.files import scratch_folder, storage_errors, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 __all__ = ["open_cluster", "ssh_command"]
@@ -69,7 +68,7 @@ def open_cluster(
     certificates : Path, optional
         Folder, for the address of a scheduler.
     spool : Path, optional
-        See `Cluster`.
+        Folder for columns that are in memory, see `Cluster`; by default that for temporary files.
 
     Raises
     ------
@@ -81,7 +80,6 @@ def open_cluster(
         The user cancelled.
     """
     request = parse_workers(requested)
-    needs_cryptography()
     configure()
     progress.stage("Starting workers")
     with ExitStack() as stack:
@@ -93,9 +91,7 @@ def open_cluster(
         if not connection.wait(started.n, started.seconds, progress, started.checks):
             text = f"no worker came to {started.address} within {started.seconds:.0f} seconds"
             raise WorkersError(f"{text}; start some with: proteoscope workers start")
-        cluster = Cluster(requested, connection, spool)
-        stack.callback(cluster.close)
-        yield cluster
+        yield Cluster(requested, connection, stack.enter_context(scratch_folder()) if spool is None else _folder(spool, "workers", stack))
 
 
 class _Started(NamedTuple):
@@ -157,10 +153,15 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
 
     configuration = read_slurm(path)
     options = configuration.model_dump(exclude_none=True, exclude=set(SlurmConfiguration.OF_THE_PROGRAM))
-    options["job_script_prologue"] = [*configuration.job_script_prologue, f"export PYTHONPATH={_program_folder()}"]
-    security = _written(made, Path(configuration.shared_temp_directory or Path.cwd()), stack).security()
+    options["job_script_prologue"] = [
+        *configuration.job_script_prologue,
+        f"export PYTHONPATH={Path(proteoscope.__file__).resolve().parents[1]}",
+    ]
+    # Files that the nodes see too, so that the script of a job names certificates and holds none.
+    folder = _folder(Path(configuration.shared_temp_directory or Path.cwd()), "certificates", stack)
+    security = Certificates(*map(str, write_certificates(made, folder))).security()
     try:
-        with _without_warnings():
+        with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
             cluster = SLURMCluster(
                 **options,
                 processes=1,
@@ -179,15 +180,10 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
     return _Started(str(cluster.scheduler_address), security, 1, _QUEUE_SECONDS)
 
 
-def _program_folder() -> Path:
-    return Path(proteoscope.__file__).resolve().parents[1]
-
-
-def _written(made: Certificates, folder: Path, stack: ExitStack) -> Certificates:
-    """Write certificates as files that the nodes see too, so that the script of a job names them and holds none."""
-    with storage_errors(folder):
-        temporary = stack.enter_context(temporary_folder(folder / "certificates"))
-    return Certificates(*map(str, write_certificates(made, temporary)))
+def _folder(parent: Path, name: str, stack: ExitStack) -> Path:
+    """Make a temporary folder, which is removed with the block."""
+    with storage_errors(parent):
+        return stack.enter_context(temporary_folder(parent / name))
 
 
 def _scheduler(stack: ExitStack, made: Certificates, host: str) -> str:
@@ -197,7 +193,7 @@ def _scheduler(stack: ExitStack, made: Certificates, host: str) -> str:
 
     security = made.security()
     options = {"host": host, "protocol": "tls", "security": security, **_NO_PAGES}
-    with _without_warnings():
+    with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
         cluster = SpecCluster(workers={}, scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=SILENT)
     _close_at_end(stack, cluster)
     return str(cluster.scheduler_address)
@@ -207,18 +203,10 @@ def _client(started: _Started) -> Any:
     from distributed import Client  # optional: installed with the extra "workers"
 
     try:
-        with _without_warnings():
+        with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
             return Client(started.address, security=started.security, set_as_default=False, direct_to_workers=True, timeout=20)
     except (OSError, TimeoutError) as error:
         raise WorkersError(f"the scheduler at {started.address} cannot be reached: {shortened(str(error))}") from None
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Hide warnings of `distributed`, about versions that differ and about ports."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _close_at_end(stack: ExitStack, resource: Any) -> None:
