@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack, contextmanager, suppress
+from graphlib import TopologicalSorter
 from threading import Lock
 
 from proteoscope import kernels as kernels_package
@@ -50,10 +51,10 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     missing = [group for group in groups if not signatures.is_compiled(group)]
     if not missing:
         return []
-    plan = _Plan(signatures.needed_kernels(missing))
-    progress.stage("Compiling for this CPU", len(plan.waiting))
+    numbers = signatures.needed_kernels(missing)
+    progress.stage("Compiling for this CPU", len(numbers))
     progress.message("Compiling kernels for this CPU, once", PASSING)
-    failures = _compile(plan, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
+    failures = _compile(numbers, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
     for failure in failures:
         progress.message(failure, "warning")
     if not failures:
@@ -64,44 +65,28 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     return failures
 
 
-class _Plan:
-    """Kernels that are to be compiled, by their numbers in the list, in the order in which they should begin.
-
-    Attributes
-    ----------
-    waiting : dict of int to set of int
-        Kernels that have not begun; with those that they call and that are not compiled yet.
-    """
-
-    def __init__(self, numbers: set[int]) -> None:
-        listed = kernels_package.cpu.signatures.listed_kernels()
-        callers = dict.fromkeys(numbers, 0)  # length of the longest chain of callers: the longest begins first
-        for number in sorted(numbers, reverse=True):  # callers come after their callees
-            for callee in listed[number].calls:
-                callers[callee] = max(callers[callee], callers[number] + 1)
-        self.waiting = {number: set(listed[number].calls) for number in sorted(numbers, key=lambda number: (-callers[number], number))}
-
-    def next(self) -> int | None:
-        """Return the next kernel whose callees are compiled, and take it off the plan."""
-        ready = next((number for number, callees in self.waiting.items() if not callees), None)
-        if ready is not None:
-            del self.waiting[ready]
-        return ready
-
-    def end(self, number: int) -> None:
-        """Let the callers of a kernel begin."""
-        for callees in self.waiting.values():
-            callees.discard(number)
+def _order(numbers: Iterable[int]) -> dict[int, int]:
+    """Return the place of each kernel in the order in which they should begin: that with the longest chain of callers begins first."""
+    listed = kernels_package.cpu.signatures.listed_kernels()
+    callers = dict.fromkeys(numbers, 0)
+    for number in sorted(callers, reverse=True):  # callers come after their callees
+        for callee in listed[number].calls:
+            callers[callee] = max(callers[callee], callers[number] + 1)
+    return {number: place for place, number in enumerate(sorted(callers, key=lambda number: (-callers[number], number)))}
 
 
-def _compile(plan: _Plan, progress: Progress, processes: int) -> list[str]:
-    listed, failures = kernels_package.cpu.signatures.listed_kernels(), list[str]()
+def _compile(numbers: set[int], progress: Progress, processes: int) -> list[str]:
+    listed, order, failures = kernels_package.cpu.signatures.listed_kernels(), _order(numbers), list[str]()
+    plan = TopologicalSorter({number: listed[number].calls for number in numbers})
+    plan.prepare()
     idle, busy = list[Callable[[int], str]](), dict[Future[str], tuple[int, Callable[[int], str]]]()
+    ready = list[int]()
     with ThreadPoolExecutor(processes, thread_name_prefix="proteoscope-compilers") as pool, ExitStack() as stack:
-        while plan.waiting or busy:
+        while plan.is_active():
             progress.check()
-            while len(busy) < processes and (number := plan.next()) is not None:
-                compiler = idle.pop() if idle else stack.enter_context(_compiler())
+            ready = sorted([*ready, *plan.get_ready()], key=order.__getitem__)
+            while ready and len(busy) < processes:
+                number, compiler = ready.pop(0), idle.pop() if idle else stack.enter_context(_compiler())
                 busy[pool.submit(compiler, number)] = number, compiler
             for answer in wait(busy, _CHECK_SECONDS, FIRST_COMPLETED).done:
                 number, compiler = busy.pop(answer)
@@ -112,7 +97,7 @@ def _compile(plan: _Plan, progress: Progress, processes: int) -> list[str]:
                     reason = str(error)
                 if reason:
                     failures.append(f"{listed[number].name} could not be compiled ahead: {reason}")
-                plan.end(number)
+                plan.done(number)
                 progress.advance(1)
     return failures
 
@@ -139,8 +124,7 @@ def _compiler() -> Iterator[Callable[[int], str]]:
                 line = answers.readline()
                 if not line:
                     raise EOFError("".join(printed_lines(errors)[-1:]) or "the process was ended")
-                reason: str = json.loads(line)
-                return reason
+                return json.loads(line)
 
         try:
             yield compile_kernel
@@ -181,8 +165,9 @@ def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str
         forms = kernels_package.cuda.precompile
         progress.stage(f"Compiling for {gpu.name}", len(forms.usual_forms()))
         try:
-            card = kernels_package.cuda.modules.card(gpu.numbers[0])
-            failures += forms.compile_usual_forms(card, threads or available_threads(), advance)
+            failures += forms.compile_usual_forms(
+                kernels_package.cuda.modules.card(gpu.numbers[0]), threads or available_threads(), advance
+            )
         except DeviceError as error:
             failures.append(f"Nothing could be compiled for {gpu.name}: {error}")
     return failures
