@@ -111,21 +111,16 @@ class _Gpus:
         Cancelled
             The user cancelled.
         """
-        result = self._found
-        if result is None:
+        if self._found is None:
             progress = progress or Progress()
             progress.stage("Looking for GPUs")
             while not self._looking.acquire(timeout=_CHECK_SECONDS):
                 progress.check()
             try:
-                result = self._found or _remembered_gpus()
-                if not result:
-                    result = _listed(_probed(progress))
-                    _remember_gpus(result)
-                self._found = result
+                self._found = self._found or _remembered_gpus() or _remember_gpus(_listed(_probed(progress)))
             finally:
                 self._looking.release()
-        return result
+        return self._found
 
     def cache_clear(self) -> None:
         """Repeat the lookup and the test of each device, as after a driver was installed."""
@@ -144,11 +139,12 @@ def _remembered_gpus() -> tuple[Device, ...]:
     return tuple(result) if result is not None and _are_usable(result) else ()
 
 
-def _remember_gpus(tested: Sequence[Device]) -> None:
-    """Store the GPUs of this machine for later programs, if all are usable."""
+def _remember_gpus(tested: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Store the GPUs of this machine for later programs, if all are usable, and return them."""
     state = _machine_state()
     if state is not None and _are_usable(tested):
         _TESTED.store({state: [*tested]})
+    return tested
 
 
 def forget_gpus() -> None:
@@ -219,12 +215,11 @@ def resolve_device(requested: str, progress: Progress | None = None) -> Device:
     usable = [gpu for gpu in every if gpu.usable]
     if requested == "auto" and not usable:
         return processor()
-    if number is not None:
-        named = [gpu for gpu in every if gpu.numbers == (int(number),)]
-        if named and named[0].usable:
-            return named[0]
-        if named:
-            raise ParameterError(f"device = '{requested}': {named[0].description} is not usable: {named[0].reason}")
+    for gpu in every:
+        if number is not None and gpu.numbers == (int(number),):
+            if gpu.usable:
+                return gpu
+            raise ParameterError(f"device = '{requested}': {gpu.description} is not usable: {gpu.reason}")
     if not usable:
         reasons = "; ".join(dict.fromkeys(gpu.reason for gpu in every))
         raise ParameterError(f"device = '{requested}': no GPU is usable: {reasons}. Use auto or cpu")
@@ -329,12 +324,10 @@ def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progr
 
 
 def _processor_name() -> str:
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine() or "processor"
 
 
