@@ -28,7 +28,7 @@ from proteoscope.engine.clustering.parameters import ClusteringParameters
 from proteoscope.engine.clustering.quality import cluster_quality
 from proteoscope.engine.clustering.results import write_clusters
 from proteoscope.engine.clustering.spectrum_groups import clusters_of, plan_groups, score_groups
-from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.device_lookup import open_cards
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress

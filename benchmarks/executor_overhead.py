@@ -26,8 +26,8 @@ from statistics import median
 import numpy as np
 
 from benchmarks.figures import emit
-from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.cluster.launchers import open_cluster
+from proteoscope.engine.execution.device_lookup import open_cards
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor, Session
 from proteoscope.engine.execution.kinds import KINDS, workload_type

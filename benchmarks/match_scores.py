@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.figures import emit
+from proteoscope.engine.matches.synthetic_workload import RESIDUE_MASSES
 from proteoscope.kernels.cpu.match_score_variants import score_by_lists, score_by_vector
 from proteoscope.kernels.cpu.match_scores import MatchScores
 from proteoscope.kernels.cpu.processor import Processor
@@ -34,30 +35,6 @@ from proteoscope.kernels.match_score_layouts import MassLists, candidate_ranges
 
 __all__ = ["SHAPES", "Shape", "peptide_lists", "residue_lists"]
 
-_RESIDUES = np.array(
-    [
-        57.02146,
-        71.03711,
-        87.03203,
-        97.05276,
-        99.06841,
-        101.04768,
-        103.00919,
-        113.08406,
-        113.08406,
-        114.04293,
-        115.02694,
-        128.05858,
-        128.09496,
-        129.04259,
-        131.04049,
-        137.05891,
-        147.06841,
-        156.10111,
-        163.06333,
-        186.07931,
-    ]
-)
 _WATER = 18.01056
 _PEPTIDES_AT_ONCE = 1_000_000
 
@@ -73,7 +50,7 @@ class Shape(NamedTuple):
 
 def residue_lists(rng: np.random.Generator, n: int, length: int = 200) -> MassLists:
     """Return prefix masses of random residues in whole daltons, with a shift planted in each; in order of precursor."""
-    steps = np.rint(_RESIDUES).astype(np.int32)[rng.integers(0, 20, (n, length + 1), np.int8)]
+    steps = np.rint(RESIDUE_MASSES).astype(np.int32)[rng.integers(0, 20, (n, length + 1), np.int8)]
     steps[np.arange(n), rng.integers(0, length, n)] += rng.integers(10, 51, n).astype(np.int32)
     masses = np.cumsum(steps, axis=1, dtype=np.int32)
     masses = masses[np.argsort(masses[:, -1], kind="stable")]
@@ -99,7 +76,7 @@ def _some_peptides(rng: np.random.Generator, n: int, units: float) -> tuple[NDAr
     """Return masses, precursors, and the number of masses of each, unordered."""
     lengths = rng.integers(10, 31, n)
     ends = np.cumsum(lengths)
-    total = np.concatenate(([0.0], np.cumsum(_RESIDUES[rng.integers(0, 20, ends[-1], np.int8)])))
+    total = np.concatenate(([0.0], np.cumsum(RESIDUE_MASSES[rng.integers(0, 20, ends[-1], np.int8)])))
     before = total[ends - lengths]
     precursors = np.rint((total[ends] - before + _WATER) * units).astype(np.int32)
     masses = np.rint((total[1:] - np.repeat(before, lengths)) * units).astype(np.int32)

@@ -34,7 +34,7 @@ from benchmarks.figures import emit, usable_gpus
 from benchmarks.search_workload import Workload
 from benchmarks.spectrum_search_gpu import dense
 from proteoscope.engine.clustering.k_means import Clusters, Points, k_means
-from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.device_lookup import open_cards
 from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from benchmarks.figures import emit
 from benchmarks.simulated_reads import Origins, genome_of, write_reads
-from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.device_lookup import open_cards
 from proteoscope.engine.execution.devices import processor, resolve_device
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.resources import Resources

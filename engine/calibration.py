@@ -18,7 +18,18 @@ __all__ = ["calibrate"]
 
 
 def calibrate(devices: Sequence[Device], progress: Progress) -> int:
-    """Each of these devices that is usable; how many of them were measured.
+    """Measure each usable device and store its calibration.
+
+    Parameters
+    ----------
+    devices : sequence of Device
+    progress : Progress
+        Shows what is measured, and warns of devices that could not be measured.
+
+    Returns
+    -------
+    int
+        Number of devices measured.
 
     Raises
     ------
@@ -26,9 +37,7 @@ def calibrate(devices: Sequence[Device], progress: Progress) -> int:
         The user cancelled; measurements of other devices until then are stored.
     """
     threads, n = available_threads(), 0
-    for device in devices:
-        if not device.usable:
-            continue
+    for device in [device for device in devices if device.usable]:
         try:
             if device.numbers:
                 measured = calibrate_card(device.numbers[0], device.description, list(KINDS), progress)

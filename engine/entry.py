@@ -331,8 +331,8 @@ class SearchRequest:
         The id of a run of the project that was stopped and is to go on; `proteoscope.engine.resumption.resumed_request` makes such a
         request.
     workers
-        Processes that compute in place of this one, as ``--workers`` takes them (`proteoscope.engine.execution.cluster.option`); none where
-        it is empty.
+        Processes that compute in place of this one, as ``--workers`` takes them (`proteoscope.engine.execution.cluster.requests`); none
+        where it is empty.
     certificates
         The folder of those, where a scheduler is given by its address.
     """

@@ -17,13 +17,12 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, Input, Search, SearchRequest, WorkloadEstimator
+from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, Input, Search, SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, ProteoscopeError
-from proteoscope.engine.execution.cluster.option import parse_workers
-from proteoscope.engine.execution.cost.calibration_store import stored_calibration
+from proteoscope.engine.execution.cluster.requests import parse_workers
+from proteoscope.engine.execution.cost.calibration_store import reference_parameters, stored_calibration
 from proteoscope.engine.execution.cost.parameters import USUAL_START_SECONDS, DeviceParameters, WorkSize
 from proteoscope.engine.execution.cost.prediction import Bound, Prediction, find_bound, predict_workload
-from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.cost.run_history import StepHistory
 from proteoscope.engine.execution.devices import Device, gpus, processor, resolve_device
 from proteoscope.engine.execution.threads import available_threads
@@ -177,7 +176,7 @@ def expected(search: Search, request: SearchRequest) -> Expectation:
                 _check(path, search_input)
     if search.workload_estimator is None:
         raise ParameterError(f"the time and memory of {search.kind} cannot be estimated")
-    return _expected(search.workload_estimator, request)
+    return search.workload_estimator()(request)
 
 
 def _check(path: Path, search_input: Input) -> None:
@@ -188,15 +187,10 @@ def _check(path: Path, search_input: Input) -> None:
             recognise_as(source, search_input.content)
 
 
-def _expected(load: WorkloadEstimator, request: SearchRequest) -> Expectation:
-    result: Expectation = load()(request)
-    return result
-
-
 def _expected_or_none(kind: str, request: SearchRequest) -> Expectation | None:
     """Return the expected workload of a search, or None if it cannot be estimated; the search itself reports errors."""
     try:
-        return _expected(WORKLOAD_ESTIMATORS[kind], request) if kind in WORKLOAD_ESTIMATORS else None
+        return WORKLOAD_ESTIMATORS[kind]()(request) if kind in WORKLOAD_ESTIMATORS else None
     except (ProteoscopeError, OSError, ValueError, ArithmeticError):
         return None
 

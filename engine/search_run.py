@@ -15,11 +15,10 @@ from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError, ParameterError, StorageError
 from proteoscope.engine.estimates import STEPS, faster_device_rule, remember_run, run_prediction
 from proteoscope.engine.execution import cluster
-from proteoscope.engine.execution.cards import open_cards
 from proteoscope.engine.execution.checkpoints import RunCheckpoint
 from proteoscope.engine.execution.clock import StageClock
-from proteoscope.engine.execution.cluster.option import parse_workers
-from proteoscope.engine.execution.device_lookup import DeviceLookup
+from proteoscope.engine.execution.cluster.requests import parse_workers
+from proteoscope.engine.execution.device_lookup import DeviceLookup, open_cards
 from proteoscope.engine.execution.devices import Device, gpus, processor
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.execution.remote_workers import RemoteWorkers

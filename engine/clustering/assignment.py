@@ -1,7 +1,7 @@
 """Assignment of points or vectors to the nearest of k centroids, and cluster sums, on any devices, as workload types.
 
 Devices receive centroids and return partial sums, which the host adds up (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
-until the last round. A single device runs many rounds without exchanging centroids. Several GPUs run in step, driven by one thread, since a
+until the last round. A single device runs many rounds without exchanging centroids. One thread serves several GPUs in turn, since a
 round of a few milliseconds is shorter than thread synchronisation. Sums of sparse vectors take the host longer than the GPU, so that only
 one GPU is used for them.
 """
@@ -178,7 +178,7 @@ class _Kind:
         return self._costs[1]
 
     def round_cost(self, workload: Workload, state: Any) -> float:
-        """Operations of a round."""
+        """Return the operations of one pass over all items, in the unit of `operations`."""
         return self._total(workload) * self._factor(state)
 
     def _factor(self, state: Any) -> float:
@@ -192,7 +192,13 @@ class _Kind:
         raise NotImplementedError
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """See `PredictableWorkloadType`: dimensions of distances, or what the elements of vectors meet."""
+        """Return the number of operations of a round, the same on CPU and GPU.
+
+        Returns
+        -------
+        float
+            Squared differences of coordinates (points), or elements of centroids that meet an element of a vector (vectors).
+        """
         return float(self.costs(workload, state).sum())
 
     @contextmanager
@@ -247,7 +253,7 @@ class PointsToCentroids(_Kind):
     of_item = POINTS_OF_RUN
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return clustering.synthetic_workload.sample_points(size, seed)
 
     def _operations(self, workload: Workload) -> NDArray[np.float64]:
@@ -270,7 +276,7 @@ class VectorsToCentroids(_Kind):
     of_item = 1
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return clustering.synthetic_workload.sample_vectors(size, seed)
 
     def _length(self, workload: Workload) -> int:

@@ -50,11 +50,11 @@ class VectorGroups:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return clustering_package.synthetic_workload.sample_groups(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Products of elements."""
+        """Return the estimated number of products of vector elements in each island, (islands,) float64."""
         ends, starts = workload.sources["windows"]["ends"], workload.sources["windows"]["starts"]
         if not len(ends):
             return np.zeros(0)
@@ -62,7 +62,7 @@ class VectorGroups:
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """See `PredictableWorkloadType`: products of elements."""
+        """Return the estimated number of products of vector elements in a round, the same on CPU and GPU."""
         return float(self.costs(workload, state).sum())
 
     @contextmanager

@@ -114,7 +114,7 @@ def _report(options: argparse.Namespace) -> None:
         raise ParameterError(f"--out {options.out}: there is no folder {path.parent}")
     with terminal_progress(is_quiet=options.quiet) as progress:
         device = execution.devices.resolve_device(options.device, progress)
-        cards = execution.cards.open_cards(device, progress)
+        cards = execution.device_lookup.open_cards(device, progress)
         if not cards:
             device = execution.devices.processor()
             notes.append("No GPU is used: these are CPU times, without transfers.")

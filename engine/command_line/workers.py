@@ -11,7 +11,6 @@ from typing import Any
 
 from proteoscope.engine.command_line.search import thread_count
 from proteoscope.engine.command_line.terminal import say
-from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.execution import cluster
 
 __all__ = ["add_workers"]
@@ -83,12 +82,8 @@ def _security(options: argparse.Namespace) -> Any:
     ParameterError
         They are not given, and the address is beyond this machine.
     """
-    is_encrypted = cluster.option.checked_address(options.address).startswith("tls:")
+    address = cluster.requests.checked_address(options.address)
     cluster.certificates.needs_cryptography()
-    if not is_encrypted:
-        return None
-    if options.certificates is None:
-        raise ParameterError(f"{options.address}: give the folder of the certificates with --certificates DIR")
-    if options.certificates == "-":
+    if options.certificates == "-" and address.startswith("tls:"):
         return cluster.certificates.Certificates.from_line(sys.stdin.buffer.readline(1 << 20).decode("ascii", "replace")).security()
-    return cluster.certificates.read_certificates(Path(options.certificates)).security()
+    return cluster.requests.security_of(address, None if options.certificates is None else Path(options.certificates))

@@ -1,4 +1,4 @@
-from . import cards as cards
+from . import device_lookup as device_lookup
 from . import devices as devices
 from . import executor as executor
 from . import libraries as libraries

@@ -5,8 +5,8 @@ A resumed run computes the same digests, on any devices, reads the stored rows a
 
 ::
 
-    checkpoint.of(workload).round(state, items)          stored rows of a round; stores new ones
-    checkpoint.of(workload).checkpoint(identification)   stored state of an iteration; stores its new states
+    checkpoint.read_rows(name, n), checkpoint.add(name, first, end, rows)    rows of a round
+    IterationCheckpoint(checkpoint, name)                                    state of an iteration
 
 A background thread writes everything, from some seconds after the start of the run. It uses at most 1 % of the CPU time of the run; rows
 for which the time does not suffice are not stored and are computed again when the run is resumed.
@@ -20,16 +20,17 @@ import threading
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.execution.workload import Rows, Workload
+from proteoscope.engine.execution.workload import Rows, count_bytes
 from proteoscope.engine.project.checkpoint_file import CheckpointFile, Partition
 
-__all__ = ["IterationCheckpoint", "RoundCheckpoint", "RunCheckpoint", "WorkloadCheckpoint", "plain_digest"]
+__all__ = ["CheckpointName", "IterationCheckpoint", "RunCheckpoint", "plain_digest"]
 
 BEGIN_SECONDS = 5.0
 """Seconds after which a run starts to store results."""
@@ -82,44 +83,37 @@ def _feed(digest: Any, value: Any) -> None:
             raise TypeError(f"{type(value).__name__} is not plain data")
 
 
-def _count_bytes(value: Any) -> int:
-    """Count the bytes of the arrays in plain data."""
-    match value:
-        case np.ndarray():
-            return value.nbytes
-        case _Name():
-            return value.n_bytes
-        case Mapping():
-            return sum(map(_count_bytes, value.values()))
-        case list() | tuple():
-            return sum(map(_count_bytes, value))
-    return 0
+class CheckpointName:
+    """Digest of plain data that determine rows, computed on first use.
 
-
-class _Name:
-    """Digest of the inputs of rows, computed on first use."""
+    Parameters
+    ----------
+    *parts : object
+        Plain data, and other names.
+    """
 
     def __init__(self, *parts: Any) -> None:
-        self._parts: tuple[Any, ...] | None = parts
-        self._digest = ""
+        self._parts = parts
+
+    @cached_property
+    def _digest(self) -> str:
+        return plain_digest([str(part) if isinstance(part, CheckpointName) else part for part in self._parts])
 
     @property
     def n_bytes(self) -> int:
         """Bytes that are not hashed yet."""
-        return 0 if self._parts is None else _count_bytes(self._parts)
+        if "_digest" in vars(self):
+            return 0
+        return sum(part.n_bytes if isinstance(part, CheckpointName) else count_bytes(part) for part in self._parts)
 
     def __str__(self) -> str:
-        parts = self._parts
-        if parts is not None:
-            self._digest = plain_digest([str(part) if isinstance(part, _Name) else part for part in parts])
-            self._parts = None
         return self._digest
 
 
 class _Waiting(NamedTuple):
     """Rows that wait to be written, or the state of an iteration if `end` is -1."""
 
-    name: _Name
+    name: CheckpointName
     first: int
     end: int
     columns: dict[str, NDArray]
@@ -146,7 +140,7 @@ class RunCheckpoint:
         self._changed = threading.Condition()
         self._reading = threading.Lock()  # readers start at the beginning of the file; new records are appended
         self._waiting: deque[_Waiting] = deque()
-        self._n_waiting, self._is_closed, self._is_over = 0, False, False
+        self._n_waiting, self._is_closed = 0, False
         # A resumed run stores results from the start: it makes progress even if it is stopped again and again.
         ahead = 0.0 if resumed is None else BEGIN_SECONDS
         self._began, self._began_using, self._spent = time.monotonic() - ahead, time.process_time() - ahead, 0.0
@@ -177,13 +171,9 @@ class RunCheckpoint:
     @property
     def is_keeping(self) -> bool:
         """True if current results are stored."""
-        return not self._is_over and not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
+        return not self._is_closed and time.monotonic() - self._began >= BEGIN_SECONDS
 
-    def of(self, workload: Workload) -> WorkloadCheckpoint:
-        """Return the stored results of a workload."""
-        return WorkloadCheckpoint(self, workload)
-
-    def read_rows(self, name: _Name, n: int) -> list[tuple[int, int, Rows]]:
+    def read_rows(self, name: CheckpointName, n: int) -> list[tuple[int, int, Rows]]:
         """Return the stored partitions of a round of `n` items by position, without overlaps."""
         if not self._found:
             return []
@@ -200,19 +190,19 @@ class RunCheckpoint:
         self.n_found -= len(partitions)
         return result
 
-    def read_state(self, name: _Name) -> dict[str, NDArray] | None:
+    def read_state(self, name: CheckpointName) -> dict[str, NDArray] | None:
         """Return the stored state of an iteration."""
         if not self.is_resumed or self._file is None:
             return None
         with self._reading:
             return self._file.state(str(name))
 
-    def add(self, name: _Name, first: int, end: int, rows: Rows) -> None:
+    def add(self, name: CheckpointName, first: int, end: int, rows: Rows) -> None:
         """Store a copy of rows if time and space allow.
 
         Parameters
         ----------
-        name : _Name
+        name : CheckpointName
             Digest of the inputs of the rows.
         first, end : int
             First item of the rows, and the item after the last; `end` is -1 for the state of an iteration.
@@ -225,21 +215,18 @@ class RunCheckpoint:
             if self._n_waiting + n_bytes > _MAXIMUM_WAITING and self._n_waiting:
                 return
             self._n_waiting += n_bytes
-        waiting = _Waiting(name, first, end, {column: np.array(values) for column, values in rows.items()}, n_bytes)
-        with self._changed:
-            self._waiting.append(waiting)
+        self._waiting.append(_Waiting(name, first, end, {column: np.array(values) for column, values in rows.items()}, n_bytes))
 
     def _write_all(self) -> None:
-        """Write in a thread."""
+        """Write waiting rows and states until the run ends or the disk refuses; on a thread of its own."""
         if not self.is_resumed and not self._wait(BEGIN_SECONDS):
             return
         try:
-            if self._file is None:
-                self._file = self._create_file()
+            file = self._file = self._file or self._create_file()
             is_open = True
             while is_open:
                 is_open = self._wait(FLUSH_SECONDS)
-                self._write_waiting()
+                self._write_waiting(file)
         except StorageError as error:
             self._stop(str(error))
 
@@ -249,8 +236,7 @@ class RunCheckpoint:
             self._changed.wait_for(lambda: self._is_closed, seconds)
             return not self._is_closed
 
-    def _write_waiting(self) -> None:
-        assert self._file is not None
+    def _write_waiting(self, file: CheckpointFile) -> None:
         has_written = False
         while True:
             with self._changed:
@@ -261,63 +247,33 @@ class RunCheckpoint:
             # CPU time, since the threads of the run and this one share the CPUs.
             if self._spent + waiting.name.n_bytes / _DIGEST_SPEED > SHARE * (time.process_time() - self._began_using):
                 continue
-            if not self._file.has_space(waiting.n_bytes):
+            if not file.has_space(waiting.n_bytes):
                 self._stop("it has reached its maximum size")
                 break
             began = time.thread_time()
             with self._reading, contextlib.suppress(TypeError):  # values that are not plain data are not stored
                 if waiting.end < 0:
-                    self._file.store_state(str(waiting.name), waiting.columns)
+                    file.store_state(str(waiting.name), waiting.columns)
                 else:
-                    self._file.append(str(waiting.name), waiting.first, waiting.end, waiting.columns)
+                    file.append(str(waiting.name), waiting.first, waiting.end, waiting.columns)
             self._spent += time.thread_time() - began
             has_written = True
         if has_written:
             with self._reading:
-                self._file.flush()
+                file.flush()
 
     def _stop(self, reason: str) -> None:
         """Stop storing results and warn with the reason."""
         with self._changed:
-            self._is_over = True
+            self._is_closed = True
             self._waiting.clear()
         self._warn(f"What this run computes from now on is not in its checkpoint, and is computed again if the run is resumed: {reason}")
 
 
-class WorkloadCheckpoint:
-    """Stored results of a workload; created by `RunCheckpoint.of`."""
-
-    def __init__(self, run: RunCheckpoint, workload: Workload) -> None:
-        self._run, self._name = run, _Name("work", workload.kind, workload.sources, workload.settings)
-
-    def round(self, state: Any, items: NDArray[np.int64] | None) -> RoundCheckpoint:
-        """Return the stored results of a round with this state and these items (all when None)."""
-        return RoundCheckpoint(self._run, _Name("round", self._name, state, items))
-
-    def checkpoint(self, identification: Any) -> IterationCheckpoint:
-        """Return the checkpoint of an iteration that plain data identify, which are equal on every device."""
-        return IterationCheckpoint(self._run, _Name("checkpoint", self._name, identification))
-
-
-class RoundCheckpoint:
-    """Stored results of a round; created by `WorkloadCheckpoint.round`."""
-
-    def __init__(self, run: RunCheckpoint, name: _Name) -> None:
-        self._run, self._name = run, name
-
-    def done(self, n: int) -> list[tuple[int, int, Rows]]:
-        """Return the stored results of a round of `n` items as ``(first, end, rows)``, ascending, without overlaps."""
-        return self._run.read_rows(self._name, n)
-
-    def add(self, first: int, end: int, rows: Rows) -> None:
-        """Store the rows of the items `first:end`."""
-        self._run.add(self._name, first, end, rows)
-
-
 class IterationCheckpoint:
-    """State of an iteration; created by `WorkloadCheckpoint.checkpoint`."""
+    """State of an iteration, which plain data that are equal on every device identify."""
 
-    def __init__(self, run: RunCheckpoint, name: _Name) -> None:
+    def __init__(self, run: RunCheckpoint, name: CheckpointName) -> None:
         self._run, self._name, self._stored_at = run, name, 0.0
 
     def state(self) -> dict[str, NDArray] | None:

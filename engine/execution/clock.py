@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 __all__ = ["StageClock"]
@@ -38,7 +38,8 @@ class StageClock:
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure what the block does."""
-        _reset_peak()
+        with suppress(OSError):
+            _RESET.write_text("5", encoding="ascii")  # Linux: sets the high-water mark to the present size
         began = time.perf_counter()
         try:
             yield
@@ -48,20 +49,11 @@ class StageClock:
             entry["peak_memory_mb"] = max(entry["peak_memory_mb"], _peak_memory_mb())
 
 
-def _reset_peak() -> None:
-    try:
-        _RESET.write_text("5", encoding="ascii")  # Linux: sets the high-water mark to the present size
-    except OSError:
-        return
-
-
 def _peak_memory_mb() -> float:
-    try:
+    with suppress(OSError):
         for line in _STATUS.read_text(encoding="ascii").splitlines():
             if line.startswith("VmHWM"):
                 return round(int(line.split()[1]) * 1024 / 1e6, 1)
-    except OSError:
-        pass
     try:
         import resource as system  # not on Windows
     except ImportError:

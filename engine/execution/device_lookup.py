@@ -1,18 +1,24 @@
-"""Detection of the requested device while files are read: a driver takes seconds, and may hang."""
+"""Detection of the requested device while files are read, since a driver takes seconds and may hang, and opening of its GPUs."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 
-from proteoscope.engine.execution.devices import Device, begin_contexts, resolve_device
+from proteoscope.engine.execution.cost.calibration_store import stored_calibration
+from proteoscope.engine.execution.devices import Device, begin_contexts, forget_gpus, gpus, resolve_device
 from proteoscope.engine.execution.libraries import find_linear_algebra
+from proteoscope.engine.execution.scheduler import one_line
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.kernels.cuda.modules import Card, card
+from proteoscope.kernels.cuda.rates import USUAL_RATES, CardRates
+from proteoscope.kernels.device import DeviceError
 
-__all__ = ["DeviceLookup"]
+__all__ = ["DeviceLookup", "open_cards"]
 
 _POLL_SECONDS = 0.05
 
@@ -35,22 +41,20 @@ class DeviceLookup:
 
     def __init__(self, requested: str, choose: Callable[[Callable[[], Device]], Device] | None = None) -> None:
         self.requested, self._choose, self._is_resolved = requested, choose, False
-        self._device: Device | None = None
-        self._error: Exception | None = None
+        self._device = Future[Device]()
         find_linear_algebra()  # this is the first thread of a search, and imports modules
         # A driver that hangs must not keep the program from ending.
-        self._looking = threading.Thread(target=self._look, name="proteoscope-looking", daemon=True)
-        self._looking.start()
+        threading.Thread(target=self._look, name="proteoscope-looking", daemon=True).start()
 
     def _look(self) -> None:
         try:
             device = self._resolve() if self._choose is None else self._choose(self._resolve)
         except Exception as error:  # `device` raises it
-            self._error = error
+            self._device.set_exception(error)
             return
         if not self._is_resolved:
             self.requested = "cpu"
-        self._device = device
+        self._device.set_result(device)
         begin_contexts(device)
         if device.numbers and find_spec("cupy") is not None:
             with suppress(Exception):  # opening the GPU reports it
@@ -62,8 +66,8 @@ class DeviceLookup:
 
     def complain(self) -> None:
         """Raise a known error of the request before more work is done in vain; see `device`."""
-        if self._error is not None:
-            raise self._error
+        if self._device.done():
+            self._device.result()
 
     def device(self, progress: Progress) -> Device:
         """Wait for the device and return it.
@@ -75,11 +79,36 @@ class DeviceLookup:
         Cancelled
             The user cancelled.
         """
-        if self._device is None and self._looking.is_alive():
+        if not self._device.done():
             progress.stage("Looking for GPUs")
-        while self._device is None and self._looking.is_alive():
+        while not wait([self._device], _POLL_SECONDS).done:
             progress.check()
-            self._looking.join(_POLL_SECONDS)
-        self.complain()
-        assert self._device is not None
-        return self._device
+        return self._device.result()
+
+
+def _rates(number: int) -> CardRates:
+    """Return the rates measured on this machine, else the usual ones."""
+    result = next((gpu for gpu in gpus() if gpu.numbers == (number,)), None)
+    calibration = None if result is None else stored_calibration(result, 0)
+    if calibration is None or not {"integer", "float", "lookup"} <= set(calibration.rates):
+        return USUAL_RATES
+    rates = calibration.rates
+    return CardRates(rates["integer"], rates["float"], rates["lookup"], calibration.memory_bandwidth, calibration.launch)
+
+
+def open_cards(device: Device, progress: Progress, *, memory_bytes: int = 0) -> list[Card]:
+    """Open the GPUs of the selected device; none for the CPU. A GPU that cannot be opened is skipped with a warning.
+
+    At most `memory_bytes` of each is used; 0 for the free memory.
+    """
+    opened: list[Card] = []
+    for number in device.numbers:
+        try:
+            opened_card = card(number)
+            opened_card.limit_memory(memory_bytes)
+            opened_card.rates = _rates(number)
+            opened.append(opened_card)
+        except DeviceError as error:
+            forget_gpus()
+            progress.message(f"{one_line(error)}; it is not used")
+    return opened

@@ -90,11 +90,7 @@ class Facts(Generic[Value]):
 
     def update(self, key: str, change: Callable[[Value | None], Value]) -> None:
         """Replace a fact by a function of it, which gets None if there is none."""
-
-        def updated(present: dict[str, _Fact[Value]]) -> dict[str, _Fact[Value]]:
-            return present | {key: _Fact(time.time(), change(present[key].value if key in present else None))}
-
-        self._change(updated)
+        self._change(lambda present: present | {key: _Fact(time.time(), change(present[key].value if key in present else None))})
 
     def clear(self) -> None:
         """Remove all facts of this kind."""

@@ -4,32 +4,16 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from proteoscope import kernels
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.execution.threads import available_threads
+from proteoscope.kernels.cuda.management import DeviceUse
 
 __all__ = ["DeviceUse", "UseMeter"]
 
 _PAGES = Path("/proc/self/statm")
-
-
-@dataclass(frozen=True)
-class DeviceUse:
-    """Use of a device.
-
-    Attributes
-    ----------
-    used_bytes
-        Used memory of a GPU, by all programs; resident memory of this program on the CPU, 0 if the system does not report it.
-    busy_share
-        Share of the time in which a GPU is busy; share of the available CPU threads that this program uses. None if unknown.
-    """
-
-    used_bytes: int
-    busy_share: float | None
 
 
 class UseMeter:
@@ -39,15 +23,19 @@ class UseMeter:
         self._when, self._spent = time.monotonic(), _processor_seconds()
 
     def uses(self, devices: tuple[Device, ...]) -> dict[str, DeviceUse]:
-        """Return the use of devices by name, without unknown ones."""
+        """Return the use of devices by name, without unknown ones.
+
+        On the CPU `used_bytes` is the resident memory of this program, 0 if the system does not report it. `busy_share` is the share of the
+        available threads that this program uses.
+        """
         result = {}
         for device in devices:
             if device.usable and device.numbers:
                 use = kernels.cuda.management.card_use(device.numbers[0])
                 if use is not None:
-                    result[device.name] = DeviceUse(use.used_bytes, use.busy_share)
+                    result[device.name] = use
             elif device.usable:
-                result[device.name] = DeviceUse(_resident_bytes(), self._share())
+                result[device.name] = DeviceUse(_resident_bytes(), device.memory_bytes, self._share())
         return result
 
     def _share(self) -> float | None:

@@ -1,9 +1,15 @@
-"""Available devices: the CPU, and usable GPUs."""
+"""Available devices: the CPU, and usable GPUs.
+
+Testing GPUs takes a second. GPUs that were found usable within the last hour are not tested again as long as nothing changed on which the
+test depends: the start of the machine, the driver, its devices, CuPy, and the CUDA variables of the environment.
+"""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import hashlib
+import importlib.util
 import json
 import os
 import platform
@@ -13,28 +19,37 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import IO, Any
 
+from pydantic import ConfigDict, with_config
+
 from proteoscope import kernels
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.execution.remembered_gpus import forget_gpus, remember_gpus, remembered_gpus
+from proteoscope.engine.execution.child_processes import printed_lines
+from proteoscope.engine.execution.device_store import Facts
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import Progress
+from proteoscope.engine.version import VERSION
 
-__all__ = ["Device", "begin_contexts", "devices", "gpus", "processor", "resolve_device"]
+__all__ = ["Device", "begin_contexts", "devices", "forget_gpus", "gpus", "processor", "resolve_device"]
 
 _SILENT_SECONDS = 30.0  # for one step, after which the driver hangs; importing CuPy and compiling took 10 s on a cold, slow machine
 _MAXIMUM_SECONDS = 60.0  # of the test, after which it is not started again without the GPU at which it ended
 _CHECK_SECONDS = 0.05  # between two checks for cancellation
 _KILLED_SECONDS = 0.2
+_REMEMBERED_SECONDS = 3600.0
 _MAXIMUM_CHARACTERS = 300  # of an error message of the test
+_DRIVER = Path("/proc/driver/nvidia/version"), Path("/sys/module/nvidia/version")  # not all are there in a container
+_START = Path("/proc/sys/kernel/random/boot_id")
 _REQUESTED = re.compile(r"auto|cpu|cuda|all|cuda:0*(?P<number>[0-9]{1,6})")
 
 
+@with_config(ConfigDict(extra="forbid"))
 @dataclass(frozen=True)
 class Device:
     """A device.
@@ -96,18 +111,16 @@ class _Gpus:
         Cancelled
             The user cancelled.
         """
-        result = self._found
-        if result is None:
+        if self._found is None:
             progress = progress or Progress()
             progress.stage("Looking for GPUs")
             while not self._looking.acquire(timeout=_CHECK_SECONDS):
                 progress.check()
             try:
-                result = self._found or _listed(remembered_gpus() or _probed(progress))
-                self._found = result
+                self._found = self._found or _remembered_gpus() or _remember_gpus(_listed(_probed(progress)))
             finally:
                 self._looking.release()
-        return result
+        return self._found
 
     def cache_clear(self) -> None:
         """Repeat the lookup and the test of each device, as after a driver was installed."""
@@ -116,6 +129,51 @@ class _Gpus:
 
 
 gpus = _Gpus()
+_TESTED: Facts[list[Device]] = Facts("gpus", list[Device], 1)
+
+
+def _remembered_gpus() -> tuple[Device, ...]:
+    """Return the GPUs that `_remember_gpus` stored; nothing if they may have changed."""
+    state = _machine_state()
+    result = None if state is None else _TESTED.get(state, maximum_age=_REMEMBERED_SECONDS)
+    return tuple(result) if result is not None and _are_usable(result) else ()
+
+
+def _remember_gpus(tested: tuple[Device, ...]) -> tuple[Device, ...]:
+    """Store the GPUs of this machine for later programs, if all are usable, and return them."""
+    state = _machine_state()
+    if state is not None and _are_usable(tested):
+        _TESTED.store({state: [*tested]})
+    return tested
+
+
+def forget_gpus() -> None:
+    """Let the next program test the GPUs again."""
+    _TESTED.clear()
+
+
+def _are_usable(tested: Sequence[Device]) -> bool:
+    return [gpu.numbers for gpu in tested if gpu.usable and not gpu.reason] == [(number,) for number in range(len(tested))]
+
+
+def _machine_state() -> str | None:
+    """Return a digest of everything that the result depends on, or None if the system does not show it."""
+    try:
+        cupy = importlib.util.find_spec("cupy")
+        if cupy is None or cupy.origin is None:
+            return None
+        state = {
+            "version": VERSION,
+            "python": sys.executable,
+            "driver": next(path.read_text(encoding="utf-8") for path in _DRIVER if path.exists()),
+            "start": _START.read_text(encoding="utf-8"),
+            "devices": sorted(path.name for path in Path("/dev").glob("nvidia*")),
+            "cupy": [cupy.origin, Path(cupy.origin).stat().st_mtime],
+            "environment": {name: value for name, value in sorted(os.environ.items()) if name.startswith(("CUDA_", "NVIDIA_", "CUPY_"))},
+        }
+    except (OSError, ValueError, ImportError, StopIteration):
+        return None
+    return hashlib.sha256(json.dumps(state).encode()).hexdigest()
 
 
 def _listed(probe: dict[str, Any]) -> tuple[Device, ...]:
@@ -157,12 +215,11 @@ def resolve_device(requested: str, progress: Progress | None = None) -> Device:
     usable = [gpu for gpu in every if gpu.usable]
     if requested == "auto" and not usable:
         return processor()
-    if number is not None:
-        named = [gpu for gpu in every if gpu.numbers == (int(number),)]
-        if named and named[0].usable:
-            return named[0]
-        if named:
-            raise ParameterError(f"device = '{requested}': {named[0].description} is not usable: {named[0].reason}")
+    for gpu in every:
+        if number is not None and gpu.numbers == (int(number),):
+            if gpu.usable:
+                return gpu
+            raise ParameterError(f"device = '{requested}': {gpu.description} is not usable: {gpu.reason}")
     if not usable:
         reasons = "; ".join(dict.fromkeys(gpu.reason for gpu in every))
         raise ParameterError(f"device = '{requested}': no GPU is usable: {reasons}. Use auto or cpu")
@@ -189,31 +246,20 @@ def begin_contexts(device: Device) -> None:
 
 
 def _probed(progress: Progress) -> dict[str, Any]:
-    """Return the result of kernels/cuda/probe.py, stored for later programs.
+    """Return the result of kernels/cuda/probe.py.
 
     If it crashed at a GPU, that one has the reason, and later ones are tried by another process.
     """
-    result = _tried(progress)
-    remember_gpus(result)
-    return result
-
-
-def _tried(progress: Progress) -> dict[str, Any]:
     began = time.monotonic()
     result = _probe(0, progress)
     while untried := [gpu for gpu in result["devices"] if not gpu["usable"] and not gpu["reason"]]:
-        first, reason = untried[0]["number"], result["reason"]
-        if not reason and time.monotonic() - began > _MAXIMUM_SECONDS:
-            reason = "it was not tried: those before it took too long"
-        if not reason:
+        if not result["reason"] and time.monotonic() - began <= _MAXIMUM_SECONDS:
+            first = untried[0]["number"]
             again = _probe(first, progress)
-            reason = again["reason"]
-        if reason:
-            for gpu in untried:
-                gpu["reason"] = reason
+            result["devices"][first:], result["reason"] = again["devices"][first:] or untried, again["reason"]
         else:
-            again["devices"][:first] = result["devices"][:first]
-            result = again
+            for gpu in untried:
+                gpu["reason"] = result["reason"] or "it was not tried: those before it took too long"
     return result
 
 
@@ -230,13 +276,13 @@ def _probe(first: int, progress: Progress) -> dict[str, Any]:
             command = [sys.executable, str(program), str(first)]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=complaint)
             problem = _ending(process, output, progress)
-            for line in _lines(output):
+            for line in printed_lines(output):
                 with contextlib.suppress(ValueError):
                     answer = json.loads(line)
                     if isinstance(answer, dict) and "step" in answer:
                         result = answer
             if problem.startswith("ended"):
-                problem = f"{problem} {''.join(_lines(complaint)[-1:])[:_MAXIMUM_CHARACTERS]}".strip()
+                problem = f"{problem} {''.join(printed_lines(complaint)[-1:])[:_MAXIMUM_CHARACTERS]}".strip()
     except OSError as error:
         problem = f"could not be started: {error}"
     step = result["step"]
@@ -277,18 +323,11 @@ def _ending(process: subprocess.Popen[bytes], output: IO[bytes], progress: Progr
             process.wait(_KILLED_SECONDS)
 
 
-def _lines(file: IO[bytes]) -> list[str]:
-    file.seek(0)
-    return file.read().decode(errors="replace").strip().splitlines()
-
-
 def _processor_name() -> str:
-    try:
+    with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
-    except OSError:
-        pass
     return platform.processor() or platform.machine() or "processor"
 
 

@@ -11,7 +11,6 @@ devices of a run with remote workers are these workers, including those that joi
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
@@ -22,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.checkpoints import IterationCheckpoint
+from proteoscope.engine.execution.checkpoints import CheckpointName, IterationCheckpoint
+from proteoscope.engine.execution.cost.calibration_store import measured_speed, store_speeds
+from proteoscope.engine.execution.devices import forget_gpus
 from proteoscope.engine.execution.kinds import workload_type
-from proteoscope.engine.execution.remembered_gpus import forget_gpus
 from proteoscope.engine.execution.resources import Resources
-from proteoscope.engine.execution.scheduler import Account, Costs, Scheduler, Worker, one_line, unfinished
-from proteoscope.engine.execution.speeds import measured_speed, store_speeds
+from proteoscope.engine.execution.scheduler import Account, Costs, Round, Scheduler, Worker, unfinished
 from proteoscope.engine.execution.workload import Computation, PartialResult, Rows, Workload, WorkloadType
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.device import Device, DeviceError
@@ -100,7 +99,6 @@ class Executor:
             )
             yield session
             session.remember()
-            session.note()
 
 
 class Session:
@@ -118,7 +116,7 @@ class Session:
         one_card: bool = False,
     ) -> None:
         self._workload, self._kind, self._resources, self._stack, self._with_cards = workload, kind, resources, stack, with_cards
-        self._checkpoint = None if resources.checkpoint is None else resources.checkpoint.of(workload)
+        self._name = CheckpointName("work", workload.kind, workload.sources, workload.settings)
         self._elsewhere = resources.elsewhere
         self._devices: list[Device] = [*resources.cards] if with_cards else []
         self._one_card = one_card and not resources.with_processor
@@ -135,8 +133,9 @@ class Session:
         self._accounts: dict[str, Account] = {}
         self._opened: dict[int, Computation] = {}  # by the device's identity
         self._rounds: dict[int, int] = {}
-        self._opening, self._struck = Lock(), set[str]()
-        self._pool: ThreadPoolExecutor | None = None
+        self._struck = set[str]()
+        # Cached between rounds, since there may be hundreds of rounds in a second; its threads start when they are needed.
+        self._pool = stack.enter_context(ThreadPoolExecutor(len(self._devices), thread_name_prefix="proteoscope-worker"))
         # Costs of the last round of all items; a workload type returns the same array if they have not changed.
         self._each: NDArray[np.float64] | None = None
         self._known_costs = Costs(np.zeros(0))
@@ -155,7 +154,8 @@ class Session:
         identification
             Plain data that identify the iteration, equal on every device.
         """
-        return None if self._checkpoint is None else self._checkpoint.checkpoint(identification)
+        stored = self._resources.checkpoint
+        return None if stored is None else IterationCheckpoint(stored, CheckpointName("checkpoint", self._name, identification))
 
     def run(
         self,
@@ -182,8 +182,8 @@ class Session:
         is_stored : bool
             True if finished partitions are stored in the checkpoint; False for the rounds of an iteration that stores its own state.
         in_step : bool
-            True for one of many short, similar rounds. One thread then drives several GPUs, each with its items of the last round; a
-            computation yields once its GPU has received all work, before waiting for it.
+            True for one of many short, similar rounds. One thread then serves several GPUs in turn, each with its items of the last round.
+            A computation yields once its GPU has received all work, before waiting for it.
 
         Returns
         -------
@@ -200,78 +200,54 @@ class Session:
         self._each, self._known_costs = (each, costs) if items is None else (None, costs)
         rows = self._kind.empty(self._workload, state, len(costs))
         self._round += 1
-        advance = _Advance(self._resources, costs, step_cost)
-        stored = self._checkpoint.round(state, items) if self._checkpoint is not None and is_stored else None
+        advance = _Advance(self._resources, step_cost)
+        stored, name = self._resources.checkpoint if is_stored else None, CheckpointName("round", self._name, state, items)
 
         def take(first: int, end: int, computed: Rows) -> None:
             self._kind.merge(rows, first, end, computed)
             if stored is not None:
-                stored.add(first, end, computed)  # before progress is reported, which raises after a cancel
+                stored.add(name, first, end, computed)  # before progress is reported, which raises after a cancel
             advance.count(end - first)
 
-        done = [] if stored is None else stored.done(len(costs))
+        done = [] if stored is None else stored.read_rows(name, len(costs))
         for first, end, computed in done:
             self._kind.merge(rows, first, end, computed)
             advance.count(end - first)
             advance(costs.before(end) - costs.before(first))
 
-        def workers(devices: list[Device]) -> list[Worker]:
-            is_alone = len(devices) < 2
-            accounts = self._accounts if is_measured else {}
-            return [self._worker(device, state, items, accounts, knows_speed=is_measured and not is_alone) for device in devices]
+        # Items stay with their workers if their number is the same; remote CPUs keep only files, so that it does not matter to them.
+        sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_cards)
+        gpus = {device.name for device in self._devices if device is not self._processor}
+        in_turns = in_step and sticks and not done and self._elsewhere is None and len(gpus) == len(self._devices) > 1
+        accounts = self._accounts if is_measured else {}
 
-        if in_step and items is None and not done and len(costs) == self._n_items and self._can_go_in_step():
-            results = self._in_step(state, costs, advance)
-            if results is not None:
-                for result in results:
-                    take(*result)
-                return rows
-            self._round += 1  # the remaining devices start the round again
+        def workers(devices: list[Device]) -> list[Worker]:
+            return [self._worker(device, state, items, accounts, knows_speed=is_measured and len(devices) > 1) for device in devices]
+
+        round_ = Round(
+            costs, take, self._resources.progress, advance, None if self._elsewhere is None else lambda: workers(self._arrived())
+        )
         self._arrived()
         chosen = workers(self._devices)
         if is_measured:
             self._show_plan(chosen, float(costs.each.sum()))
-
-        def arrivals() -> list[Worker]:
-            return workers(self._arrived())
-
         parts_of_worker = self._kind.parts_of_worker or (0 if self._elsewhere is None else _PARTS_ELSEWHERE)
-        # Items stay with their workers if their number is the same; remote CPUs keep only files, so that it does not matter to them.
-        sticks = items is None and len(costs) == self._n_items and (self._elsewhere is None or self._elsewhere.has_cards)
-        progress, homes = self._resources.progress, self._homes if sticks else {}
-        if self._pool is None and self._elsewhere is None and len(chosen) > 1:
-            # Cached between rounds, since there may be hundreds of rounds in a second.
-            self._pool = self._stack.enter_context(ThreadPoolExecutor(len(chosen), thread_name_prefix="proteoscope-worker"))
         scheduler = Scheduler(
             chosen,
-            costs,
-            take,
-            progress,
-            advance,
+            round_,
             parts_of_worker=parts_of_worker,
-            homes=homes,
+            homes=self._homes if sticks else {},
             parts=unfinished([(first, end) for first, end, _ in done], costs, len(chosen)) if done else None,
-            arrivals=None if self._elsewhere is None else arrivals,
-            pool=self._pool,
+            pool=self._pool if self._elsewhere is None else None,
+            in_turns=in_turns and set(self._homes) == gpus,
         )
         left = scheduler.run()
         while left and self._has_others():
-            again = Scheduler(
-                workers(self._devices),
-                costs,
-                take,
-                progress,
-                advance,
-                parts=left,
-                losses=scheduler.losses,
-                arrivals=None if self._elsewhere is None else arrivals,
-            )
-            left = again.run()
-            self._homes = {}
+            left = Scheduler(workers(self._devices), round_, parts=left, losses=scheduler.losses).run()
         if left:
-            progress.message("The CPU computes the remaining items")
+            self._resources.progress.message("The CPU computes the remaining items")
             self._devices = [self._processor]
-            Scheduler(workers(self._devices), costs, take, progress, advance, parts=left).run()
+            Scheduler(workers(self._devices), round_, parts=left).run()
         self._homes, self._n_items = scheduler.homes if items is None and not left and not done else {}, len(costs)
         return rows
 
@@ -283,58 +259,12 @@ class Session:
         self._elsewhere.wait(self._resources.progress, self._struck)
         return bool(self._arrived())
 
-    def _can_go_in_step(self) -> bool:
-        """Return True if only several GPUs computed the last round."""
-        if self._elsewhere is not None or len(self._devices) < 2:
-            return False
-        return self._processor not in self._devices and set(self._homes) == {device.name for device in self._devices}
-
-    def _in_step(self, state: Any, costs: Costs, advance: _Advance) -> list[tuple[int, int, Rows]] | None:
-        """Return the rows of a round in which each GPU computes its items of the last round, or None if a GPU failed.
-
-        Raises
-        ------
-        Cancelled
-            The user cancelled.
-        """
-        began, result = time.perf_counter(), list[tuple[int, int, Rows]]()
-        with ExitStack() as searches:
-            running = [(device, searches.enter_context(closing(self._compute_parts(device, state, result)))) for device in self._devices]
-            while running:
-                for device, search in [*running]:
-                    self._resources.progress.check()
-                    try:
-                        next(search)
-                    except StopIteration:
-                        running.remove((device, search))
-                    except DeviceError as error:
-                        self._strike(device)
-                        self._resources.progress.message(f"{one_line(error)}; its unfinished items are repeated elsewhere")
-                        return None
-        seconds = time.perf_counter() - began
-        for device in self._devices:
-            did = sum(costs.before(last) - costs.before(first) for first, last in self._homes[device.name])
-            self._accounts.setdefault(device.name, Account()).add(did, seconds, is_warm=False)
-        advance(costs.before(len(costs)))
-        return result
-
-    def _compute_parts(self, device: Device, state: Any, results: list[tuple[int, int, Rows]]) -> Generator[None, None, None]:
-        """Compute a GPU's items of the last round and append their rows to `results`."""
-        opened = self._begun(device, state, None)
-        for first, last in self._homes[device.name]:
-            with closing(opened.search(first, last)) as chunks:
-                for chunk in chunks:
-                    if chunk.rows is not None and chunk.end > first:
-                        results.append((first, chunk.end, chunk.rows))
-                        first = chunk.end
-                    yield
-
     def no_rows(self, state: Any, n: int) -> Rows:
         """Return the rows of `n` items without results."""
         return self._kind.empty(self._workload, state, n)
 
     def shares(self) -> tuple[Share, ...]:
-        """Return the share of each device."""
+        """Return the share of each device that has computed something in measured rounds."""
         total = sum(account.cost for account in self._accounts.values())
         return tuple(
             Share(name, account.cost / total, account.speed, account.warm_cost == 0)
@@ -343,18 +273,15 @@ class Session:
         )
 
     def remember(self) -> None:
-        """Store the speeds of devices with enough work to measure, for later searches."""
-        if self._elsewhere is not None:  # names of remote workers differ in each run
-            return
-        accounts = {name: account for name, account in self._accounts.items() if account.warm_seconds >= _MINIMUM_SECONDS_TO_STORE}
-        speeds = {name: account.speed for name, account in accounts.items() if account.speed is not None}
-        store_speeds(self._workload.kind, speeds, self._processor.threads)
-
-    def note(self) -> None:
-        """Report the busy seconds of each device to the clock."""
+        """Report the busy seconds of each device to the clock; store its speed for later searches if it did enough to measure it."""
+        speeds = dict[str, float]()
         for name, account in self._accounts.items():
             if account.seconds > 0.0:
                 self._resources.clock.add_work(self._workload.kind, name, account.seconds)
+            if account.speed is not None and account.warm_seconds >= _MINIMUM_SECONDS_TO_STORE:
+                speeds[name] = account.speed
+        if self._elsewhere is None:  # names of remote workers differ in each run
+            store_speeds(self._workload.kind, speeds, self._processor.threads)
 
     def _worker(
         self, device: Device, state: Any, items: NDArray[np.int64] | None, accounts: dict[str, Account], *, knows_speed: bool
@@ -392,10 +319,8 @@ class Session:
                 opening = self._kind.open(self._workload, device, is_shared=len(self._devices) > 1)
             else:
                 opening = self._elsewhere.open(self._workload, device, self._resources.progress, with_card=self._with_cards)
-            opened = opening.__enter__()
-            with self._opening:  # only the stack is shared between threads; opening itself may take long
-                self._stack.push(opening)
-                self._opened[key] = opened
+            self._opened[key] = opening.__enter__()  # on several threads, since it may take long
+            self._stack.push(opening)
         if self._rounds.get(key) != self._round:
             self._opened[key].begin(state, items)
             self._rounds[key] = self._round
@@ -416,26 +341,24 @@ class Session:
         if self._has_shown_plan or len(workers) < 2 or cost == 0.0:
             return
         self._has_shown_plan = True
-        speeds = [worker.speed for worker in workers]
-        measured = [speed for speed in speeds if speed is not None]
-        how = "speeds measured before" if len(measured) == len(speeds) else "measured while they work"
-        share = [
-            f"{worker.name} {(worker.speed or 0.0) / sum(measured) * 100:.1f} %" if len(measured) == len(speeds) else worker.name
-            for worker in workers
-        ]
-        self._resources.progress.message(f"Planned shares: {', '.join(share)} ({how})")
+        shares, how = [worker.name for worker in workers], "measured while they work"
+        speeds = [worker.speed for worker in workers if worker.speed is not None]
+        if len(speeds) == len(workers):
+            shares = [f"{name} {speed / sum(speeds) * 100:.1f} %" for name, speed in zip(shares, speeds, strict=True)]
+            how = "speeds measured before"
+        self._resources.progress.message(f"Planned shares: {', '.join(shares)} ({how})")
 
 
 class _Advance:
     """Converter of cost or items into whole progress steps."""
 
-    def __init__(self, resources: Resources, costs: Costs, step_cost: float) -> None:
+    def __init__(self, resources: Resources, step_cost: float) -> None:
         self._progress, self._step_cost = resources.progress, step_cost
         self._lock = Lock()
         self._cost, self._steps = 0.0, 0
 
     def __call__(self, cost: float) -> None:
-        """Report additional cost as done."""
+        """Report additional cost as done; nothing if items are the steps."""
         if self._step_cost:
             with self._lock:
                 self._cost += cost
@@ -445,6 +368,6 @@ class _Advance:
                 self._progress.advance(steps)
 
     def count(self, items: int) -> None:
-        """Report additional items as done."""
+        """Report a number of additional items as done; nothing if steps are of a cost."""
         if not self._step_cost:
             self._progress.advance(items)

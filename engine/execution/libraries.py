@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
@@ -61,6 +61,5 @@ def limit_retained_memory() -> None:
         return
     import ctypes  # only this system call needs it
 
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is not None:
-        mallopt(_ARENA_MAX, max(2, len(os.sched_getaffinity(0))))
+    with suppress(AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(_ARENA_MAX, max(2, len(os.sched_getaffinity(0))))

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import tempfile
-import threading
-from collections.abc import Iterable
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
-from queue import Empty, SimpleQueue
-from typing import IO
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack, contextmanager, suppress
+from graphlib import TopologicalSorter
+from threading import Lock
 
 from proteoscope import kernels as kernels_package
+from proteoscope.engine.execution.child_processes import own_program, printed_lines
 from proteoscope.engine.execution.devices import gpus
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs.progress import PASSING, Progress
@@ -52,10 +51,10 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     missing = [group for group in groups if not signatures.is_compiled(group)]
     if not missing:
         return []
-    plan = _Plan(signatures.needed_kernels(missing))
-    progress.stage("Compiling for this CPU", len(plan.waiting))
+    numbers = signatures.needed_kernels(missing)
+    progress.stage("Compiling for this CPU", len(numbers))
     progress.message("Compiling kernels for this CPU, once", PASSING)
-    failures = _compile(plan, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
+    failures = _compile(numbers, progress, min(processes or available_threads(), _MAXIMUM_PROCESSES))
     for failure in failures:
         progress.message(failure, "warning")
     if not failures:
@@ -66,112 +65,73 @@ def compile_kernels(groups: Iterable[str], progress: Progress, processes: int | 
     return failures
 
 
-class _Plan:
-    """Kernels that are to be compiled, by their numbers in the list, in the order in which they should begin.
-
-    Attributes
-    ----------
-    waiting : dict of int to set of int
-        Kernels that have not begun; with those that they call and that are not compiled yet.
-    """
-
-    def __init__(self, numbers: set[int]) -> None:
-        listed = kernels_package.cpu.signatures.listed_kernels()
-        callers = dict.fromkeys(numbers, 0)  # length of the longest chain of callers: the longest begins first
-        for number in sorted(numbers, reverse=True):  # callers come after their callees
-            for callee in listed[number].calls:
-                callers[callee] = max(callers[callee], callers[number] + 1)
-        self.waiting = {number: set(listed[number].calls) for number in sorted(numbers, key=lambda number: (-callers[number], number))}
-
-    def next(self) -> int | None:
-        """Return the next kernel whose callees are compiled, and take it off the plan."""
-        ready = next((number for number, callees in self.waiting.items() if not callees), None)
-        if ready is not None:
-            del self.waiting[ready]
-        return ready
-
-    def end(self, number: int) -> None:
-        """Let the callers of a kernel begin."""
-        for callees in self.waiting.values():
-            callees.discard(number)
+def _order(numbers: Iterable[int]) -> dict[int, int]:
+    """Return the place of each kernel in the order in which they should begin: that with the longest chain of callers begins first."""
+    listed = kernels_package.cpu.signatures.listed_kernels()
+    callers = dict.fromkeys(numbers, 0)
+    for number in sorted(callers, reverse=True):  # callers come after their callees
+        for callee in listed[number].calls:
+            callers[callee] = max(callers[callee], callers[number] + 1)
+    return {number: place for place, number in enumerate(sorted(callers, key=lambda number: (-callers[number], number)))}
 
 
-def _compile(plan: _Plan, progress: Progress, processes: int) -> list[str]:
-    listed, failures = kernels_package.cpu.signatures.listed_kernels(), list[str]()
-    answers, idle, busy = SimpleQueue[tuple[_Compiler, bytes]](), list[_Compiler](), set[_Compiler]()
-    with ExitStack() as stack:
-        while plan.waiting or busy:
+def _compile(numbers: set[int], progress: Progress, processes: int) -> list[str]:
+    listed, order, failures = kernels_package.cpu.signatures.listed_kernels(), _order(numbers), list[str]()
+    plan = TopologicalSorter({number: listed[number].calls for number in numbers})
+    plan.prepare()
+    idle, busy = list[Callable[[int], str]](), dict[Future[str], tuple[int, Callable[[int], str]]]()
+    ready = list[int]()
+    with ThreadPoolExecutor(processes, thread_name_prefix="proteoscope-compilers") as pool, ExitStack() as stack:
+        while plan.is_active():
             progress.check()
-            while (idle or len(busy) < processes) and (number := plan.next()) is not None:
-                compiler = idle.pop() if idle else stack.enter_context(_Compiler(answers))
-                compiler.begin(number)
-                busy.add(compiler)
-            try:
-                compiler, line = answers.get(timeout=_CHECK_SECONDS)
-            except Empty:
-                continue
-            if compiler not in busy:  # an idle one has ended
-                idle = [other for other in idle if other is not compiler]
-                continue
-            reason = json.loads(line) if line else compiler.complaint()
-            if reason:
-                failures.append(f"{listed[compiler.number].name} could not be compiled ahead: {reason}")
-            busy.remove(compiler)
-            idle += [compiler] if line else []
-            plan.end(compiler.number)
-            progress.advance(1)
+            ready = sorted([*ready, *plan.get_ready()], key=order.__getitem__)
+            while ready and len(busy) < processes:
+                number, compiler = ready.pop(0), idle.pop() if idle else stack.enter_context(_compiler())
+                busy[pool.submit(compiler, number)] = number, compiler
+            for answer in wait(busy, _CHECK_SECONDS, FIRST_COMPLETED).done:
+                number, compiler = busy.pop(answer)
+                try:
+                    reason = answer.result()
+                    idle.append(compiler)
+                except EOFError as error:  # another process replaces it
+                    reason = str(error)
+                if reason:
+                    failures.append(f"{listed[number].name} could not be compiled ahead: {reason}")
+                plan.done(number)
+                progress.advance(1)
     return failures
 
 
-@dataclass(eq=False)
-class _Compiler:
-    """A process that compiles the kernels whose numbers it is sent; it ends with the block that it is entered for."""
+@contextmanager
+def _compiler() -> Iterator[Callable[[int], str]]:
+    """Start a process that compiles kernels until the block ends.
 
-    answers: SimpleQueue[tuple[_Compiler, bytes]]
-    number: int = -1
-    _errors: IO[bytes] = field(default_factory=tempfile.TemporaryFile)
+    Yields
+    ------
+    callable
+        Compiles the kernel with a number and returns why it failed, or ''. Raises EOFError with the reason if the process has ended.
+    """
+    program = own_program(f"from {kernels_package.cpu.signatures.__name__} import run_compiler; run_compiler()")
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(program, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+        numbers, answers, compiling = process.stdin, process.stdout, Lock()
+        assert numbers is not None and answers is not None
 
-    def __enter__(self) -> _Compiler:
-        signatures = kernels_package.cpu.signatures
-        # The path of this process, so that the same program is compiled, whatever the working directory holds.
-        program = f"import sys; sys.path[:] = {sys.path!r}; from {signatures.__name__} import run_compiler; run_compiler()"
-        command = [sys.executable, "-P", "-c", program]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors)
-        self._reader = threading.Thread(target=self._read, name="proteoscope-compilers", daemon=True)
-        self._reader.start()
-        return self
+        def compile_kernel(number: int) -> str:
+            with compiling:
+                with suppress(OSError):  # it has ended, as the answer shows
+                    numbers.write(b"%d\n" % number)
+                line = answers.readline()
+                if not line:
+                    raise EOFError("".join(printed_lines(errors)[-1:]) or "the process was ended")
+                return json.loads(line)
 
-    def __exit__(self, *_: object) -> None:
-        self._process.kill()
-        self._process.wait()
-        self._reader.join()
-        self._errors.close()
-        with suppress(OSError):  # it had ended before it read its last number
-            _pipe(self._process.stdin).close()
-
-    def begin(self, number: int) -> None:
-        """Send it the number of a kernel."""
-        self.number = number
-        with suppress(OSError):  # it has ended, as its answers show
-            _pipe(self._process.stdin).write(b"%d\n" % number)
-            _pipe(self._process.stdin).flush()
-
-    def _read(self) -> None:
-        with _pipe(self._process.stdout) as lines:
-            for line in lines:
-                self.answers.put((self, line))
-        self.answers.put((self, b""))
-
-    def complaint(self) -> str:
-        """Return the last line of its errors, after it has ended."""
-        self._errors.seek(0)
-        lines = self._errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "the process was ended"
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None
-    return stream
+        try:
+            yield compile_kernel
+        finally:
+            process.kill()
+            with compiling:  # which ends with the process
+                process.communicate()
 
 
 def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str]:
@@ -205,8 +165,9 @@ def compile_for_gpus(progress: Progress, threads: int | None = None) -> list[str
         forms = kernels_package.cuda.precompile
         progress.stage(f"Compiling for {gpu.name}", len(forms.usual_forms()))
         try:
-            card = kernels_package.cuda.modules.card(gpu.numbers[0])
-            failures += forms.compile_usual_forms(card, threads or available_threads(), advance)
+            failures += forms.compile_usual_forms(
+                kernels_package.cuda.modules.card(gpu.numbers[0]), threads or available_threads(), advance
+            )
         except DeviceError as error:
             failures.append(f"Nothing could be compiled for {gpu.name}: {error}")
     return failures

@@ -46,8 +46,8 @@ class RemoteWorkers(Protocol):
         ----------
         progress : Progress
             Checked for a cancel.
-        but
-            Collection of str Names of workers that do not count.
+        but : collection of str
+            Names of workers that do not count.
 
         Returns
         -------

@@ -17,7 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import closing, nullcontext
+from contextlib import ExitStack, closing, nullcontext
 from dataclasses import dataclass, field
 from itertools import pairwise
 from threading import Condition
@@ -25,14 +25,14 @@ from threading import Condition
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.errors import WorkersError
+from proteoscope.engine.errors import WorkersError, shortened
 from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
 from proteoscope.engine.execution.workload import PartialResult, Rows
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.kernels.device import DeviceError
-from proteoscope.kernels.partitions import Partition, equal_partitions, falling_partitions
+from proteoscope.kernels.partitions import Partition, falling_partitions
 
-__all__ = ["Account", "Costs", "Losses", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
+__all__ = ["Account", "Costs", "Losses", "Round", "Scheduler", "Worker", "one_line", "planned", "unfinished"]
 
 _CHECK_SECONDS = 0.1  # between the checks of an idle worker for cancellation
 _HISTORY_WEIGHT = 0.8  # weight of earlier measurements in each new one
@@ -147,6 +147,31 @@ class Losses:
     n_workers: int = 0
 
 
+@dataclass(frozen=True)
+class Round:
+    """Items to compute, and receivers of what is computed.
+
+    Attributes
+    ----------
+    costs
+        Costs of the items.
+    take
+        Receives the rows of the items `first:end`, under a lock.
+    progress
+        Checked for cancellation.
+    advance
+        Receives the cost done, on any thread.
+    arrivals
+        Returns new workers; None if none can come.
+    """
+
+    costs: Costs
+    take: Callable[[int, int, Rows], None]
+    progress: Progress
+    advance: Callable[[float], None]
+    arrivals: Callable[[], Sequence[Worker]] | None = None
+
+
 class _Pace:
     """Current partition and speed of a worker."""
 
@@ -181,28 +206,26 @@ class _Pace:
 
 
 class Scheduler:
-    """One round: each item of a workload once, on all workers together.
+    """Computation of a round: each item once, on all workers together.
 
     Parameters
     ----------
-    take
-        Receives the rows of the items `first:end`, under a lock.
-    advance
-        Receives the cost done, on any thread.
-    progress
-        Checked for cancellation.
+    workers
+        Workers at the start.
+    round_
+        Items to compute.
     parts_of_worker
         See `planned`.
     homes
         Items of each worker in the last round, by name.
     parts
         Partitions to compute, if not all.
-    arrivals
-        Returns new workers; None if none can come.
     losses
         See the attributes; of a continued round.
     pool
         Thread pool with a thread per worker; its own when None.
+    in_turns
+        True if the calling thread serves all workers in turn. Each computes its items of the last round, and no idle one takes items over.
 
     Attributes
     ----------
@@ -215,32 +238,28 @@ class Scheduler:
     def __init__(
         self,
         workers: Sequence[Worker],
-        costs: Costs,
-        take: Callable[[int, int, Rows], None],
-        progress: Progress,
-        advance: Callable[[float], None],
+        round_: Round,
         *,
         parts_of_worker: int = 0,
         homes: dict[str, list[tuple[int, int]]] | None = None,
         parts: Sequence[Partition] | None = None,
-        arrivals: Callable[[], Sequence[Worker]] | None = None,
         losses: Losses | None = None,
         pool: ThreadPoolExecutor | None = None,
+        in_turns: bool = False,
     ) -> None:
-        self._pool = pool
-        self._arrivals = arrivals
+        self._pool, self._in_turns = pool, in_turns or (len(workers) == 1 and round_.arrivals is None)
         self.losses = Losses() if losses is None else losses
         self.losses.n_workers = max(self.losses.n_workers, len(workers))
         self._deadly: list[tuple[Partition, int]] = []
         self._paces = [_Pace(worker) for worker in workers]
-        self._costs, self._take, self._progress, self._advance = costs, take, progress, advance
+        self._round = round_
         self._changed = Condition()
         self._is_broken = False
-        has_homes = parts is None and homes and set(homes) <= {worker.name for worker in workers}
-        if has_homes and homes:
+        if parts is None and homes and set(homes) <= {worker.name for worker in workers}:
+            parts = []
             for pace in self._paces:
-                pace.assigned = [costs.part(*items) for items in homes.get(pace.worker.name, [])]
-        self._waiting = [] if has_homes else planned(workers, costs, parts_of_worker) if parts is None else list(parts)
+                pace.assigned = [round_.costs.part(*items) for items in homes.get(pace.worker.name, [])]
+        self._waiting = planned(workers, round_.costs, parts_of_worker) if parts is None else list(parts)
         self.homes: dict[str, list[tuple[int, int]]] = {}
 
     def run(self) -> list[Partition]:
@@ -259,20 +278,23 @@ class Scheduler:
             Several workers were lost on the same items, or many in a row. Any other exception of a worker is raised again when all have
             stopped.
         """
-        if len(self._paces) == 1 and self._arrivals is None:
-            self._serve(0)
+        if self._in_turns:
+            with ExitStack() as stack:
+                serving = [stack.enter_context(closing(self._serve(pace))) for pace in self._paces]
+                while serving:
+                    serving = [served for served in serving if next(served, "ended") is None]
         elif self._paces:
             # Each GPU starts with one of the largest partitions, even if its thread starts late.
             for pace in self._paces:
                 if self._waiting and not pace.assigned and not pace.worker.is_processor:
                     pace.assigned.append(self._waiting.pop(0))
-            most = len(self._paces) if self._arrivals is None else _MAXIMUM_WORKERS
+            most = len(self._paces) if self._round.arrivals is None else _MAXIMUM_WORKERS
             threads = ThreadPoolExecutor(most, thread_name_prefix="proteoscope-worker") if self._pool is None else nullcontext(self._pool)
             with threads as pool:
-                serving = [pool.submit(self._serve, number) for number in range(len(self._paces))]
-                self._welcome(pool, serving)
-                wait(serving)
-                for finished in serving:
+                futures = [pool.submit(self._serve_alone, pace) for pace in self._paces]
+                self._welcome(pool, futures)
+                wait(futures)
+                for finished in futures:
                     finished.result()
         left = [*self._waiting, *(part for pace in self._paces for part in pace.assigned)]
         if self._deadly:
@@ -282,22 +304,25 @@ class Scheduler:
 
     def _welcome(self, pool: ThreadPoolExecutor, serving: list[Future[None]]) -> None:
         """Add arriving workers as long as others work."""
-        while self._arrivals is not None and not self._is_broken:
+        while self._round.arrivals is not None and not self._is_broken:
             working = [served for served in serving if not served.done()]
             if not working:
                 return
             wait(working, _CHECK_SECONDS, FIRST_COMPLETED)
-            for worker in self._arrivals():
+            for worker in self._round.arrivals():
                 with self._changed:
                     self._paces.append(_Pace(worker))
-                serving.append(pool.submit(self._serve, len(self._paces) - 1))
+                serving.append(pool.submit(self._serve_alone, self._paces[-1]))
 
-    def _serve(self, number: int) -> None:
-        """Run a worker until all items are computed."""
-        pace = self._paces[number]
+    def _serve_alone(self, pace: _Pace) -> None:
+        for _ in self._serve(pace):
+            pass
+
+    def _serve(self, pace: _Pace) -> Generator[None, None, None]:
+        """Run a worker until all items are computed. Yields after each result, and while there is nothing to do."""
         try:
-            while (part := self._next(pace)) is not None:
-                self._search(pace, part)
+            while (part := (yield from self._next(pace))) is not None:
+                yield from self._search(pace, part)
         except DeviceError as error:
             with self._changed:
                 pace.has_failed = True
@@ -308,7 +333,7 @@ class Scheduler:
                     if not isinstance(error, WorkerLostBeforeError):
                         rest = [smaller for part in rest for smaller in self._after_loss(part)]
                 self._leave(pace, rest, gives_assigned=True)
-            self._progress.message(f"{one_line(error)}; its unfinished items are repeated elsewhere")
+            self._round.progress.message(f"{one_line(error)}; its unfinished items are repeated elsewhere")
         except BaseException:
             self._is_broken = True
             raise
@@ -333,7 +358,7 @@ class Scheduler:
         if n_here >= min(_MAXIMUM_LOSSES + n_elsewhere, _MAXIMUM_LOSSES_AMONG_OTHERS):
             self._deadly.append((rest, n_here))
             return []
-        return _shares(self._costs, rest, [1.0] * _PARTS_AFTER_LOSS)
+        return _shares(self._round.costs, rest, [1.0] * _PARTS_AFTER_LOSS)
 
     def _complaint(self, *, are_others_done: bool) -> str:
         items = ", ".join(f"{part.first} to {part.last - 1}" for part, _ in sorted(self._deadly, key=lambda entry: entry[0].first))
@@ -341,20 +366,22 @@ class Scheduler:
         others = "all others are computed" if are_others_done else "others are not computed, since no worker is left"
         return f"{n} workers were lost on items {items}; {others}. Check the memory of the workers."
 
-    def _next(self, pace: _Pace) -> Partition | None:
+    def _next(self, pace: _Pace) -> Generator[None, None, Partition | None]:
         """Return the next partition for a worker, or None if all is done; wait while others may fail or give away a share."""
-        with self._changed:
-            while not self._is_broken:
-                self._progress.check()
+        while not self._is_broken:
+            with self._changed:
+                self._round.progress.check()
                 if pace.assigned or (self._waiting and self._is_in_time(pace)):
                     pace.part = pace.assigned.pop() if pace.assigned else self._taken(pace)
                     pace.done, pace.is_idle = pace.part.first, False
                     return pace.part
                 if not self._waiting and all(other.part is None and not other.assigned for other in self._paces):
                     break
-                pace.is_idle = True
-                self._changed.wait(_CHECK_SECONDS)
-            pace.is_idle = False
+                if not self._in_turns:
+                    pace.is_idle = True
+                    self._changed.wait(_CHECK_SECONDS)
+            yield
+        pace.is_idle = False
         return None
 
     def _taken(self, pace: _Pace) -> Partition:
@@ -370,19 +397,19 @@ class Scheduler:
         else:
             rest = smallest.cost + sum(part.cost for part in self._waiting)
             most = speed * max(pace.result_seconds, rest / (speed + sum(other for other in others if other)) / 2)
-        cut = max(smallest.first + 1, self._costs.at(smallest, min(1.0, most / max(smallest.cost, 1e-9))))
-        self._give_back([self._costs.part(cut, smallest.last)])
-        return self._costs.part(smallest.first, cut)
+        cut = max(smallest.first + 1, self._round.costs.at(smallest, min(1.0, most / max(smallest.cost, 1e-9))))
+        self._give_back([self._round.costs.part(cut, smallest.last)])
+        return self._round.costs.part(smallest.first, cut)
 
-    def _search(self, pace: _Pace, part: Partition) -> None:
+    def _search(self, pace: _Pace, part: Partition) -> Generator[None, None, None]:
         began, shares, reported = time.perf_counter(), list[Partition](), 0.0
         with closing(pace.worker.search(part)) as chunks:
             for chunk in chunks:
                 now, first = time.perf_counter(), pace.done
                 with self._changed:
-                    cost = self._costs.before(chunk.end) - self._costs.before(first)
+                    cost = self._round.costs.before(chunk.end) - self._round.costs.before(first)
                     if chunk.rows is not None and chunk.end > first:
-                        self._take(first, chunk.end, chunk.rows)
+                        self._round.take(first, chunk.end, chunk.rows)
                         self.losses.in_a_row = 0
                         pace.did.append((first, chunk.end))
                     if chunk.end > first:
@@ -391,12 +418,13 @@ class Scheduler:
                         shares = self._shares_to_give(pace)
                         if shares:  # the rest is given back; rows are taken with each result, so none is lost
                             self._leave(pace, shares)
-                beyond = min(chunk.beyond, self._costs.before(part.last) - self._costs.before(chunk.end))
-                self._advance(max(0.0, cost + beyond - reported))
+                beyond = min(chunk.beyond, self._round.costs.before(part.last) - self._round.costs.before(chunk.end))
+                self._round.advance(max(0.0, cost + beyond - reported))
                 reported = max(0.0, reported - cost, beyond)
-                self._progress.check()
+                self._round.progress.check()
                 if shares or self._is_broken:
                     break
+                yield
         with self._changed:
             if pace.part is not None:
                 self._leave(pace, [])
@@ -404,10 +432,8 @@ class Scheduler:
     def _is_in_time(self, pace: _Pace) -> bool:
         """Return True if a worker would finish a result before the faster ones have finished everything."""
         speed = pace.speed
-        if speed is None:
-            return True
-        faster = [other for other in self._paces if not other.has_failed and (other.speed or 0.0) > speed]
-        if not faster:
+        faster = [other for other in self._paces if not other.has_failed and (other.speed or 0.0) > (speed or 0.0)]
+        if speed is None or not faster:
             return True
         if pace.worker.is_processor and speed < _MINIMUM_SHARE * sum(other.speed or 0.0 for other in faster):
             return False
@@ -426,17 +452,16 @@ class Scheduler:
         speeds = [speed, *(other.speed or (0.0 if other.worker.is_processor else speed) for other in idle)]
         if rest / speed - rest / sum(speeds) <= _DISCARDED_RESULTS * pace.result_seconds:
             return []
-        return _shares(self._costs, self._rest(pace), speeds)
+        return _shares(self._round.costs, self._rest(pace), speeds)
 
     def _left(self, pace: _Pace) -> float:
         """Return the remaining cost of a worker."""
-        assigned = sum(part.cost for part in pace.assigned)
-        return assigned if pace.part is None else assigned + self._rest(pace).cost
+        return sum(part.cost for part in pace.assigned) + (0.0 if pace.part is None else self._rest(pace).cost)
 
     def _rest(self, pace: _Pace) -> Partition:
         """Return the items of its partition that a worker has not computed."""
         assert pace.part is not None
-        return self._costs.part(pace.done, pace.part.last)
+        return self._round.costs.part(pace.done, pace.part.last)
 
     def _leave(self, pace: _Pace, left: Sequence[Partition], *, gives_assigned: bool = False) -> None:
         """End a worker's partition and give back what is left, with its other assigned partitions if anything is left or if requested."""
@@ -464,11 +489,10 @@ def planned(workers: Sequence[Worker], costs: Costs, parts_of_worker: int = 0) -
     if len(workers) < 2:
         return [whole]
     if any(speed is None for speed in speeds):
-        if parts_of_worker > len(_LAST_PARTS):
-            return falling_partitions(costs.each, len(workers), (*(parts_of_worker - 1) * (1.0,), *_LAST_PARTS))
-        if parts_of_worker:
-            return equal_partitions(costs.each, len(workers), per_worker=parts_of_worker)
-        return falling_partitions(costs.each, len(workers))
+        if not parts_of_worker:
+            return falling_partitions(costs.each, len(workers))
+        last = _LAST_PARTS if parts_of_worker > len(_LAST_PARTS) else (1.0,)
+        return falling_partitions(costs.each, len(workers), (*(parts_of_worker - 1) * (1.0,), *last))
     # The CPU's share is one partition, which it computes in parts; what it does not reach goes to the GPUs.
     parts: list[Partition] = []
     for worker, share in zip(workers, _shares(costs, whole, [float(speed or 0.0) for speed in speeds], keep_empty=True), strict=True):
@@ -498,13 +522,11 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     runs: list[tuple[int, int]] = []
     for first, last in sorted(parts):
         if runs and runs[-1][1] == first:
-            runs[-1] = runs[-1][0], last
-        else:
-            runs.append((first, last))
+            first, _ = runs.pop()
+        runs.append((first, last))
     return runs
 
 
 def one_line(error: Exception) -> str:
     """Return an error as one readable line."""
-    text = " ".join(str(error).split())
-    return text if len(text) <= _MAXIMUM_CHARACTERS else f"{text[:_MAXIMUM_CHARACTERS]}..."
+    return shortened(" ".join(str(error).split()), _MAXIMUM_CHARACTERS)

@@ -6,7 +6,7 @@ A cancel takes effect between two partitions; kernels that may take long for a s
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -60,8 +60,7 @@ def run_on_threads(
             progress.advance(steps(item))
         return results
     with ThreadPoolExecutor(max(1, threads), thread_name_prefix="proteoscope") as pool:
-        futures = [pool.submit(work, item) for item in items]
-        place = {future: i for i, future in enumerate(futures)}
+        futures = {pool.submit(work, item): item for item in items}
         pending = set(futures)
         try:
             while pending:
@@ -69,15 +68,10 @@ def run_on_threads(
                 progress.check()
                 for future in done:
                     future.result()
-                    progress.advance(steps(items[place[future]]))
+                    progress.advance(steps(futures[future]))
         except BaseException:
             if stop is not None:
                 stop[0] = 1
-            _cancel_all(pending)
+            pool.shutdown(wait=False, cancel_futures=True)  # the end of the block waits
             raise
         return [future.result() for future in futures]
-
-
-def _cancel_all(futures: Iterable) -> None:
-    for future in futures:
-        future.cancel()

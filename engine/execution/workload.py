@@ -32,6 +32,7 @@ __all__ = [
     "Workload",
     "WorkloadType",
     "by_item",
+    "count_bytes",
 ]
 
 Columns: TypeAlias = Mapping[str, Any]
@@ -132,7 +133,17 @@ class WorkloadType(Protocol):
 
 
 class CardShape(NamedTuple):
-    """Properties of a GPU for launch plans."""
+    """Properties of a GPU for launch plans.
+
+    Attributes
+    ----------
+    multiprocessors : int
+        Number of multiprocessors.
+    shared_bytes : int
+        Maximum shared memory of a block.
+    capability : int
+        Compute capability times ten, such as 90.
+    """
 
     multiprocessors: int
     shared_bytes: int
@@ -151,13 +162,47 @@ class PredictableWorkloadType(WorkloadType, Protocol):
     """A workload type whose run time can be predicted from measurements on samples."""
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload, at size 1 of some hundredths of a second on a fast GPU."""
+        """Return a synthetic workload by which the speed of a device is measured.
+
+        Parameters
+        ----------
+        size : float
+            Relative size; 1 takes some hundredths of a second on a fast GPU.
+        seed : int
+            Seed of the random numbers: equal seeds give equal workloads.
+        """
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Count the operations of a round on a GPU, or on the CPU when None, in the unit of the workload type."""
+        """Return the number of operations of a round, from which its time is predicted.
+
+        Parameters
+        ----------
+        workload : Workload
+        state
+            State of the round.
+        card : CardShape or None
+            GPU that computes the round, None for the CPU.
+
+        Returns
+        -------
+        float
+            In the unit of the workload type and device, such as cells of alignment matrices; calibrations have seconds of samples by it.
+        """
+
+
+def count_bytes(value: Any) -> int:
+    """Return the bytes of all arrays in plain data."""
+    match value:
+        case np.ndarray():
+            return value.nbytes
+        case Mapping():
+            return sum(map(count_bytes, value.values()))
+        case list() | tuple():
+            return sum(map(count_bytes, value))
+    return 0
 
 
 def by_item(into: Rows, first: int, end: int, rows: Rows) -> None:
-    """Merge rows of items, as most types do."""
+    """Copy the columns `rows`, of the items `first:end`, to these positions of the columns `into`, as most workload types merge."""
     for name, column in rows.items():
         into[name][first:end] = column

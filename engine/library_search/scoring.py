@@ -122,11 +122,17 @@ class SpectraAgainstReferences:
         return Sample(Workload(KIND, sources, Matching(0, 20_000, 3, False, False, -1)._asdict()), [None])
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the number of references compared with each query."""
+        """Return the number of references compared with each query, (queries,) float64."""
         return search_costs(Pools(**workload.sources["pools"]))
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """See `PredictableWorkloadType`: peaks of the references of all pairs."""
+        """Return the number of peaks compared in a round, the same on CPU and GPU.
+
+        Returns
+        -------
+        float
+            Mean peaks of a reference times the compared pairs; twice as many if references are also compared shifted.
+        """
         references = workload.sources["references"]
         each = len(references["mz"]) / max(1, len(references["mass"]))
         return float(self.costs(workload, state).sum()) * each * (2.0 if workload.settings["is_shifted"] else 1.0)

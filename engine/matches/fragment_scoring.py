@@ -89,15 +89,21 @@ class SpectraAgainstFragments:
     parts_of_worker = 2  # each makes an index of the forms that its queries reach
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return matches.synthetic_workload.sample_fragments(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the costs in the state."""
+        """Return the cost of each query as the state has it, (queries,) float64, in nanoseconds of one thread."""
         return np.asarray(state["cost"], np.float64)
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """See `PredictableWorkloadType`: nanoseconds of a thread, for building the index and for searching in it."""
+        """Return the work of a round, the same on CPU and GPU.
+
+        Returns
+        -------
+        float
+            Nanoseconds in which one thread builds the index of all forms and searches it.
+        """
         lengths, forms = workload.sources["peptides"]["length"], len(workload.sources["forms"]["mass"])
         ions = 2.0 * (float(lengths.mean()) - 1.0) if len(lengths) else 0.0
         return float(self.costs(workload, state).sum()) + fragment_index_building(0.0, forms, forms * ions)
@@ -108,7 +114,7 @@ class SpectraAgainstFragments:
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Earlier hits."""
+        """Return the earlier hits of the queries, as the state has them."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:

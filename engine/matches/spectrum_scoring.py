@@ -64,16 +64,22 @@ class SpectraAgainstPeptides:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return matches.synthetic_workload.sample_spectra(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return equal costs for counting, and those of the state for scoring."""
+        """Return the cost of each query, (queries,) float64: 1 for counting, and that of the state for scoring."""
         n = len(workload.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """See `PredictableWorkloadType`: candidates, of scoring, each with its forms."""
+        """Return the number of operations of a round, the same on CPU and GPU.
+
+        Returns
+        -------
+        float
+            Queries to count, or candidates to score, each with its modified forms.
+        """
         return float(self.costs(workload, state).sum())
 
     @contextmanager

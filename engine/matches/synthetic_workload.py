@@ -18,7 +18,7 @@ from proteoscope.kernels.cpu.segments import empty_best, precursor_windows
 from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 from proteoscope.kernels.score_kinds import HYPERSCORE
 
-__all__ = ["MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
+__all__ = ["RESIDUES", "RESIDUE_MASSES", "MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
 
 _QUERIES, _PEPTIDES = 20_000, 250_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
@@ -26,9 +26,10 @@ _IONS, _NOISE = 24, 60  # peaks of a spectrum
 _TEXT, _RESIDUES_OF_PEPTIDE = 1 << 20, 4
 _HITS, _SLOTS, _MORE = 5, 1, 3
 _BINS = 96
-_RESIDUES = (
-    "GASPVTCLINDQKEMHFRYW",
-    (
+RESIDUES = "GASPVTCLINDQKEMHFRYW"
+"""Residues of synthetic peptides."""
+RESIDUE_MASSES = np.array(
+    [
         57.02146,
         71.03711,
         87.03203,
@@ -49,8 +50,9 @@ _RESIDUES = (
         156.10111,
         163.06333,
         186.07931,
-    ),
+    ]
 )
+"""Mass of each (Da)."""
 _ANYWHERE = 0
 
 
@@ -75,12 +77,12 @@ class MadeSearch:
 def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> MadeSearch:
     """Spectra with fragments of peptides and noise, oxidation of M, 20 ppm for fragments, hyperscore."""
     rng = np.random.default_rng(seed)
-    symbols = np.frombuffer(_RESIDUES[0].encode(), np.uint8)
+    symbols = np.frombuffer(RESIDUES.encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
-    residue_mass[symbols - 65] = _RESIDUES[1]
+    residue_mass[symbols - 65] = RESIDUE_MASSES
     # Peptides of one text, as those of proteins are, in which they overlap.
     drawn = rng.integers(0, len(symbols), min(_TEXT, _RESIDUES_OF_PEPTIDE * n_peptides), np.uint8)
-    prefix = np.concatenate(([0.0], np.cumsum(np.array(_RESIDUES[1])[drawn])))
+    prefix = np.concatenate(([0.0], np.cumsum(RESIDUE_MASSES[drawn])))
     lengths = rng.integers(7, 30, n_peptides)
     starts = rng.integers(0, len(drawn) - 30, n_peptides)
     mass = prefix[starts + lengths] - prefix[starts] + WATER_MASS

@@ -156,18 +156,25 @@ class SpectraAgainstMassLists:
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a made-up work of about this size."""
+        """Return a synthetic workload of about this size."""
         return modified_search.synthetic_workload.sample_lists(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Candidates in the window of each query."""
+        """Return one more than the candidates in the window of each query, (queries,)."""
         masses, per_dalton = workload.sources["queries"]["mass"], workload.settings["per_dalton"]
         precursors = workload.sources["candidates"]["precursors"]
         ends = [np.searchsorted(precursors, (masses - workload.settings[name]) * per_dalton) for name in ("high", "low")]
         return 1.0 + (ends[1] - ends[0])
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Estimate the pairs of query and candidate masses within the windows, at random, and those that are listed."""
+        """Return the estimated number of operations of a round, the same on CPU and GPU.
+
+        Returns
+        -------
+        float
+            Pairs of a query mass and a candidate mass that meet at random within the windows, and all masses of the candidates, which are
+            listed first.
+        """
         candidates, spectra = workload.sources["candidates"], workload.sources["spectra"]
         n, n_queries = max(1, len(candidates["precursors"])), max(1, len(workload.sources["queries"]["mass"]))
         units = max(1.0, float(np.max(candidates["precursors"], initial=1)))

@@ -94,13 +94,19 @@ class TextsAgainstPatterns:
         return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Cells of all layers."""
+        """Return the cells of all gap layers of each pair, (pairs,) float64."""
         texts, patterns = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
         cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the operations of `PredictableWorkloadType`: `cells` on the CPU, nanoseconds of the plan on a GPU."""
+        """Return the work of a round.
+
+        Returns
+        -------
+        float
+            Cells within the reach of the gaps on the CPU; nanoseconds of the launch plan on a GPU.
+        """
         texts, patterns = (
             np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
         )

@@ -113,11 +113,17 @@ class SequencesAgainstSequences:
         return sample_sequences(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Cells."""
+        """Return the cells of all queries with each database sequence, (sequences,) float64."""
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the operations of `PredictableWorkloadType`: cells on the CPU, cycles of the plan on a GPU."""
+        """Return the work of a round.
+
+        Returns
+        -------
+        float
+            Cells of the alignment matrices on the CPU; clock cycles of the launch plan on a GPU.
+        """
         if card is None:
             return float(self.costs(work, state).sum())
 

@@ -68,11 +68,11 @@ class StructureAgainstStructures:
         return structure_search.synthetic_workload.sample_structures(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Cells."""
+        """Return the cells of the alignment matrix of the query with each chain, (chains,) float64."""
         return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """See `PredictableWorkloadType`: cells."""
+        """Return the number of cells of all alignment matrices of a round, the same on CPU and GPU."""
         return float(self.costs(work, state).sum())
 
     @contextmanager

@@ -50,12 +50,12 @@ class ChainsOnChains:
         return structure_search.synthetic_workload.sample_pairs(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Cells of an alignment."""
+        """Return the cells of the alignment matrix of each pair of chains, (pairs,) float64."""
         shorter, longer = ChainPairs(**state).lengths
         return (shorter * longer).astype(np.float64)
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """See `PredictableWorkloadType`: cells of an alignment."""
+        """Return the number of cells of the alignment matrices of all pairs, the same on CPU and GPU."""
         return float(self.costs(work, state).sum())
 
     @contextmanager

@@ -8,10 +8,9 @@ from datetime import datetime
 
 from proteoscope import kernels
 from proteoscope.engine import searches
-from proteoscope.engine.execution.cost.calibration_store import calibrated_at, stored_calibration
+from proteoscope.engine.execution.cost.calibration_store import calibrated_at, speeds_by_kind, stored_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters
 from proteoscope.engine.execution.devices import Device
-from proteoscope.engine.execution.speeds import speeds_by_kind
 from proteoscope.engine.execution.threads import available_threads
 
 __all__ = ["DeviceAccount", "RememberedSpeed", "device_accounts", "select_devices"]

@@ -8,7 +8,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.execution.cluster.option import parse_workers
+from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.gui import forms
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text, toned_label

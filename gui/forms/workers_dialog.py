@@ -29,7 +29,7 @@ from proteoscope.engine.execution.cluster.certificates import (
     needs_cryptography,
     write_certificates,
 )
-from proteoscope.engine.execution.cluster.preflight import checked_workers
+from proteoscope.engine.execution.cluster.requests import checked_workers
 from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.forms.path_line import FileLine, FolderLine
 from proteoscope.gui.labels import toned_label

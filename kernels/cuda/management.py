@@ -10,13 +10,13 @@ from uuid import UUID
 
 from proteoscope.kernels.cuda.driver import card_identity
 
-__all__ = ["CardUse", "card_use"]
+__all__ = ["DeviceUse", "card_use"]
 
 _LIBRARY = "nvml.dll" if sys.platform == "win32" else "libnvidia-ml.so.1"
 
 
-class CardUse(NamedTuple):
-    """Memory in use and in total, bytes, and the recent fraction of time in which a kernel ran, or None."""
+class DeviceUse(NamedTuple):
+    """Memory of a device in use and in total, bytes, and the recent fraction of time in which it was busy, or None."""
 
     used_bytes: int
     memory_bytes: int
@@ -31,7 +31,7 @@ class _Utilization(ctypes.Structure):
     _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
 
 
-def card_use(number: int) -> CardUse | None:
+def card_use(number: int) -> DeviceUse | None:
     """Return the use of CUDA device `number`, identified by UUID since the library numbers GPUs differently, or None if not reported.
 
     Call this only for devices known to be usable: a broken driver could crash the process.
@@ -47,7 +47,7 @@ def card_use(number: int) -> CardUse | None:
         is_measured = library.nvmlDeviceGetUtilizationRates(handle, ctypes.byref(busy)) == 0
     except AttributeError:
         return None
-    return CardUse(int(memory.used), int(memory.total), busy.gpu / 100 if is_measured else None)
+    return DeviceUse(int(memory.used), int(memory.total), busy.gpu / 100 if is_measured else None)
 
 
 @lru_cache

@@ -7,9 +7,8 @@ import pytest
 from proteoscope import resources
 from proteoscope.engine.entry import WORKLOAD_ESTIMATORS, SearchRequest
 from proteoscope.engine.estimates import Expectation, estimate, faster_device_rule
-from proteoscope.engine.execution.cost.calibration_store import store_calibration
+from proteoscope.engine.execution.cost.calibration_store import reference_parameters, store_calibration
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
-from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.device_lookup import DeviceLookup
 from proteoscope.engine.execution.devices import Device, processor
 from proteoscope.engine.identification.parameters import IdentificationParameters

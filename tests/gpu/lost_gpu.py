@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from proteoscope.engine.execution.cards import open_cards
+from proteoscope.engine.execution.device_lookup import open_cards
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.identification.parameters import IdentificationParameters

@@ -169,7 +169,7 @@ def test_search_equals_cpu_for_real_spectra(score, name, number, shared_data):
 
 @pytest.mark.parametrize("requested", ["auto", "all"])
 def test_search_on_all_devices_equals_cpu(requested, number, monkeypatch):
-    from proteoscope.engine.execution.cards import open_cards
+    from proteoscope.engine.execution.device_lookup import open_cards
     from proteoscope.engine.execution.devices import resolve_device
     from proteoscope.engine.execution.resources import Resources
     from proteoscope.engine.identification.parameters import IdentificationParameters

@@ -13,10 +13,9 @@ from PySide6.QtGui import QGuiApplication, QStandardItemModel
 from PySide6.QtWidgets import QLabel
 from pytestqt.qtbot import QtBot
 
-from proteoscope.engine.execution.cost.calibration_store import stored_calibration
+from proteoscope.engine.execution.cost.calibration_store import store_speeds, stored_calibration
 from proteoscope.engine.execution.device_use import DeviceUse
 from proteoscope.engine.execution.devices import Device, processor
-from proteoscope.engine.execution.speeds import store_speeds
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.views.devices import select_devices
@@ -173,11 +172,11 @@ def test_use_and_jobs_of_each_device_are_shown(page: DevicePage, survey: DeviceD
     machine.devices = [CPU, GOOD]
     look(survey, qtbot)
     card = page.cards["cuda:0"]
-    card.show_use(DeviceUse(12_300_000_000, 0.45), ["Identify BSA"])
+    card.show_use(DeviceUse(12_300_000_000, 144_000_000_000, 0.45), ["Identify BSA"])
     assert (card.use.text(), card.jobs.text()) == ("12.3 of 150.0 GB in use, 45 % busy", "Identify BSA")
     card.show_use(None, [])
     assert (card.use.text(), card.jobs.text()) == ("unknown", "none")
-    page.cards["cpu"].show_use(DeviceUse(1_000_000_000, None), [])
+    page.cards["cpu"].show_use(DeviceUse(1_000_000_000, 8_000_000_000, None), [])
     assert page.cards["cpu"].use.text() == "by this program: 1.0 of 32.0 GB in use"
 
 

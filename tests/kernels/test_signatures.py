@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from pkgutil import resolve_name
 from types import SimpleNamespace
 
 import pytest
 from numba.core.dispatcher import Dispatcher
 
-from proteoscope.engine.execution.addresses import object_at
 from proteoscope.engine.searches import SEARCHES
 from proteoscope.kernels.cpu import signatures
 from proteoscope.kernels.cpu.signatures import ListedKernel
@@ -31,7 +31,7 @@ def test_listed_kernels_are_kernels_with_types() -> None:
     for number, kernel in enumerate(listed):
         module, _, name = kernel.name.rpartition(".")
         assert module.startswith("kernels.cpu.")
-        assert isinstance(object_at(f"proteoscope.{module}:{name}"), Dispatcher), kernel.name
+        assert isinstance(resolve_name(f"proteoscope.{module}:{name}"), Dispatcher), kernel.name
         assert [signatures.describe_type(signatures.parse_type(argument)) for argument in kernel.types] == kernel.types
         assert all(callee < number for callee in kernel.calls)
     assert len({repr(kernel[:2]) for kernel in listed}) == len(listed)

@@ -1,4 +1,4 @@
 from . import certificates as certificates
 from . import launchers as launchers
-from . import option as option
+from . import requests as requests
 from . import serving as serving

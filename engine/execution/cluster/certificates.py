@@ -13,6 +13,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter, ValidationError
+
 from proteoscope.engine.errors import InputError, ParameterError, StorageError, WorkersError, shortened
 from proteoscope.engine.files import atomic_file, open_regular, storage_errors
 from proteoscope.engine.shared_folders import make_folder
@@ -29,6 +31,7 @@ __all__ = [
     "make_certificates",
     "needs_cryptography",
     "read_certificates",
+    "read_text",
     "write_certificates",
 ]
 
@@ -53,9 +56,8 @@ class Certificates:
         """Return the settings of `distributed`, which refuse connections without encryption."""
         from distributed import Security  # optional: installed with the extra "workers"
 
-        fields = {}
-        for role in ("scheduler", "worker", "client"):
-            fields[f"tls_{role}_cert"], fields[f"tls_{role}_key"] = self.certificate, self.key
+        files = {"cert": self.certificate, "key": self.key}
+        fields = {f"tls_{role}_{name}": file for role in ("scheduler", "worker", "client") for name, file in files.items()}
         return Security(require_encryption=True, tls_ca_file=self.certificate, **fields)
 
     def to_line(self) -> str:
@@ -72,12 +74,9 @@ class Certificates:
             The line is something else.
         """
         try:
-            certificate, key = json.loads(line)
-            if not isinstance(certificate, str) or not isinstance(key, str):
-                raise ValueError
-        except (ValueError, TypeError, RecursionError):
+            return cls(*TypeAdapter(tuple[str, str]).validate_json(line))
+        except ValidationError:
             raise ParameterError("--certificates -: expected one line from a run of the program on standard input") from None
-        return cls(certificate, key)
 
 
 def make_certificates(days: int = 1) -> Certificates:
@@ -163,23 +162,9 @@ def read_certificates(folder: Path) -> Certificates:
     InputError
         One is missing or damaged, is not valid now, does not belong to the other, or other users can read the key.
     """
-    certificates = Certificates(_read(folder / CERTIFICATE), _read(folder / KEY))
+    certificates = Certificates(*(read_text(folder / name, remedy=_REMEDY) for name in (CERTIFICATE, KEY)))
     if os.name == "posix" and (folder / KEY).stat().st_mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(folder / KEY, "other users can read this private key", remedy=f"chmod 600 {folder / KEY}")
-    _require_valid(folder, certificates)
-    return certificates
-
-
-def _read(path: Path) -> str:
-    try:
-        with open_regular(path) as file:
-            return file.read(_MAXIMUM_BYTES).decode("ascii")
-    except (OSError, ValueError) as error:
-        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or error})", remedy=_REMEDY) from None
-
-
-def _require_valid(folder: Path, certificates: Certificates) -> None:
-    """Require a certificate that is valid now and belongs to its key."""
     needs_cryptography()
     from cryptography import x509  # optional: installed with the extra "workers"
     from cryptography.exceptions import UnsupportedAlgorithm  # optional: installed with the extra "workers"
@@ -199,6 +184,28 @@ def _require_valid(folder: Path, certificates: Certificates) -> None:
     if begin > now:
         remedy = f"Correct the clock of this machine. {_REMEDY}"
         raise InputError(folder, f"its certificate is valid from {begin:%Y-%m-%d %H:%M} UTC on", remedy=remedy)
+    return certificates
+
+
+def read_text(path: Path, *, remedy: str = "") -> str:
+    """Read a small file of the user.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        See `InputError`.
+
+    Raises
+    ------
+    InputError
+        It cannot be read, or is not UTF-8.
+    """
+    try:
+        with open_regular(path) as file:
+            return file.read(_MAXIMUM_BYTES).decode()
+    except (OSError, ValueError) as error:
+        raise InputError(path, f"cannot be read ({getattr(error, 'strerror', None) or 'not UTF-8'})", remedy=remedy) from None
 
 
 def needs_cryptography() -> None:
@@ -210,9 +217,7 @@ def needs_cryptography() -> None:
         They are not installed.
     """
     try:
-        import cryptography  # optional: installed with the extra "workers"
+        import cryptography  # noqa: F401 - optional: installed with the extra "workers"
         import distributed  # noqa: F401 - optional: installed with the extra "workers"
-
-        del cryptography
     except ImportError as error:
         raise WorkersError(f"workers need libraries that are not installed ({error}); install proteoscope[workers]") from None

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.execution.addresses import address_of_class
-from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumns, Spool, blocks, file_digest
+from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumns, file_digest
 from proteoscope.engine.execution.cluster.connection import Connection, RemoteDevice
 from proteoscope.engine.execution.cluster.payload import pack
 from proteoscope.engine.execution.kinds import KINDS
@@ -25,6 +24,7 @@ from proteoscope.kernels.device import Device
 __all__ = ["Cluster"]
 
 _WAIT_SECONDS = 20.0  # for a worker that comes again, when all are gone
+_BLOCK = 1 << 22  # bytes of a file that are sent together
 _STORED_ROUNDS = 2  # packed states; some workers may still be at the round before
 
 
@@ -37,13 +37,12 @@ class Cluster:
         As requested, for example ``local:4``.
     connection : Connection
         To the workers.
-    spool : Path, optional
-        Folder for columns that are in memory; by default that for temporary files. Workers on other machines that share it need no copies.
+    folder : Path
+        Folder for columns that are in memory. Workers on other machines that share it need no copies.
     """
 
-    def __init__(self, name: str, connection: Connection, spool: Path | None = None) -> None:
-        self.name, self.connection, self._folder = name, connection, spool
-        self._spool: Spool | None = None
+    def __init__(self, name: str, connection: Connection, folder: Path) -> None:
+        self.name, self.connection, self._folder = name, connection, folder
         self._lock = threading.Lock()
         self._sent: dict[int, _SentWork] = {}
         self._copying: dict[tuple[str, str], threading.Lock] = {}
@@ -62,26 +61,19 @@ class Cluster:
         """Wait for a worker; see `RemoteWorkers`."""
         return self.connection.wait(1, _WAIT_SECONDS, progress, but=but)
 
-    def close(self) -> None:
-        """Remove what was written for the workloads."""
-        if self._spool is not None:
-            self._spool.close()
-
     @contextmanager
     def open(self, workload: Workload, device: Device, progress: Progress, *, with_card: bool) -> Iterator[Computation]:
         """Open a workload on a worker; see `RemoteWorkers`."""
         assert isinstance(device, RemoteDevice)
         with self._lock:
-            if self._spool is None:
-                self._spool = Spool(self._folder)
-            sent = self._sent.setdefault(id(workload), _SentWork(workload, self._spool))
+            sent = self._sent.setdefault(id(workload), _SentWork(workload, self._folder))
             sent.users += 1
         opened = _RemoteComputation(self, sent, device, progress)
         try:
             opened.open(with_card=with_card)
             yield opened
         finally:
-            opened.close()
+            opened.actor = None  # the worker closes the workload
             with self._lock:
                 sent.users -= 1
                 if not sent.users:
@@ -103,17 +95,19 @@ class Cluster:
             copying = self._copying.setdefault((opened.device.host, opened.device.store), threading.Lock())
         with copying:
             if opened.call("missing", [(list(file), digest)]):
-                for offset, block in blocks(Path(file.path)):
-                    opened.call("receive", digest, file.size, offset, block)
+                with Path(file.path).open("rb") as content:
+                    for offset in range(0, file.size, _BLOCK):
+                        opened.call("receive", digest, file.size, offset, content.read(_BLOCK))
         return digest
 
 
 class _SentWork:
     """A workload and the states of its rounds as bytes, packed once for all workers."""
 
-    def __init__(self, workload: Workload, spool: Spool) -> None:
-        self.opening = workload.kind, workload.sources, workload.settings, address_of_class(KINDS[workload.kind]())
-        self._spool, self.users = spool, 0
+    def __init__(self, workload: Workload, folder: Path) -> None:
+        kind = KINDS[workload.kind]()
+        self.opening = workload.kind, workload.sources, workload.settings, f"{kind.__module__}:{kind.__qualname__}"
+        self._folder, self.users = folder, 0
         self._lock = threading.Lock()
         self._packed: list[tuple[tuple[Any, ...], bytes, NamedColumns]] = []
 
@@ -123,7 +117,7 @@ class _SentWork:
             for packed_values, packed, named in self._packed:
                 if all(map(operator.is_, packed_values, values)):
                     return packed, named.files
-            named = NamedColumns(self._spool)
+            named = NamedColumns(self._folder)
             packed = pack(list(values), named.name)
             self._packed.append((values, packed, named))
             if len(self._packed) > 1 + _STORED_ROUNDS:
@@ -140,17 +134,14 @@ class _RemoteComputation:
 
     def __init__(self, cluster: Cluster, sent: _SentWork, device: RemoteDevice, progress: Progress) -> None:
         self._cluster, self._sent, self.device, self._progress = cluster, sent, device, progress
-        self._actor: Any = None
+        self.actor: Any = None
 
     def open(self, *, with_card: bool) -> None:
-        with _lost_before():
-            self._actor = self._cluster.connection.actor(self.device, self._progress.check)
-            self._send("open", self._sent.opening, with_card)
+        self._send("open", self._sent.opening, with_card)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin a round."""
-        with _lost_before():
-            self._send("begin", (state, items))
+        """Send the state and items of a round to the worker, packed once for all workers."""
+        self._send("begin", (state, items))
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Compute a partition there; what is not fetched is not computed."""
@@ -161,22 +152,22 @@ class _RemoteComputation:
                 yield PartialResult(end, rows, beyond)
             is_new, is_done = False, answer["is_done"]
 
-    def close(self) -> None:
-        self._actor = None
-
     def call(self, name: str, *arguments: Any) -> Any:
-        return self._cluster.connection.call(self.device, self._actor, name, *arguments, check=self._progress.check)
+        return self._cluster.connection.call(self.device, self.actor, name, *arguments, check=self._progress.check)
 
     def _send(self, name: str, values: tuple[Any, ...], *more: Any) -> None:
-        """Call a function with packed values, and copy the files that its machine does not see."""
+        """Call a function with packed values, and copy the files that its machine does not see.
+
+        Raises
+        ------
+        WorkerLostBeforeError
+            The worker was lost.
+        """
         (packed, files), digests = self._sent.packed(*values), dict[str, str]()
-        while missing := self.call(name, packed, [(list(file), digests.get(path, "")) for path, file in files.items()], *more):
-            digests |= {path: self._cluster.copy(self, files[path]) for path in missing}
-
-
-@contextmanager
-def _lost_before() -> Iterator[None]:
-    try:
-        yield
-    except WorkerLostError as error:
-        raise WorkerLostBeforeError(str(error)) from None
+        try:
+            if self.actor is None:
+                self.actor = self._cluster.connection.actor(self.device, self._progress.check)
+            while missing := self.call(name, packed, [(list(file), digests.get(path, "")) for path, file in files.items()], *more):
+                digests |= {path: self._cluster.copy(self, files[path]) for path in missing}
+        except WorkerLostError as error:
+            raise WorkerLostBeforeError(str(error)) from None

@@ -1,6 +1,6 @@
 """Columns of a workload as files that workers memory-map: the scheduler never sends them.
 
-A memory-mapped array is named by its file, offset, type and shape. A large one that is in memory is written once to a spool of the session.
+A memory-mapped array is named by its file, offset, type and shape. A large one in memory is written once to a folder of the session.
 A worker that sees the same file under the same path opens it there: on this machine, or in a shared folder. Otherwise it is copied, once to
 each machine, under its digest.
 """
@@ -9,27 +9,26 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import mmap
 import os
 import shutil
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import is_temporary, scratch_folder, storage_errors, temporary_folder
+from proteoscope.engine.files import is_temporary, storage_errors
+from proteoscope.engine.project.cache import cache_folder
 
 __all__ = [
     "MAXIMUM_STORED_BYTES",
     "ColumnFile",
     "NamedColumns",
-    "Spool",
-    "blocks",
     "file_digest",
     "open_column",
     "store_folder",
@@ -37,7 +36,6 @@ __all__ = [
 ]
 
 _LEAST_BYTES = 1 << 18  # of an array that becomes a file
-_BLOCK = 1 << 22
 MAXIMUM_STORED_BYTES = 64 << 30
 """Size of all files that were copied to a machine; those used longest ago are removed first."""
 
@@ -76,50 +74,13 @@ class ColumnFile(NamedTuple):
         return False
 
 
-class Spool:
-    """A folder of a session for arrays that are in memory.
+class NamedColumns:
+    """Names of the large arrays of a workload or round.
 
     Parameters
     ----------
-    folder : Path, optional
-        Where it is made; by default the folder for temporary files.
-
-    Raises
-    ------
-    StorageError
-        The disk refuses.
-    """
-
-    def __init__(self, folder: Path | None = None) -> None:
-        self._stack = ExitStack()
-        if folder is None:
-            self._path = self._stack.enter_context(scratch_folder())
-        else:
-            with storage_errors(folder):
-                self._path = self._stack.enter_context(temporary_folder(folder / "workers"))
-        self._n, self._lock = 0, threading.Lock()
-
-    def write(self, array: NDArray) -> Path:
-        """Write an array to a file of its own."""
-        with self._lock:
-            self._n += 1
-            path = self._path / f"{self._n}.column"
-        with storage_errors(path), path.open("wb") as file:
-            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-        return path
-
-    def remove(self, path: str) -> None:
-        """Remove a file if it is of this spool."""
-        if Path(path).parent == self._path:
-            Path(path).unlink(missing_ok=True)
-
-    def close(self) -> None:
-        """Remove the folder; files that workers have open stay readable to them."""
-        self._stack.close()
-
-
-class NamedColumns:
-    """Names of the large arrays of a workload or round.
+    folder : Path
+        Folder of the session, to which arrays that are in memory are written.
 
     Attributes
     ----------
@@ -127,34 +88,37 @@ class NamedColumns:
         Their files by path.
     """
 
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self.files: dict[str, ColumnFile] = {}
 
     def name(self, array: NDArray) -> Mapping[str, Any] | None:
         """Return what names an array, or None for a small one, which is sent itself."""
         if array.nbytes < _LEAST_BYTES or array.dtype.hasobject:
             return None
-        source = _mapped_file(array)
-        if source is None:
-            source = self._spool.write(array), 0
-        path, offset = source
-        file = self.files.get(str(path))
-        if file is None:
-            file = self.files[str(path)] = ColumnFile.at(path)
+        path, offset = _mapped_file(array) or (self._write(array), 0)
+        if str(path) not in self.files:
+            self.files[str(path)] = ColumnFile.at(path)
         kind = array.dtype.str if array.dtype.names is None else array.dtype.descr
         return {
-            "file": list(file),
+            "file": list(self.files[str(path)]),
             "offset": offset,
             "dtype": kind,
             "shape": list(array.shape),
             "is_writable": bool(array.flags.writeable),
         }
 
+    def _write(self, array: NDArray) -> Path:
+        path = self._folder / f"{uuid4().hex}.column"
+        with storage_errors(path), path.open("wb") as file:
+            file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+        return path
+
     def remove(self) -> None:
-        """Remove what was written to the spool for them."""
-        for path in self.files:
-            self._spool.remove(path)
+        """Remove what was written for them; files that workers have open stay readable to them."""
+        for path in map(Path, self.files):
+            if path.parent == self._folder:
+                path.unlink(missing_ok=True)
 
 
 def _mapped_file(array: NDArray) -> tuple[Path, int] | None:
@@ -179,8 +143,8 @@ def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, st
         Result of `NamedColumns.name`.
     folder : Path
         Store of the files that were copied to this machine.
-    digests
-        Mapping of str to str Their digests, by path in the run.
+    digests : mapping of str to str
+        Their digests, by path in the run.
 
     Raises
     ------
@@ -194,13 +158,10 @@ def open_column(named: Mapping[str, Any], folder: Path, digests: Mapping[str, st
     descr = named["dtype"]
     kind = np.dtype(descr if isinstance(descr, str) else [tuple(field) for field in descr])
     shape, offset = tuple(int(n) for n in named["shape"]), int(named["offset"])
-    n_bytes = kind.itemsize
-    for n in shape:
-        n_bytes *= n
+    n_bytes = kind.itemsize * math.prod(shape)
     if kind.hasobject or offset < 0 or min(shape, default=1) < 1 or offset + n_bytes > file.size or path.stat().st_size != file.size:
         raise ValueError(f"{path.name} does not contain the requested column")
-    mapped: NDArray = np.memmap(path, kind, mode="c" if named["is_writable"] else "r", offset=offset, shape=shape)
-    return np.asarray(mapped)
+    return np.asarray(np.memmap(path, kind, mode="c" if named["is_writable"] else "r", offset=offset, shape=shape))
 
 
 def file_digest(path: Path) -> str:
@@ -209,24 +170,15 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def blocks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Read a file in blocks of a few megabytes, each with its offset."""
-    with path.open("rb") as file:
-        offset = 0
-        while block := file.read(_BLOCK):
-            yield offset, block
-            offset += len(block)
-
-
-def store_folder(cache: Path) -> Path:
-    """Make the folder of a machine's cache for columns that are copied to it.
+def store_folder() -> Path:
+    """Make the folder of this machine's cache for columns that are copied to it.
 
     Raises
     ------
     StorageError
         The disk refuses.
     """
-    folder = cache / "workers"
+    folder = cache_folder() / "workers"
     with storage_errors(folder):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return folder

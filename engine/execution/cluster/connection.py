@@ -17,6 +17,7 @@ from concurrent.futures import Future, wait
 from typing import Any
 
 from proteoscope.engine.errors import WorkersError, shortened
+from proteoscope.engine.execution.cluster.certificates import needs_cryptography
 from proteoscope.engine.execution.cluster.payload import unpack
 from proteoscope.engine.execution.cluster.worker_process import RemoteWorkload, greet, program_version, version_difference
 from proteoscope.engine.execution.remote_workers import WorkerLostError
@@ -52,7 +53,14 @@ CONFIGURATION: dict[str, Any] = {
 
 
 def configure() -> None:
-    """Apply `CONFIGURATION` in this process and silence the log of `distributed`."""
+    """Apply `CONFIGURATION` in this process and silence the log of `distributed`.
+
+    Raises
+    ------
+    WorkersError
+        The libraries for workers are not installed.
+    """
+    needs_cryptography()
     import dask  # optional: installed with the extra "workers"
     import distributed  # noqa: F401 - it sets what is changed here
 
@@ -146,8 +154,8 @@ class Connection:
             Checked for a cancel.
         checks : sequence of callable
             Called again and again; what they raise ends the wait.
-        but
-            Collection of str Names of workers that do not count.
+        but : collection of str
+            Names of workers that do not count.
 
         Returns
         -------
@@ -167,17 +175,15 @@ class Connection:
                 check()
             self._require_client()
             with self._changed:
-                if self._others(but) and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
+                others = {device.name for device in self._devices.values()} - set(but)
+                if others and len(self._devices) + len(self._refusals) >= max(n, len(self._present)):
                     return True
                 if self._refusals and not self._devices:
                     raise WorkersError(self._refusals[0])
                 self._changed.wait(_CHECK_SECONDS)
         if self._client.status != "running":
             raise WorkersError(_DISCONNECTED)
-        return bool(self._others(but))
-
-    def _others(self, but: Collection[str]) -> list[RemoteDevice]:
-        return [device for device in self.devices() if device.name not in but]
+        return any(device.name not in but for device in self.devices())
 
     def actor(self, device: RemoteDevice, check: Callable[[], None]) -> Any:
         """Start a `RemoteWorkload` in a worker, where it lives as long as the result is referred to.
@@ -247,14 +253,6 @@ class Connection:
         except RuntimeError:  # the loop is closed
             coroutine.close()
             raise WorkersError(_DISCONNECTED) from None
-
-    def _failure(self, device: RemoteDevice, error: Exception) -> Exception:
-        """Return the loss of a worker as an error, or that it does not run this program."""
-        with self._changed:
-            self._changed.wait_for(lambda: device.address not in self._present, _LOSS_SECONDS)
-        self._require(device)
-        text = f"{type(error).__name__}: {shortened(str(error), _MAXIMUM_CHARACTERS)}"
-        return WorkersError(f"{device.name} ({device.description}): {_INCOMPATIBLE} ({text})")
 
     def _require_client(self) -> None:
         if self._is_closed or self._client.status not in ("running", "connecting"):

@@ -5,36 +5,42 @@ from __future__ import annotations
 import contextlib
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import proteoscope
 from proteoscope import engine
 from proteoscope.engine.errors import WorkersError, shortened
+from proteoscope.engine.execution.child_processes import own_program, printed_lines
 from proteoscope.engine.execution.cluster.certificates import (
     Certificates,
     make_certificates,
-    needs_cryptography,
-    read_certificates,
     write_certificates,
 )
 from proteoscope.engine.execution.cluster.cluster import Cluster
 from proteoscope.engine.execution.cluster.connection import SILENT, Connection, configure
-from proteoscope.engine.execution.cluster.option import WorkersRequest, parse_workers
-from proteoscope.engine.execution.cluster.worker_files import Host, SlurmConfiguration, read_hosts, read_slurm
-from proteoscope.engine.files import storage_errors, temporary_folder
+from proteoscope.engine.execution.cluster.requests import (
+    Host,
+    SlurmConfiguration,
+    WorkersRequest,
+    parse_workers,
+    read_hosts,
+    read_slurm,
+    security_of,
+)
+from proteoscope.engine.files import scratch_folder, storage_errors, temporary_folder
 from proteoscope.engine.jobs.progress import Cancelled, Progress
 
 __all__ = ["open_cluster", "ssh_command"]
 
 _LOCAL_SECONDS, _REMOTE_SECONDS, _QUEUE_SECONDS = 60.0, 120.0, 86400.0  # until the first workers are there
 _END_SECONDS, _CANCEL_SECONDS = 5.0, 0.1
+_MAXIMUM_CHARACTERS = 300  # of an error
 _DAYS = 30  # validity of the certificates of a run
 _NO_PAGES = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
 
@@ -62,7 +68,7 @@ def open_cluster(
     certificates : Path, optional
         Folder, for the address of a scheduler.
     spool : Path, optional
-        See `Cluster`.
+        Folder for columns that are in memory, see `Cluster`; by default that for temporary files.
 
     Raises
     ------
@@ -74,7 +80,6 @@ def open_cluster(
         The user cancelled.
     """
     request = parse_workers(requested)
-    needs_cryptography()
     configure()
     progress.stage("Starting workers")
     with ExitStack() as stack:
@@ -86,9 +91,7 @@ def open_cluster(
         if not connection.wait(started.n, started.seconds, progress, started.checks):
             text = f"no worker came to {started.address} within {started.seconds:.0f} seconds"
             raise WorkersError(f"{text}; start some with: proteoscope workers start")
-        cluster = Cluster(requested, connection, spool)
-        stack.callback(cluster.close)
-        yield cluster
+        yield Cluster(requested, connection, stack.enter_context(scratch_folder()) if spool is None else _folder(spool, "workers", stack))
 
 
 class _Started(NamedTuple):
@@ -103,28 +106,18 @@ class _Started(NamedTuple):
 
 def _start(request: WorkersRequest, stack: ExitStack, device: str, threads: int | None, certificates: Path | None) -> _Started:
     if request.sort == "address":
-        return _Started(request.address, _security(request.address, certificates), 1, _REMOTE_SECONDS)
+        return _Started(request.address, security_of(request.address, certificates), 1, _REMOTE_SECONDS)
     made = make_certificates(_DAYS)
     if request.sort == "local":
         return _start_local(request.count, made, stack, device, threads)
-    assert request.file is not None
     return (_start_slurm if request.sort == "slurm" else _start_hosts)(request.file, made, stack)
-
-
-def _security(address: str, certificates: Path | None) -> Any:
-    if not address.startswith("tls:"):
-        return None
-    if certificates is None:
-        raise WorkersError(f"{address}: give the folder of its certificates with --certificates DIR")
-    return read_certificates(certificates).security()
 
 
 def _start_local(n: int, made: Certificates, stack: ExitStack, device: str, threads: int | None) -> _Started:
     address = _scheduler(stack, made, "127.0.0.1")
     options = ["--count", str(n), "--device", device, *([] if threads is None else ["--threads", str(threads)])]
-    # The path of this process, so that the same program is started, whatever the working directory holds.
-    program = f"import sys; sys.path[:] = {sys.path!r}; from proteoscope.engine.command_line.main import main; main()"
-    command = [sys.executable, "-P", "-c", program, "workers", "start", address, "--certificates", "-", *options]
+    program = own_program("from proteoscope.engine.command_line.main import main; main()")
+    command = [*program, "workers", "start", address, "--certificates", "-", *options]
     check = stack.enter_context(_process(command, made, "The local workers"))
     return _Started(address, made.security(), n, _LOCAL_SECONDS, [check])
 
@@ -160,10 +153,15 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
 
     configuration = read_slurm(path)
     options = configuration.model_dump(exclude_none=True, exclude=set(SlurmConfiguration.OF_THE_PROGRAM))
-    options["job_script_prologue"] = [*configuration.job_script_prologue, f"export PYTHONPATH={_program_folder()}"]
-    security = _written(made, Path(configuration.shared_temp_directory or Path.cwd()), stack).security()
+    options["job_script_prologue"] = [
+        *configuration.job_script_prologue,
+        f"export PYTHONPATH={Path(proteoscope.__file__).resolve().parents[1]}",
+    ]
+    # Files that the nodes see too, so that the script of a job names certificates and holds none.
+    folder = _folder(Path(configuration.shared_temp_directory or Path.cwd()), "certificates", stack)
+    security = Certificates(*map(str, write_certificates(made, folder))).security()
     try:
-        with _without_warnings():
+        with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
             cluster = SLURMCluster(
                 **options,
                 processes=1,
@@ -182,15 +180,10 @@ def _start_slurm(path: Path, made: Certificates, stack: ExitStack) -> _Started:
     return _Started(str(cluster.scheduler_address), security, 1, _QUEUE_SECONDS)
 
 
-def _program_folder() -> Path:
-    return Path(proteoscope.__file__).resolve().parents[1]
-
-
-def _written(made: Certificates, folder: Path, stack: ExitStack) -> Certificates:
-    """Write certificates as files that the nodes see too, so that the script of a job names them and holds none."""
-    with storage_errors(folder):
-        temporary = stack.enter_context(temporary_folder(folder / "certificates"))
-    return Certificates(*map(str, write_certificates(made, temporary)))
+def _folder(parent: Path, name: str, stack: ExitStack) -> Path:
+    """Make a temporary folder, which is removed with the block."""
+    with storage_errors(parent):
+        return stack.enter_context(temporary_folder(parent / name))
 
 
 def _scheduler(stack: ExitStack, made: Certificates, host: str) -> str:
@@ -200,7 +193,7 @@ def _scheduler(stack: ExitStack, made: Certificates, host: str) -> str:
 
     security = made.security()
     options = {"host": host, "protocol": "tls", "security": security, **_NO_PAGES}
-    with _without_warnings():
+    with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
         cluster = SpecCluster(workers={}, scheduler={"cls": Scheduler, "options": options}, security=security, silence_logs=SILENT)
     _close_at_end(stack, cluster)
     return str(cluster.scheduler_address)
@@ -210,18 +203,10 @@ def _client(started: _Started) -> Any:
     from distributed import Client  # optional: installed with the extra "workers"
 
     try:
-        with _without_warnings():
+        with warnings.catch_warnings(action="ignore"):  # about versions that differ, and ports
             return Client(started.address, security=started.security, set_as_default=False, direct_to_workers=True, timeout=20)
     except (OSError, TimeoutError) as error:
         raise WorkersError(f"the scheduler at {started.address} cannot be reached: {shortened(str(error))}") from None
-
-
-@contextmanager
-def _without_warnings() -> Iterator[None]:
-    """Hide warnings of `distributed`, about versions that differ and about ports."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _close_at_end(stack: ExitStack, resource: Any) -> None:
@@ -257,7 +242,8 @@ def _process(command: Sequence[str], made: Certificates, name: str) -> Iterator[
 
         def check() -> None:
             if process.poll() is not None:
-                raise WorkersError(f"{name}: the workers ended: {_last_line(errors) or f'code {process.returncode}'}")
+                reason = "".join(printed_lines(errors)[-1:])[:_MAXIMUM_CHARACTERS]
+                raise WorkersError(f"{name}: the workers ended: {reason or f'code {process.returncode}'}")
 
         try:
             yield check
@@ -274,9 +260,3 @@ def _reap(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _last_line(errors: IO[bytes]) -> str:
-    errors.seek(0)
-    lines = errors.read().decode(errors="replace").strip().splitlines()
-    return lines[-1][:300] if lines else ""

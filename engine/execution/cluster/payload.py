@@ -52,8 +52,7 @@ def pack(value: Any, named: Callable[[NDArray], Mapping[str, Any] | None] = lamb
             return dict(item)
         raise TypeError(f"{type(item).__name__} cannot go to another process")
 
-    packed: bytes = msgpack.packb(value, default=other, strict_types=True)
-    return packed
+    return msgpack.packb(value, default=other, strict_types=True)
 
 
 def unpack(packed: bytes, opened: Callable[[Mapping[str, Any]], NDArray] | None = None) -> Any:

@@ -12,7 +12,7 @@ from typing import Any
 from proteoscope.engine.end_signals import heeded_signals
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.cluster.connection import CONFIGURATION, SILENT, configure
-from proteoscope.engine.execution.cluster.option import checked_address
+from proteoscope.engine.execution.cluster.requests import checked_address
 from proteoscope.engine.execution.cluster.worker_process import DEVICE, THREADS
 from proteoscope.engine.execution.devices import resolve_device
 from proteoscope.engine.execution.threads import available_threads
@@ -43,18 +43,13 @@ def devices_of_workers(device: str, count: int | None) -> list[tuple[str, dict[s
     ParameterError
         The device is not usable.
     """
-    cards = list(resolve_device(device).numbers)
+    cards = resolve_device(device).numbers
     n = count or max(1, len(cards))
-    named = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if os.environ.get("CUDA_VISIBLE_DEVICES") else []
-    made = []
-    for worker in range(n):
-        if worker < len(cards):
-            # CUDA numbers those that are visible from 0 on.
-            number = cards[worker]
-            made.append(("cuda:0", {"CUDA_VISIBLE_DEVICES": named[number] if number < len(named) else str(number)}))
-        else:
-            made.append(("cpu", {}))
-    return made
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    names = visible.split(",") if visible else []
+    # CUDA numbers those that are visible from 0 on.
+    shown = [names[card] if card < len(names) else str(card) for card in cards[:n]]
+    return [*(("cuda:0", {"CUDA_VISIBLE_DEVICES": name}) for name in shown), *(("cpu", {}) for _ in range(n - len(shown)))]
 
 
 def serve_workers(
@@ -105,9 +100,8 @@ def serve_workers(
             ]
             try:
                 await asyncio.gather(*nannies)
-                ended = asyncio.gather(*(nanny.finished() for nanny in nannies))
-                waited: list[asyncio.Future[Any]] = [asyncio.create_task(stopped.wait()), ended]
-                await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+                ended: asyncio.Future[Any] = asyncio.gather(*(nanny.finished() for nanny in nannies))
+                await asyncio.wait([asyncio.ensure_future(stopped.wait()), ended], return_when=asyncio.FIRST_COMPLETED)
             except (OSError, TimeoutError, RuntimeError) as error:
                 # What keeps a nanny from starting, as certificates of another authority, is the cause of its error.
                 reason = error.__cause__ if isinstance(error, RuntimeError) else error
@@ -152,8 +146,8 @@ def serve_scheduler(address: str, security: Any, ready: Any) -> None:
             raise WorkersError(f"no scheduler can listen at {address}: {error}") from None
         try:
             ready(scheduler.address)
-            waited: list[asyncio.Task[Any]] = [asyncio.create_task(stopped.wait()), asyncio.create_task(scheduler.finished())]
-            await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+            ended = asyncio.create_task(scheduler.finished())
+            await asyncio.wait([asyncio.ensure_future(stopped.wait()), ended], return_when=asyncio.FIRST_COMPLETED)
         finally:
             await scheduler.close()
 

@@ -17,15 +17,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
-from proteoscope.engine.execution.addresses import object_at
 from proteoscope.engine.execution.cluster.columns import ColumnFile, file_digest, open_column, store_folder, trim_store
 from proteoscope.engine.execution.cluster.payload import pack, unpack
 from proteoscope.engine.execution.threads import available_threads
 from proteoscope.engine.execution.workload import Computation, PartialResult, Workload, WorkloadType
 from proteoscope.engine.files import temporary_path
-from proteoscope.engine.project.cache import cache_folder
 from proteoscope.engine.version import VERSION
 from proteoscope.kernels.cpu.processor import Processor
 from proteoscope.kernels.cuda.modules import card
@@ -112,7 +111,7 @@ def greet() -> bytes:
             "device": os.environ.get(DEVICE, "cpu"),
             "description": description,
             "reason": reason,
-            "store": str(store_folder(cache_folder())),
+            "store": str(store_folder()),
             "process": os.getpid(),
         }
     )
@@ -123,7 +122,7 @@ class RemoteWorkload:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
-        self._computation: Computation | None = None
+        self._computation: Computation  # from `open` on
         self._results: Iterator[PartialResult] = iter(())
         self._digests: dict[str, str] = {}  # of the files that were copied to this machine, by their path in the run
         self._arrival, self._arriving = ExitStack(), Path()
@@ -181,7 +180,7 @@ class RemoteWorkload:
         if missing := self.missing(files):
             return missing
         name, sources, settings, address = self._unpacked(packed)
-        kind: WorkloadType = object_at(address)()
+        kind: WorkloadType = resolve_name(address)()
         opening = kind.open(Workload(name, sources, settings), _device(with_card=with_card), is_shared=True)
         self._computation = self._stack.enter_context(opening)
         return []
@@ -192,12 +191,11 @@ class RemoteWorkload:
             return missing
         self._results, self._begun = iter(()), time.monotonic()
         state, items = self._unpacked(packed)
-        assert self._computation is not None
         self._computation.begin(state, items)
         return []
 
     def _unpacked(self, packed: bytes) -> Any:
-        return unpack(packed, lambda named: open_column(named, store_folder(cache_folder()), self._digests))
+        return unpack(packed, lambda named: open_column(named, store_folder(), self._digests))
 
     def compute(self, first: int, last: int, is_new: bool) -> dict[str, Any]:
         """Compute items until enough are done for an answer.
@@ -219,10 +217,10 @@ class RemoteWorkload:
         DeviceError
             The device failed.
         """
-        assert self._computation is not None
         if is_new:
             self._results = self._computation.search(first, last)
-        until = time.monotonic() + self._gather_seconds
+        gathering = _GATHER_SHARE * (time.monotonic() - self._begun)
+        until = time.monotonic() + min(_MAXIMUM_GATHER_SECONDS, max(_MINIMUM_GATHER_SECONDS, gathering))
         results, n_bytes = list[list[Any]](), 0
         for result in self._results:
             if result.rows is None and results and results[-1][2] is None:
@@ -232,10 +230,6 @@ class RemoteWorkload:
             if result.end < last and (time.monotonic() > until or n_bytes > _MAXIMUM_ROW_BYTES):
                 return {"results": results, "is_done": False}
         return {"results": results, "is_done": True}
-
-    @property
-    def _gather_seconds(self) -> float:
-        return min(_MAXIMUM_GATHER_SECONDS, max(_MINIMUM_GATHER_SECONDS, _GATHER_SHARE * (time.monotonic() - self._begun)))
 
     def missing(self, files: Sequence[Any]) -> list[str]:
         """Return the paths of the files that this machine neither sees nor has a copy of; see `open`."""
@@ -300,4 +294,4 @@ def _stored(digest: str) -> Path:
     """
     if _DIGEST.fullmatch(digest) is None:
         raise ValueError("this is not a digest")
-    return store_folder(cache_folder()) / digest
+    return store_folder() / digest

@@ -27,11 +27,6 @@ class Comparison(NamedTuple):
     measured: Spent
 
 
-def analyse_rounds(problem: str, n: int) -> tuple[Round, ...]:
-    """Return the rounds of a problem of size `n` by its ATGPU analysis."""
-    return PROBLEMS[problem][1](n)
-
-
 def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cost:
     """Return the cost of a problem by expression 4.2.
 
@@ -39,7 +34,7 @@ def predicted_problem(parameters: DeviceParameters, problem: str, n: int) -> Cos
     together.
     """
     name = "lookup" if problem == "matrix multiplication" else "integer"
-    rounds = analyse_rounds(problem, n)
+    rounds: tuple[Round, ...] = PROBLEMS[problem][1](n)
     if problem == "matrix multiplication":
         rounds = tuple(round_._replace(operations=_LOADS_OF_STEP * round_.operations) for round_ in rounds)
     return serial_cost(parameters.machine(name), rounds, None if parameters.is_processor else parameters.transfers.seconds)
@@ -59,5 +54,5 @@ def measured_problem(device: Device | Any, problem: str, n: int, repeats: int) -
 def compared(
     device: Device | Any, parameters: DeviceParameters, problem: str, sizes: tuple[int, ...], repeats: int = 3
 ) -> list[Comparison]:
-    """Compare each size of a problem."""
+    """Return the predicted and the measured seconds of each size of a problem; each is measured `repeats` times."""
     return [Comparison(problem, n, predicted_problem(parameters, problem, n), measured_problem(device, problem, n, repeats)) for n in sizes]

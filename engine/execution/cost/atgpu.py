@@ -80,7 +80,17 @@ class Machine(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """Seconds of all rounds."""
+    """Seconds of all rounds.
+
+    Attributes
+    ----------
+    transfer_in, transfer_out
+        Transfers to and from the device.
+    kernel
+        Kernels: operations and accesses to memory blocks.
+    synchronisation
+        Synchronisations, and launches for which the host does not wait.
+    """
 
     transfer_in: float
     kernel: float

@@ -89,21 +89,19 @@ def _with_kinds(
 ) -> DeviceParameters:
     """Run samples of all types in turn as often as time allows; `began` is the start of measuring this device."""
     progress.stage(f"Measuring {device.name}", _FEWEST_TURNS * len(kinds))
-    result: dict[str, KindSamples] = {}
+    result = {name: KindSamples(name, device, shape) for name in kinds}
     turn, last = 0, 0.0
     while turn < _FEWEST_TURNS or (turn < _MOST_TURNS and time.perf_counter() - began + last < _SECONDS):
         turn_began = time.perf_counter()
-        for name in kinds if turn == 0 else list(result):
+        for name, samples in [*result.items()]:
             progress.check()
             try:
                 if turn == 0:
-                    samples = KindSamples(name, device, shape)
                     samples.grow(SECONDS_OF_KIND, progress.check)
-                    result[name] = samples
                 else:
-                    result[name].again()
+                    samples.again()
             except DeviceError as error:
-                result.pop(name, None)
+                del result[name]
                 progress.message(f"{device.name} was not measured for '{name}': {str(error).splitlines()[0]}", "warning")
             if turn < _FEWEST_TURNS:
                 progress.advance(1)
@@ -145,15 +143,9 @@ def _more(seconds: Callable[[int], float], repeats: int) -> float:
 
 
 def _rate(analyses: Any, name: str) -> float:
-    """Return operations per second without the launch, from the time that twice as many take longer."""
-    analyses.rate(name, 1)
-    once, twice = (_least(partial(_seconds_of_rate, analyses, name, steps)) for steps in (_STEPS, 2 * _STEPS))
+    """Return operations per second without the launch."""
     count, _ = analyses.rate(name, _STEPS)
-    return float(count / max(twice - once, 0.1 * twice, 1e-9))
-
-
-def _seconds_of_rate(analyses: Any, name: str, steps: int) -> float:
-    return float(analyses.rate(name, steps)[1])
+    return float(count / (_STEPS * _more(lambda steps: analyses.rate(name, steps)[1], _STEPS)))
 
 
 def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
@@ -176,12 +168,14 @@ def _transfers(card: Any, every: NDArray[np.uint8]) -> TransferCosts:
         for n_bytes in _SIZES_OF_TRANSFERS:
             firsts = cycle(range(0, len(every) - n_bytes + 1, n_bytes)[:_BLOCKS])
 
-            def move(send: Any = send, n_bytes: int = n_bytes, firsts: Iterator[int] = firsts) -> None:
+            def move(send: Any = send, n_bytes: int = n_bytes, firsts: Iterator[int] = firsts) -> float:
+                began = time.perf_counter()
                 send(n_bytes, next(firsts))
                 card.wait(stream)
+                return time.perf_counter() - began
 
             repeats = 1 if n_bytes > _NEW_PAGES else 2 if n_bytes > _SMALL else _REPEATS_OF_SMALL
-            took.append(max(_least_wall(move, repeats), took[-1] if took else 1e-9))
+            took.append(max(_least(move, repeats), took[-1] if took else 1e-9))
         result.append(tuple(took))
     return TransferCosts(sizes=_SIZES_OF_TRANSFERS, seconds_in=result[0], seconds_out=result[1])
 
@@ -200,12 +194,3 @@ def _least(measure: Callable[[], float], repeats: int = _REPEATS) -> float:
     """Return the minimum of several measurements in seconds, after one that is not counted."""
     measure()
     return float(min(measure() for _ in range(repeats)))
-
-
-def _least_wall(work: Callable[[], None], repeats: int) -> float:
-    def timed() -> float:
-        began = time.perf_counter()
-        work()
-        return time.perf_counter() - began
-
-    return _least(timed, repeats)

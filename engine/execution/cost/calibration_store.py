@@ -1,18 +1,35 @@
-"""Stored calibrations, by UUID, driver and clock of a GPU, or model and threads of the processor."""
+"""Measurements of devices: calibrations, and speeds in earlier searches, in cost per second of each workload type.
+
+Calibrations of this machine are stored by UUID, driver and clock of a GPU, or by model and threads of the processor. Others ship.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
+from functools import lru_cache
+from typing import Annotated
 
-from proteoscope import kernels
-from proteoscope.engine.execution.cost.parameters import DeviceParameters
+from pydantic import Field
+
+from proteoscope import kernels, resources
+from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts
 from proteoscope.engine.execution.device_store import Facts
-from proteoscope.engine.execution.devices import Device, processor
+from proteoscope.engine.execution.devices import Device, gpus, processor
 
-__all__ = ["calibrated_at", "store_calibration", "stored_calibration"]
+__all__ = [
+    "calibrated_at",
+    "measured_speed",
+    "reference_parameters",
+    "speeds_by_kind",
+    "store_calibration",
+    "store_speeds",
+    "stored_calibration",
+]
 
 _FORMAT = 3
 """Version of the numbers' meaning: workload types with other operation counts need another calibration."""
+_SPEEDS: Facts[float] = Facts("speeds", Annotated[float, Field(gt=0, allow_inf_nan=False)], 256)
 _CALIBRATIONS: Facts[DeviceParameters] = Facts("calibrations", DeviceParameters, 16)
 
 
@@ -35,3 +52,54 @@ def _key(device: Device, threads: int) -> str:
     if not device.numbers:
         return f"{_FORMAT} {processor().description}, {threads} used"
     return f"{_FORMAT} {kernels.cuda.driver.identity(device.numbers[0])}, {device.description}"
+
+
+def reference_parameters(device: Device, threads: int) -> DeviceParameters:
+    """Return the shipped parameters: an H200 for a GPU, another CPU with as many threads for the CPU."""
+    if device.numbers:
+        return _shipped("card")
+    shipped = _shipped("processor")
+    times = max(1, threads) / shipped.threads
+    kinds = {
+        name: KindCosts(operations=costs.operations, kernel=tuple(max(seconds / times, 1e-6) for seconds in costs.kernel))
+        for name, costs in shipped.kinds.items()
+    }
+    return shipped.model_copy(update={"threads": max(1, threads), "multiprocessors": max(1, threads), "kinds": kinds})
+
+
+@lru_cache
+def _shipped(name: str) -> DeviceParameters:
+    return DeviceParameters.model_validate_json(resources.path("devices", f"{name}.json").read_bytes())
+
+
+def measured_speed(kind: str, device: str, threads: int) -> float | None:
+    """Return the speed of a device for a workload type, or None if it has done none.
+
+    Parameters
+    ----------
+    kind : str
+        Name in `proteoscope.engine.execution.kinds.KINDS`.
+    device : str
+        Name of the device.
+    threads : int
+        Threads of the processor.
+    """
+    return _SPEEDS.get(f"{kind}: {_title(device, threads)}")
+
+
+def speeds_by_kind(device: str, threads: int) -> dict[str, float]:
+    """Return the speeds of a device, by workload type."""
+    parts = {key.partition(": ")[::2]: speed for key, speed in _SPEEDS.all().items()}
+    return {kind: speed for (kind, title), speed in parts.items() if title == _title(device, threads)}
+
+
+def store_speeds(kind: str, speeds: Mapping[str, float], threads: int) -> None:
+    """Store the speeds of devices, by name, for a workload type."""
+    _SPEEDS.store({f"{kind}: {_title(device, threads)}": speed for device, speed in speeds.items()})
+
+
+def _title(device: str, threads: int) -> str:
+    """Return the description of a GPU, which names its driver, or that of the processor with its threads."""
+    if device == "cpu":
+        return f"{processor().description}, {threads} used"
+    return next((gpu.description for gpu in gpus() if gpu.name == device), device)

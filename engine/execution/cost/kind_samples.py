@@ -16,7 +16,7 @@ import numpy as np
 
 from proteoscope.engine.execution.cost.parameters import KindCosts, WorkSize
 from proteoscope.engine.execution.kinds import workload_type
-from proteoscope.engine.execution.workload import CardShape, PredictableWorkloadType, Sample, Workload
+from proteoscope.engine.execution.workload import CardShape, PredictableWorkloadType, Sample, Workload, count_bytes
 from proteoscope.kernels.device import Device
 
 __all__ = ["SECONDS_OF_KIND", "KindSamples", "Run", "awaken", "least_run", "measure_workload", "run_sample", "runs_in_turn"]
@@ -59,25 +59,23 @@ def measure_workload(workload: Workload, states: Sequence[Any], card: CardShape 
     ValueError
         Its type, or what its type needs, is unknown.
     """
-    kind = workload_type(workload)
-    if not isinstance(kind, PredictableWorkloadType):
-        raise ValueError(f"workload type '{workload.kind:.60}' has no cost model")
+    kind = _predictable_type(workload)
     rounds = [kind.costs(workload, state) for state in states]
-    outs = sum(_count_bytes(kind.empty(workload, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
+    outs = sum(count_bytes(kind.empty(workload, state, len(costs))) for state, costs in zip(states, rounds, strict=True))
     return WorkSize(
         sum(kind.operations(workload, state, card) for state in states),
         sum(len(costs) for costs in rounds),
-        float(sum(_count_bytes(columns) for columns in workload.sources.values()) + sum(_count_bytes(state) for state in states)),
+        float(count_bytes(workload.sources) + count_bytes([*states])),
         float(outs),
         len(states),
     )
 
 
-def _count_bytes(values: Any) -> int:
-    """Return the bytes of all arrays in a value."""
-    if isinstance(values, np.ndarray):
-        return int(values.nbytes)
-    return sum(_count_bytes(value) for value in values.values()) if hasattr(values, "values") else 0
+def _predictable_type(workload: Workload) -> PredictableWorkloadType:
+    kind = workload_type(workload)
+    if not isinstance(kind, PredictableWorkloadType):
+        raise ValueError(f"workload type '{workload.kind:.60}' has no cost model")
+    return kind
 
 
 def run_sample(sample: Sample, device: Device, *, is_noted: bool = True) -> Run:
@@ -153,10 +151,7 @@ class KindSamples:
     """
 
     def __init__(self, name: str, device: Device, card: CardShape | None) -> None:
-        kind = workload_type(Workload(name, {}, {}))
-        if not isinstance(kind, PredictableWorkloadType):
-            raise ValueError(f"workload type '{name:.60}' has no cost model")
-        self._kind, self._device, self._card = kind, device, card
+        self._kind, self._device, self._card = _predictable_type(Workload(name, {}, {})), device, card
         self._samples: list[Sample] = []
         self._runs: list[list[Run]] = []
 
@@ -199,10 +194,9 @@ class KindSamples:
         DeviceError
             The device failed.
         """
-        for number, sample in enumerate(self._samples):
-            if number == 0:
-                awaken(sample, self._device)
-            self._runs[number] += runs_in_turn(sample, self._device)
+        awaken(self._samples[0], self._device)
+        for sample, runs in zip(self._samples, self._runs, strict=True):
+            runs += runs_in_turn(sample, self._device)
 
     def costs(self) -> KindCosts:
         """Return the costs of the workload type from the minimum run time of each sample."""

@@ -19,8 +19,8 @@ USUAL_START_SECONDS = 0.9
 """Seconds of opening an uncalibrated GPU: importing CuPy and creating a context."""
 _WORD = 4
 _WARP = 32
-_RESIDENT_BLOCKS = 32  # H of GPUs since compute capability 7.0, except some with 16 or 24
 _THREADS_OF_BLOCK = 256
+_RESIDENT_BLOCKS = 8  # of this size: the 2048 threads of a multiprocessor limit them, before H = 32 of GPUs since compute capability 7.0
 
 
 class _Measured(BaseModel):
@@ -66,8 +66,7 @@ class TransferCosts(_Measured):
 
     def alpha(self, is_inward: bool) -> float:
         """Return the seconds to start a transfer, as of the smallest one measured."""
-        seconds = self.seconds_in if is_inward else self.seconds_out
-        return seconds[0] if seconds else 0.0
+        return self.seconds(0.0, is_inward)
 
     def beta(self, is_inward: bool) -> float:
         """Return the seconds per byte up to the second largest transfer; the largest uses new memory pages."""
@@ -125,7 +124,7 @@ class KindCosts(_Measured):
         return _line(self.operations, self.kernel, operations)
 
     def transfer_seconds(self, n_bytes: float) -> float:
-        """Return transfer seconds likewise."""
+        """Return the seconds of transfers of `n_bytes` during which no kernel runs, interpolated likewise."""
         return _line(self.moved, self.transfer, n_bytes)
 
     def host_seconds(self, items: int, n_bytes: float) -> float:
@@ -191,9 +190,7 @@ class DeviceParameters(_Measured):
 
         The blocks of a multiprocessor share its rate; gamma is the rate of a block when all multiprocessors are full.
         """
-        blocks = _RESIDENT_BLOCKS if not self.is_processor else 1
-        threads = 1 if self.is_processor else _THREADS_OF_BLOCK
-        resident = 1 if self.is_processor else min(blocks, 2048 // _THREADS_OF_BLOCK)
+        threads, resident = (1, 1) if self.is_processor else (_THREADS_OF_BLOCK, _RESIDENT_BLOCKS)
         gamma = self.rates[rate] / (self.multiprocessors * resident * threads)
         block_bytes = _WARP * _WORD
         return Machine(

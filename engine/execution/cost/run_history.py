@@ -102,8 +102,5 @@ def _corrected(recent: Sequence[_Run], predicted: Mapping[str, float]) -> dict[s
     if not recent:
         return dict(predicted)
     fastest = min(recent, key=lambda run: run.slowness)
-    result = {}
-    for step, seconds in predicted.items():
-        slope = (fastest.measured.get(step, 0.0) + _SMALL) / (fastest.predicted.get(step, 0.0) + _SMALL)
-        result[step] = max(0.0, (seconds + _SMALL) * slope - _SMALL)
-    return result
+    slopes = {step: (fastest.measured.get(step, 0.0) + _SMALL) / (fastest.predicted.get(step, 0.0) + _SMALL) for step in predicted}
+    return {step: max(0.0, (seconds + _SMALL) * slopes[step] - _SMALL) for step, seconds in predicted.items()}

@@ -269,11 +269,11 @@ def clusters_of_one_device(sort):
 
 def test_rounds_of_several_gpus_use_threads_only_in_the_first(monkeypatch):
     divided = list[object]()
-    run = Scheduler.run
-    monkeypatch.setattr(Scheduler, "run", lambda self: (divided.append(self), run(self))[1])
+    serve = Scheduler._serve_alone
+    monkeypatch.setattr(Scheduler, "_serve_alone", lambda self, pace: (divided.append(pace), serve(self, pace))[1])
     data = Points(np.random.default_rng(15).random((5000, 5)))
     clusters = k_means(executor(threads=1, cards=2, with_processor=False), data, Seeds(25, "random", 2), rounds=9)
-    assert clusters.rounds == 9 and len(divided) == 2  # the first round, and the labels at the end
+    assert clusters.rounds == 9 and len(divided) == 4  # two GPUs in the first round, and for the labels at the end
 
 
 @pytest.mark.skipif(bool(missing_compiler()), reason=missing_compiler() or "g++ is there")

@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from proteoscope.engine.execution import cards
-from proteoscope.engine.execution.cards import open_cards
-from proteoscope.engine.execution.cost.calibration_store import store_calibration
-from proteoscope.engine.execution.cost.reference import reference_parameters
+from proteoscope.engine.execution import device_lookup
+from proteoscope.engine.execution.cost.calibration_store import reference_parameters, store_calibration
+from proteoscope.engine.execution.device_lookup import open_cards
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.jobs.progress import Progress, RecordingProgress
 from proteoscope.kernels.cuda.rates import USUAL_RATES
@@ -34,7 +33,7 @@ def test_gpu_that_cannot_be_opened_is_reported_and_left_out(monkeypatch: pytest.
             raise DeviceError("cuda:0 failed: the driver\n  is too old")
         return OpenedCard()
 
-    monkeypatch.setattr(cards, "card", card)
+    monkeypatch.setattr(device_lookup, "card", card)
     progress = RecordingProgress(Progress())
     opened = open_cards(Device("cuda:0+cuda:1", "two", 1, True, numbers=(0, 1)), progress, memory_bytes=2_000_000_000)
     assert [gpu.name for gpu in opened] == ["cuda:1"]
@@ -46,8 +45,8 @@ def test_opened_gpu_has_its_measured_rates(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setenv("PROTEOSCOPE_CACHE", str(tmp_path))
     monkeypatch.setattr("proteoscope.kernels.cuda.driver.identity", lambda number: f"GPU-{number}")
     device = Device("cuda:0", "a GPU", 1, True, numbers=(0,))
-    monkeypatch.setattr(cards, "gpus", lambda: (device,))
-    monkeypatch.setattr(cards, "card", lambda number: SimpleNamespace(name="cuda:0", limit_memory=lambda n_bytes: None))
+    monkeypatch.setattr(device_lookup, "gpus", lambda: (device,))
+    monkeypatch.setattr(device_lookup, "card", lambda number: SimpleNamespace(name="cuda:0", limit_memory=lambda n_bytes: None))
     assert open_cards(device, Progress())[0].rates == USUAL_RATES
     measured = reference_parameters(device, 0)
     rates = {**measured.rates, "integer": 7e12}

@@ -15,7 +15,7 @@ from proteoscope.engine.clustering import k_means as k_means_module
 from proteoscope.engine.clustering.k_means import Points, Seeds, k_means
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.execution import checkpoints
-from proteoscope.engine.execution.checkpoints import RunCheckpoint, plain_digest
+from proteoscope.engine.execution.checkpoints import CheckpointName, RunCheckpoint, plain_digest
 from proteoscope.engine.execution.executor import Executor
 from proteoscope.engine.execution.kinds import KINDS
 from proteoscope.engine.execution.resources import Resources
@@ -115,12 +115,12 @@ def test_run_stopped_at_its_end_computes_nothing(tmp_path: Path) -> None:
 def test_partitions_of_threads_are_restored_in_order(tmp_path: Path) -> None:
     """Threads end in any order, and partitions are stored in this order; a partition within another one is left out."""
     with pytest.raises(Cancelled), open_checkpoint(tmp_path / "toy.sqlite") as partitions:
-        name = checkpoints._Name("toy", 1)
+        name = CheckpointName("toy", 1)
         for start, stop in ((6, 9), (0, 4), (4, 6), (7, 8)):
             partitions.add(name, start, stop, {"place": np.arange(start, stop)})
         raise Cancelled
     with open_checkpoint(tmp_path / "toy.sqlite") as partitions:
-        restored = partitions.read_rows(checkpoints._Name("toy", 1), 9)
+        restored = partitions.read_rows(CheckpointName("toy", 1), 9)
     assert [(start, stop, rows["place"].tolist()) for start, stop, rows in restored] == [
         (0, 4, [0, 1, 2, 3]),
         (4, 6, [4, 5]),

@@ -411,6 +411,6 @@ def test_last_line_of_the_probe_is_its_answer() -> None:
 
 
 def test_cupy_is_not_imported_before_a_gpu_is_opened() -> None:
-    code = "import sys, proteoscope.engine.execution.cards, proteoscope.kernels.cuda.scoring; print('cupy' in sys.modules)"
+    code = "import sys, proteoscope.engine.execution.device_lookup, proteoscope.kernels.cuda.scoring; print('cupy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
-from queue import SimpleQueue
 
 import pytest
 
@@ -25,78 +28,87 @@ CHILDREN = (
 )
 
 
-class FakeCompiler:
-    """A compiler that compiles nothing and answers when a kernel begins; for kernel 5, it answers that it ended."""
+class FakeCompilers:
+    """Compilers that compile nothing and answer when a kernel begins; one fails at kernel 4 and ends at kernel 5."""
 
-    begun: list[int]
-    entered = 0
+    def __init__(self) -> None:
+        self.begun: list[int] = []
+        self.entered = 0
 
-    def __init__(self, answers: SimpleQueue) -> None:
-        self.answers, self.number = answers, -1
+    @contextmanager
+    def __call__(self) -> Iterator[Callable[[int], str]]:
+        self.entered += 1
+        has_ended = False
 
-    def __enter__(self) -> FakeCompiler:
-        FakeCompiler.entered += 1
-        return self
+        def compile_kernel(number: int) -> str:
+            nonlocal has_ended
+            assert not has_ended, "a process that has ended is replaced"
+            self.begun.append(number)
+            if number == 5:
+                has_ended = True
+                raise EOFError("killed")
+            return "no memory" if number == 4 else ""
 
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def begin(self, number: int) -> None:
-        self.number = number
-        FakeCompiler.begun.append(number)
-        self.answers.put((self, b"" if number == 5 else json.dumps("no memory" if number == 4 else "").encode()))
-
-    def complaint(self) -> str:
-        return "killed"
+        yield compile_kernel
 
 
 @pytest.fixture
-def begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Numbers of the kernels of a small list, in the order in which fake processes begin them."""
+def compilers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeCompilers:
+    """Fake processes that compile the kernels of a small list."""
     listed = tuple(ListedKernel(f"kernel{number}", [], calls) for number, calls in CALLS.items())
     monkeypatch.setattr(signatures, "listed_kernels", lambda: listed)
     monkeypatch.setattr(signatures, "kernel_groups", lambda: {"diamond": [3], "failing": [5]})
     monkeypatch.setattr(signatures, "_mark", lambda group: tmp_path / group)
-    monkeypatch.setattr(precompile, "_Compiler", FakeCompiler)
-    FakeCompiler.begun, FakeCompiler.entered = [], 0
-    return FakeCompiler.begun
+    fakes = FakeCompilers()
+    monkeypatch.setattr(precompile, "_compiler", fakes)
+    return fakes
 
 
 @pytest.mark.parametrize("processes", [1, 2, 8])
-def test_compile_kernels_begins_each_after_its_callees(begun: list[int], processes: int) -> None:
+def test_compile_kernels_begins_each_after_its_callees(compilers: FakeCompilers, processes: int) -> None:
     seen: list[ProgressEvent] = []
     assert compile_kernels(["diamond"], Progress(seen.append), processes) == []
+    begun = compilers.begun
     assert sorted(begun) == [0, 1, 2, 3] and begun[0] == 0 and begun[-1] == 3
-    assert FakeCompiler.entered == min(processes, 2), "two kernels at most can be compiled together"
+    assert compilers.entered == min(processes, 2), "two kernels at most can be compiled together"
     assert (seen[-1].done, seen[-1].total) == (4, 4)
     assert compile_kernels(["diamond"], Progress(), processes) == [] and len(begun) == 4, "the group is marked"
 
 
-def test_compile_kernels_reports_failures_and_continues(begun: list[int]) -> None:
+def test_compile_kernels_reports_failures_and_continues(compilers: FakeCompilers) -> None:
     seen: list[ProgressEvent] = []
     failures = compile_kernels(["failing", "diamond"], Progress(seen.append), 1)
     assert failures == ["kernel4 could not be compiled ahead: no memory", "kernel5 could not be compiled ahead: killed"]
     assert set(failures) <= {event.message for event in seen}
-    assert sorted(begun) == [0, 1, 2, 3, 4, 5]
+    assert sorted(compilers.begun) == [0, 1, 2, 3, 4, 5]
     assert not signatures.is_compiled("failing")
 
 
-def test_compile_kernels_is_cancelled(begun: list[int]) -> None:
+def test_compile_kernels_is_cancelled(compilers: FakeCompilers) -> None:
     progress = Progress(lambda event: progress.cancel() if event.done else None, interval=0.0)
     with pytest.raises(Cancelled):
         compile_kernels(["diamond"], progress, 1)
-    assert begun == [0] and not signatures.is_compiled("diamond")
+    assert compilers.begun == [0] and not signatures.is_compiled("diamond")
 
 
-def test_compiler_answers_why_a_kernel_fails() -> None:
-    answers: SimpleQueue = SimpleQueue()
-    with precompile._Compiler(answers) as compiler:
-        compiler.begin(10**6)
-        assert json.loads(answers.get(timeout=60)[1]).startswith("IndexError")
-        compiler._process.kill()
-        assert answers.get(timeout=60) == (compiler, b"")
-        assert compiler.complaint() == "the process was ended"
-        compiler.begin(0)  # raises nothing: the answer contains the error
+def test_compiler_answers_why_a_kernel_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *arguments, **options: started.append(start(*arguments, **options)) or started[-1])
+    with precompile._compiler() as compile_kernel:
+        assert compile_kernel(10**6).startswith("IndexError")
+        started[0].kill()
+        for _ in range(2):
+            with pytest.raises(EOFError, match="the process was ended"):
+                compile_kernel(0)
+    assert started[0].returncode == -signal.SIGKILL
+
+
+def test_compiler_that_is_busy_ends_with_its_block() -> None:
+    with ThreadPoolExecutor(1) as pool, precompile._compiler() as compile_kernel:
+        answer = pool.submit(compile_kernel, 0)
+    with pytest.raises(EOFError):
+        answer.result()
 
 
 def environment(folder: Path) -> dict[str, str]:

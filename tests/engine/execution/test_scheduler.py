@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from proteoscope.engine.errors import WorkersError
 from proteoscope.engine.execution.remote_workers import WorkerLostBeforeError, WorkerLostError
-from proteoscope.engine.execution.scheduler import Account, Costs, Losses, Scheduler, Worker, planned
+from proteoscope.engine.execution.scheduler import Account, Costs, Losses, Round, Scheduler, Worker, planned
 from proteoscope.engine.execution.workload import PartialResult, Rows
 from proteoscope.engine.jobs.progress import Cancelled, Progress, RecordingProgress
 from proteoscope.kernels.device import DeviceError
@@ -84,7 +84,7 @@ class Recorder:
         self, workers: Sequence[Worker], progress: Progress | None = None, costs: np.ndarray | None = None, **more: object
     ) -> tuple[list[Partition], Scheduler]:
         sums = Costs(np.ones(N) if costs is None else costs)
-        scheduler = Scheduler(workers, sums, self.take, progress or Progress(), self.report, **more)  # type: ignore[arg-type]
+        scheduler = Scheduler(workers, Round(sums, self.take, progress or Progress(), self.report), **more)  # type: ignore[arg-type]
         return scheduler.run(), scheduler
 
     def share(self) -> Counter[str]:
@@ -123,7 +123,7 @@ def test_progress_within_partial_results_is_reported_once() -> None:
         yield PartialResult(4, beyond=60.0)
         yield PartialResult(10, {})
 
-    Scheduler([Worker("cpu", search, Account(), True)], Costs(np.ones(10)), lambda *_: None, Progress(), reported.append).run()
+    Scheduler([Worker("cpu", search, Account(), True)], Round(Costs(np.ones(10)), lambda *_: None, Progress(), reported.append)).run()
     assert reported == [3.0, 2.0, 1.0, 4.0, 0.0]
 
 
@@ -333,7 +333,8 @@ def ended_by(deadly: dict[int, int], n: int = 12, *, after: int = -1) -> tuple[l
             done[item] += 1
 
     workers = [worker(f"worker {number}") for number in range(n)]
-    return done, Scheduler(workers, Costs(np.ones(N)), take, RecordingProgress(Progress()), lambda cost: None, parts_of_worker=4)
+    round_ = Round(Costs(np.ones(N)), take, RecordingProgress(Progress()), lambda cost: None)
+    return done, Scheduler(workers, round_, parts_of_worker=4)
 
 
 def test_item_that_ends_three_workers_is_given_up():

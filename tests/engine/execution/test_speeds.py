@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from proteoscope.engine.execution.speeds import measured_speed, speeds_by_kind, store_speeds
+from proteoscope.engine.execution.cost.calibration_store import measured_speed, speeds_by_kind, store_speeds
 
 
 def test_store_speeds_separates_kinds_devices_and_threads(own_cache: Path) -> None:

@@ -9,22 +9,24 @@ import numpy as np
 import pytest
 
 from proteoscope.engine.errors import StorageError
-from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumns, Spool, file_digest, open_column, trim_store
+from proteoscope.engine.execution.cluster.columns import ColumnFile, NamedColumns, file_digest, open_column, trim_store
 from proteoscope.engine.execution.cluster.payload import pack, unpack
 
 
 @pytest.fixture
-def spool(tmp_path: Path) -> Spool:
-    return Spool(tmp_path)
+def folder(tmp_path: Path) -> Path:
+    """Return the folder of a session."""
+    (tmp_path / "session").mkdir()
+    return tmp_path / "session"
 
 
 def there_and_back(named: NamedColumns, value: object, folder: Path, digests: dict[str, str] | None = None) -> object:
     return unpack(pack(value, named.name), lambda column: open_column(column, folder, digests or {}))
 
 
-def test_memory_map_is_named_by_file_and_offset(spool: Spool, tmp_path: Path) -> None:
+def test_memory_map_is_named_by_file_and_offset(folder: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.arange(100_000).reshape(1000, 100))
-    mapped, named = np.load(tmp_path / "x.npy", mmap_mode="r"), NamedColumns(spool)
+    mapped, named = np.load(tmp_path / "x.npy", mmap_mode="r"), NamedColumns(folder)
     for part in (mapped, mapped[300:800], np.asarray(mapped)[10:900]):
         opened = there_and_back(named, {"x": part}, tmp_path)["x"]  # type: ignore[index]
         assert np.array_equal(opened, part) and not opened.flags.writeable
@@ -32,20 +34,20 @@ def test_memory_map_is_named_by_file_and_offset(spool: Spool, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("kind", ["<i8", "<f4", "|u1", [("a", "<i4"), ("b", "<f8")]])
-def test_array_in_memory_is_spooled_and_writable(spool: Spool, tmp_path: Path, kind: object) -> None:
+def test_array_in_memory_is_spooled_and_writable(folder: Path, tmp_path: Path, kind: object) -> None:
     array = np.zeros(400_000, kind)  # type: ignore[call-overload]
     array[7] = np.ones(1, kind)[0]  # type: ignore[call-overload]
-    named = NamedColumns(spool)
+    named = NamedColumns(folder)
     opened = there_and_back(named, array[1::2], tmp_path)
     assert np.array_equal(opened, array[1::2]) and opened.dtype == array.dtype  # type: ignore[attr-defined]
     opened[3] = array[0]  # type: ignore[index]
-    assert np.array_equal(there_and_back(NamedColumns(spool), array[1::2], tmp_path), array[1::2])
+    assert np.array_equal(there_and_back(NamedColumns(folder), array[1::2], tmp_path), array[1::2])
     named.remove()
     assert not any(Path(path).exists() for path in named.files)
 
 
-def test_small_arrays_are_sent_inline(spool: Spool, tmp_path: Path) -> None:
-    named = NamedColumns(spool)
+def test_small_arrays_are_sent_inline(folder: Path, tmp_path: Path) -> None:
+    named = NamedColumns(folder)
     assert np.array_equal(there_and_back(named, np.arange(9), tmp_path), np.arange(9))  # type: ignore[arg-type]
     assert not named.files
 
@@ -61,11 +63,11 @@ def test_changed_file_is_not_the_same_column(tmp_path: Path) -> None:
     assert not file.is_here
 
 
-def test_copy_of_a_file_is_found_by_its_digest(spool: Spool, tmp_path: Path) -> None:
+def test_copy_of_a_file_is_found_by_its_digest(folder: Path, tmp_path: Path) -> None:
     path, store, array = tmp_path / "x.npy", tmp_path / "store", np.arange(100_000)
     store.mkdir()
     np.save(path, array)
-    named = NamedColumns(spool)
+    named = NamedColumns(folder)
     packed = pack(np.load(path, mmap_mode="r"), named.name)
     digest = file_digest(path)
     path.rename(store / digest)
@@ -76,8 +78,8 @@ def test_copy_of_a_file_is_found_by_its_digest(spool: Spool, tmp_path: Path) -> 
     "changed",
     [{"offset": -8}, {"offset": 1 << 40}, {"shape": [1 << 40]}, {"shape": [-1]}, {"shape": [0]}, {"dtype": "|O"}],
 )
-def test_open_column_rejects_ranges_outside_the_file(spool: Spool, tmp_path: Path, changed: dict[str, object]) -> None:
-    named = NamedColumns(spool).name(np.zeros(100_000))
+def test_open_column_rejects_ranges_outside_the_file(folder: Path, tmp_path: Path, changed: dict[str, object]) -> None:
+    named = NamedColumns(folder).name(np.zeros(100_000))
     assert named is not None
     with pytest.raises(ValueError):
         open_column({**named, **changed}, tmp_path, {})

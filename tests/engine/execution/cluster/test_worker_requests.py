@@ -12,8 +12,7 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.cluster.certificates import Certificates, make_certificates, read_certificates, write_certificates
 from proteoscope.engine.execution.cluster.launchers import ssh_command
-from proteoscope.engine.execution.cluster.option import checked_address, parse_workers
-from proteoscope.engine.execution.cluster.worker_files import Host, read_hosts, read_slurm
+from proteoscope.engine.execution.cluster.requests import Host, checked_address, parse_workers, read_hosts, read_slurm
 from proteoscope.engine.execution.cluster.worker_process import program_version, version_difference
 
 

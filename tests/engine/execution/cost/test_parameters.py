@@ -8,11 +8,10 @@ from dataclasses import replace
 import pytest
 from pydantic import ValidationError
 
-from proteoscope.engine.execution.cost.calibration_store import store_calibration, stored_calibration
+from proteoscope.engine.execution.cost.calibration_store import reference_parameters, store_calibration, stored_calibration
 from proteoscope.engine.execution.cost.kind_samples import fitted
 from proteoscope.engine.execution.cost.parameters import DeviceParameters, KindCosts, TransferCosts, WorkSize
 from proteoscope.engine.execution.cost.prediction import find_bound, predict_workload
-from proteoscope.engine.execution.cost.reference import reference_parameters
 from proteoscope.engine.execution.devices import Device, processor
 
 
