@@ -34,11 +34,13 @@ def manual_folder() -> Path:
 
 
 def manual_page(name: str) -> str:
-    """Return a page of the manual in Markdown, or a note that it is missing."""
-    try:
-        return (manual_folder() / f"{name}.md").read_text(encoding="utf-8")
-    except OSError:
-        return f"# Page not found\n\nThis installation does not contain the page `{name}`."
+    """Return a page of the manual, also of those for developers, in Markdown, or a note that it is missing."""
+    for folder in (manual_folder(), manual_folder() / "developers"):
+        try:
+            return (folder / f"{name}.md").read_text(encoding="utf-8")
+        except OSError:
+            continue
+    return f"# Page not found\n\nThis installation does not contain the page `{name}`."
 
 
 def help_target(widget: QWidget | None, searches: Iterable[SearchPages], here: str) -> HelpTarget:

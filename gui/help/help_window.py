@@ -82,10 +82,13 @@ class HelpWindow(QDialog):
         self.page.setFocus()
 
     def show_page(self, name: str) -> None:
-        """Show a page of the manual, or the first page if the name is unknown."""
+        """Show a page of the manual, or the first page if the list does not contain it."""
         self.wanted_pages.clear()
-        rows = {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
-        self.contents.setCurrentRow(rows.get(name, rows.get(BEGINNING, 0)))
+        self.contents.setCurrentRow(self._rows().get(name, self._rows().get(BEGINNING, 0)))
+
+    def _rows(self) -> dict[str, int]:
+        """Return the row of each listed page by its name."""
+        return {self.contents.item(row).data(Qt.ItemDataRole.UserRole): row for row in range(self.contents.count())}
 
     def show_term(self, title: str, meaning: str = "") -> bool:
         """Show the terms with a title, preferring the given meaning; return False if there are none."""
@@ -171,7 +174,12 @@ class HelpWindow(QDialog):
             self.show_glossary()
         elif link.fileName().endswith(".md"):
             self.tabs.setCurrentIndex(_MANUAL)
-            self.show_page(link.fileName().removesuffix(".md"))
+            name = link.fileName().removesuffix(".md")
+            if name in self._rows():
+                self.show_page(name)
+            else:  # The list does not contain the pages for developers.
+                self.contents.setCurrentRow(-1)
+                self.page.setMarkdown(manual_page(name))
 
     def _find_words(self, wanted: str) -> None:
         result = matching(self._terms, wanted)

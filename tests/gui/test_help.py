@@ -229,6 +229,10 @@ def test_manual_pages_exist_and_their_links_open(window: MainWindow) -> None:
         assert help_window.page.toPlainText().startswith(manual_page(name).partition("\n")[0].lstrip("# ").replace("`", ""))
         for link in re.findall(r"\]\(([a-z_]+)\.md\)", manual_page(name)):
             assert link in names, (name, link)
+        for link in re.findall(r"\]\((developers/[a-z_]+\.md)[^)]*\)", manual_page(name)):
+            title = (manual_folder() / link).read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+            help_window.page.anchorClicked.emit(QUrl(link))
+            assert help_window.page.toPlainText().startswith(title), (name, link)
     help_window.close()
 
 
