@@ -1,4 +1,7 @@
-"""Identification of peptides and proteins. Its entry comes first, which makes its kinds of work known."""
+"""Identification of peptides and proteins.
+
+The entry is imported first, because it registers the workload types.
+"""
 
 import lazy_loader
 

@@ -1,6 +1,6 @@
-"""Advice on a run with few identifications: warnings that name likely causes, computed after its results are written.
+"""Advice on a run with few identifications: warnings that name likely causes, computed after the results are written.
 
-Counting is cheap and always done. Probe searches run within a time limit: a tenth of the seconds of the five steps, or none.
+Counting is cheap and always done. Probe searches have a time limit of a tenth of the time of the five search steps, or none.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from proteoscope.engine.spectra.spectrum_index import build_spectrum_index
 __all__ = ["AdviceLevel", "advice_level", "advise", "explain_low_yield"]
 
 AdviceLevel = Literal["brief", "full", "none"]
-"""Probe searches within a tenth of the run's time, all of them, or no advice."""
+"""Probe searches within a tenth of the run's time, all probe searches, or no advice."""
 
 _SHARE = 0.09
-"""Fraction of the time of the five steps; with the time to stop a probe it is a tenth."""
+"""Fraction of the time of the five search steps; including the time to stop a probe search, the total is a tenth."""
 _INCOMPLETE = "More causes were not checked to save time; --advice full checks them"
 _STOPPED = "The advice was stopped; the results are complete"
 _NO_CONTAMINANTS = "No contaminants were searched: trypsin, keratins and albumin may be what the spectra are of"
 
 
 def advice_level(request: SearchRequest) -> AdviceLevel:
-    """Return the value of the option ``advice``, by default ``brief``.
+    """Return the value of the option ``advice``; ``brief`` if it is not given.
 
     Raises
     ------
     ParameterError
-        It is another value.
+        If the value is not an advice level.
     """
     value = request.options.get("advice") or "brief"
     for level in get_args(AdviceLevel):
@@ -58,16 +58,16 @@ def advice_level(request: SearchRequest) -> AdviceLevel:
 
 
 def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: float, resources: Resources) -> None:
-    """Warn of likely causes of few identifications. A cancel ends this, and nothing else.
+    """Warn about likely causes of few identifications. A cancellation ends only the advice.
 
     Parameters
     ----------
     run : LowYieldRun
         The run.
-    level
-        {"brief", "full", "none"} ``brief`` limits the probe searches to a tenth of `seconds_of_run`.
+    level : {"brief", "full", "none"}
+        ``brief`` limits probe searches to a tenth of `seconds_of_run`.
     seconds_of_run : float
-        Seconds of the five steps.
+        Time of the five search steps, s.
     resources : Resources
         Its progress receives the warnings.
     """
@@ -75,7 +75,7 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
         return
     progress = resources.progress
     limit = LimitedProgress(progress, None if level == "full" else _SHARE * seconds_of_run)
-    # A trial run is not stored to resume the run, and its seconds count for the advice.
+    # Probe searches write no checkpoints, and their time counts as advice.
     quiet = replace(resources, progress=limit, checkpoint=None, clock=StageClock())
     is_complete = True
 
@@ -100,14 +100,14 @@ def explain_low_yield(run: LowYieldRun, level: AdviceLevel, seconds_of_run: floa
 
 
 def advise(request: SearchRequest, run_id: str, progress: Progress | None = None) -> tuple[str, ...]:
-    """Check all causes of few identifications of a finished run, and add the warnings to its log and record.
+    """Check all causes of few identifications in a finished run, and add the warnings to its log and record.
 
     Parameters
     ----------
     request : SearchRequest
-        Request of the run, which names the project.
+        Request of the run, including the project.
     run_id : str
-        Id of the run.
+        Run identifier.
     progress : Progress, optional
         A cancellation leaves the run unchanged.
 
@@ -119,11 +119,11 @@ def advise(request: SearchRequest, run_id: str, progress: Progress | None = None
     Raises
     ------
     InputError
-        A file has changed since the run.
+        If a file has changed since the run.
     StorageError
-        Writing failed.
+        If writing fails.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     assert request.project is not None
     parameters = request.parameters_as(IdentificationParameters)
@@ -151,7 +151,7 @@ def _read_again(
     folder: Path,
     progress: Progress,
 ) -> tuple[LowYieldRun, Resources]:
-    """Read the spectra and indexes of a finished run as it searched them."""
+    """Read the spectra and indexes of a finished run as the run used them."""
     compile_kernels(["identify"], progress)
     quiet = LimitedProgress(progress)
     quiet.stage("Reading the files of the run")

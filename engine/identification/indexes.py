@@ -1,4 +1,4 @@
-"""Indexes of an identification: proteins and peptides, as its parameters request them."""
+"""Protein and peptide indexes of an identification, as requested by its parameters."""
 
 from __future__ import annotations
 
@@ -24,20 +24,24 @@ def open_search_indexes(
     parameters: IdentificationParameters,
     resources: Resources,
 ) -> Indexes:
-    """Open the indexes of databases, or build them.
+    """Open the cached indexes of the databases, or build them.
 
     Parameters
     ----------
     proteins, contaminants : sequence of Path
-        Files.
-    digests : mapping
-        Their SHA-256, by ``database`` and ``contaminants``.
+        FASTA files.
+    digests : mapping of str to list of str
+        SHA-256 of the files, by ``database`` and ``contaminants``.
     folder : Path
         Folder for indexes that cannot be cached.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
-        Threads, and the progress.
+        Threads and progress.
+
+    Returns
+    -------
+    Indexes
     """
     forms = None
     if parameters.known_modifications and parameters.maximum_modifications:

@@ -1,8 +1,8 @@
-"""Check of tolerances in a run with few identifications by mass errors outside of them.
+"""Detection of wrong tolerances, from mass errors outside them, in a run with few identifications.
 
-A badly calibrated file loses all correct answers, and the wrong ones do not reveal why. A probe searches some spectra with a wide window,
-and again with fragment tolerances of an ion trap. Errors of correct answers cluster; those of wrong answers are spread over the window. The
-probe only reports: results remain those of the requested search.
+In a badly calibrated file, correct matches are outside the tolerance, and the wrong matches do not reveal why. A probe searches a sample of
+the spectra with a wide precursor window, and again with a fragment tolerance for ion traps. Errors of correct matches cluster; errors of
+wrong matches spread over the window. The probe only warns: results remain those of the requested search.
 """
 
 from __future__ import annotations
@@ -27,34 +27,34 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 __all__ = ["ErrorCluster", "LowYieldRun", "affordable_spectra", "describe_yield", "find_error_cluster", "low_yield_run", "probe_tolerances"]
 
 _LOW_YIELD = 0.05
-"""Share of the searched spectra: below, settings of a pure sample searched in the right database are more likely wrong than its spectra."""
+"""Fraction of identified spectra below which wrong settings are more likely than poor spectra."""
 _MAXIMUM_PROBED, _MINIMUM_PROBED = 2000, 200
 """Spectra of a probe. In fewer, ten confident matches are not to be expected."""
 _PLANNED = 0.7
-"""Share of the time that is planned for: an estimate may be too low."""
+"""Fraction of the available time that is planned, since the estimate may be too low."""
 _WIDE_PRECURSOR = Tolerance(200.0, "ppm")
 """Four times the drift of the worst time-of-flight instruments between calibrations."""
 _WIDE_FRAGMENTS = Tolerance(100.0, "ppm"), Tolerance(0.5, "Da")
-"""The second suits ion traps."""
+"""Probed fragment tolerances; the second suits ion traps."""
 _CONFIDENT, _ENOUGH = 0.05, 10
 _NARROW = 0.1
-"""Maximum spread of errors that gather, as a share of the half-width of the window; that of wrong answers is 0.74."""
+"""Maximum robust standard deviation of clustered errors, relative to the half-width of the window; wrong matches have 0.74."""
 _FILLS = 0.35
-"""Mean size of errors that fill a window, as a share of its half-width; 0.5 where they lie anywhere."""
+"""Mean absolute error of errors that fill a window, relative to its half-width; 0.5 for a uniform distribution."""
 _NORMAL, _SPREADS = 1.4826, 3.0
-_USUAL_MASS, _USUAL_MZ = 1500.0, 600.0  # dalton, of a peptide; thomson, of a fragment
+_USUAL_MASS, _USUAL_MZ = 1500.0, 600.0  # Da, typical peptide mass; Th, typical fragment m/z
 
 
 @dataclass(frozen=True)
 class LowYieldRun:
-    """A run with few identifications, as its causes are looked for.
+    """A run with few identifications whose causes are searched.
 
     Attributes
     ----------
     n_accepted, n_matched : int
-        Spectra with an accepted match, and with any match.
+        Numbers of spectra with an accepted match, and with any match.
     spectra : SpectrumIndex
-        Spectra as they were searched.
+        Spectra as searched.
     indexes : Indexes
         Proteins and peptides.
     parameters : IdentificationParameters
@@ -62,7 +62,7 @@ class LowYieldRun:
     folder : Path
         Folder for temporary indexes.
     seconds_per_candidate : float
-        Seconds of scoring per candidate in the run; 0 where unknown.
+        Scoring time per candidate in the run, s; 0 if unknown.
     """
 
     n_accepted: int
@@ -74,12 +74,12 @@ class LowYieldRun:
     seconds_per_candidate: float = 0.0
 
     def record(self) -> dict[str, int]:
-        """Return the counts, for ``run.json``."""
+        """Return the counts for ``run.json``."""
         return {"accepted": self.n_accepted, "matched": self.n_matched}
 
 
 class ErrorCluster(NamedTuple):
-    """Errors that gather in one place, ppm: median, robust standard deviation, and number of matches."""
+    """A cluster of mass errors: median and robust standard deviation, ppm, and number of matches."""
 
     median: float
     spread: float
@@ -92,14 +92,18 @@ class ErrorCluster(NamedTuple):
 
 
 def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCluster | None:
-    """Return the cluster of errors of matches in a window, or None if they are too few or spread.
+    """Return the cluster of the errors of matches, or None if they are too few or too scattered.
 
     Parameters
     ----------
     error : ndarray of float64, shape (n,)
-        Errors, ppm.
+        Mass errors, ppm.
     half_width : float
-        Half-width of the window in which they were found, ppm.
+        Half-width of the window in which the matches were found, ppm.
+
+    Returns
+    -------
+    ErrorCluster or None
 
     Examples
     --------
@@ -116,16 +120,22 @@ def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCl
 
 
 def low_yield_run(scored: Scored, plan: PassPlan, seconds_per_candidate: float, folder: Path) -> LowYieldRun | None:
-    """Return the run if so few spectra were identified that causes are looked for, else None.
+    """Return the run if it identified so few spectra that causes are searched, otherwise None.
 
     Parameters
     ----------
     scored : Scored
-        Matches of all passes, with error rates; without decoys, which leave the number unknown, no causes are looked for.
+        Matches of all passes with error rates; without decoys the yield is unknown, and the result is None.
     plan : PassPlan
         The first pass.
-    seconds_per_candidate, folder
-        See `LowYieldRun`.
+    seconds_per_candidate : float
+        Scoring time per candidate, s.
+    folder : Path
+        Folder for temporary indexes.
+
+    Returns
+    -------
+    LowYieldRun or None
     """
     n_accepted = int(np.count_nonzero((scored.q_value <= plan.parameters.fdr) & ~scored.psms.is_decoy))
     if n_accepted >= _LOW_YIELD * plan.spectra.n_searched or plan.parameters.decoys == "none":
@@ -135,7 +145,7 @@ def low_yield_run(scored: Scored, plan: PassPlan, seconds_per_candidate: float, 
 
 
 def describe_yield(run: LowYieldRun) -> str:
-    """Return a sentence with the spectra that were identified and matched."""
+    """Return a sentence with the numbers of identified and matched spectra."""
     parameters = run.parameters
     return (
         f"Few spectra were identified: {run.n_accepted:,} of {run.spectra.n_searched:,} at {parameters.fdr * 100:.3g} % FDR; "
@@ -145,16 +155,16 @@ def describe_yield(run: LowYieldRun) -> str:
 
 
 def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Search some spectra in wide windows and report what their errors imply about the tolerances.
+    """Search a sample of the spectra in wide windows, and return a sentence about what the errors imply for the tolerances.
 
-    The sample is as large as the remaining time allows.
+    The size of the sample depends on the remaining time.
 
     Raises
     ------
     TimeOverError
-        There is no time for a useful sample.
+        If there is no time for a useful sample.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     limit.stage("Checking the tolerances")
     parameters = run.parameters
@@ -187,16 +197,18 @@ def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgr
 
 
 def affordable_spectra(n_candidates: NDArray[np.int64], n_spectra: int, seconds_per_candidate: float, seconds: float) -> int:
-    """Return how many of some spectra can be searched in a time.
+    """Return the number of spectra, at most `n_spectra`, that can be searched in the given time.
 
     Parameters
     ----------
     n_candidates : ndarray of int64, shape (q,)
-        Candidates of each query of the spectra.
+        Number of candidates of each query of the spectra.
     n_spectra : int
         Number of spectra.
-    seconds_per_candidate, seconds : float
-        Seconds of scoring per candidate, and in all.
+    seconds_per_candidate : float
+        Scoring time per candidate, s.
+    seconds : float
+        Available time, s.
 
     Examples
     --------
@@ -208,12 +220,12 @@ def affordable_spectra(n_candidates: NDArray[np.int64], n_spectra: int, seconds_
 
 
 def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resources, seconds: float) -> SpectrumIndex:
-    """Return spectra at equal distances: at most `_MAXIMUM_PROBED`, and no more than can be searched in a time.
+    """Return evenly spaced spectra, at most `_MAXIMUM_PROBED` and no more than can be searched in the given time.
 
     Raises
     ------
     TimeOverError
-        These would be fewer than are useful.
+        If the sample would be too small to be useful.
     """
     spectra = np.unique(run.spectra.queries.spectrum)
     chosen = spectra[:: max(1, -(-len(spectra) // _MAXIMUM_PROBED))]
@@ -227,7 +239,7 @@ def _sample(run: LowYieldRun, quick: IdentificationParameters, resources: Resour
 
 
 def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance, fragments: Tolerance, wide_fragments: Tolerance) -> str:
-    """Return what errors of precursors and fragments (ppm) say of the tolerances that were requested."""
+    """Return which tolerances to change, given the errors of precursors and fragments (ppm)."""
     advice = []
     if abs(cluster.median) + cluster.spread > _ppm(precursors, _USUAL_MASS):
         place = f"errors of precursors lie near {cluster.median:+.0f} ppm and scatter by {cluster.spread:.0f} ppm"
@@ -241,7 +253,7 @@ def _advice(cluster: ErrorCluster, fragment_error: float, precursors: Tolerance,
 def _probe(
     sample: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources
 ) -> tuple[ErrorCluster, float] | None:
-    """Return the cluster of precursor errors of good matches, and the median fragment error (ppm), or None."""
+    """Return the cluster of precursor errors of good matches and their median fragment error (ppm), or None without a cluster."""
     psms = quick_matches(sample, indexes, quick, resources, _CONFIDENT)
     cluster = find_error_cluster(psms.mass_error_ppm[~psms.is_decoy], _ppm(quick.precursor_tolerance, _USUAL_MASS))
     return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][~psms.is_decoy])))
@@ -252,5 +264,5 @@ def _wider(requested: Tolerance, probed: Tolerance, usual: float) -> Tolerance:
 
 
 def _ppm(tolerance: Tolerance, usual: float) -> float:
-    """Return a tolerance at a usual mass or m/z, as ppm of that."""
+    """Return a tolerance at a typical mass or m/z, ppm."""
     return tolerance.width(usual) / usual * 1e6

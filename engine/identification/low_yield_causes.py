@@ -1,7 +1,7 @@
 """Causes of few identifications other than the tolerances, which `proteoscope.engine.identification.low_yield` probes.
 
-Charges and masses of the precursors are counted. Some of the spectra are searched for other ion series, and for the peptides that other
-enzymes make of the same proteins; they are named only where they explain far more than what was requested.
+Unusual charges and masses of precursors are counted. A sample of the spectra is searched for other ion series, and for peptides of the same
+proteins from other enzymes; these are only reported if they explain far more spectra than the requested settings.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _MAXIMUM_PROBED = 300
 _CONFIDENT, _ENOUGH, _TIMES = 0.05, 15, 3
 """Minimum of confident matches of another enzyme, and of their ratio to those of the requested one."""
 _MAXIMUM_RESIDUES = 12_000_000
-"""Maximum size of a database with decoys that is digested again."""
+"""Maximum size, with decoys, of a database that is digested with other enzymes."""
 _RESIDUES_PER_SECOND = 12e6
-"""Digested and searched for one enzyme, roughly."""
+"""Approximate speed of digesting and searching for one enzyme."""
 _MB = 1_000_000
 
 
 def find_unusual_precursors(run: LowYieldRun) -> str:
-    """Return a sentence where charges or masses of most precursors are not those of the peptides that are searched; else ''."""
+    """Return a sentence if charges or masses of most precursors are outside those searched, otherwise ''."""
     spectra, parameters = run.spectra, run.parameters
     charge, mass = spectra.queries.charge, spectra.queries.mass
     if not len(charge):
         return ""
-    # Spectra without a charge are tried with several: a spectrum counts only if no try fits.
+    # Spectra without a charge have queries with several charges; a spectrum is outside only if all its queries are.
     n = spectra.n_searched
     beyond = (mass < parameters.minimum_mass) | (mass > parameters.maximum_mass)
     n_within = len(np.unique(spectra.queries.spectrum[~beyond]))
@@ -64,20 +64,20 @@ def find_unusual_precursors(run: LowYieldRun) -> str:
 
 
 def _probe(spectra: SpectrumIndex, parameters: IdentificationParameters) -> tuple[IdentificationParameters, SpectrumIndex]:
-    """Return quick parameters and some of the spectra."""
+    """Return quick parameters and a sample of the spectra."""
     numbers = np.unique(spectra.queries.spectrum)
     return quick_parameters(parameters), spectra.only(numbers[:: max(1, -(-len(numbers) // _MAXIMUM_PROBED))])
 
 
 def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence that names ion series which explain far more of the spectra, or ''.
+    """Return a sentence that names ion series that explain far more spectra, or ''.
 
     Raises
     ------
     TimeOverError
-        The time was over before all were tried.
+        If the time was over before all were tried.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     used = run.spectra.ion_series.symbols
     others = [series for series in _SERIES if [set(series)] != list(map(set, used))]
@@ -97,14 +97,16 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
 
 
 def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedProgress) -> str:
-    """Return a sentence naming an enzyme whose peptides explain far more spectra, or '' if none does or the database is too large.
+    """Return a sentence that names an enzyme whose peptides explain far more spectra, or ''.
+
+    Databases that are too large are not tried.
 
     Raises
     ------
     TimeOverError
-        The time was over before one was found.
+        If the time was over before one was found.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     indexes, parameters, spectra = run.indexes, run.parameters, run.spectra
     proteins = indexes.proteins
@@ -137,11 +139,11 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
 
 
 def _windows(spectra: SpectrumIndex, parameters: IdentificationParameters) -> NDArray[np.float64]:
-    """Return the masses at which the scoring looks for peptides of the spectra, (k, 2) float64, dalton."""
+    """Return the precursor windows in which scoring searches peptides, (k, 2) float64, Da."""
     masses = [spectra.queries.mass - error * ISOTOPE_SPACING for error in parameters.isotope_errors]
     return np.column_stack(parameters.precursor_tolerance.bounds(np.concatenate(masses)))
 
 
 def _n_confident(spectra: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources) -> int:
-    """Count the spectra that match targets at 5 % FDR by decoys."""
+    """Count the spectra with a target match at 5 % FDR."""
     return int(np.count_nonzero(~quick_matches(spectra, indexes, parameters, resources, _CONFIDENT).is_decoy))

@@ -1,4 +1,4 @@
-"""The passes of an identification over the spectra: the first, the second on the proteins that the first found, and quick ones before."""
+"""Search passes of an identification: the first, the second on the proteins found by the first, and quick probes of a sample."""
 
 from __future__ import annotations
 
@@ -42,32 +42,32 @@ __all__ = [
 ]
 
 _MAXIMUM_ISOTOPES = 1
-_MAXIMUM_WITHOUT_DECOY = 0.02  # of the found proteins; false matches to them would not compete with decoys
+_MAXIMUM_WITHOUT_DECOY = 0.02  # maximum fraction of found proteins; their false matches would not compete with decoys
 _MB = 1_000_000
 
 
 @dataclass(frozen=True)
 class PassPlan:
-    """A planned pass of preprocessed spectra against indexes.
+    """A planned search pass of preprocessed spectra against indexes.
 
     Attributes
     ----------
     spectra : SpectrumIndex
-        Spectra, of one or several ion series.
+        Spectra with one or several sets of ion series.
     indexes : Indexes
         Proteins and peptides.
     modifications : tuple of SearchModification
-        Variable modifications, which `indexes.peptides` has not.
+        Variable modifications, which are not part of `indexes.peptides`.
     parameters : IdentificationParameters
         Parameters of this pass.
     scoring : ScoringBySeries
-        The work, with the candidates of each query counted.
+        Planned scoring, with the number of candidates of each query.
     resources : Resources
-        What scores them.
+        Devices and threads.
     n_proteins : int
-        Proteins searched, without decoys.
-    proteins
-        {"all", "found"} All proteins, or those found by the first pass.
+        Number of searched proteins, without decoys.
+    proteins : {"all", "found"}
+        All proteins, or those found by the first pass.
     """
 
     spectra: SpectrumIndex
@@ -81,7 +81,10 @@ class PassPlan:
 
     @property
     def predicts_intensities(self) -> bool:
-        """True if fragment intensities are predicted: for both passes or none, as the second is scored by what the first taught."""
+        """True if fragment intensities are predicted.
+
+        Both passes decide alike, since models trained on the first pass score the second.
+        """
         parameters = self.parameters
         of_second = map(parse_modification, parameters.second_pass_modifications if parameters.second_pass else ())
         every = (*self.modifications, *of_second, *self.indexes.peptides.digestion.fixed)
@@ -89,7 +92,7 @@ class PassPlan:
         return is_wanted and not why_not_predicted(parameters, self.spectra.ion_series.symbols, every)
 
     def record(self, **more: Any) -> PassRecord:
-        """Return the settings of the pass, for ``run.json``; `more` by the names of the attributes of `PassRecord`."""
+        """Return the settings of the pass for ``run.json``; `more` are further attributes of `PassRecord` by name."""
         is_first, modifications_of_proteins = self.proteins == "all", self.indexes.proteins.known_modifications
         name, specificity = ("first", self.parameters.specificity) if is_first else ("second", self.parameters.second_pass_specificity)
         return PassRecord.of(
@@ -107,14 +110,14 @@ class PassPlan:
 
 
 class PassMatches(NamedTuple):
-    """Matches of a pass, and the seconds that scoring took per candidate."""
+    """Matches of a pass, and the scoring time per candidate, s."""
 
     psms: Psms
     seconds_per_candidate: float
 
 
 def searched_modifications(parameters: IdentificationParameters) -> tuple[SearchModification, ...]:
-    """Return the variable modifications, each with the mass that it adds where it replaces a fixed one."""
+    """Return the variable modifications, with masses relative to the fixed modification that each replaces."""
     variable, fixed = (
         tuple(map(parse_modification, names)) for names in (parameters.variable_modifications, parameters.fixed_modifications)
     )
@@ -135,7 +138,11 @@ def plan_pass(
     spectra, indexes, parameters, resources
         See `PassPlan`.
     n_found_proteins : int, optional
-        Proteins whose peptides `indexes` has, where these are not all.
+        Number of proteins in `indexes` if these are only the proteins found by the first pass.
+
+    Returns
+    -------
+    PassPlan
     """
     with resources.clock.stage("plan"):
         proteins, index = indexes
@@ -167,16 +174,16 @@ def plan_second_pass(
     parameters: IdentificationParameters,
     resources: Resources,
 ) -> PassPlan | None:
-    """Plan a pass of the remaining spectra on the identified proteins and their decoys.
+    """Plan a pass of the unidentified spectra against the identified proteins and their decoys.
 
-    It allows more modifications, though fewer per peptide, fewer required cuts, isotope errors up to `_MAXIMUM_ISOTOPES`, and thus many
-    more candidates. With few proteins, a wider precursor tolerance than in the first pass costs little, which finds precursors with larger
-    errors.
+    It allows more modifications (but fewer per peptide), a lower specificity, isotope errors up to `_MAXIMUM_ISOTOPES`, and thus many more
+    candidates per protein. With few proteins, a wider precursor tolerance than in the first pass costs little and finds precursors with
+    larger errors.
 
     Parameters
     ----------
     first : Scored
-        Matches of the first pass, with their error rates.
+        Matches of the first pass with error rates.
     spectra : SpectrumIndex
         Spectra of the first pass.
     indexes : Indexes
@@ -188,12 +195,12 @@ def plan_second_pass(
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
-        Its progress receives warnings about proteins without decoys.
+        Its progress receives a warning if proteins have no decoys.
 
     Returns
     -------
     PassPlan or None
-        None if no second pass is requested, or nothing is left to search.
+        None if no second pass is requested, decoys are missing, or nothing is left to search.
     """
     if not parameters.second_pass:
         return None
@@ -230,7 +237,7 @@ def plan_second_pass(
 
 
 def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> IdentificationParameters:
-    """Return parameters of a pass that samples the spectra: with near isotope errors only, and without variable modifications."""
+    """Return parameters of a probe: only small isotope errors, and no variable modifications; `changes` are further parameters."""
     return parameters.changed(
         variable_modifications=(), hits_per_spectrum=1, predicted_intensities=False, isotope_errors=_near_isotopes(parameters), **changes
     )
@@ -239,7 +246,7 @@ def quick_parameters(parameters: IdentificationParameters, **changes: Any) -> Id
 def quick_matches(
     spectra: SpectrumIndex, indexes: Indexes, quick: IdentificationParameters, resources: Resources, fdr: float, *, plus_one: bool = False
 ) -> Psms:
-    """Search spectra with `quick_parameters`, and return the matches at a false discovery rate, decoys among them."""
+    """Search spectra with `quick_parameters`, and return the matches at a false discovery rate, including decoys."""
     psms = score_pass(plan_pass(spectra, indexes, quick, resources)).psms
     rates = q_values(search_score(psms), psms.is_decoy, plus_one=plus_one, decoy_ratio=psms.decoy_ratio)
     return psms.take(np.flatnonzero(rates <= fdr))

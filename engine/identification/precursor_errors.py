@@ -1,15 +1,15 @@
-"""Precursor errors of a run from a quick first search: systematic error and scatter.
+"""Precursor mass errors of a run, measured by a quick first search: systematic error and scatter.
 
-The requested tolerance is a guess of both. If it is too small, correct answers lie outside, and the wrong ones replacing them look no
-worse. A quick first search therefore samples the spectra of each file for peptides without variable modifications in a wide window. Among
-its confident matches, the median error of a file is the systematic error; the median absolute deviation, robust against a few wrong matches
-(Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), is the scatter. Precursors are corrected by their file's median, and the window around it
-is set by the scatter: a badly calibrated run needs no wider window and no more candidates. Rare large errors are left to the second pass,
-which searches few proteins and can afford a wide window. No window becomes narrower than requested: rescoring weighs errors and learns
-their significance from the wrong matches of a wider window.
+The requested tolerance is a guess of both. If it is too small, correct peptides are outside, and the wrong matches that replace them look
+no worse. A quick first search therefore samples the spectra of each file and searches peptides without variable modifications in a wide
+window. Among its confident matches, the median error of a file is the systematic error. The median absolute deviation, robust against a few
+wrong matches (Rousseeuw & Croux 1993, J Am Stat Assoc 88:1273), gives the scatter. Precursors are corrected by the median of their file,
+and the scatter sets the width of the window. A badly calibrated run thus needs no wider window and no more candidates. Rare large errors
+are left to the second pass, which searches few proteins and can afford a wide window. No window becomes narrower than requested: rescoring
+uses errors as a feature, and learns their weight from wrong matches in a wider window.
 
-Confidence is a score threshold above which targets and decoys count equally: a tolerance from the errors of targets only might suit wrong
-targets better than decoys.
+The confidence threshold accepts targets and decoys alike: a tolerance based on errors of targets only might fit wrong targets better than
+decoys.
 """
 
 from __future__ import annotations
@@ -31,35 +31,35 @@ from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 __all__ = ["PrecursorErrors", "errors_of_matches", "measured_errors"]
 
 _WIDEST = 20.0
-"""Widest window of the first search and its result, ppm: the error of even badly calibrated instruments of some ppm."""
+"""Maximum half-width of the window, ppm, of the first search and of its result; even badly calibrated instruments are within it."""
 _LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
 """Spectra of the first search, of all files together and at least of each; a twentieth of them identified is enough."""
 _CONFIDENT = 0.01
 _ENOUGH = 30
-"""Matches from which a median is known to a quarter, and a spread to a fifth, of the spread itself."""
+"""Minimum number of matches: the standard errors of the median and of the spread are then a quarter and a fifth of the spread."""
 _SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
 """Half-widths of windows in units of the scatter. Three include all but .3 % of normally distributed errors; those of runs have longer
 tails.
 """
-_NORMAL = 1.4826  # of a normal distribution, the standard deviation over the median absolute deviation
+_NORMAL = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 
 
 @dataclass(frozen=True)
 class PrecursorErrors:
-    """Errors of precursors, and the tolerances that follow.
+    """Measured precursor errors, and the resulting tolerances.
 
     Attributes
     ----------
     tolerance, of_second : Tolerance
-        Tolerances about the `medians`, of the first and of a second pass; the requested one where that is enough, or nothing was measured.
+        Tolerances of the first and second pass around the `medians`; the requested one if it suffices, or if nothing was measured.
     medians : ndarray of float64, shape (f,)
-        Errors of the precursors of each file, ppm; 0 where not measured.
+        Median error of each file, ppm; 0 if not measured.
     n_matches : int
-        Confident matches whose errors were measured; 0 where too few were found.
+        Number of confident matches used; 0 if there were too few.
     spread : float
-        Robust standard deviation about the median of each file, ppm; 0 where not measured.
+        Robust standard deviation around the medians, ppm; 0 if not measured.
     message : str
-        Text for the user; empty where no measurement was requested.
+        Text for the user; '' if no measurement was requested.
     """
 
     tolerance: Tolerance
@@ -71,11 +71,11 @@ class PrecursorErrors:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Smallest and largest median, ppm."""
+        """Minimum and maximum of the medians, ppm."""
         return float(self.medians.min()), float(self.medians.max())
 
     def record(self) -> dict[str, Any]:
-        """Return the measurement for ``run.json``, empty unless requested. The tolerances are in the records of the passes."""
+        """Return the measurement for ``run.json``, empty if not requested; the records of the passes contain the tolerances."""
         if not self.message:
             return {}
         return {"precursor_errors": {"matches": self.n_matches, "medians_ppm": self.medians.tolist(), "spread_ppm": round(self.spread, 3)}}
@@ -84,23 +84,25 @@ class PrecursorErrors:
 def measured_errors(
     spectra: Spectra, index: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources
 ) -> PrecursorErrors:
-    """Measure the precursor errors of the run, and show them.
+    """Measure the precursor errors of the run, and report them to the user.
 
     Parameters
     ----------
-    spectra, index
-        Spectra, SpectrumIndex Spectra as read, and preprocessed.
+    spectra : Spectra
+        Spectra as read.
+    index : SpectrumIndex
+        Preprocessed spectra.
     indexes : Indexes
         Proteins and peptides.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
-        What searches a sample of the spectra; its progress receives the message.
+        Devices for the search; its progress receives the message.
 
     Returns
     -------
     PrecursorErrors
-        No errors and the requested tolerance where errors cannot be measured, or the parameters do not request it.
+        With errors of 0 and the requested tolerance if errors cannot be measured or the parameters do not request it.
     """
     requested, unknown = parameters.precursor_tolerance, np.zeros(len(spectra.files))
     if not parameters.calibrate_tolerance:
@@ -118,18 +120,22 @@ def measured_errors(
 
 
 def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_files: int, requested: Tolerance) -> PrecursorErrors:
-    """Return the medians of the errors of confident matches in each of `n_files` files, and the tolerances that hold their scatter.
+    """Return the median errors of the files, and tolerances that include the scatter, from confident matches.
 
     Parameters
     ----------
     error : ndarray of float64, shape (n,)
-        Errors, ppm.
+        Mass errors, ppm.
     file : ndarray of int, shape (n,)
-        Number of the file of each match; a file with too few matches has the median of all.
+        File of each match; a file with too few matches gets the median of all.
     n_files : int
         Number of files.
     requested : Tolerance
-        Narrowest tolerance, ppm.
+        Minimum tolerance, ppm.
+
+    Returns
+    -------
+    PrecursorErrors
 
     Examples
     --------
@@ -160,7 +166,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
 
 
 def _some_of_each_file(spectra: Spectra) -> NDArray[np.int64]:
-    """Return spectra with peaks at equal distances in each file; ascending."""
+    """Return evenly spaced spectra with peaks from each file, ascending."""
     most = max(_LOOKED_AT_IN_A_FILE, _LOOKED_AT // max(len(spectra.files), 1))
     rows_of_files = (np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0)) for number in range(len(spectra.files)))
     return np.sort(np.concatenate([rows[:: max(1, -(-len(rows) // most))] for rows in rows_of_files]))

@@ -1,4 +1,4 @@
-"""Report of an identification: error rates of the matches, tables of the run, and what is counted in them."""
+"""Report of an identification: error rates of the matches, tables of the run, and counts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,15 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
     psms : Psms
         Matches.
     series : sequence of str
-        Symbols of each searched ion series.
+        Symbols of each searched set of ion series.
     parameters : IdentificationParameters
         Parameters of the search.
     resources : Resources
         Threads, and the clock of the run.
+
+    Returns
+    -------
+    Scored
     """
     with resources.clock.stage("report"):
         resources.progress.stage("Estimating false discovery rates")
@@ -40,9 +44,10 @@ def rate_first_pass(psms: Psms, series: Sequence[str], parameters: Identificatio
 
 
 def rate_second_pass(first: Scored, psms: Psms, parameters: IdentificationParameters, resources: Resources) -> Scored:
-    """Estimate the error rates of the matches of both passes together, and show what the second adds.
+    """Estimate the error rates of the matches of both passes together, and report what the second pass adds.
 
-    More of that may be false than of all matches, since few of the spectra of a second pass have an answer.
+    The false fraction of these additional matches may exceed the false discovery rate of all matches, since few spectra of a second pass
+    can be identified.
     """
     with resources.clock.stage("report"):
         resources.progress.stage("Estimating false discovery rates")
@@ -63,7 +68,7 @@ def _second_pass_counts(scored: Scored, parameters: IdentificationParameters) ->
 def write_report(
     run: SearchRun[Spectra], results: Run, scored: Scored, spectra: Spectra, proteins: ProteinIndex, parameters: IdentificationParameters
 ) -> RunTables:
-    """Infer the proteins, and write the tables of PSMs, peptides and proteins, also as text for the project to show."""
+    """Infer the proteins, and write the tables of PSMs, peptides and protein groups, also as text to the project folder."""
     run.progress.stage("Writing results")
     tables = RunTables(write_tables(scored, spectra, proteins, parameters), parameters)
     tables.write(results, run.progress, run.begin)
@@ -73,7 +78,7 @@ def write_report(
 
 
 def certainty_of_counts(tables: RunTables, scored: Scored, parameters: IdentificationParameters) -> dict[str, dict[str, float]]:
-    """Return the `AcceptanceCounts.certainty` of ``psms``, ``peptides``, ``proteins``, and of a ``second_pass``."""
+    """Return `AcceptanceCounts.certainty` of ``psms``, ``peptides`` and ``proteins``, and of the ``second_pass`` if there was one."""
     if scored.is_second is None:
         return tables.certainty
     return {**tables.certainty, "second_pass": _second_pass_counts(scored, parameters).certainty()}

@@ -1,4 +1,4 @@
-"""Identify peptides and proteins: read -> index -> plan -> score -> report -> advice, from files to a project."""
+"""Identification of peptides and proteins, from files to a project: read -> index -> plan -> score -> report -> advice."""
 
 from __future__ import annotations
 
@@ -32,24 +32,28 @@ _MB = 1_000_000
 
 
 def identify(request: SearchRequest, progress: Progress | None = None) -> IdentificationSummary:
-    """Identify the peptides and proteins of spectrum files and write them into a project.
+    """Identify the peptides and proteins of spectrum files and write them to a project.
 
     Parameters
     ----------
     request : SearchRequest
-        Inputs ``spectra``, files of any supported format, and ``database``, of proteins; `IdentificationParameters`. Its `project` is
-        created if it does not exist; a run is added to an existing one, whose ``exports/*.tsv`` and ``run.json`` are those of the newest
-        run. With the option ``strict`` files with unreadable spectra are refused. The option ``advice`` limits the search for causes of
-        few identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
-    progress
-        Progress, optional Receives stages and messages.
+        Inputs ``spectra`` (files of any supported format) and ``database`` (proteins), with `IdentificationParameters`. The `project` is
+        created if it does not exist; otherwise a run is added, and ``exports/*.tsv`` and ``run.json`` are replaced by those of the new run.
+        The option ``strict`` rejects files with unreadable spectra. The option ``advice`` limits the search for causes of few
+        identifications: ``brief`` (a tenth of the run's time, the default), ``full`` or ``none``.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    IdentificationSummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     parameters, level = request.parameters_as(IdentificationParameters), identification.advice.advice_level(request)
     spec = RunSpec(
@@ -69,7 +73,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     ):
         indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # while spectra are read
         spectra = run.read()
-        with run.step("index"):  # what it takes longer than reading
+        with run.step("index"):  # only the time that indexing takes longer than reading
             resources, indexes = indexing()
         index = index_spectra(spectra, parameters, resources)
         errors = measured_errors(spectra, index, indexes, parameters, resources)
@@ -77,7 +81,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
         plan = plan_pass(index, indexes, parameters.changed(precursor_tolerance=errors.tolerance), resources)
         matches = score_pass(plan)
-        # Not before: what Arrow and DuckDB take would come on top of what scoring holds.
+        # Start after scoring, whose memory would add to that of Arrow and DuckDB.
         spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
         scored = rate_first_pass(matches.psms, index.ion_series.symbols, parameters, resources)
         second = plan_second_pass(scored, index, indexes, Path(folder), errors.of_second, parameters, resources)
@@ -88,7 +92,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         run.device = resources.used
         passes = _records(run, [plan, *filter(None, [second])], errors)
         low_yield = low_yield_run(scored, plan, matches.seconds_per_candidate, results.folder)
-        del index, plan, matches, second  # of a large run they take as much memory as the tables
+        del index, plan, matches, second  # these need as much memory as the tables in a large run
         scored = scored.sorted()
         with run.step("report"):
             tables = write_report(run, results, scored, spectra, indexes.proteins, parameters)
@@ -101,7 +105,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
 
 
 def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationParameters, progress: Progress) -> tuple[Resources, Indexes]:
-    """Return devices and indexes."""
+    """Return the devices, and the indexes of the databases."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     if parameters.known_modifications and not parameters.maximum_modifications:
         run.progress.message("Known modifications are not searched: a peptide may carry none (maximum_modifications=0)", "warning")
@@ -111,7 +115,7 @@ def _indexes(run: SearchRun[Spectra], folder: Path, parameters: IdentificationPa
 
 
 def _records(run: SearchRun[Spectra], plans: list[PassPlan], errors: PrecursorErrors) -> tuple[PassRecord, ...]:
-    """Return the settings of the passes."""
+    """Return the settings that the passes used."""
     databases, spectra = run.files("database", "contaminants"), run.files("spectra")
     return tuple(plan.record(databases=databases, spectra=spectra, precursor_medians=errors.range) for plan in plans)
 
@@ -126,7 +130,7 @@ def _summary(
     errors: PrecursorErrors,
     low_yield: LowYieldRun | None,
 ) -> IdentificationSummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     counts = {
         "spectra": n_spectra,
         "searched": passes[0].n_spectra,

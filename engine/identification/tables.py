@@ -1,4 +1,4 @@
-"""The result tables of an identification."""
+"""Result tables of an identification."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from proteoscope.engine.spectra.tables import SPECTRA
 __all__ = ["STORED", "TABLES"]
 
 TABLES = (PROTEINS, PEPTIDES, PSMS)
-"""Tables from groups to peptides and PSMs."""
+"""Shown tables, from protein groups to peptides and PSMs."""
 STORED = (SPECTRA, FEATURES, READING_FRAMES)
 """Further stored tables."""

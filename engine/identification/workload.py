@@ -1,4 +1,4 @@
-"""Expected workload of an identification, from its request."""
+"""Estimated workload of an identification, from its request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from proteoscope.engine.matches.workload import estimate_peptides, estimate_scor
 
 __all__ = ["estimate_workload", "expectation"]
 
-_READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 4e-7, 6e-5, 1.1e-4  # seconds of a byte, a peptide, a spectrum, and a spectrum's report
-_MEASURE, _SECOND_PASS = 4e-5, 0.4  # of a spectrum whose match is measured; of the first pass, at its widest
+_READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 4e-7, 6e-5, 1.1e-4  # s per byte, per peptide, per spectrum, and per reported spectrum
+_MEASURE, _SECOND_PASS = 4e-5, 0.4  # s per measured match; maximum work of the second pass relative to the first
 _CHARGES_OF_QUERY = 1.05
-_PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 1500.0  # what is mapped and was looked at counts
+_PEPTIDE_BYTES, _SPECTRUM_BYTES = 60.0, 1500.0  # memory-mapped data that were read count
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`."""
+    """Return the estimated workload of a request (see `proteoscope.engine.estimates`)."""
     parameters = request.parameters_as(IdentificationParameters)
     spectra = input_size(request.files("spectra"))
     database = input_size([*request.files("database"), *(Path(contaminant) for contaminant in parameters.contaminants)])
@@ -27,7 +27,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 
 def expectation(spectra: InputSize, database: InputSize, parameters: IdentificationParameters) -> Expectation:
-    """Return the expectation for numbers of spectra and proteins."""
+    """Return the estimated workload for the given sizes of spectrum files and databases."""
     peptides = estimate_peptides(database, parameters)
     queries = spectra.records * _CHARGES_OF_QUERY * (1.0 + _SECOND_PASS * parameters.second_pass)
     work, candidates = estimate_scoring(queries, peptides, parameters, len(parameters.variable_modifications))

@@ -1,4 +1,4 @@
-"""The tables of PSMs, peptides and protein groups, each column described once: what searches write, all writers, exports and the window."""
+"""Columns of the PSM, peptide and protein group tables, shared by searches, writers, exports and the window."""
 
 from __future__ import annotations
 
@@ -33,13 +33,16 @@ __all__ = [
 ]
 
 FEATURE = r"feature_[a-z0-9_]{1,80}"
-"""Names of the features that rescoring used, which are columns of PSMs too."""
+"""Regular expression of the names of rescoring features, which are also PSM columns."""
 _RESIDUES = "[A-Z*]*"
 _MAXIMUM_CHARGE = 127
 
 
 def _score_columns(*, is_main: bool) -> list[Column]:
-    """Return the columns of the scores that are among the first of tables as text, or of the others."""
+    """Return the columns of the main scores, or of the other scores.
+
+    `is_main` selects the scores that text tables show first.
+    """
     return [
         Column(
             kind.column,
@@ -159,7 +162,7 @@ PSM_COLUMNS = (
     Column("residues_before", meaning="Residue before it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
     Column("residues_after", meaning="Residue after it in each of the proteins", kind="texts", as_long_as="proteins", pattern="[A-Z*-]"),
 )
-"""Columns in the order of the file, and of the text table up to ``is_decoy``."""
+"""Columns in the order of the result file; text tables end with ``is_decoy``."""
 
 KNOWN_PLACES = Column(
     "known_modifications",
@@ -169,7 +172,7 @@ KNOWN_PLACES = Column(
     26,
     is_optional=True,
 )
-"""Additional columns of PSMs and peptides in searches of known modifications."""
+"""Additional column of PSMs and peptides in searches of known modifications."""
 
 SHIFT_COLUMNS = (
     Column("mass_shift", "Shift", "What the precursor is heavier by than the peptide, recalibrated", "number", 10, 4, unit="Da"),
@@ -207,7 +210,7 @@ SHIFT_COLUMNS = (
     ),
     Column("carried_mass", meaning="What the name of the shift weighs, Da", kind="number", low=-1e6, high=1e6),
 )
-"""Additional columns of PSMs in open modification searches."""
+"""Additional PSM columns of open modification searches."""
 
 LIBRARY_COLUMNS = (
     Column("library_spectrum", "Library spectrum", "Name of the entry in the library", width=26),
@@ -223,7 +226,7 @@ LIBRARY_COLUMNS = (
         saved=".6f",
     ),
 )
-"""Additional columns of PSMs in spectral library searches."""
+"""Additional PSM columns of spectral library searches."""
 
 PEPTIDE_COLUMNS = (
     Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
@@ -289,8 +292,10 @@ PROTEIN_COLUMNS = (
 
 
 def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> tuple[Column, ...]:
-    """Return columns with changed attributes, by column name.
+    """Return columns with the attributes in `others` replaced, by column name.
 
+    Examples
+    --------
     >>> described_columns((Column("peptide", width=24),), peptide={"width": 28})[0].width
     28
     """
@@ -298,7 +303,7 @@ def described_columns(columns: tuple[Column, ...], **others: dict[str, Any]) -> 
 
 
 def _are_placed(positions: Any, sequences: Any) -> bool:
-    """Return True for modifications on residues or ends of their peptides."""
+    """Return True if all modifications lie on residues or termini of their peptides."""
     return _fit(positions, pa.compute.utf8_length(sequences))
 
 
@@ -310,7 +315,7 @@ def _is_placed(position: Any, sequences: Any) -> bool:
 
 
 def _is_among(position: Any, positions: Any) -> bool:
-    """Return True for shifts at the site of some modification."""
+    """Return True if every localised mass shift is at the position of one of its peptide's modifications."""
     counts = pa.compute.list_value_length(positions).to_numpy(zero_copy_only=False)
     row = np.repeat(np.arange(len(counts)), counts)
     wanted = pa.compute.fill_null(position, -1).to_numpy(zero_copy_only=False)
@@ -331,7 +336,7 @@ def _have_some(lists: Any) -> bool:
 
 
 def _are_of_codons(first: Any, last: Any) -> bool:
-    """Return True for positions that span whole codons."""
+    """Return True if all position ranges span whole codons."""
     length = pa.compute.add(pa.compute.subtract(last, first), 1).to_numpy(zero_copy_only=False)
     return bool((length > 0).all() and (length % 3 == 0).all())
 
@@ -403,7 +408,7 @@ PROTEINS_OF_SHIFTED = replace(
     PROTEINS, columns=PROTEINS.chosen(["group", "n_peptides", "n_psms", "coverage", "q_value", "description", "is_decoy"])
 )
 _UNPLACED: dict[str, dict[str, Any]] = {name: {"is_nullable": True} for name in ("protein_starts", "residues_before", "residues_after")}
-"""Columns known only with the sequence of the peptide's protein."""
+"""Columns that need the protein sequence, and may therefore be null."""
 _PLACED_OR_NOT = described_columns(PSM_COLUMNS, **_UNPLACED)
 IMPORTED_PSMS = Table.of(
     "psms",
@@ -427,13 +432,13 @@ IMPORTED_PSMS = Table.of(
     more=OTHER_SCORE,
     takes_marks=True,
 )
-"""PSMs of other search engines: of their scores a run has those that its files gave."""
+"""PSMs of other search engines, with the scores that their files contain."""
 LIBRARY_PSMS = replace(
     IMPORTED_PSMS,
     stored=(*IMPORTED_PSMS.stored, *LIBRARY_COLUMNS),
     columns=(*IMPORTED_PSMS.columns[:3], *LIBRARY_COLUMNS, *IMPORTED_PSMS.columns[3:]),
 )
-"""PSMs of a search in spectral libraries."""
+"""PSMs of spectral library searches."""
 EXPORTED_PSMS = replace(
     SHIFTED_PSMS,
     stored=(
@@ -446,7 +451,7 @@ EXPORTED_PSMS = replace(
     rules=SHIFTED_PSMS.rules,
     more=f"{FEATURE}|{OTHER_SCORE}",
 )
-"""PSMs of any search, and of other engines."""
+"""PSMs of any search, including imported ones."""
 READING_FRAMES = Table.of(
     "reading_frames",
     "Reading frames",
@@ -459,4 +464,4 @@ READING_FRAMES = Table.of(
     ),
     rules=(Rule(("first", "last"), "has reading frames of other than whole codons", _are_of_codons),),
 )
-"""Places of the reading frames that were found, where nucleotides were translated."""
+"""Nucleotide positions of the reading frames with identified peptides, in runs that translated nucleotides."""

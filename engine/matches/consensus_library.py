@@ -1,9 +1,9 @@
-"""A spectral library of the identified spectra of a run: one entry for each peptidoform, charge and ion series.
+"""Spectral library of a run's identified spectra: one entry per peptidoform, charge and set of ion series.
 
-Its peaks are those of the best spectrum (the smallest q-value, then the highest score), or the mean of all, where peaks that less than half
-of the spectra have are left out (Lam et al. 2008, Nat Methods 5:873). The m/z of its precursor is the peptide's; the retention time is the
-median of the spectra's, the q-value the smallest. Peaks are named by the ions of the peptide, of
-the series y, b, z and c for which the spectra were searched; spectra of other series are not alike, and have entries of their own.
+The peaks of an entry are those of its best spectrum (smallest q-value, then highest score), or the mean of all its spectra without peaks
+seen in less than half of them (Lam et al. 2008, Nat Methods 5:873). The precursor m/z is calculated from the peptide; the retention time is
+the median and the q-value the minimum of the spectra. Peaks are annotated with the y, b, z and c ions of the series that were searched.
+Spectra searched with different series have separate entries.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["Members", "consensus_entries", "export_library", "members_of_run", "read_members", "write_members"]
 
 _MOST_PEAKS = 200
-"""Maximum number of peaks of an entry; weaker ones in a crowded spectrum are noise."""
-_SHARE = 0.5  # of the members that a peak of their mean is seen in
-_USUAL_MZ = 1000.0  # at which a tolerance in ppm is converted for all m/z
+"""Maximum number of peaks per entry; weaker peaks of a crowded spectrum are noise."""
+_SHARE = 0.5  # minimum fraction of the spectra that contain a peak of their mean spectrum
+_USUAL_MZ = 1000.0  # a tolerance in ppm is converted to Th at this m/z
 _HIGHEST_ION_CHARGE = 3
 _ENTRIES_AT_ONCE = 5_000
 _COLUMNS = (
@@ -71,13 +71,14 @@ class Members:
 
     Attributes
     ----------
-    identified
+    identified : Identified
         The n spectra.
-    q_value, score : (n,) float64
-        Of each; score -inf if unknown.
-    proteins
-        n texts, accessions joined by `PROTEIN_SEPARATOR`.
-    modifications
+    q_value : ndarray of float64, shape (n,)
+    score : ndarray of float64, shape (n,)
+        -inf if unknown.
+    proteins : pyarrow.StringArray, length n
+        Accessions joined by `PROTEIN_SEPARATOR`.
+    modifications : EntryModifications
         Modifications of each peptidoform of `identified`.
     """
 
@@ -89,12 +90,25 @@ class Members:
 
 
 def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
-    """Return library information from the table of PSMs of spectra.
+    """Read the library information of identified spectra from a PSM table.
+
+    Parameters
+    ----------
+    path : Path
+        Table of PSMs.
+    identified : Identified
+        Spectra of this table.
+    n_spectra : int
+        Number of spectra of the run.
+
+    Returns
+    -------
+    Members
 
     Raises
     ------
     InputError
-        The table does not contain PSMs.
+        If the table does not contain PSMs.
     """
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the search again") as source:
         table = source.read(_COLUMNS)
@@ -105,7 +119,7 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
     result = table.take(rows)
     score = result["score"].fill_null(-np.inf).to_numpy().astype(np.float64)
     proteins = pa.compute.binary_join(result["proteins"].combine_chunks(), PROTEIN_SEPARATOR).cast(pa.string())
-    # Only the tables of a changed project hold control characters.
+    # Control characters occur only in tables that were edited outside the program.
     proteins = pa.compute.replace_substring_regex(proteins, r"[\x00-\x08\x0a-\x1f\x7f]", " ")
     first = np.full(len(identified.peptides), -1, np.int64)
     first[identified.peptide[::-1]] = np.arange(len(identified))[::-1]
@@ -114,7 +128,7 @@ def read_members(path: Path, identified: Identified, n_spectra: int) -> Members:
 
 
 def _modifications(forms: pa.Table) -> EntryModifications:
-    """Return the modifications of peptidoforms, one row each."""
+    """Return the modifications of peptidoforms, given one table row per peptidoform."""
     count = pa.compute.list_value_length(forms["modification_positions"]).to_numpy().astype(np.int64)
     position = pa.compute.list_flatten(forms["modification_positions"]).to_numpy().astype(np.int64)
     mass = pa.compute.list_flatten(forms["modification_masses"]).to_numpy().astype(np.float64)
@@ -137,18 +151,29 @@ def _modifications(forms: pa.Table) -> EntryModifications:
 def consensus_entries(
     members: Members, spectra: Spectra, series: SpectrumSeries, tolerance: Tolerance, origin: Origin, resources: Resources
 ) -> tuple[int, Iterator[LibraryEntries]]:
-    """Return the number of entries, and an iterator over batches of them by peptide mass and charge.
+    """Return the number of entries, and an iterator over batches of entries ordered by peptide mass and charge.
 
     Parameters
     ----------
-    spectra
-        With the rows that the members are.
-    series
-        Of the spectra.
-    tolerance
-        Of fragments.
-    origin
+    members : Members
+        Identified spectra.
+    spectra : Spectra
+        All spectra of the run; `members` refers to their rows.
+    series : SpectrumSeries
+        Ion series of each spectrum.
+    tolerance : Tolerance
+        Fragment tolerance.
+    origin : Origin
         ``best`` or ``merged``.
+    resources : Resources
+        Threads and progress.
+
+    Returns
+    -------
+    int
+        Number of entries.
+    Iterator of LibraryEntries
+        At most 5,000 entries each.
     """
     identified = members.identified
     number = series.number[identified.spectrum]
@@ -177,7 +202,7 @@ def _entries(
     origin: Origin,
     resources: Resources,
 ) -> LibraryEntries:
-    """Entries of the members `rows`, CSR, the best of each first."""
+    """Return entries from the members `rows`, grouped by `offsets` (CSR), the best member first in each group."""
     identified, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":
         peaks = _merged(spectra, identified.spectrum[rows], offsets, tolerance, resources)
@@ -209,7 +234,7 @@ def _entries(
 def _merged(
     spectra: Spectra, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance, resources: Resources
 ) -> PeakArrays:
-    """Return mean spectra."""
+    """Return the mean spectrum of each group of spectra `rows`, grouped by `offsets` (CSR)."""
     width = 2.0 * float(tolerance.width(_USUAL_MZ))
     settings = spectra.peak_arrays, offsets, rows, width, _SHARE
     count = np.zeros(len(offsets) - 1, np.int64)
@@ -226,7 +251,7 @@ def _merged(
 
 
 def _highest(peaks: PeakArrays) -> PeakArrays:
-    """Return the most intense peaks of each spectrum, the highest scaled to 10,000."""
+    """Return the most intense peaks of each spectrum, with the base peak scaled to 10,000."""
     count = np.diff(peaks.offsets)
     owner = np.repeat(np.arange(len(count)), count)
     order = np.lexsort((-peaks.intensity, owner))
@@ -241,7 +266,7 @@ def _highest(peaks: PeakArrays) -> PeakArrays:
 
 
 def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the lower median of each run of values, NaN without a known one."""
+    """Return the lower median of each segment of values, NaN if all its values are NaN."""
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     is_known = ~np.isnan(values)
     owner, values = owner[is_known], values[is_known]
@@ -256,7 +281,7 @@ def _medians(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray
 def _annotated(
     identified: Identified, rows: NDArray[np.int64], peaks: PeakArrays, series: SpectrumSeries, tolerance: Tolerance, resources: Resources
 ) -> PeakIons:
-    """Annotate peaks with the ions of their peptides."""
+    """Annotate peaks with the fragment ions of their peptides."""
     peptide = identified.peptide[rows]
     masses, offsets = take_runs(identified.residues, identified.offsets, peptide)
     masses[offsets[1:] - 1] += identified.c_terminal[peptide]
@@ -281,18 +306,30 @@ def _annotated(
 
 
 def export_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the spectra identified by a run at its false discovery rate as a library; return the path.
+    """Write the spectra identified at a run's false discovery rate as a spectral library.
+
+    Parameters
+    ----------
+    project : Project
+    request : ExportRequest
+        Run, target file, format and origin of the peaks.
+    progress : Progress
+
+    Returns
+    -------
+    list of Path
+        The written file.
 
     Raises
     ------
     ParameterError
-        Something that is needed would be written over.
+        If a file that the program needs would be overwritten.
     InputError
-        The run has no stored peaks, or identified nothing.
+        If the run has no stored peaks, or no identified spectra.
     StorageError
-        The disk refused, or a table is damaged.
+        If writing fails or a table is damaged.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     source, spectra, members = members_of_run(project, request.run_id, progress)
     if not len(members.identified):
@@ -305,8 +342,8 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
-    """Return a run, its spectra, and those identified at its false discovery rate."""
-    # It is this run that is meant, also where others do not go on from runs of its kind.
+    """Return a run, its spectra, and the spectra identified at its false discovery rate."""
+    # The user chose this run: accept every kind, even those that other searches do not build on.
     source = identified_run(project.folder, run, {finished.kind for finished in project.runs() if finished.id == run})
     progress.stage("Reading the spectra of the run")
     spectra = read_spectra_table(source.spectra)
@@ -320,7 +357,7 @@ def _rate(source: SourceRun) -> float:
 
 
 def write_members(request: ExportRequest, members: Members, spectra: Spectra, source: SourceRun, progress: Progress) -> list[Path]:
-    """Write identified spectra as a library; return the path."""
+    """Write identified spectra as a spectral library; return the path in a list."""
     resources = Resources(available_threads(), progress=progress)
     series = SpectrumSeries.of(str(source.parameters.get("ion_series", BY_ACTIVATION)), spectra.activation)
     n, chunks = consensus_entries(members, spectra, series, source.fragment_tolerance, request.consensus, resources)

@@ -1,4 +1,4 @@
-"""Spectra of files, all or some, in another format: by charge, mass and time, and by whether an identification found their peptide."""
+"""Conversion of spectrum files to another format, optionally limited by charge, mass, retention time and identification status."""
 
 from __future__ import annotations
 
@@ -26,16 +26,18 @@ __all__ = ["Conversion", "ConversionRequest", "IdentifiedIn", "check_conversion"
 
 
 class IdentifiedIn(NamedTuple):
-    """Selection of spectra identified by a run of a project, or of the others.
+    """Selection of the spectra that a project's run identified, or did not identify.
 
     Attributes
     ----------
-    is_wanted
-        True for identified ones.
-    run
-        Id of the run; '' for the newest.
-    q_value
-        Maximum q-value of a match.
+    project : Path
+        Project folder.
+    is_wanted : bool
+        True selects identified spectra, False unidentified ones.
+    run : str
+        Run identifier; '' for the newest.
+    q_value : float
+        Maximum q-value of identified spectra.
     """
 
     project: Path
@@ -46,20 +48,24 @@ class IdentifiedIn(NamedTuple):
 
 @dataclass(frozen=True)
 class ConversionRequest:
-    """A conversion.
+    """Settings of a conversion.
 
     Attributes
     ----------
-    spectra, out
-        Files.
-    format
-        Format name; '' selects it by the suffix of `out`.
-    selection, identified
-        Selected spectra.
-    strict
+    spectra : tuple of Path
+        Input files.
+    out : Path
+        Output file.
+    format : str
+        Format name; '' selects the format by the suffix of `out`.
+    selection : SpectrumSelection
+        Selection by spectrum properties.
+    identified : IdentifiedIn or None
+        Selection by identification; None for all spectra.
+    strict : bool
         Reject files with unreadable spectra.
-    threads
-        Number of threads; all for None.
+    threads : int or None
+        Number of threads; None for all.
     """
 
     spectra: tuple[Path, ...]
@@ -72,21 +78,21 @@ class ConversionRequest:
 
 
 class Conversion(NamedTuple):
-    """Number of written spectra, and of all."""
+    """Number of written spectra, and of all spectra in the input."""
 
     n_written: int
     n_spectra: int
 
 
 def check_conversion(request: ConversionRequest) -> None:
-    """Reject an invalid conversion before anything is read.
+    """Reject an invalid conversion before any file is read.
 
     Raises
     ------
     ParameterError
-        There is no such format, or a file would be written over that is read.
+        If the format is unknown, or an input file would be overwritten.
     InputError
-        A file is given twice.
+        If a file is given twice.
     """
     spectrum_format(request.format or str(request.out))
     if request.out.name.lower().endswith(".gz"):
@@ -101,9 +107,9 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
     Raises
     ------
     InputError, ParameterError, StorageError
-        An error that the user can fix, described in one sentence.
+        If there is an error that the user can fix; one sentence describes it.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     check_conversion(request)
     threads = request.threads or available_threads()
@@ -117,7 +123,7 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
 
 
 def _chosen(spectra: Spectra, request: ConversionRequest, progress: Progress) -> NDArray[np.int64]:
-    """Return the selected spectra."""
+    """Return the rows of the selected spectra, (r,) int64."""
     rows, requested = request.selection.rows(spectra), request.identified
     if requested is None:
         return rows

@@ -1,7 +1,7 @@
-"""Scores of other search engines: columns of imported PSMs with one name each, and which of them ranks matches.
+"""Scores of other search engines: their names, their columns in imported PSMs, and which of them rank matches.
 
-Names are those of the engines' files, accessions those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). Scores listed
-here are shown, sorted, filtered and exported; other numbers of a file are stored under their own name after `OTHER_SCORE`, and exported.
+Names are those in the engines' files; accessions are those of the PSI-MS vocabulary (https://www.ebi.ac.uk/ols4/ontologies/ms). The scores
+listed here are shown, sorted, filtered and exported. Other numbers in a file are stored in columns named by `OTHER_SCORE`, and exported.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from proteoscope.engine.results.columns import Column
 __all__ = ["ENGINE_SCORES", "OTHER_SCORE", "SCORE_COLUMNS", "EngineScore", "name_score_column", "score_called"]
 
 OTHER_SCORE = r"score_[a-z0-9_]{1,80}"
-"""Names of the columns of engines' scores."""
+"""Regular expression of the column names of engines' scores."""
 
 
 class EngineScore(NamedTuple):
-    """A score of another program.
+    """A score of another search engine.
 
     Attributes
     ----------
-    name
-        Column name after ``score_``.
-    title, meaning
-        Display texts.
-    called
-        Names in files, in lower case, and accessions.
-    sense
-        1 if higher is better, -1 if lower is, 0 if it does not rank.
-    is_logarithmic
-        True for values over many orders of magnitude, which are ranked by negative logarithm.
-    has_learnt
-        True if it may be trained on decoy labels, and is thus no feature for Percolator.
+    name : str
+        Column name without ``score_``.
+    title, meaning : str
+        Column title and description in the window.
+    called : tuple of str
+        Names in files (lower case) and PSI-MS accessions.
+    sense : int
+        1 if higher is better, -1 if lower is better, 0 if the score does not rank matches.
+    is_logarithmic : bool
+        True for values over many orders of magnitude; their negative logarithms rank matches.
+    has_learnt : bool
+        True if the score may have been trained on decoy labels, and is therefore not a feature for Percolator.
     """
 
     name: str
@@ -46,7 +46,7 @@ class EngineScore(NamedTuple):
 
     @property
     def column(self) -> str:
-        """The name of its column."""
+        """Name of the score's column."""
         return f"score_{self.name}"
 
 
@@ -213,7 +213,7 @@ ENGINE_SCORES = (
     ),
     EngineScore("global_q_value", "Global q", "q-value over all runs, by the engine", ("global.q.value",), 0, has_learnt=True),
 )
-"""Known scores; among those that rank, the first in a file is used."""
+"""Known scores in order of preference: the first one in a file that can rank matches is used."""
 
 _BY_NAME = {called: engine_score for engine_score in ENGINE_SCORES for called in engine_score.called}
 _BY_COLUMN = {engine_score.column: engine_score for engine_score in ENGINE_SCORES}
@@ -235,12 +235,14 @@ SCORE_COLUMNS = tuple(
     )
     for engine_score in ENGINE_SCORES
 )
-"""Columns of known scores; a run has those in its file."""
+"""Columns of the known scores; a run has those in its file."""
 
 
 def score_called(name: str) -> EngineScore | None:
-    """Return the score with a name or accession in files, or None.
+    """Return the score with the given name or accession, or None.
 
+    Examples
+    --------
     >>> score_called("Comet:expectation value").title
     "Engine's E-value"
     """
@@ -248,13 +250,15 @@ def score_called(name: str) -> EngineScore | None:
 
 
 def name_score_column(name: str) -> str:
-    """Return the column of a score by its name in a file.
+    """Return the column name for a score's name in a file.
 
+    Examples
+    --------
     >>> name_score_column("XCorr"), name_score_column("MS-GF:DeNovoScore")
     ('score_xcorr', 'score_ms_gf_denovoscore')
     """
     engine_score = score_called(name) or _BY_COLUMN.get(name.strip().lower())
     if engine_score is not None:
         return engine_score.column
-    name = name.strip().removeprefix("score_")  # as our own exports call it
+    name = name.strip().removeprefix("score_")  # prefix in exports of this program
     return f"score_{_SEPARATORS.sub('_', name.strip().lower()).strip('_')[:_MAXIMUM_NAME] or 'unnamed'}"

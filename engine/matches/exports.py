@@ -1,4 +1,4 @@
-"""Formats in which identifications are exported: an entry for each, with the function that writes it."""
+"""Export formats of identifications, each with the function that writes it."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ __all__ = [
 MATCH_TABLE_FILES = ("psms.tsv", "peptides.tsv", "proteins.tsv")
 
 WRITERS: dict[str, Callable[[], MatchesWriter]] = {}
-"""The writers of matches by the names of their formats."""
+"""Writers of matches by format name."""
 
 
 def _matches(name: str, title: str, writer: Callable[[], MatchesWriter], *endings: str) -> Export:
-    """Return a format of matches: files with these endings, or a folder of tables."""
+    """Return and register an export of matches, as files with the given suffixes or as a folder of tables."""
     WRITERS[name] = writer
     return Export(
         name,
@@ -44,7 +44,7 @@ def _matches(name: str, title: str, writer: Callable[[], MatchesWriter], *ending
 
 
 def library_exports(write: Callable[[], WriteExport]) -> tuple[Export, ...]:
-    """Return the formats of spectral libraries, which `write` makes of spectra of a run."""
+    """Return the spectral library formats, with `write` as the function that writes them."""
     return (
         Export("msp", "Spectral library, MSP", write, (".msp",), is_library=True),
         Export("mzspeclib", "Spectral library, mzSpecLib", write, (".mzspeclib.txt", ".mzlib.txt"), is_library=True),
@@ -62,6 +62,6 @@ PLACES_ON_GENOMES = (
     _matches("gff3", "Places on the genome, GFF3", lambda: matches.writers.genome.write_gff3, ".gff3", ".gff"),
     _matches("bed", "Places on the genome, BED", lambda: matches.writers.genome.write_bed, ".bed"),
 )
-"""Formats of places on nucleotides, which only runs that translated them have."""
+"""Formats with nucleotide positions, only for runs that translated nucleotides."""
 SPECTRAL_LIBRARIES = library_exports(lambda: matches.consensus_library.export_library)
-"""Formats of spectral libraries, of the identified spectra."""
+"""Spectral library formats for the identified spectra of a run."""

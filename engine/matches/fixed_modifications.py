@@ -1,4 +1,4 @@
-"""Modifications that say nothing of one residue, since all of its kind carry them: fixed ones, or what preparation left on all."""
+"""Modifications carried by every residue of a type: fixed modifications, or modifications from sample preparation."""
 
 from __future__ import annotations
 
@@ -17,18 +17,20 @@ __all__ = ["C_END", "NONE_FIXED", "N_END", "FixedModifications", "fixed_of_param
 
 N_END, C_END = "N-term", "C-term"
 _ENDS: dict[str, Position] = {N_END: "peptide N-term", C_END: "peptide C-term"}
-_LEAST = 3  # residues of a type, or ends; fewer may all carry the same modification by chance
+_LEAST = 3  # residues of a type, or termini; fewer may all carry the same modification by chance
 _OF_PREPARATION = frozenset({"Chemical derivative", "Isotopic label"})
-_OF_THIOLS = frozenset({"Artefact", "Multiple"})  # what else Unimod calls blocked cysteines: acrylamide's, MMTS's
+_OF_THIOLS = frozenset({"Artefact", "Multiple"})  # Unimod's other classes of blocked cysteines (acrylamide, MMTS)
 
 FixedModifications = frozenset[tuple[str, str]]
-"""Modification names, each with the residue that always has it, or `N_END` or `C_END` of each peptide."""
+"""Pairs of a modification name and the residue that always carries it, or `N_END` or `C_END`."""
 NONE_FIXED: FixedModifications = frozenset()
 
 
 def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
-    """Return the fixed modifications of a run; unreadable ones are skipped.
+    """Return the fixed modifications in a run's parameters; unreadable entries are skipped.
 
+    Examples
+    --------
     >>> sorted(fixed_of_parameters({"fixed_modifications": ["Carbamidomethyl (C)", "TMT6plex (N-term)"]}))
     [('Carbamidomethyl', 'C'), ('TMT6plex', 'N-term')]
     """
@@ -38,7 +40,7 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
         with suppress(ParameterError):
             modification = parse_modification(str(text))
             ends = [end for end, position in _ENDS.items() if position == modification.position]
-            # One that Unimod has not is named by its mass in texts of peptides.
+            # Peptide texts name a modification that is not in Unimod by its mass.
             names = {modification.name} if modification.unimod_id is not None else {modification.name, write_mass(modification.mass)}
             result |= {(name, place) for name in names for place in (ends or modification.residues)}
     return frozenset(result)
@@ -47,29 +49,29 @@ def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
 def on_all_residues(
     sequences: Sequence[str], lengths: NDArray[np.int64], position: NDArray[np.int64], names: Sequence[str]
 ) -> FixedModifications:
-    """Return modifications found on every such residue of the peptides that Unimod lists as sample preparation.
+    """Return sample-preparation modifications (as classified by Unimod) that every residue of their type carries.
 
-    Cells may also modify all observed residues, such as every tyrosine of enriched peptides; these are excluded.
+    Biological modifications may also be on all observed residues, such as every tyrosine of enriched peptides; these are not returned.
 
     Parameters
     ----------
-    sequences
-        n peptides, A to Z.
-    lengths : (n,)
-        Number of modifications of each.
-    position : (m,)
-        Residues from 1, 0 and length + 1 for the ends.
-    names
-        Names of the m modifications.
+    sequences : sequence of str, length n
+        Peptide sequences, A to Z.
+    lengths : ndarray of int64, shape (n,)
+        Number of modifications of each peptide.
+    position : ndarray of int64, shape (m,)
+        Residue of each modification, from 1; 0 and sequence length + 1 for the termini.
+    names : sequence of str, length m
+        Modification names.
     """
     residues = np.array([len(sequence) for sequence in sequences], np.int64)
     owner = np.repeat(np.arange(len(sequences)), lengths)
     is_inside = (position >= 1) & (position <= residues[owner])
     symbols = np.frombuffer("".join(sequences).encode(), np.uint8)
     at = np.where(is_inside, run_offsets(residues)[owner] + position - 1, 0)
-    place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the ends are 0 and 1, which are not residues
+    place = np.where(is_inside, np.append(symbols, 0)[at], np.where(position <= 0, 0, 1))  # the termini are 0 and 1, which are not residues
     distinct, code = np.unique(np.array(names, np.str_), return_inverse=True)
-    # A residue that carries the same twice carries it.
+    # A residue that carries the same modification twice counts once.
     carried = np.unique(np.stack([code.reshape(-1), place, owner, position]), axis=1)[:2]
     pairs, counts = np.unique(carried, axis=1, return_counts=True)
     totals = np.bincount(symbols, minlength=256)
@@ -83,7 +85,7 @@ def on_all_residues(
 
 
 def _is_of_preparation(name: str, where: str) -> bool:
-    """Return True if Unimod lists a modification at a site as made on purpose."""
+    """Return True if Unimod classifies a modification at a site as sample preparation."""
     if name not in unimod():
         return False
     sites = unimod().by_name(name).sites_covering("" if where in _ENDS else where, _ENDS.get(where, "anywhere"))

@@ -1,10 +1,10 @@
-"""Search of wide precursor windows: spectra against an index of the fragment ions of all forms, in mass partitions that fit memory.
+"""Search of wide precursor windows with an index of the fragment ions of all peptidoforms, in mass partitions that fit memory.
 
-Results are those of scoring every candidate, with two exceptions. While candidates are selected, an ion up to two millionths of a dalton
-beyond a peak's tolerance may count, and scores are rounded; exact scores of the best correct that except for nearly equal ones at the last
-ranks. And masses are summed in another order, so that a candidate at the very edge of the precursor window, to the last digit of a double
-(1e-12 Da), may be inside one way and outside the other. `FragmentIndexSearch.is_worthwhile` selects the way by counting the work of both:
-the same on every device, because of those exceptions. With GPUs, each has an index of the forms within reach of its queries.
+Results equal those of scoring every candidate, with two exceptions. First, candidates are preselected with rounded scores and with a
+fragment tolerance up to two millionths of a dalton wider; the best candidates are then scored exactly, so only nearly equal candidates at
+the last ranks can differ. Second, masses are summed in another order, so a candidate at the very edge of a precursor window (1e-12 Da) may
+be inside with one method and outside with the other. `FragmentIndexSearch.is_worthwhile` chooses the method by estimated work; because of
+these exceptions, the choice is the same on every device. Each GPU has an index of the peptidoforms within reach of its queries.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 
 __all__ = ["FragmentIndexSearch"]
 
-_BUCKET_WIDTH = 0.1  # dalton, of the masses that are counted before
+_BUCKET_WIDTH = 0.1  # Da, bin width of the counts of peptidoforms
 _ADDITIONAL = 3  # additional candidates chosen by rounded scores
-_BYTES_OF_LISTED_FORM = 40  # on the way to a card, which makes the postings
-_BYTES_OF_THREAD = 32 << 20  # while it sorts the ions of a chunk
-_MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between two looks at a cancel
+_BYTES_OF_LISTED_FORM = 40  # transferred to a GPU, which creates the postings
+_BYTES_OF_THREAD = 32 << 20  # to sort the ions of a chunk
+_MAXIMUM_FORMS_COUNTED, _MAXIMUM_FORMS_LISTED = 1 << 20, 1 << 18  # by a thread between checks for cancellation
 
 
 @dataclass(frozen=True)
 class _Peptidoforms:
-    """Forms in buckets of mass, of those buckets that a precursor window reaches.
+    """Cumulative counts of peptidoforms and their ions in b mass buckets, only of buckets that a precursor window reaches.
 
-    `is_reached` (b,) bool; `forms` and `ions` (b + 1,) int64, sums of all buckets before, so that what lies in a window is a difference.
+    `is_reached`: (b,) bool. `forms`, `ions`: (b + 1,) int64, sums over all previous buckets; differences give the counts in a window.
     """
 
     is_reached: NDArray[np.bool_]
@@ -56,11 +56,16 @@ class FragmentIndexSearch:
 
     Parameters
     ----------
-    resources
-        The cards search, the threads list the forms, and search what no card can.
-    memory_bytes
-        Of one partition of the index with what building it takes. More where the forms of a tenth of a dalton need more, and where the
-        threads that build, with 32 MB each, need more than half of it.
+    index : SpectrumIndex
+        Spectra and queries.
+    peptides : PeptideArrays
+    modifications : ModificationArrays
+    settings : ScoringSettings
+    resources : Resources
+        GPUs search; threads list the peptidoforms, and search if no GPU can.
+    memory_bytes : int
+        Memory limit of one index partition and of building it. Exceeded if the peptidoforms of 0.1 Da need more, or if the threads that
+        build (32 MB each) need more than half of it.
     """
 
     def __init__(
@@ -79,15 +84,21 @@ class FragmentIndexSearch:
         self._counted: _Peptidoforms | None = None
 
     def is_worthwhile(self, candidates: NDArray[np.int64], compile_index: Callable[[Progress], object] | None = None) -> bool:
-        """Return True if building and searching an index takes far less work than scoring the `candidates` (q,) int64 of each query.
+        """Return True if building and searching an index needs far less work than scoring every candidate.
 
-        `candidates` count a peptide with a modification combination once per window, as `count_candidates` does. Scores that an index does
-        not provide, and sizes beyond it, return False. The result depends only on counts, not on threads, memory or GPUs, since the way
-        affects the last digits.
+        Return False for scores and sizes that an index does not support. The result depends only on counts, not on threads, memory or GPUs,
+        since the method affects the last digits of results.
+
+        Parameters
+        ----------
+        candidates : ndarray of int64, shape (q,)
+            Candidates of each query, as returned by `count_candidates`: each peptide once per modification combination and window.
+        compile_index : callable or None
+            Compiles the index kernels, called before peptidoforms are counted.
         """
         charges = self._fragment_charges(self._index.queries)
-        # Counting the forms takes as long as some searches. First every peptide is taken to have one form with each combination, in reach
-        # of a window: where scoring all is no longer than building such an index, as in most searches, no closer look is needed.
+        # Counting peptidoforms takes as long as some searches. First assume one peptidoform per peptide and combination, all within reach
+        # of a window: if scoring every candidate takes no longer than building this index, as in most searches, do not count.
         possible = len(self._peptides.mass) * len(self._modifications.combination_mass)
         ions = self._series * float(self._peptides.length.sum(dtype=np.int64) / max(1, len(self._peptides.mass)) - 1.0)
         building = counts.fragment_index_building(possible, possible, possible * ions)
@@ -107,11 +118,11 @@ class FragmentIndexSearch:
         return counts.TIMES_LONGER * (building + searching) < exhaustive
 
     def run(self, hits: HitArrays) -> None:
-        """Search all queries and write their best candidates, histograms and candidate numbers into the empty `hits`."""
+        """Search all queries; write their best candidates, score histograms and candidate counts to `hits`."""
         n, n_hits = hits.score.shape
         result = {**empty_best(n, n_hits + _ADDITIONAL)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
         n_buckets = len(self._count().is_reached)
-        # A GPU creates the postings of the listed forms itself, in parts of any number.
+        # A GPU creates the postings of the listed peptidoforms itself, in any number of partitions.
         sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.has_cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
         listed = self._ranges(0, n_buckets, *sizes)
         for number, (low, high) in enumerate(listed, 1):
@@ -138,7 +149,7 @@ class FragmentIndexSearch:
         )
 
     def _search(self, low: int, high: int, so_far: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
-        """Return the hits so far, updated by the forms in a range of buckets."""
+        """Return the results `so_far` updated with the peptidoforms in the buckets `low:high`."""
         queries, ions = self._index.queries, self._ions_of_form()
         mass, number = self._list(low, high, f"Indexing fragments{part}")
         workload = create_workload(
@@ -162,7 +173,7 @@ class FragmentIndexSearch:
             return dict(session.run({**so_far, "cost": cost}))
 
     def _count(self) -> _Peptidoforms:
-        """Return the numbers of forms and ions by mass, without those beyond all precursor windows."""
+        """Return the counts of peptidoforms and ions by mass, excluding buckets outside all precursor windows."""
         if self._counted is None:
             peptides, modifications = self._peptides, self._modifications
             heaviest = float(peptides.mass.max(initial=0.0) + modifications.combination_mass.max())
@@ -191,27 +202,27 @@ class FragmentIndexSearch:
         return self._counted
 
     def _windows(self, buckets: NDArray[np.floating]) -> NDArray[np.int64]:
-        """Buckets in the precursor windows of each query, and one more on either side: (q, e, 2)."""
+        """Return the bucket ranges of each query's precursor windows, one bucket wider on either side, (q, e, 2)."""
         windows = precursor_windows(buckets, self._index.queries, self._settings, 0, len(self._index.queries.mass))
         is_tried = self._index.queries.mass[:, None] >= self._settings.isotope_minimum_mass[None, :]
         windows[..., 0] = np.where(is_tried, np.maximum(windows[..., 0] - 1, 0), 0)
         return windows
 
     def _forms_of_queries(self, counted: _Peptidoforms) -> NDArray[np.int64]:
-        """Forms in the windows of each query, to a bucket."""
+        """Return the number of peptidoforms in the windows of each query, rounded up to whole buckets, (q,)."""
         windows = self._windows(np.arange(len(counted.forms) - 1) * _BUCKET_WIDTH)
         return (counted.forms[windows[..., 1]] - counted.forms[windows[..., 0]]).sum(axis=1)
 
     def _fragment_charges(self, queries: QueryArrays) -> NDArray[np.int64]:
-        """Return the number of fragment charges of each query."""
+        """Return the number of fragment charges of each query, (q,)."""
         return np.maximum(1, np.minimum(self._settings.maximum_fragment_charge, queries.charge - 1))
 
     def _ions_of_form(self) -> float:
-        """Ions of one charge of a form, on average; 0 before the forms are counted."""
+        """Return the mean number of singly charged ions per peptidoform, 0 before peptidoforms are counted."""
         return 0.0 if self._counted is None else float(self._counted.ions[-1] / max(1, self._counted.forms[-1]))
 
     def _nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
-        """Return the nanoseconds of one thread for searching queries with given numbers of forms."""
+        """Return the estimated search time of each query on one thread, ns, (q,), given the number of peptidoforms in its windows."""
         spectra, settings = self._index.arrays, self._settings
         n_peaks = np.diff(spectra.offsets)[queries.spectrum]
         covered = counts.covered_share(n_peaks, queries.mass, settings.fragment_absolute, settings.fragment_relative)
@@ -219,11 +230,11 @@ class FragmentIndexSearch:
         return np.where(n_peaks > 0, costs, 0.0)
 
     def _available_bytes(self) -> int:
-        """Return the bytes available for an index, in addition to the memory of the threads that build it."""
+        """Return the memory available for an index after subtracting the memory of the threads that build it, bytes."""
         return max(self._memory_bytes - self._threads * _BYTES_OF_THREAD, self._memory_bytes // 2)
 
     def _ranges(self, low: int, high: int, bytes_of_form: int, bytes_of_posting: int = 0) -> list[tuple[int, int]]:
-        """Return runs of the buckets `low:high` that fit memory, without empty ones."""
+        """Divide the buckets `low:high` into ranges that fit memory, without empty ranges."""
         assert self._counted is not None
         forms, ions = self._counted.forms, self._counted.ions
         size = np.maximum(
@@ -236,7 +247,7 @@ class FragmentIndexSearch:
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
 
     def _list(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return masses and numbers of the forms in a run of buckets, without forms outside all precursor windows."""
+        """Return masses (Da) and numbers of the peptidoforms in the buckets `low:high`, excluding those outside all precursor windows."""
         counted = self._count()
         self._progress.stage(title)
 

@@ -1,13 +1,14 @@
-"""Predicted fragment intensities: their agreement with the peaks of a match.
+"""Predicted fragment intensities, and their agreement with the peaks of a match.
 
-A small shipped network (`resources/fragmentation`) predicts the ions b, b2+, y and y2+ of each bond from residues and charge. It ignores
-modifications, as the model it was trained on; labels whose tags take the charge from fragments (TMT, iTRAQ) would need their own network.
+A small shipped network (`resources/fragmentation`) predicts the b, b2+, y and y2+ ions of each bond from residues and charge. Like its
+training data it ignores modifications; labels that take the charge from fragments (TMT, iTRAQ) would need their own network.
 
-Instruments and collision energies favour some ion types, or small fragments. Scale and shift of the predicted logarithms of each type are
-therefore learnt from the run: from the best spectrum of each peptide and charge among confident matches, by ridge regression towards the
-shipped values. A match is compared with a model trained without its *peptide*, in any form and with its decoy partner (folds by peptide):
-decoys and targets are treated equally, and none is evaluated by a model trained on it. More flexible models, up to a last layer per run and
-boosted trees, came closer to the peaks of correct and wrong matches alike without separating them better.
+Instruments and collision energies favour certain ion types, or small fragments. A scale and a shift of the predicted logarithms are
+therefore fitted per ion type to the run: to the best spectrum of each peptide and charge among confident matches, by ridge regression
+towards the shipped values. A match is compared with a model trained without its *peptide*, in any peptidoform and including the decoy
+partner (folds by peptide). Targets and decoys are thus treated equally, and no match is evaluated by a model trained on it. More flexible
+models (a last layer per run, boosted trees) fitted the peaks of correct and wrong matches equally better, and did not improve their
+separation.
 """
 
 from __future__ import annotations
@@ -58,35 +59,35 @@ Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 
 FEATURES = tuple(f"intensity_{name}" for name in MEASURES)
-"""Names of the columns."""
+"""Names of the feature columns."""
 _NETWORK = ("fragmentation", "intensities.npz")
 _LARGEST_WEIGHT = 1e3
-_FOLDS, _SEED = 5, 0  # rescoring divides by other seeds
-FEWEST_PEPTIDES = 40  # with fewer, what is learnt is rather worse than what ships
-_MAXIMUM_MATCHES = 4000  # learnt from: more change eight numbers no further
-_PRIOR_BONDS = 30.0  # that the shipped scale and shift are worth
-_LOW_RESOLUTION = 0.1  # thomson: as wide a fragment tolerance is that of an ion trap, where ions break otherwise than in the shipped model
+_FOLDS, _SEED = 5, 0  # rescoring uses other seeds for its folds
+FEWEST_PEPTIDES = 40  # a correction fitted to fewer tends to be worse than the shipped model
+_MAXIMUM_MATCHES = 4000  # for training: more no longer change the eight fitted numbers
+_PRIOR_BONDS = 30.0  # weight of the shipped scale and shift, in bonds
+_LOW_RESOLUTION = 0.1  # Th: wider tolerances mean an ion trap, whose fragmentation differs from that of the shipped model
 _LABELS = ("TMT", "iTRAQ")
 LONGEST_PREDICTED = 63
 """Maximum number of residues of a peptide for the network."""
 
 
 class IntensitySettings(Protocol):
-    """Settings that decide whether intensities are predicted, by the names that every search's parameters have for it."""
+    """Parameters that decide if intensities are predicted; all searches name them alike."""
 
     predicted_intensities: bool
     intensity_transform: Literal["none", "square-root", "logarithm", "rank"]
 
 
 def has_predicted_series(series: str) -> bool:
-    """Return True for ion series, as symbols, of spectra whose intensities are predicted."""
+    """Return True if intensities are predicted for spectra with these ion series (one symbol each)."""
     return set("by") <= set(series)
 
 
 def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifications: Sequence[SearchModification]) -> str:
     """Return why intensities cannot be predicted for these ion series and modifications, or ''.
 
-    With several series, only spectra with b and y ions are predicted.
+    If there are several sets of ion series, only spectra with b and y ions are predicted.
     """
     if not any(map(has_predicted_series, series)):
         return "the ion series are not b and y"
@@ -96,7 +97,7 @@ def why_not_predicted(settings: IntensitySettings, series: Sequence[str], modifi
 
 
 def why_no_label(modifications: Sequence[SearchModification]) -> str:
-    """Why intensities of peptides with one of these modifications cannot be predicted, in words; empty where they can."""
+    """Return why intensities cannot be predicted with one of these modifications, or ''."""
     label = next((modification.name for modification in modifications if modification.name.startswith(_LABELS)), "")
     return f"the label {label} changes them" if label else ""
 
@@ -104,18 +105,24 @@ def why_no_label(modifications: Sequence[SearchModification]) -> str:
 def predicted_bonds(
     residues: NDArray[np.uint8], offsets: Integers, charge: Integers, resources: Resources
 ) -> tuple[NDArray[np.float32], Integers]:
-    """Return the shipped network's predictions for n peptides: log2 of `FLOOR` plus the intensity fractions of their bonds' ions.
+    """Return the shipped network's predictions for n peptides: log2 of `FLOOR` plus the intensity fraction of each ion.
 
     Parameters
     ----------
-    residues, offsets
-        CSR, residues as capitals, 2 to `LONGEST_PREDICTED` of each peptide.
-    charge : (n,)
-        Of the precursor.
+    residues : ndarray of uint8
+        Residues of all peptides as ASCII capitals, each of 2 to `LONGEST_PREDICTED` residues.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each peptide in `residues`, and the end of the last.
+    charge : ndarray of int64, shape (n,)
+        Precursor charges.
+    resources : Resources
 
     Returns
     -------
-    (bonds, IONS) float32, and (n,) the first bond of each peptide.
+    ndarray of float32, shape (bonds, IONS)
+        Predictions for all bonds of all peptides.
+    ndarray of int64, shape (n,)
+        Row of the first bond of each peptide.
     """
     starts = offsets - np.arange(len(offsets))
     out, rows, network = np.empty((starts[-1], IONS), np.float32), np.arange(len(charge)), load_network(_path())
@@ -130,18 +137,18 @@ def predicted_bonds(
 
 @dataclass(frozen=True)
 class MatchedBonds:
-    """Peptides of n matches, and the peaks of their bonds.
+    """Peptides of n matches, and the matched peaks of each bond.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64
-        Starts of peptides.
-    residues : (r,) uint8
-        Capitals.
-    weight : (r, IONS) float32
-        Square roots of intensity fractions of the peaks that match ions of the bond after each residue, 0 without a match and in the last
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each peptide in `residues`, and the end of the last.
+    residues : ndarray of uint8, shape (r,)
+        Residues as ASCII capitals.
+    weight : ndarray of float32, shape (r, IONS)
+        Square roots of the intensity fractions of peaks that match ions of the bond after each residue; 0 without a match and in the last
         row of each peptide.
-    is_known : (n,) bool
+    is_known : ndarray of bool, shape (n,)
         True for spectra with b and y ions; nothing is predicted for others.
     """
 
@@ -154,22 +161,22 @@ class MatchedBonds:
         return len(self.offsets) - 1
 
     def take(self, rows: Integers) -> MatchedBonds:
-        """Return matches by row, in the given order."""
+        """Return the matches with the given indices, in this order."""
         residues, offsets = take_runs(self.residues, self.offsets, rows)
         index, _ = take_runs(np.arange(len(self.residues)), self.offsets, rows)
         return MatchedBonds(offsets, residues, self.weight[index], self.is_known[rows])
 
     def joined(self, other: MatchedBonds) -> MatchedBonds:
-        """Append the matches of another."""
+        """Return these matches followed by those of `other`."""
         offsets = np.concatenate((self.offsets, other.offsets[1:] + self.offsets[-1]))
         columns = ((getattr(self, name), getattr(other, name)) for name in ("residues", "weight", "is_known"))
         return MatchedBonds(offsets, *map(np.concatenate, columns))
 
 
 class MatchColumns(NamedTuple):
-    """Values of the matches before their intensities are compared; each (n,).
+    """Values of n matches before their intensities are compared; each array has shape (n,).
 
-    `peptide` is the same for all forms of a peptide and for its decoy partner; `is_confident` marks targets to learn from.
+    `peptide` is equal for all peptidoforms of a peptide and for its decoy partner; `is_confident` marks targets that can be trained on.
     """
 
     charge: Integers
@@ -180,15 +187,29 @@ class MatchColumns(NamedTuple):
 
 @dataclass(frozen=True)
 class IntensityModel:
-    """Predictor of a run's intensities; `is_corrected` by the run, each fold of peptides from the others, or as shipped."""
+    """Predictor of a run's fragment intensities.
+
+    If `is_corrected`, the network has one last layer per fold of peptides, fitted to the run without this fold; otherwise it is as shipped.
+    """
 
     network: Network
     is_corrected: bool
 
     def features(self, bonds: MatchedBonds, charge: Integers, peptide: Integers, resources: Resources) -> dict[str, NDArray[np.float64]]:
-        """Return the agreement of predicted intensities with the peaks of n matches: columns by name, (n,) float64, NaN if not predicted.
+        """Return the agreement of predicted intensities with the peaks of n matches, as columns by name.
 
-        `charge` and `peptide` (n,) are as in `MatchColumns`.
+        Parameters
+        ----------
+        bonds : MatchedBonds
+            The n matches.
+        charge, peptide : ndarray of int64, shape (n,)
+            As in `MatchColumns`.
+        resources : Resources
+
+        Returns
+        -------
+        dict of str to ndarray of float64, shape (n,)
+            NaN where nothing is predicted.
         """
         model = folds_by_peptide(peptide, _FOLDS, _SEED) if self.is_corrected else np.zeros(len(bonds), np.int64)
         out = np.zeros((len(bonds), len(FEATURES)))
@@ -210,9 +231,26 @@ def learn_intensities(
     *,
     fewest_peptides: int = FEWEST_PEPTIDES,
 ) -> tuple[IntensityModel | None, str]:
-    """Return the predictor of a run's intensities from its matches, and a sentence on what was learnt.
+    """Fit the intensity predictor to a run's matches.
 
-    None if the shipped network does not fit (ion traps, recognised by fragment tolerance) and the run has too few peptides for training.
+    Parameters
+    ----------
+    bonds : MatchedBonds
+        The n matches.
+    matches : MatchColumns
+        Their values.
+    fragment_tolerance : Tolerance
+        A wide one indicates an ion trap, which the shipped network does not describe.
+    progress : Progress or None
+    fewest_peptides : int
+        Minimum number of confident peptides for fitting.
+
+    Returns
+    -------
+    IntensityModel or None
+        The shipped model if there are too few peptides; None if, in addition, the run is from an ion trap.
+    str
+        One sentence about the outcome.
     """
     matches = matches._replace(is_confident=matches.is_confident & bonds.is_known)
     is_low_resolution = fragment_tolerance.width(1000.0) > _LOW_RESOLUTION
@@ -231,7 +269,7 @@ def learn_intensities(
 
 
 def _select_training_matches(matches: MatchColumns) -> Integers:
-    """Rows of the best spectrum of each peptide and charge among the confident matches, ascending; the best of these, if they are many."""
+    """Return the rows of the best spectrum of each peptide and charge among the confident matches, ascending and at most 4,000."""
     rows = np.flatnonzero(matches.is_confident)
     rows = rows[np.lexsort((rows, -matches.score[rows]))]
     pairs = np.stack((matches.peptide[rows], matches.charge[rows]), axis=1)
@@ -240,7 +278,7 @@ def _select_training_matches(matches: MatchColumns) -> Integers:
 
 
 def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
-    """(folds, 41, IONS): last layers with the scale and the shift of each kind of ion learnt from the `chosen` matches of other folds."""
+    """Return last layers (folds, 41, IONS) with scale and shift of each ion type fitted to the `chosen` matches of the other folds."""
     lengths = np.diff(bonds.offsets)[chosen] - 1
     starts = run_offsets(lengths)
     predicted = np.empty((starts[-1], IONS), np.float32)
@@ -263,23 +301,24 @@ def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: 
 
 
 def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
-    """Return the shipped network's predicted intensity fractions of the ions b, b2+, y and y2+ of a peptide's bonds.
+    """Return the shipped network's predicted intensity fractions of the b, b2+, y and y2+ ions of a peptide's bonds.
 
     Parameters
     ----------
-    sequence
-        Capitals, of 2 to `LONGEST_PREDICTED` residues.
-    charge
-        Of the precursor; below three no ion has two charges.
+    sequence : str
+        Residues as capitals, 2 to `LONGEST_PREDICTED` residues.
+    charge : int
+        Precursor charge; below 3 there are no doubly charged ions.
 
     Returns
     -------
-    (residues - 1, IONS) float64, 0 where less than a thousandth is expected.
+    ndarray of float64, shape (residues - 1, IONS)
+        0 if less than a thousandth is expected.
 
     Raises
     ------
     ParameterError
-        The text is not a peptide, or the peptide is too short or too long.
+        If the text is not a peptide, or the peptide is too short or too long.
     """
     symbols = np.frombuffer(sequence.encode("ascii", "replace"), np.uint8)
     if not 2 <= len(symbols) <= LONGEST_PREDICTED or ((symbols < ord("A")) | (symbols > ord("Z"))).any() or charge < 1:
@@ -304,11 +343,11 @@ def load_network(path: Path) -> Network:
     Raises
     ------
     StorageError
-        The file cannot be read, or does not hold such a network.
+        If the file cannot be read or does not contain a valid network.
     """
     shapes = network_shapes()
     try:
-        with np.load(BytesIO(path.read_bytes())) as file:  # which opens no pickle
+        with np.load(BytesIO(path.read_bytes())) as file:  # does not unpickle
             result = {name: file[name] for name in shapes if name in file}
     except (OSError, ValueError, TypeError, AttributeError, EOFError, SyntaxError, BadZipFile, zlib.error) as error:
         raise StorageError(f"{path}: the model of fragment intensities cannot be read ({error}). Install the program again.") from error

@@ -1,4 +1,4 @@
-"""Score: spectra against an index of the fragment ions of peptide forms, as a workload type."""
+"""Fragment-index scoring as a workload type: spectra against an index of the fragment ions of peptidoforms."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["BYTES_OF_FORM", "BYTES_OF_POSTING", "KIND", "MAXIMUM_FORMS", "Spectr
 
 KIND = "fragment-index"
 BYTES_OF_FORM, BYTES_OF_POSTING = 24, 4
-MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # searched together on the CPU, so that a query takes at most some hundredths of a second
+MAXIMUM_FORMS = 512 * PEPTIDOFORMS_OF_CHUNK  # per CPU index, so that a query takes at most a few hundredths of a second
 _BYTES_OF_SEGMENT, _BYTES_OF_SEGMENTS = 10, 64 << 20
 _QUERIES_OF_CUT = 512
 
@@ -51,17 +51,27 @@ def create_workload(
     bytes_of_form: float,
     threads: int,
 ) -> Workload:
-    """Return the workload of searching queries in the index of forms, given by mass (dalton, ascending) and number.
+    """Return the workload of searching queries in an index of peptidoforms.
 
-    The state of a round consists of the best candidates so far (`BestArrays`), histograms, numbers of candidates, and the ``cost`` of each
-    query.
+    The state of a round contains the best candidates so far (`BestArrays`), histograms, candidate counts, and the ``cost`` of each query.
 
     Parameters
     ----------
+    index : SpectrumIndex
+        Spectra and queries.
+    peptides : PeptideArrays
+    modifications : ModificationArrays
+    settings : ScoringSettings
+    form_mass : ndarray of float64, shape (f,)
+        Masses of the peptidoforms, Da, ascending.
+    form_number : ndarray of int64, shape (f,)
+        Numbers of the peptidoforms.
+    histogram_width : float
+        Bin width of the score histograms.
     index_bytes : int
-        Maximum memory of the index on the CPU.
+        Maximum memory of the index on the CPU, bytes.
     bytes_of_form : float
-        Bytes of the index for each form.
+        Index memory per peptidoform, bytes.
     threads : int
         CPU threads that prepare the index.
     """
@@ -84,46 +94,40 @@ def create_workload(
 
 
 class SpectraAgainstFragments:
-    """Workload type whose items are queries; the changes to their rows depend on the forms."""
+    """Workload type whose items are queries; each result row holds a query's best candidates."""
 
-    parts_of_worker = 2  # each makes an index of the forms that its queries reach
+    parts_of_worker = 2  # each part builds an index of the peptidoforms within reach of its queries
 
     def samples(self, size: float, seed: int) -> Sample:
         """Return a synthetic workload of about this size."""
         return matches.synthetic_workload.sample_fragments(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the cost of each query as the state has it, (queries,) float64, in nanoseconds of one thread."""
+        """Return the cost of each query, taken from the state."""
         return np.asarray(state["cost"], np.float64)
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the work of a round, the same on CPU and GPU.
-
-        Returns
-        -------
-        float
-            Nanoseconds in which one thread builds the index of all forms and searches it.
-        """
+        """Return the estimated nanoseconds on one thread for building and searching the index (see `PredictableWorkloadType`)."""
         lengths, forms = workload.sources["peptides"]["length"], len(workload.sources["forms"]["mass"])
         ions = 2.0 * (float(lengths.mean()) - 1.0) if len(lengths) else 0.0
         return float(self.costs(workload, state).sum()) + fragment_index_building(0.0, forms, forms * ions)
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the input of the index, which a GPU builds for the forms within reach of its queries."""
+        """Prepare the input of the index; a GPU builds its own index of the peptidoforms within reach of its queries."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return the earlier hits of the queries, as the state has them."""
+        """Return a copy of the previous hits."""
         return {name: column.copy() for name, column in state.items() if name != "cost"}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by query."""
+        """Copy the results `rows` to the queries `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
 class _Computation:
-    """Forms, and the index built so far."""
+    """Search of queries in fragment indexes, which it builds for consecutive batches of peptidoforms."""
 
     def __init__(self, workload: Workload, device: Device) -> None:
         sources = workload.sources
@@ -142,13 +146,13 @@ class _Computation:
         self._state: dict[str, NDArray] = {}
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin with the hits so far."""
+        """Start a round from the previous hits."""
         if items is not None:
             raise ValueError("all queries are searched in a fragment index")
         self._state = state
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Search the queries `first:last` in all forms."""
+        """Search the queries `first:last` against all peptidoforms; yield partial results."""
         rows = {name: column[first:last].copy() for name, column in self._state.items() if name != "cost"}
         windows = precursor_windows(self._mass, self._queries, self._settings, first, last)
         filled = windows[windows[..., 0] < windows[..., 1]]
@@ -180,7 +184,7 @@ class _Computation:
                             done = begun + scored
 
     def _cuts(self, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield queries whose segments fit a memory limit."""
+        """Yield ranges of queries whose segments fit a memory limit."""
         queries, settings = self._queries, self._settings
         peaks = np.diff(self._spectra.offsets)[queries.spectrum[first:last]]
         charges = np.maximum(1, np.minimum(settings.maximum_fragment_charge, queries.charge[first:last] - 1))
@@ -193,7 +197,7 @@ class _Computation:
             begun = stop
 
     def _segments(self, first: int, last: int) -> SegmentArrays:
-        """Return the segments of queries."""
+        """Return the m/z segments of the queries `first:last`."""
         made: dict[int, SegmentArrays] = {}
 
         def make(begun: int, stop: int, flag: StopFlag) -> None:

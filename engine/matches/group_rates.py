@@ -1,13 +1,13 @@
 """Error rates of matches in groups, by distinct peptides.
 
-Replicates of a spectrum that no peptide of the database explains find the same false one repeatedly. Counted by spectra, false matches then
-cluster, and the first decoy says little about what lies above it. A group's rate is therefore that of its distinct peptides, each at its
-best score, wherever that is larger.
+Replicate spectra whose peptide is not in the database find the same false peptide repeatedly. Counted by spectra, false matches therefore
+cluster, and the first decoy reveals little about the targets above it. The rate of a group is the larger of its rate by spectra and its
+rate by distinct peptides (the best score of each).
 
-Every list counts up to one decoy peptide more than it has, as the tail of its decoys suggests
-(`proteoscope.engine.statistics.target_decoy`). Most groups have too few decoys for a tail. Their expected decoys are those they have and
-one more, decaying as those of all groups do from their base. Forms that lost against better candidates show whether a group scores higher
-than others due to the effect of its shift on the model; its base is raised by that lead.
+Every list adds up to one expected decoy peptide, as the tail of its decoy scores suggests (`proteoscope.engine.statistics.target_decoy`).
+Most groups have too few decoys to fit a tail. Their expected decoys are the observed number plus one, decaying like the decoys of all
+groups from the same base score. Forms that lost against better candidates show if a group scores higher than others because of the effect
+of its mass shift on the model; the group's base score is raised by this lead.
 """
 
 from __future__ import annotations
@@ -20,20 +20,24 @@ from proteoscope.engine.statistics.target_decoy import DecoyTail, ScoreScale, be
 
 __all__ = ["group_leads", "group_rates"]
 
-_FEWEST_FORMS = 5  # for a group's lead to be known
+_FEWEST_FORMS = 5  # decoy forms needed to estimate a group's lead
 
 
 def group_leads(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Return the excess of each group's median decoy score over that of all, 0 if negative or for few decoys.
+    """Return how far each group's median decoy score exceeds that of all groups; 0 if negative or with too few decoys.
 
     Parameters
     ----------
-    score, is_decoy, group : (n,)
-        Of all forms of all spectra.
+    score : ndarray of float64, shape (n,)
+        Scores of all forms of all spectra.
+    is_decoy : ndarray of bool, shape (n,)
+    group : ndarray of int64, shape (n,)
+        Group index, below `n_groups`.
+    n_groups : int
 
     Returns
     -------
-    (n_groups,) float64.
+    ndarray of float64, shape (n_groups,)
     """
     leads = np.zeros(n_groups)
     for number in range(n_groups):
@@ -54,28 +58,30 @@ def group_rates(
     decoy_ratio: float,
     scale: ScoreScale | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return q-values and posterior error probabilities of competing matches, in each group by its own decoys.
+    """Return q-values and posterior error probabilities of competing matches, estimated per group from its own decoys.
 
     Parameters
     ----------
-    score : (n,) float64
+    score : ndarray of float64, shape (n,)
         Higher is better.
     is_decoy : ndarray of bool, shape (n,)
-    peptide : (n,) int64
-        The same for all forms of a peptide, and for its decoy partner.
+    peptide : ndarray of int64, shape (n,)
+        Equal for all peptidoforms of a peptide and for its decoy partner.
     group : ndarray of int64, shape (n,)
-    leads
-        Of each group, see `group_leads`.
-    plus_one
-        Count a whole decoy more everywhere.
-    decoy_ratio
-        Decoy candidates for each target candidate.
-    scale
-        What is known of the score beforehand, where all groups have few decoys; None where it was learnt.
+        Group index.
+    leads : ndarray of float64, shape (n_groups,)
+        See `group_leads`.
+    plus_one : bool
+        Count one additional decoy everywhere.
+    decoy_ratio : float
+        Decoy candidates per target candidate.
+    scale : ScoreScale or None
+        Known distribution of the score, used if all groups have few decoys; None for a trained score.
 
     Returns
     -------
-    Two of (n,) float64.
+    q_value : ndarray of float64, shape (n,)
+    posterior_error : ndarray of float64, shape (n,)
     """
     unit = 2 * np.unique(peptide, return_inverse=True)[1] + is_decoy
     best = best_by_group(unit, score)
@@ -100,12 +106,9 @@ def _by_peptide(
     plus_one: bool,
     decoy_ratio: float,
 ) -> NDArray[np.float64]:
-    """Return the q-values of distinct peptides, for each match that of the lowest peptide not below it.
+    """Return the q-value of each match by distinct peptides: that of the lowest-scoring peptide at or above its score.
 
-    Parameters
-    ----------
-    of_all : DecoyTail or None
-        Tail of the decoy peptides of all groups.
+    `of_all` is the decoy tail of the peptides of all groups, or None.
     """
     best = best_by_group(unit, score)
     best = best[np.argsort(score[best], kind="stable")]
@@ -116,7 +119,7 @@ def _by_peptide(
 
 
 def _expected(of_group: NDArray[np.float64], of_all: DecoyTail | None, lead: float, at: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Decoy peptides of a group to be expected at or above some scores."""
+    """Return the expected number of a group's decoy peptides at or above each score in `at`."""
     tail = DecoyTail.of(of_group)
     if tail is not None:
         return tail.at(at)

@@ -1,4 +1,4 @@
-"""The identified spectra of a run as a library, with as many of shuffled peptides, which count how many spectra are explained by chance."""
+"""Identified spectra of a run as a library, with an equal number of shuffled-peptide spectra to estimate chance explanations."""
 
 from __future__ import annotations
 
@@ -44,23 +44,29 @@ _MAXIMUM_LENGTH = 1000
 
 @dataclass(frozen=True)
 class Identified:
-    """n identified spectra.
+    """The n identified spectra of a run, and their p peptidoforms.
 
     Attributes
     ----------
-    spectrum : (n,) int64
-        Rows of the spectra, each once.
+    spectrum : ndarray of int64, shape (n,)
+        Spectrum rows, without duplicates.
     charge : ndarray of int64, shape (n,)
-    mass : (n,) float64
-        Of the peptide, neutral, dalton.
-    peptide : (n,) int64
-        Into `peptides`, peptidoforms in ProForma.
-    sequence : (peptides,) int64
-        Into `sequences`, without modifications.
-    offsets, residues
-        CSR, by peptidoform: masses of its residues with what they carry, dalton.
-    n_terminal, c_terminal : (peptides,) float64
-        What its ends carry.
+    mass : ndarray of float64, shape (n,)
+        Neutral peptide mass, Da.
+    peptide : ndarray of int64, shape (n,)
+        Index into `peptides`.
+    peptides : tuple of str, length p
+        Peptidoforms in ProForma.
+    sequence : ndarray of int64, shape (p,)
+        Index into `sequences`.
+    sequences : tuple of str
+        Distinct sequences without modifications.
+    offsets : ndarray of int64, shape (p + 1,)
+        Start of each peptidoform in `residues`, and the end of the last.
+    residues : ndarray of float64
+        Masses of residues including their modifications, Da.
+    n_terminal, c_terminal : ndarray of float64, shape (p,)
+        Masses of the terminal modifications, Da.
     """
 
     spectrum: NDArray[np.int64]
@@ -80,21 +86,33 @@ class Identified:
 
     @property
     def mz(self) -> NDArray[np.float64]:
-        """(n,) float64, m/z of the peptides with their charges, thomson."""
+        """Theoretical m/z of each spectrum's peptide at its charge, Th, (n,) float64."""
         return self.mass / self.charge + PROTON_MASS
 
     def take(self, rows: NDArray[np.int64]) -> Identified:
-        """Return selected rows."""
+        """Return the spectra with the given indices."""
         return replace(self, spectrum=self.spectrum[rows], charge=self.charge[rows], mass=self.mass[rows], peptide=self.peptide[rows])
 
 
 def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Identified:
-    """Return the spectra identified up to a q-value: targets, the best match of each.
+    """Read the spectra identified up to a q-value: rank 1 target matches.
+
+    Parameters
+    ----------
+    path : Path
+        Table of PSMs.
+    n_spectra : int
+        Number of spectra of the run.
+    maximum_q_value : float
+
+    Returns
+    -------
+    Identified
 
     Raises
     ------
     InputError
-        The table does not contain PSMs.
+        If the table does not contain valid PSMs.
     """
     with TableFile(path, EXPORTED_PSMS, _COLUMNS, n_rows_of={"spectra": n_spectra}, remedy="Run the identification again") as source:
         table = accepted_targets(source.read(_COLUMNS), maximum_q_value)
@@ -128,7 +146,7 @@ def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Ident
 def _residues(
     peptides: list[tuple[str, list[int], list[float]]], path: Path
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Masses of residues with what they carry, CSR, and (peptides, 2) what the termini carry."""
+    """Return CSR offsets and masses of residues with modifications, and masses of terminal modifications (p, 2)."""
     table = np.full(256, np.nan)
     table[ord("A") : ord("A") + len(RESIDUE_MASS)] = RESIDUE_MASS
     offsets = run_offsets(np.array([len(symbols) for symbols, _, _ in peptides], np.int64))
@@ -149,7 +167,7 @@ def _residues(
 
 
 def select_spectra(spectra: Spectra, identified: Identified) -> Spectra:
-    """Return the identified spectra with the charge and m/z of their peptides."""
+    """Return the identified spectra with the charge and theoretical m/z of their peptides."""
     mz, offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum)
     intensity, _ = take_runs(spectra.intensity, spectra.offsets, identified.spectrum)
     rows = identified.spectrum
@@ -173,12 +191,26 @@ def select_spectra(spectra: Spectra, identified: Identified) -> Spectra:
 def shuffled_spectra(
     library: Spectra, identified: Identified, ion_series: str, seed: int, fragment_tolerance: Tolerance, resources: Resources
 ) -> Spectra:
-    """Return a shuffled-peptide spectrum for each library spectrum (`kernels.cpu.shuffled_spectra`), shuffled alike for a peptide.
+    """Return a shuffled-peptide spectrum for each library spectrum; all spectra of a peptide are shuffled alike.
+
+    See `kernels.cpu.shuffled_spectra` for the method.
 
     Parameters
     ----------
-    ion_series
-        The parameter of the search that identified them.
+    library : Spectra
+        The n library spectra.
+    identified : Identified
+        Peptides of these spectra.
+    ion_series : str
+        Parameter of the search that identified the spectra.
+    seed : int
+        Random seed of the permutations.
+    fragment_tolerance : Tolerance
+    resources : Resources
+
+    Returns
+    -------
+    Spectra
     """
     threads, progress = resources.threads, resources.progress
     shuffled = np.empty_like(identified.residues)

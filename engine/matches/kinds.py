@@ -1,4 +1,7 @@
-"""Kinds of work that several searches of spectra share. Light, so that their entries are."""
+"""Workload types shared by several spectrum searches.
+
+This module imports little, so that search entries load quickly.
+"""
 
 from __future__ import annotations
 

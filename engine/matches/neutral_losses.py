@@ -1,8 +1,8 @@
-"""Neutral losses of the precursor of a match: phosphoric acid, typical of phosphopeptides, or sulfur trioxide.
+"""Neutral losses of a match's precursor that distinguish phosphate (loss of phosphoric acid) from sulfate (loss of sulfur trioxide).
 
 Phosphate and sulfate differ by 9.5 mDa, which precursor tolerances rarely resolve. Phosphoserine and phosphothreonine lose H3PO4; a
-sulfated residue loses SO3 completely (Medzihradszky 2004, Mol Cell Proteomics 3:429). Phosphotyrosine may lose HPO3, of nearly the mass of
-SO3, so that the smaller loss is uninformative for shifts at tyrosine.
+sulfated residue loses SO3 completely (Medzihradszky 2004, Mol Cell Proteomics 3:429). Phosphotyrosine may lose HPO3, which has nearly the
+mass of SO3; the loss of SO3 is therefore uninformative for shifts at tyrosine.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from proteoscope.kernels.layouts import ScoringSettings
 __all__ = ["LOSS_OF_PHOSPHATE", "LOSS_OF_SULFATE", "NO_LOSS", "PHOSPHATE_OR_SULFATE", "precursor_losses"]
 
 NO_LOSS, LOSS_OF_PHOSPHATE, LOSS_OF_SULFATE = 0, 1, 2
-"""Results of `precursor_losses`."""
+"""Values returned by `precursor_losses`."""
 PHOSPHATE_OR_SULFATE = 79.96
-"""Dalton, what either adds."""
+"""Approximate mass added by phosphate or sulfate, Da."""
 
 _PHOSPHORIC_ACID, _SULFUR_TRIOXIDE = 97.976896, 79.956815  # dalton
-_MINIMUM_HEIGHT = 0.3  # of the highest peak's weight, which is the square root of its intensity: a tenth of the intensity
+_MINIMUM_HEIGHT = 0.3  # minimum weight relative to the base peak; weights are square roots, so this is a tenth of the intensity
 
 
 def precursor_losses(
@@ -34,19 +34,25 @@ def precursor_losses(
     is_tyrosine: NDArray[np.bool_],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
-    """Return which of the two losses has the higher peak, if that is a tenth of the base peak.
+    """Return the loss with the more intense peak, if that has at least a tenth of the base peak's intensity.
 
     Parameters
     ----------
-    spectrum, charge : ndarray of int64, shape (n,)
-    mass : (n,) float64
-        Neutral, of the monoisotopic precursor, dalton.
-    is_tyrosine : (n,) bool
-        The shift lies at a tyrosine.
+    index : SpectrumIndex
+    spectrum : ndarray of int64, shape (n,)
+        Spectrum of each match.
+    charge : ndarray of int64, shape (n,)
+    mass : ndarray of float64, shape (n,)
+        Neutral monoisotopic precursor mass, Da.
+    is_tyrosine : ndarray of bool, shape (n,)
+        True if the mass shift is at a tyrosine.
+    settings : ScoringSettings
+        Provide the fragment tolerance.
 
     Returns
     -------
-    (n,) int64, `NO_LOSS`, `LOSS_OF_PHOSPHATE` or `LOSS_OF_SULFATE`.
+    ndarray of int64, shape (n,)
+        `NO_LOSS`, `LOSS_OF_PHOSPHATE` or `LOSS_OF_SULFATE`.
     """
     phosphate, sulfate = (
         _heights(index, spectrum, (mass - lost) / charge + PROTON_MASS, settings) for lost in (_PHOSPHORIC_ACID, _SULFUR_TRIOXIDE)
@@ -60,7 +66,7 @@ def precursor_losses(
 
 
 def _heights(index: SpectrumIndex, spectrum: NDArray[np.int64], mz: NDArray[np.float64], settings: ScoringSettings) -> NDArray[np.float64]:
-    """Return the weight of the highest peak within the fragment tolerance of an m/z in each spectrum, or 0."""
+    """Return the weight of the highest peak within the fragment tolerance of `mz` in each spectrum, or 0."""
     offsets, peaks = ranges(index.arrays.offsets[spectrum], index.arrays.offsets[spectrum + 1])
     row = np.repeat(np.arange(len(spectrum)), np.diff(offsets))
     width = settings.fragment_absolute + settings.fragment_relative * mz[row]

@@ -1,7 +1,7 @@
-"""Settings used by each pass of a spectrum search, as recorded by the run and shown by exports, texts and the window.
+"""Settings used by each pass of a spectrum search, as recorded in the run and shown by exports, texts and the window.
 
-Requested and used settings differ: a tolerance may come from the run, and a second pass has its own modifications, specificity and
-proteins. Parameters hold the request, a `PassRecord` what was used.
+Used settings may differ from requested ones: a tolerance may be calibrated on the run, and a second pass has its own modifications,
+specificity and proteins. Parameters contain the request, a `PassRecord` what was used.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ __all__ = [
 Content = TypeVar("Content")
 
 SearchedProteins = Literal["all", "found"]
-"""Searched proteins: all of the databases, or only those identified by an earlier pass or run."""
+"""Searched proteins: all in the databases, or only those identified by an earlier pass or run."""
 
 _MAXIMUM_PASSES, _MAXIMUM_VALUES = 20, 1000
 _MAXIMUM_JSON = 16 << 20
-_MAXIMUM_ENGINE = 200  # characters of its name
-_USUAL_MASS = 1500.0  # dalton, of a peptide
+_MAXIMUM_ENGINE = 200  # characters of an engine's name
+_USUAL_MASS = 1500.0  # Da, typical peptide mass
 
 
 def _ordered(ends: tuple[float, float]) -> tuple[float, float]:
@@ -77,7 +77,7 @@ class PassSettings(Protocol):
 
 
 class SeriesCount(NamedTuple):
-    """Number of spectra of an activation ('' if unknown) searched for ion series, as symbols."""
+    """Number of spectra of an activation ('' if unknown), and the symbols of the ion series for which they were searched."""
 
     activation: _Text
     symbols: Annotated[str, Field(pattern="^[abcxyz]{0,100}$")]
@@ -89,48 +89,50 @@ class SeriesCount(NamedTuple):
 
 
 def series_counts(index: SpectrumIndex) -> tuple[SeriesCount, ...]:
-    """Return the ion series that spectra are searched for, with the number of spectra of each activation, the most frequent first."""
+    """Return the ion series searched for each activation, with the number of spectra, most frequent first."""
     result = [SeriesCount(*kind, n) for kind, n in index.activation_counts().items()]
     return tuple(sorted(result, key=lambda count: (-count.n_spectra, count.activation)))
 
 
 @dataclass(frozen=True)
 class PassRecord:
-    """Settings of a search pass as used.
+    """Settings that a search pass used.
 
     Attributes
     ----------
-    name
-        ``first``, ``second``.
-    precursor_tolerance, fragment_tolerance
-        Tolerances of peptides and ions.
-    precursor_medians
-        Minimum and maximum over files of the correction of precursors, ppm.
-    isotope_errors
+    name : str
+        ``first`` or ``second``.
+    precursor_tolerance, fragment_tolerance : Tolerance
+    isotope_errors : tuple of int
         Isotope errors of precursors.
-    specificity
-        Required enzymatic ends of a peptide.
-    fixed_modifications, variable_modifications
+    enzyme : str
+    specificity : str
+        Required enzymatic termini of a peptide.
+    missed_cleavages : int
+        Maximum number.
+    fixed_modifications, variable_modifications : tuple of str
         Names.
-    known_modifications
-        Modifications known to the databases, variable at these residues.
-    mass_shift
-        Allowed mass difference of a peptide, dalton, or None.
-    groups
-        Values of the column of match groups with separate error rates; empty for one list.
-    databases
+    mass_shift : tuple of float or None
+        Minimum and maximum mass difference of a peptide, Da.
+    groups : tuple of tuple of str
+        Groups of matches with separate error rates, each as values of the group columns; empty for one list.
+    databases : tuple of str
         FASTA files, including contaminants.
-    proteins
-        Which of their proteins.
-    n_proteins
+    proteins : str
+        Searched proteins in the databases: ``all`` or ``found``.
+    n_proteins : int
         Number of proteins, without decoys.
-    spectra
-        Files of spectra.
-    n_spectra
+    spectra : tuple of str
+        Spectrum files.
+    n_spectra : int
         Number of spectra.
-    source_run
-        Run that identified those proteins, or left those spectra, if another.
-    ion_series
+    source_run : str
+        Other run that identified the proteins or left the spectra unidentified, or ''.
+    precursor_medians : tuple of float
+        Minimum and maximum correction of precursor masses over all files, ppm.
+    known_modifications : tuple of str
+        Names of modifications listed in the databases, searched as variable at the listed residues.
+    ion_series : tuple of SeriesCount
         Ion series by activation.
     """
 
@@ -157,7 +159,7 @@ class PassRecord:
 
     @classmethod
     def of(cls, name: str, settings: PassSettings, specificity: Specificity, **more: Any) -> PassRecord:
-        """Create a pass with the settings of a search and other attributes by name."""
+        """Create a record from the settings of a search; `more` sets further attributes by name."""
         return cls(
             name,
             settings.precursor_tolerance,
@@ -172,18 +174,18 @@ class PassRecord:
 
     @property
     def precursor_range(self) -> tuple[Tolerance, Tolerance]:
-        """Maximum mass by which precursors may be lighter, and heavier, than their peptides."""
+        """Maximum mass by which precursors may be lighter than their peptides, and by which they may be heavier."""
         (low, high), half = self.precursor_medians, self.precursor_tolerance
         lighter, heavier = (Tolerance(round(max(half.value + far, 0.0), 6), half.unit) for far in (-low, high))
         return lighter, heavier
 
     def record(self) -> dict[str, Any]:
-        """Return the pass as in ``run.json``."""
+        """Return the pass as stored in ``run.json``."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: str(value) if isinstance(value, Tolerance) else value for name, value in values.items()}
 
     def sentence(self) -> str:
-        """Return the pass as a sentence for a methods section."""
+        """Describe the pass in one sentence for a methods section."""
         isotopes = "" if self.isotope_errors in ((), (0,)) else f", isotope errors {', '.join(map(str, self.isotope_errors))}"
         shift = "" if self.mass_shift is None else f", mass shifts from {self.mass_shift[0]:g} to {self.mass_shift[1]:g} Da"
         missed = counted(self.missed_cleavages, "missed cleavage")
@@ -212,7 +214,7 @@ _RECORDED = TypeAdapter(Annotated[tuple[PassRecord, ...], Field(max_length=_MAXI
 
 
 def _series_text(counts: tuple[SeriesCount, ...]) -> str:
-    """Return the ion series as the end of a sentence; with unknown activations only, without these."""
+    """Return the ion series as the end of a sentence; activations are omitted if all are unknown."""
     if not counts:
         return ""
     is_plain = len(counts) == 1 and not counts[0].activation
@@ -220,12 +222,17 @@ def _series_text(counts: tuple[SeriesCount, ...]) -> str:
 
 
 def requested_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
-    """Return the passes requested by parameters, for tables without a record; empty if it is not a peptide search.
+    """Return the passes that parameters request, for tables without a record.
+
+    Returns
+    -------
+    tuple of PassRecord
+        Empty if the parameters are not those of a peptide search.
 
     Raises
     ------
     ParameterError
-        A value cannot be understood.
+        If a value is invalid.
     """
     if any(parameters.get(name) is None for name in ("enzyme", "precursor_tolerance", "fragment_tolerance")):
         return ()
@@ -236,7 +243,7 @@ def requested_passes(parameters: Mapping[str, Any]) -> tuple[PassRecord, ...]:
 
 
 def _requested(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return records of the passes requested by parameters."""
+    """Return records of the requested passes as dictionaries."""
     isotope_errors, specificity = parameters.get("isotope_errors", ()), parameters.get("specificity", "specific")
     variable, shift = list(parameters.get("variable_modifications", ())), parameters.get("mass_shift")
     first = {
@@ -258,12 +265,12 @@ def _requested(parameters: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def passes_of_record(record: Mapping[str, Any]) -> tuple[PassRecord, ...]:
-    """Return the passes in a record, the content of a ``run.json``; empty if the search has none.
+    """Return the passes in the content of a ``run.json``; empty if the search has none.
 
     Raises
     ------
     ParameterError
-        A value cannot be understood.
+        If a value is invalid.
     """
     recorded = record.get("passes")
     return _passes(recorded) if isinstance(recorded, list) else ()
@@ -275,7 +282,7 @@ def passes_of_run(project: Project, run_id: str) -> tuple[PassRecord, ...]:
     Raises
     ------
     StorageError
-        Its record is damaged.
+        If the record is damaged.
     """
     if any(result.name == "run" for result in project.results(run_id)):
         return read_passes(project.table("run", run_id))
@@ -283,23 +290,23 @@ def passes_of_run(project: Project, run_id: str) -> tuple[PassRecord, ...]:
 
 
 def read_passes(path: Path) -> tuple[PassRecord, ...]:
-    """Return the passes in a ``run.json``.
+    """Read the passes in a ``run.json``.
 
     Raises
     ------
     StorageError
-        It cannot be read, or does not hold what the program writes.
+        If the file cannot be read, or is not a valid record.
     """
     return _read_record(path, passes_of_record)
 
 
 def engine_of_run(project: Project, run_id: str) -> str:
-    """Return the other search engine whose matches a finished run imported, by its name in the files, or ''.
+    """Return the name of the search engine whose matches a finished run imported, or ''.
 
     Raises
     ------
     StorageError
-        Its record is damaged.
+        If the record is damaged.
     """
     if not any(result.name == "run" for result in project.results(run_id)):
         return ""
@@ -307,12 +314,12 @@ def engine_of_run(project: Project, run_id: str) -> str:
 
 
 def _read_record(path: Path, extract: Callable[[dict[str, Any]], Content]) -> Content:
-    """Return content of a run's record.
+    """Read a run's record and return the result of `extract`.
 
     Raises
     ------
     StorageError
-        It cannot be read, or does not hold what the program writes.
+        If the file cannot be read, or is not a valid record.
     """
     try:
         with open_regular(path) as file:
@@ -325,12 +332,12 @@ def _read_record(path: Path, extract: Callable[[dict[str, Any]], Content]) -> Co
 
 
 def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
-    """Return passes from their records.
+    """Validate passes.
 
     Raises
     ------
     ParameterError
-        A record is not valid.
+        If a record is invalid.
     """
     try:
         return _RECORDED.validate_python(records)
@@ -340,5 +347,5 @@ def _passes(records: list[Any]) -> tuple[PassRecord, ...]:
 
 
 def widest(tolerances: Iterable[Tolerance]) -> Tolerance | None:
-    """Return the tolerance that includes all others at a typical peptide mass, or None."""
+    """Return the tolerance that is widest at a typical peptide mass, or None if there are none."""
     return max(tolerances, key=lambda tolerance: tolerance.width(_USUAL_MASS), default=None)

@@ -1,9 +1,8 @@
-"""Settings that do not suit spectra: found before a search, by the first spectra of each file.
+"""Detection, before a search, of settings that do not suit the first spectra of each file.
 
-Only what costs most answers is reported: fragments of an ion trap searched within parts per million, exact ones within half a dalton,
-precursors of an ion trap searched within parts per million, singly charged ions of MALDI searched with other charges, fragments of electron
-transfer searched as others and the other way about, a label that the spectra do not have, and reporter ions of a label that is not set.
-What the spectra leave open is not reported.
+Only settings that lose most identifications are reported: narrow tolerances for ion-trap fragments or precursors, wide tolerances for
+accurate fragments, higher charges for singly charged MALDI ions, ion series that do not belong to the activation (such as b, y for ETD), a
+fixed label that the spectra lack, and reporter ions of a label that is not set. Properties that the spectra do not show are not reported.
 """
 
 from __future__ import annotations
@@ -31,38 +30,38 @@ __all__ = ["advise", "read_searched", "warn_of_misfits"]
 
 _USUAL_FRAGMENT, _USUAL_PRECURSOR = 500.0, 1500.0
 _NARROW_FRAGMENT, _WIDE_FRAGMENT, _NARROW_PRECURSOR = 0.15, 0.1, 0.25
-"""Da. An ion trap errs by some tenths; an exact analyser by thousandths."""
+"""Da. Errors of an ion trap are tenths of a dalton, those of an accurate analyser thousandths."""
 _MOSTLY = 0.9
 _NAMED_FILES = 3
-_OF_LABEL = 0.01  # dalton
+_OF_LABEL = 0.01  # Da, tolerance of label masses
 _EXACT_PRESETS = ("high-resolution", "standard")
 _PRESETS_OF_LABELS: dict[str, tuple[str, ...]] = {"TMT": ("tmt",)}
 
 
 class _Misfit(NamedTuple):
-    """Settings that do not suit a file, and suitable presets, preferred first."""
+    """Reason why settings do not suit a file, and suitable presets in order of preference."""
 
     reason: str
     presets: tuple[str, ...]
 
 
 class _Settings(NamedTuple):
-    """Settings of a search that spectra can contradict.
+    """Search settings that can be compared with spectra.
 
     Attributes
     ----------
-    fragment, precursor
-        Half-widths of the windows, Da; infinite without one.
-    shown
+    fragment, precursor : float
+        Tolerances, Da; infinite if the search has none.
+    shown : mapping of str to str
         The tolerances as texts.
-    maximum_charge
-        1 without a charge.
-    fixed, labels
-        Labels among the fixed modifications, and among all.
-    searches_labels
-        False for an import, whose result files name the labels.
-    series
-        The parameter of ion series.
+    maximum_charge : int
+        1 if the search has no such parameter.
+    fixed, labels : tuple of LabelEvidence
+        Labels among the fixed modifications, and among all modifications.
+    searches_labels : bool
+        False for imports, whose result files name the labels.
+    series : str
+        Value of the ion series parameter.
     """
 
     fragment: float
@@ -76,14 +75,14 @@ class _Settings(NamedTuple):
 
 
 def read_searched(spec: RunSpec, parameters: Any, progress: Progress, threads: int) -> Spectra:
-    """Return the spectra of a peptide search, and warn of unsuitable settings.
+    """Read the spectra of a peptide search, and warn about unsuitable settings.
 
     Raises
     ------
     InputError
-        A file cannot be read.
+        If a file cannot be read.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     request, files = spec.request, spec.request.files("spectra")
     warn_of_misfits(spec.kind, files, parameters, progress)
@@ -92,18 +91,18 @@ def read_searched(spec: RunSpec, parameters: Any, progress: Progress, threads: i
 
 
 def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress: Progress) -> None:
-    """Inspect the first spectra of each file, and warn of settings that do not suit them.
+    """Inspect the first spectra of each file, and warn about unsuitable settings.
 
     Parameters
     ----------
     kind : str
-        Kind of the search.
+        Search kind.
     files : sequence of Path
-        Files of spectra.
+        Spectrum files.
     parameters : SearchParameters
         Parameters of the search.
     progress : Progress
-        Receives a warning per kind of misfit.
+        Receives one warning per reason.
     """
     contents = []
     for path in files:
@@ -116,16 +115,20 @@ def warn_of_misfits(kind: str, files: Sequence[Path], parameters: Any, progress:
 
 
 def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> PresetAdvice | None:
-    """Return the settings that do not suit some spectra and a suitable preset, or None.
+    """Return the settings that do not suit the spectra and a suitable preset, or None if all suit.
 
     Parameters
     ----------
     kind : str
-        Kind of the search, whose presets are considered.
+        Search kind, whose presets are considered.
     contents : sequence of SpectraContent
-        Contents of its files of spectra.
+        Contents of the spectrum files.
     parameters : SearchParameters
         Parameters of the search.
+
+    Returns
+    -------
+    PresetAdvice or None
     """
     settings = _settings(parameters)
     files: dict[str, list[str]] = {}
@@ -135,10 +138,10 @@ def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> Pr
         for misfit in misfits:
             files.setdefault(misfit.reason, []).append(content.name)
         if misfits:
-            # The last concerns the label, which the presets for other spectra do not have.
+            # A misfit of the label comes last and decides: presets for other spectra do not have the label.
             presets.append(next((name for name in misfits[-1].presets if name in preset_names(kind)), ""))
         elif content.fragments or content.label:
-            presets.append(None)  # these settings suit it
+            presets.append(None)  # these settings suit the file
     if not files:
         return None
     # A file without known properties neither contradicts nor supports a preset.
@@ -147,7 +150,7 @@ def advise(kind: str, contents: Sequence[SpectraContent], parameters: Any) -> Pr
 
 
 def _sentence(reason: str, names: Sequence[str]) -> str:
-    """Return a reason with the files concerned: the first, and how many others."""
+    """Return a sentence with the reason and the first file names, and the number of other files."""
     named = [name for name in names if name][:_NAMED_FILES]
     if not named:
         return f"{reason[:1].upper()}{reason[1:]}"
@@ -172,7 +175,7 @@ def _settings(parameters: Any) -> _Settings:
 
 
 def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
-    """Return the labels among modifications by mass; equal masses are distinguished by name."""
+    """Return the labels among modifications, by mass; labels of equal mass are distinguished by name."""
     result: dict[LabelEvidence, None] = {}
     for name in names:
         mass = parse_modification(name).mass
@@ -183,13 +186,13 @@ def _labels(names: Sequence[str]) -> tuple[LabelEvidence, ...]:
 
 
 def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
-    """Return what does not suit a file, at most one misfit of its tolerances or charges, one of its ions, and one of its label."""
+    """Return what does not suit a file: at most one misfit each of tolerances or charges, ion series, and label."""
     result = (_tolerance_misfit(content, settings), _series_misfit(content, settings), _label_misfit(content, settings))
     return [advice for advice in result if advice is not None]
 
 
 def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
-    """Compare the ion series with those of the activations that a file names."""
+    """Compare the ion series with those of the activations named in the file."""
     wanted = {symbol for name in content.fragmentation for symbol in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None
@@ -231,6 +234,6 @@ def _label_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | Non
 
 
 def _width(tolerance: Tolerance | str, mass: float) -> float:
-    """Return half of the window about a mass, Da."""
+    """Return the tolerance at a mass, Da."""
     given = tolerance if isinstance(tolerance, Tolerance) else Tolerance.parse(str(tolerance))
     return given.value if given.unit == "Da" else given.value * mass * 1e-6

@@ -1,14 +1,14 @@
-"""Protein inference: the fewest protein groups that explain all identified peptides, and sequence coverage.
+"""Protein inference by parsimony (the smallest set of protein groups that explains all identified peptides), and sequence coverage.
 
-Parsimony after Nesvizhskii & Aebersold 2005 (Mol Cell Proteomics 4:1419) and Zhang 2007 (J Proteome Res 6:3549): proteins with the same
-peptides form one group, since no spectrum distinguishes them; groups with a unique peptide are selected; other peptides are covered
-greedily by the group that explains most remaining ones; redundant groups are removed. Proteins whose peptides are all explained by others
-are in no group.
+After Nesvizhskii & Aebersold 2005 (Mol Cell Proteomics 4:1419) and Zhang 2007 (J Proteome Res 6:3549): proteins with the same peptides form
+one group, since no spectrum distinguishes them; groups with a unique peptide are selected; the remaining peptides are covered greedily by
+the group that explains most of them; redundant groups are removed. Proteins whose peptides are all explained by other groups are in no
+group.
 
-A group's score is that of its best razor peptide. Savitski 2015 (Mol Cell Proteomics 14:2394) and The 2016 (J Am Soc Mass Spectrom 27:1719)
-find that the best peptide gives valid protein-level target-decoy estimates, while sums over peptides let long proteins collect false ones.
-Decoy peptides are explained by decoy proteins likewise, and groups are ranked together. If target-decoy pairs are known, both first compete
-("picked", Savitski 2015): decoys of proteins in the sample then say nothing about absent ones.
+The score of a group is that of its best razor peptide. Savitski 2015 (Mol Cell Proteomics 14:2394) and The 2016 (J Am Soc Mass Spectrom
+27:1719) find that the best peptide gives valid protein-level target-decoy estimates, while sums over peptides favour long proteins, which
+collect false peptides. Decoy peptides are explained by decoy proteins in the same way, and all groups are ranked together. If target-decoy
+pairs are known, the two groups of a pair compete first ("picked", Savitski 2015), which removes decoys of proteins that are in the sample.
 """
 
 from __future__ import annotations
@@ -29,31 +29,31 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class ProteinGroups:
-    """Groups as columns, best score first (equal scores: by first protein); g groups, p peptides, as handed in.
+    """Protein groups (g) as columns, best score first, equal scores by first protein; p is the number of peptides.
 
     Attributes
     ----------
-    member_offsets, members
-        Int64 (g+1,), (m,): proteins of each group, ascending; the proteins of a group have the same peptides.
-    score
-        Float64 (g,): best score among the group's razor peptides.
-    q_value
-        Float64 (g,).
-    is_beaten
-        Bool (g,): a group that holds the decoy, or the target, of one of its proteins scores better, so that this one does not count; its
-        q-value is 1. False everywhere where partners are not known.
-    is_decoy
-        Bool (g,).
-    n_peptides
-        Int64 (g,): peptides that the group contains, shared ones too.
-    n_unique_peptides
-        Int64 (g,): of these, the peptides that no other group contains.
-    n_razor_peptides
-        Int64 (g,): peptides assigned to the group; over all groups they add up to the explained peptides.
-    n_psms
-        Int64 (g,): spectra matched to its peptides, shared ones too.
-    razor_group
-        Int64 (p,): the one group that each peptide is assigned to; -1 where a peptide has no protein of its kind.
+    member_offsets : ndarray of int64, shape (g + 1,)
+        Start of each group in `members`, and the end of the last.
+    members : ndarray of int64
+        Protein indices, ascending within a group; all proteins of a group have the same peptides.
+    score : ndarray of float64, shape (g,)
+        Best score of the group's razor peptides.
+    q_value : ndarray of float64, shape (g,)
+    is_beaten : ndarray of bool, shape (g,)
+        True if a group with the decoy (or target) of one of its proteins scores better: the group does not compete, and its q-value is 1.
+        All False if partners are unknown.
+    is_decoy : ndarray of bool, shape (g,)
+    n_peptides : ndarray of int64, shape (g,)
+        Peptides of the group, including shared ones.
+    n_unique_peptides : ndarray of int64, shape (g,)
+        Peptides that no other group contains.
+    n_razor_peptides : ndarray of int64, shape (g,)
+        Peptides assigned to the group; the sum over all groups is the number of explained peptides.
+    n_psms : ndarray of int64, shape (g,)
+        Spectra matched to its peptides, including shared ones.
+    razor_group : ndarray of int64, shape (p,)
+        Group to which each peptide is assigned, or -1 if it is in no target (or, for decoys, decoy) protein.
     """
 
     member_offsets: Integers
@@ -85,35 +85,41 @@ def infer_protein_groups(
     decoy_ratio: float = 1.0,
     expected_at: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None,
 ) -> ProteinGroups:
-    """Explain identified peptides by the fewest groups of indistinguishable proteins.
+    """Explain identified peptides by the smallest number of groups of indistinguishable proteins.
 
-    Pass target *and decoy* peptides above one score threshold (usually 1 % at peptide level). The groups' q-values then estimate how many
-    of them rest on false peptides only.
+    Pass target *and decoy* peptides above one score threshold (usually 1 % at peptide level). The q-values of groups then estimate the
+    fraction of groups that are based on false peptides only.
 
     Parameters
     ----------
-    peptide_offsets, peptide_proteins
-        int64 (p+1,), (e,): proteins that contain each peptide. Target peptides are explained by target proteins only, decoys by decoys.
-    peptide_score
-        float64 (p,), higher is better, no NaN.
-    peptide_is_decoy
-        bool (p,).
-    peptide_psms
-        int64 (p,): spectra matched to each peptide.
-    protein_is_decoy
-        bool (n,).
-    decoy_partner
-        int64 (n,), the decoy of each target and the target of each decoy, -1 for none. With it, q-values are "picked": of a group and the
-        groups of its members' partners only the best counts; the others get the q-value of their score.
-    plus_one, decoy_ratio
-        As in `target_decoy.q_values`.
-    expected_at
-        Expected decoys at or above scores of groups, likewise.
+    peptide_offsets : ndarray of int64, shape (p + 1,)
+        Start of each peptide in `peptide_proteins`, and the end of the last.
+    peptide_proteins : ndarray of int64
+        Proteins that contain each peptide. Target peptides are explained only by targets, decoys by decoys.
+    peptide_score : ndarray of float64, shape (p,)
+        Higher is better, no NaN.
+    peptide_is_decoy : ndarray of bool, shape (p,)
+    peptide_psms : ndarray of int64, shape (p,)
+        Number of spectra matched to each peptide.
+    protein_is_decoy : ndarray of bool, shape (n,)
+    decoy_partner : ndarray of int64, shape (n,), or None
+        The decoy of each target and the target of each decoy, or -1. If given, q-values are "picked": only the best of a group and its
+        partner groups competes.
+    plus_one : bool
+        See `target_decoy.q_values`.
+    decoy_ratio : float
+        See `target_decoy.q_values`.
+    expected_at : callable or None
+        Returns the expected number of decoy groups at or above each score.
+
+    Returns
+    -------
+    ProteinGroups
 
     Raises
     ------
     ValueError
-        Arrays do not match, or a protein number is out of range.
+        If lengths of arrays differ, or a protein index is out of range.
     """
     n_peptides, n_proteins = len(peptide_offsets) - 1, len(protein_is_decoy)
     peptide_score = np.asarray(peptide_score, np.float64)
@@ -140,7 +146,7 @@ def infer_protein_groups(
 
     order = np.flatnonzero(chosen)
     order = order[np.lexsort((first_member[order], -score[order]))]
-    group_of_candidate = np.full(len(first_member) + 1, -1, np.int64)  # the last entry means "no candidate", whose number is -1
+    group_of_candidate = np.full(len(first_member) + 1, -1, np.int64)  # index -1 ("no candidate") reads the last entry
     group_of_candidate[order] = np.arange(len(order))
     group_edge = group_of_candidate[candidate_edge]
     n_groups = len(order)
@@ -173,23 +179,26 @@ def infer_protein_groups(
 
 
 def coverage(length: Integers, protein: Integers, start: Integers, end: Integers) -> NDArray[np.float64]:
-    """Share of each protein's residues that lie in at least one peptide.
+    """Return the fraction of each protein's residues that lie in at least one peptide.
 
     Parameters
     ----------
-    length
-        Int64 (n,), residues of each protein.
-    protein, start, end
-        Int64 (m,): stretches [start, end) of residues counted from 0, in any order, overlapping or repeated.
+    length : ndarray of int64, shape (n,)
+        Residues of each protein.
+    protein : ndarray of int64, shape (m,)
+        Protein of each range.
+    start, end : ndarray of int64, shape (m,)
+        Residue ranges [start, end) from 0, in any order; they may overlap.
 
     Returns
     -------
-    float64 (n,), in [0, 1]; 0 for a protein without residues.
+    ndarray of float64, shape (n,)
+        From 0 to 1; 0 for a protein without residues.
 
     Raises
     ------
     ValueError
-        A stretch leaves its protein.
+        If a range exceeds its protein.
 
     Examples
     --------
@@ -199,7 +208,7 @@ def coverage(length: Integers, protein: Integers, start: Integers, end: Integers
     length, protein, start, end = (np.asarray(column, np.int64) for column in (length, protein, start, end))
     if len(protein) and not ((start >= 0) & (start <= end) & (end <= length[protein])).all():
         raise ValueError("a peptide's stretch leaves its protein")
-    # All proteins are laid end to end, so that one running maximum serves them all: no stretch reaches into the next protein.
+    # Proteins are concatenated, so that one running maximum suffices: no range extends into the next protein.
     origin = np.cumsum(length) - length
     order = np.lexsort((start, protein))
     protein, start, end = protein[order], (origin[protein] + start)[order], (origin[protein] + end)[order]
@@ -211,7 +220,7 @@ def coverage(length: Integers, protein: Integers, start: Integers, end: Integers
 def _edges(
     offsets: Integers, proteins: Integers, peptide_is_decoy: NDArray[np.bool_], protein_is_decoy: NDArray[np.bool_]
 ) -> tuple[Integers, Integers]:
-    """Distinct pairs of a peptide and a protein of its kind, sorted by protein, then peptide."""
+    """Return the distinct pairs of a peptide and a target (or decoy) protein, sorted by protein, then by peptide."""
     peptide = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     protein = np.asarray(proteins, np.int64)
     same_kind = peptide_is_decoy[peptide] == protein_is_decoy[protein]
@@ -221,9 +230,9 @@ def _edges(
 
 
 def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_proteins: int) -> Integers:
-    """Return the number of each protein's peptide set, from 0 by first protein; -1 without peptides.
+    """Return the index of each protein's set of peptides, numbered from 0 by first protein; -1 without peptides.
 
-    Sets are compared by two sums of 64-bit random numbers of their peptides: among 10^6 sets two different ones agree with a probability
+    Sets are compared by two sums of 64-bit random numbers of their peptides: among 10^6 sets, two different ones agree with a probability
     below 10^-26.
     """
     signature = np.random.default_rng(0).integers(0, 2**64, (2, n_peptides), np.uint64)
@@ -240,13 +249,13 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
 
 
 def _first_of_each(number: Integers) -> Integers:
-    """First index at which each of the numbers 0..max occurs."""
+    """Return the first index at which each of the numbers 0 to the maximum occurs."""
     values, first = np.unique(number, return_index=True)
     return first[values >= 0]
 
 
 def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_candidates: int) -> NDArray[np.bool_]:
-    """Return the candidates selected so that each peptide is in at least one; candidates are numbered by preference."""
+    """Return True for the candidates selected such that each peptide is in at least one; lower indices are preferred."""
     chosen = np.zeros(n_candidates, bool)
     size = np.bincount(candidate, minlength=n_candidates)
     chosen[candidate[np.bincount(peptide, minlength=n_peptides)[peptide] == 1]] = True
@@ -258,9 +267,9 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
         peptide_left, candidate_left = peptide_left[open_edge], candidate_left[open_edge]
         if len(peptide_left) == 0:
             break
-        # A candidate that comes first for every peptide it still has is taken before anything that could change its count. So all of these
-        # can be taken in one round, and the result is that of taking one after the other. Of equal counts the larger set goes first, so
-        # that no set is taken together with one that contains it.
+        # A candidate that is first for all its remaining peptides is selected before any that could change its count. All such candidates
+        # can therefore be selected in one round, with the same result as one by one. Of equal counts the larger set is first, so
+        # that a set is never selected together with a superset.
         count = np.bincount(candidate_left, minlength=n_candidates)
         chosen |= _first_for_all(peptide_left, candidate_left, (-count, -size), n_peptides, n_candidates)
 
@@ -279,7 +288,7 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
 def _first_for_all(
     peptide: Integers, candidate: Integers, keys: tuple[Integers, ...], n_peptides: int, n_candidates: int
 ) -> NDArray[np.bool_]:
-    """Candidates that come first, by the keys and then by number, for each of their peptides."""
+    """Return True for candidates that are first, by the keys and then by index, for all their peptides."""
     best = _best_of_each(peptide, (*(key[candidate] for key in keys), candidate), candidate, n_peptides)
     first = np.zeros(n_candidates, bool)
     first[candidate] = True
@@ -288,7 +297,7 @@ def _first_for_all(
 
 
 def _best_of_each(group: Integers, keys: tuple[Integers, ...], value: Integers, n_groups: int) -> Integers:
-    """Value of the row that comes first by the keys in each group 0..n-1; -1 for a group without rows."""
+    """Return the value of the first row, by the keys, in each group 0 to n_groups - 1; -1 for a group without rows."""
     order = np.lexsort((*reversed(keys), group))
     best = np.full(n_groups, -1, np.int64)
     best[group[order][::-1]] = value[order][::-1]
@@ -298,12 +307,12 @@ def _best_of_each(group: Integers, keys: tuple[Integers, ...], value: Integers, 
 def _beaten(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group_of_protein: Integers, decoy_partner: Integers | None
 ) -> NDArray[np.bool_]:
-    """Return the groups with a member whose partner is in a better-scoring group."""
+    """Return True for groups with a member whose partner is in a better-scoring group."""
     best_rival = np.full(len(score), -np.inf)
     if decoy_partner is not None:
         partner = np.asarray(decoy_partner, np.int64)
         member = np.flatnonzero((group_of_protein >= 0) & (partner >= 0))
         group, rival = group_of_protein[member], group_of_protein[partner[member]]
         np.maximum.at(best_rival, group[rival >= 0], score[rival[rival >= 0]])
-    # The target of two equal ones gives way: among false pairs that errs on the safe side.
+    # Of equal scores the decoy wins, which is conservative.
     return (best_rival > score) | ((best_rival == score) & ~is_decoy)

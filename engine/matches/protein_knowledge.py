@@ -1,4 +1,4 @@
-"""Database information on identified proteins as run tables: features, and positions of reading frames."""
+"""Database information about identified proteins as tables of a run: features, and positions of reading frames."""
 
 from __future__ import annotations
 
@@ -19,14 +19,22 @@ __all__ = ["write_protein_knowledge"]
 
 
 def write_protein_knowledge(run: Run, proteins: ProteinIndex, accessions: Iterable[str], *, is_translated: bool) -> None:
-    """Write what is known of the proteins that were found, by their accessions in order.
+    """Write the features and reading frames of proteins as tables of a run.
 
-    The tables are `FEATURES` and `READING_FRAMES`, each where the database has such a thing.
+    Parameters
+    ----------
+    run : Run
+        Receives the tables `FEATURES` and `READING_FRAMES`, as far as the database has them.
+    proteins : ProteinIndex
+    accessions : iterable of str
+        Identified proteins, in the order of the rows.
+    is_translated : bool
+        True if the proteins are translated reading frames.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     """
     wanted = list(accessions)
     if is_translated:
@@ -39,7 +47,7 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, accessions: Iterab
         numbers = {accession: i for i, accession in enumerate(stored)}
         chosen = np.array([numbers[accession] for accession in wanted if accession in numbers], np.int64)
         features = proteins.features.take(chosen)
-        # Places in the entry of a variant count from where it is cut out.
+        # Feature positions of a variant count from the start of the excised sequence.
         shift = np.repeat(proteins.first_in_whole()[chosen], np.diff(features.offsets)).astype(np.int32)
         features = replace(features, first=features.first + shift, last=features.last + shift)
         run.write_table(FEATURES.name, features_table([stored[i] for i in chosen.tolist()], features))

@@ -1,4 +1,4 @@
-"""Peptide-spectrum matches as columns independent of the index, and features for rescoring."""
+"""Peptide-spectrum matches as columns that do not need the peptide index, and features for rescoring."""
 
 from __future__ import annotations
 
@@ -34,40 +34,44 @@ __all__ = [
 ]
 
 _NO_MODIFICATION = 255
-_FEWEST_CONFIDENT = 10  # matches that a median is taken of
+_FEWEST_CONFIDENT = 10  # minimum number of matches for a median
 
 
 @dataclass(frozen=True)
 class Psms:
-    """n matches, with positions of their peptides in the protein index, and modifications.
+    """Peptide-spectrum matches (n) with the positions of their peptides in the protein index, and m modifications.
 
     Attributes
     ----------
-    spectrum, charge, rank, isotope_error : (n,) int64
-        `spectrum` is the row of the spectra read.
-    position, length, missed_cleavages : (n,) int64
-        `position` is that of the first residue of the first occurrence, in the protein index.
-    occurrence_offsets : (n + 1,) int64
-        Starts of occurrences.
-    occurrences
-        Positions of all occurrences, of targets only for a target.
-    modification_offsets : (n + 1,) int64
-        Starts of modifications.
-    modification_site, modification : (m,) int64
-        Sites (0 N-terminus, 1..L, L + 1), ascending, and rows of `modifications`: variable, known and fixed ones.
-    observed_mass, calculated_mass : (n,) float64
-        Dalton; observed as measured, without correction for the isotope error.
-    score, delta_score, expectation, n_candidates, features
+    spectrum : ndarray of int64, shape (n,)
+        Row of the spectra.
+    charge, rank, isotope_error : ndarray of int64, shape (n,)
+    position : ndarray of int64, shape (n,)
+        First residue of the first occurrence, in the protein index.
+    length, missed_cleavages : ndarray of int64, shape (n,)
+    occurrence_offsets : ndarray of int64, shape (n + 1,)
+        Start of each match in `occurrences`, and the end of the last.
+    occurrences : ndarray of int64
+        Positions of all occurrences; for a target match only those in targets.
+    modification_offsets : ndarray of int64, shape (n + 1,)
+        Start of each match's modifications, and the end of the last.
+    modification_site : ndarray of int64, shape (m,)
+        Residue from 1, 0 the N-terminus, length + 1 the C-terminus; ascending within a match.
+    modification : ndarray of int64, shape (m,)
+        Index into `modifications`: variable, known and fixed ones.
+    n_variable : ndarray of int64, shape (n,)
+        Number of variable modifications.
+    observed_mass, calculated_mass : ndarray of float64, shape (n,)
+        Da; the observed mass is not corrected for the isotope error.
+    score, delta_score, expectation, n_candidates, features : ndarray or dict
         See `proteoscope.engine.matches.scoring.Matches`.
-    is_decoy : (n,) bool
-        True for decoys.
-    peptide_family : (n,) int64
-        Equal for all forms of a peptide (I = L) and its decoy partner, which rescoring assigns to one fold.
-    modifications
-        Target of `modification`.
-    bonds
-        Peaks of each bond, if requested by the search; of the n matches.
-    decoy_ratio
+    is_decoy : ndarray of bool, shape (n,)
+    peptide_family : ndarray of int64, shape (n,)
+        Equal for all peptidoforms of a peptide (I = L) and its decoy partner; rescoring keeps a family in one fold.
+    modifications : tuple of SearchModification
+    bonds : MatchedBonds or None
+        Matched peaks of each bond, if the search requested them.
+    decoy_ratio : float
         See `proteoscope.engine.peptides.peptide_index.PeptideIndex`.
     """
 
@@ -102,11 +106,11 @@ class Psms:
 
     @property
     def mass_error_ppm(self) -> NDArray[np.float64]:
-        """(n,) float64, error of the observed mass after correction for the isotope error, parts per million."""
+        """Error of the observed mass after correction for the isotope error, ppm, (n,) float64."""
         return (self.observed_mass - self.isotope_error * ISOTOPE_SPACING - self.calculated_mass) / self.calculated_mass * 1e6
 
     def take(self, rows: NDArray[np.int64]) -> Psms:
-        """Return rows in the given order."""
+        """Return the rows with the given indices, in this order."""
         chosen: dict[str, object] = {"modifications": self.modifications, "decoy_ratio": self.decoy_ratio}
         chosen["features"] = {name: column[rows] for name, column in self.features.items()}
         chosen["occurrence_offsets"], (chosen["occurrences"],) = _take_lists(self.occurrence_offsets, rows, self.occurrences)
@@ -121,7 +125,7 @@ class Psms:
 
 
 def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinIndex, variable: Sequence[SearchModification]) -> Psms:
-    """Return matches completed from the indexes."""
+    """Return matches completed with information from the peptide and protein indexes; `variable` are the variable modifications."""
     n, peptide = len(matches), matches.peptide
     position = peptides.position[peptide].astype(np.int64)
     length = peptides.length[peptide].astype(np.int64)
@@ -129,7 +133,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     starts, stops = peptides.pointer[peptide], peptides.pointer[peptide + 1]
     occurrence_offsets, index = ranges(starts, stops)
     occurrences = peptides.occurrence[index].astype(np.int64)
-    # A target peptide may also occur in decoys; these places say nothing and are left out.
+    # A target peptide may also occur in decoys; these occurrences are uninformative and omitted.
     row = np.repeat(np.arange(n), np.diff(occurrence_offsets))
     retained = is_decoy[row] | (occurrences < proteins.first_decoy_residue)
     occurrences, row = occurrences[retained], row[retained]
@@ -159,7 +163,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
     order = np.lexsort((all_which, all_sites, all_rows))
     modifications = (*variable, *modifications_of_database, *fixed)
     mass = np.array([modification.added_mass for modification in variable] or [0.0])
-    adds = has & (matches.modification < n_variable)  # the mass of a form with known modifications is the dictionary's
+    adds = has & (matches.modification < n_variable)  # the peptide index contains the masses of peptidoforms with known modifications
     variable_mass = np.where(adds, mass[np.where(adds, matches.modification, 0)], 0.0).sum(axis=1)
     return Psms(
         spectrum=matches.spectrum,
@@ -191,7 +195,7 @@ def collect_psms(matches: Matches, peptides: PeptideIndex, proteins: ProteinInde
 
 
 def _bonds(matches: Matches, offsets: NDArray[np.int64], residues: NDArray[np.uint8]) -> MatchedBonds | None:
-    """Return the bonds of the matches, if requested by the search."""
+    """Return the matched peaks of bonds, or None if the search did not request them."""
     if matches.bond_weights is None or matches.has_bonds is None:
         return None
     return MatchedBonds(offsets, residues, matches.bond_weights, matches.has_bonds)
@@ -205,18 +209,28 @@ def taken_places(
     n_variable: int,
     length: NDArray[np.int64],
 ) -> NDArray[np.int64]:
-    """Return the sites at which modifications replace fixed ones: rows times 256 plus sites.
+    """Return the sites at which modifications replace fixed ones, as row * 256 + site.
 
-    A known one on a residue at an end takes the end too; a variable one there takes the end alone.
+    A known modification of a terminal residue replaces the fixed modification of the terminus too; a variable terminal modification
+    replaces only that of the terminus.
 
     Parameters
     ----------
-    row, site, number : ndarray of int64, shape (m,)
-        Modifications of peptides: the peptide, its place there, and which of `modifications` it is.
+    row : ndarray of int64, shape (m,)
+        Peptide of each modification.
+    site : ndarray of int64, shape (m,)
+        Its site in the peptide.
+    number : ndarray of int64, shape (m,)
+        Its index in `modifications`.
     modifications : sequence of SearchModification
-        Variable ones, `n_variable` of them, and known ones.
+        `n_variable` variable ones, then known ones.
+    n_variable : int
     length : ndarray of int64
         Residues of each peptide.
+
+    Returns
+    -------
+    ndarray of int64
     """
     replaces = np.array([not modification.comes_on_top for modification in modifications], np.bool_)
     takes_residue = np.array([k >= n_variable or modification.takes_residue for k, modification in enumerate(modifications)], np.bool_)
@@ -231,22 +245,23 @@ def taken_places(
 
 
 def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], enzyme: Enzyme) -> NDArray[np.int64]:
-    """Return a number for each peptide that it shares with its decoy partner and that depends on its residues.
+    """Return a number for each peptide that is equal for its decoy partner and depends only on its residues.
 
-    A decoy by reversal or shuffling has its partner's residues in another order, except where the enzyme cuts; reversal moves these
-    to the neighbouring peptide. The number is therefore a hash of the other residues that does not depend on their order. Peptides of
-    the same composition share it too, which only makes the split of the data slightly coarser.
+    A decoy by reversal or shuffling has the residues of its partner in another order, except for residues at which the enzyme cuts, which
+    reversal moves to the neighbouring peptide. The number is therefore a hash, independent of order, of the other residues. Peptides of
+    equal composition also share it, which makes the folds only slightly coarser.
 
     Parameters
     ----------
-    residues
-        uint8 (r,), the residues of all peptides in a row, as capitals.
-    offsets
-        int64 (n + 1,), start of each peptide.
+    residues : ndarray of uint8, shape (r,)
+        Residues of all peptides, concatenated, as ASCII capitals.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each peptide, and the end of the last.
+    enzyme : Enzyme
 
     Returns
     -------
-    int64 (n,).
+    ndarray of int64, shape (n,)
 
     Examples
     --------
@@ -265,7 +280,7 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
     number[ord("I") - 65] = number[ord("L") - 65]
     if not enzyme.is_unspecific:
         number[cutting] = 0
-    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(number[residues - 65])))  # modulo 2^64, as their differences
+    sums = np.concatenate((np.zeros(1, np.uint64), np.cumsum(number[residues - 65])))  # modulo 2^64, which differences cancel
     return (sums[offsets[1:]] - sums[offsets[:-1]]).view(np.int64)
 
 
@@ -284,47 +299,49 @@ def joined_psms(first: Psms, second: Psms) -> Psms:
 
 
 SEARCH_SCORE_SCALE = ScoreScale(base=1.0, spread=1.0, weight=3.0)
-"""Prior of `search_score` before any decoy.
+"""Prior of the decoy tail of `search_score`, used if there are few decoys.
 
-If both of its parts were logarithms of chance counts, false matches would decay by e per 0.43; the second spreads twice as far, which gives
-0.6. With the shortcomings of both, decoys of six sets of spectra did per 0.4 to 1.2, above medians of -0.2 to 1.6.
+If both parts of the score were logarithms of chance counts, the number of false matches would decrease by a factor of e per 0.43. The
+second part spreads twice as far, which gives 0.6. In six data sets, decoys decreased by this factor per 0.4 to 1.2, above medians of -0.2
+to 1.6.
 """
 
 
 def search_score(psms: Psms) -> NDArray[np.float64]:
-    """Return the ranking of matches before training, on a scale like -log10 of a probability; (n,) float64, comparable between spectra.
+    """Return the ranking score of matches before training, (n,) float64, on the scale of -log10 of a probability.
 
-    It combines two logarithms with different weaknesses: of the number of candidates expected to score as well, fitted to the spectrum's
-    own candidates (uncertain for few), and of the binomial probability of as many matched ions, times the number of candidates (ignores
-    intensities). The second assumes independent ions, spreads about twice as far on spectra without a correct answer, and counts half. It
-    is thus a score, not a chance count; only `Psms.expectation` is the count.
+    The score is comparable between spectra. It combines two logarithms with different weaknesses: the number of candidates expected to
+    score as well, fitted to the candidates of the spectrum (uncertain if there are few), and the binomial probability of as many matched
+    ions times the number of candidates (ignores intensities). The second assumes independent ions, spreads about twice as far on spectra
+    without a correct answer, and has half the weight. The result is thus a score and not an expected count; `Psms.expectation` is the
+    count.
     """
     by_counts = psms.features["chance"] + np.log10(psms.n_candidates + 1.0)
     return -(2.0 * psms.expectation + by_counts) / 3.0
 
 
 class SystematicErrors(NamedTuple):
-    """Systematic mass errors of the instrument, ppm: medians over matches, of precursors and of mean fragment errors."""
+    """Systematic mass errors of the instrument, ppm: medians over matches of the precursor error and of the mean fragment error."""
 
     precursor: float
     fragment: float
 
     @classmethod
     def of(cls, psms: Psms, is_confident: NDArray[np.bool_]) -> SystematicErrors:
-        """Return the errors of rows `is_confident` (n,); of all if these are few."""
+        """Return the errors of the matches with `is_confident` (n,), or of all matches if fewer than 10 are confident."""
         chosen = is_confident if is_confident.sum() >= _FEWEST_CONFIDENT else np.ones(len(psms), bool)
         errors = psms.mass_error_ppm[chosen], psms.features["mean_fragment_error"][chosen]
         return cls(*(float(np.median(error)) if len(error) else 0.0 for error in errors))
 
 
 def rescoring_features(psms: Psms, systematic: SystematicErrors) -> dict[str, NDArray[np.float64]]:
-    """Return features that separate correct from wrong matches, by name; each (n,) float64.
+    """Return features that separate correct from wrong matches, by name, each (n,) float64.
 
-    What counts of mass errors is the distance to the `systematic` ones, and not to zero.
+    Mass errors are measured from the `systematic` errors instead of zero.
     """
     measured, length = psms.features, psms.length.astype(np.float64)
     bonds = np.maximum(length - 1, 1)
-    # Scores with a long tail count by their square root.
+    # Long-tailed scores are replaced by their square roots.
     termed, others = (
         {kind.column: np.sqrt(measured[kind.column]) if kind.tail_root else measured[kind.column] for kind in kinds}
         for kinds in parted_scores("features")

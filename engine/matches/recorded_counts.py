@@ -1,6 +1,6 @@
-"""Counts that the identification recorded on which another search builds, for its estimate.
+"""Counts recorded by an identification, used to estimate the work of searches that build on it.
 
-Apart from `source_run`, which conversions import too: estimates load pydantic.
+Separate from `source_run`, which format conversions import too, because estimates load pydantic.
 """
 
 from __future__ import annotations
@@ -17,10 +17,17 @@ __all__ = ["recorded_counts"]
 
 
 def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> dict[str, float]:
-    """Return the recorded counts of an identification by name, for the estimate of a search based on it.
+    """Return the recorded counts of an identification by name, for the estimate of a search that builds on it.
 
-    None if there is no such run or it is unreadable, which the search itself reports. Parameters as of `identified_run` and
-    `explained_run`.
+    Return an empty dictionary if there is no such run or it cannot be read; the search itself reports this.
+
+    Parameters
+    ----------
+    project : Project
+    run : str
+        Run identifier, or '' for the newest (see `explained_run`).
+    also : collection of str
+        Further accepted run kinds (see `identified_run`).
     """
     with suppress(InputError, ParameterError, StorageError):
         return read_counts(project.record(identified_run(project.folder, explained_run(project, run)[0], also).run))

@@ -1,24 +1,25 @@
-"""Semi-supervised linear rescoring: training on the run which features separate correct matches from decoys.
+"""Semi-supervised linear rescoring: a model trained on the run that separates correct matches from decoys.
 
 After Percolator (Käll 2007, Nature Methods 4:923): repeatedly, the targets accepted at 1 % by the current score and the decoys train a
-linear model, which gives the next score. A match is scored only by models trained without matches of its *peptide*: replicates, fractions
-and neighbouring scans repeat a peptide's spectrum, and a model trained on repeats knows the answer (folds by spectrum, as in Granholm 2012,
-BMC Bioinformatics 13(S16):S3, left 3 % false matches among five copies of a run at 1 %). All forms of a peptide and its decoy partner are
-in one fold.
+linear model, which gives the next score. A match is scored only by models trained without matches of its *peptide*. Replicates, fractions
+and neighbouring scans repeat a peptide's spectrum, and a model trained on one repeat would know the label of the others: with folds by
+spectrum (as in Granholm 2012, BMC Bioinformatics 13(S16):S3), 3 % of matches at 1 % were false among five copies of a run. All peptidoforms
+of a peptide and its decoy partner are in one fold.
 
-A single division into folds changes the count of a small run by several percent. The score is therefore the mean over several divisions.
+A single division into folds changes the number of accepted matches of a small run by several percent. The score is therefore the mean over
+several divisions.
 
-The model is a ridge-penalised logistic regression, solved by Newton's method. It has the same solution as scikit-learn's
-`LogisticRegression`; solving the 25 x 25 systems here saves the second that importing scikit-learn takes. The penalty is constant while
-evidence grows with each match, so that a small run stays near weights proportional to the separation by each single feature. The initial
+The model is a ridge-penalised logistic regression, fitted by Newton's method. Its solution equals that of scikit-learn's
+`LogisticRegression`; solving the 25 x 25 systems here saves the second that importing scikit-learn takes. The penalty is constant while the
+evidence grows with each match; weights of a small run are thus nearly proportional to the separation by each single feature. The initial
 score is one of the features.
 
-Whether to rescore is decided beforehand by the number of peptides to train on, never by what rescoring accepts: choosing the larger of two
-counts means choosing the luckier one.
+The number of peptides available for training decides beforehand if matches are rescored. Choosing the score with more accepted matches
+would select for luck.
 
 Scores of different models become comparable when standardised over *all* spectra, which uses no label. Aligning each fold at its own 1 %
-threshold, as is common, lets labels of the scored spectra change their scores: on random labels of real decoys among 73 true matches that
-accepted 3 false targets instead of 1. The combined score is put on a fixed scale: 0 at 1 %, -1 at the median decoy.
+threshold, as is common, lets labels of the scored spectra change their scores: with random labels of real decoys among 73 true matches,
+this accepted 3 false targets instead of 1. The combined score is scaled to 0 at the 1 % threshold and -1 at the median decoy.
 """
 
 from __future__ import annotations
@@ -41,32 +42,32 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Truths = NDArray[np.bool_]
 Features = Mapping[str, NDArray[np.floating]]
-"""Columns that matches are scored by, by their names, each (n,)."""
+"""Feature columns by name, each (n,)."""
 
 _ACCEPTED = 0.01
-_TRAINING_LEVELS = (0.01, 0.02, 0.05)  # looser where the stricter leaves too few to learn from
+_TRAINING_LEVELS = (0.01, 0.02, 0.05)  # a looser level is used if a stricter one accepts too few
 _ENOUGH_POSITIVES = 20
 _MAXIMUM_DIVISIONS, _FEWEST_DIVISIONS = 10, 2
-_ROWS_LEARNT = 40_000  # of all divisions together: the larger a run, the less its division into folds matters
-_MAXIMUM_ROWS_LEARNT = 100_000  # of a division: thirty weights need no more
+_ROWS_LEARNT = 40_000  # over all divisions: for large runs the division into folds matters less
+_MAXIMUM_ROWS_LEARNT = 100_000  # per division: enough for thirty weights
 _ROWS_SCORED = 1 << 16
 
 
 @dataclass(frozen=True)
 class LearntScore:
-    """Model trained on a run, which scores any of its matches; f features followed by the initial score.
+    """Models trained on a run, which score any of its matches; the columns are f features and the initial score.
 
     Attributes
     ----------
-    mean, spread
-        float64 (f + 1,), of the training matches; a spread of 0 excludes a feature.
-    weights
-        float64 (divisions, folds, f + 2), of the standardised features in the model of each fold, and its constant.
-    centre, width
-        float64 (divisions, folds), mean and standard deviation of the model's scores of the training matches.
-    threshold, median
-        Of the mean over the divisions, mapped to 0 and -1.
-    seed
+    mean, spread : ndarray of float64, shape (f + 1,)
+        Mean and standard deviation over training matches; a spread of 0 excludes a column.
+    weights : ndarray of float64, shape (divisions, folds, f + 2)
+        Weights of the standardised columns and constant of each fold's model.
+    centre, width : ndarray of float64, shape (divisions, folds)
+        Mean and standard deviation of each model's scores of training matches.
+    threshold, median : float
+        Mean scores over all divisions that are mapped to 0 and -1.
+    seed : int
         Seed of the folds.
     """
 
@@ -80,9 +81,12 @@ class LearntScore:
     seed: int
 
     def score(self, features: Features, initial_score: Floats, peptide: Integers) -> Floats:
-        """(n,) float64, the new scores of matches, of each by the models that saw no match of its peptide; arguments as of `rescore`."""
+        """Return the new score of each match from the models trained without its peptide, (n,) float64.
+
+        Parameters are as in `rescore`.
+        """
         total, (divisions, folds, _) = np.zeros(len(initial_score)), self.weights.shape
-        for first in range(0, len(total), _ROWS_SCORED):  # rows of a large run that are standardised together
+        for first in range(0, len(total), _ROWS_SCORED):  # batches limit the memory for standardised columns
             some = slice(first, first + _ROWS_SCORED)
             table, of_some = _standardised(_table(features, initial_score, some), self.mean, self.spread), total[some]
             for division in range(divisions):
@@ -96,16 +100,16 @@ class LearntScore:
 
 @dataclass(frozen=True)
 class Rescoring:
-    """Outcome of `rescore`.
+    """Result of `rescore`.
 
     Attributes
     ----------
     score : ndarray of float64, shape (n,)
-        The new score (0 at the threshold of 1 %, -1 at the median decoy), or the initial one where nothing was learnt; higher is better.
+        New score (0 at the 1 % threshold, -1 at the median decoy), or the initial score without training; higher is better.
     message : str
         What was done, or why not, as one sentence for the user.
     learnt : LearntScore or None
-        What gave the new score.
+        Trained models.
     """
 
     score: Floats
@@ -118,21 +122,22 @@ class RescoringSettings(NamedTuple):
 
     Attributes
     ----------
-    folds
-        At least 2; each is scored by a model not trained on it. They are split by a hash of `peptide`, independent of row order.
-    divisions
-        Number of averaged divisions; None: 10 for small runs, 2 for large ones.
-    iterations
+    folds : int
+        Number of folds, at least 2; each is scored by a model trained on the others. A hash of `peptide` assigns folds, independent of row
+        order.
+    divisions : int or None
+        Number of divisions to average; None uses 10 for small runs and 2 for large ones.
+    iterations : int
         Rounds of selecting positives and training.
-    minimum_peptides
-        Minimum peptides among the targets at 1 % by the initial score.
-    minimum_decoys
-        Minimum peptides among the decoys, two per fold, since separating a handful is mostly luck.
-    ridge
-        Penalty on the squared weights of standardised features, against a sum of log-likelihoods.
-    seed
+    minimum_peptides : int
+        Minimum number of distinct peptides of targets accepted at 1 % by the initial score.
+    minimum_decoys : int
+        Minimum number of distinct peptides of decoys, two per fold: separating fewer is mostly luck.
+    ridge : float
+        Penalty on the squared weights of standardised features, relative to a sum of log-likelihoods.
+    seed : int
         Seed of the hash.
-    decoy_ratio
+    decoy_ratio : float
         Decoy candidates per target candidate (see `proteoscope.engine.statistics.target_decoy`).
     """
 
@@ -159,31 +164,29 @@ def rescore(
 
     Parameters
     ----------
-    features
-        Finite; larger need not be better, and scales may differ.
-    is_decoy
-        bool (n,).
-    peptide
-        int64 (n,): equal for all matches that must not train a model scoring one of them: those of one peptide in all its forms and of its
-        decoy partner.
-    initial_score
-        float64 (n,), finite, higher is better.
-    competes
-        bool (n,): the one match of each spectrum that takes part in the statistics; all when None. The others (lower ranks) change nothing
-        and are scored by the same models.
-    settings, resources
-        Default settings, and one thread, when None. As many models are trained in parallel as there are threads; cancellation is checked
-        between them.
+    features : mapping of str to ndarray, shape (n,)
+        Finite values; neither sign nor scale matters.
+    is_decoy : ndarray of bool, shape (n,)
+    peptide : ndarray of int64, shape (n,)
+        Equal for matches that must not train models that score each other: all peptidoforms of a peptide and its decoy partner.
+    initial_score : ndarray of float64, shape (n,)
+        Finite, higher is better.
+    competes : ndarray of bool, shape (n,), or None
+        True for the one match of each spectrum that is used for statistics; None uses all. The others (lower ranks) are only scored.
+    settings : RescoringSettings or None
+        None uses the defaults.
+    resources : Resources or None
+        Threads, which train models in parallel, and progress, checked for cancellation between models; None uses one thread.
 
     Returns
     -------
     Rescoring
-        With too little to train on, the score is the initial one.
+        With the initial score if there are too few matches for training.
 
     Raises
     ------
     ValueError
-        Arrays do not match, a value is not finite, or there are fewer than two folds.
+        If lengths of arrays differ, a value is not finite, or there are fewer than two folds.
     """
     settings, resources = settings or RescoringSettings(), resources or Resources(threads=1)
     folds, divisions = settings.folds, settings.divisions
@@ -208,7 +211,7 @@ def rescore(
             lack = f"{n_decoys} peptides of decoys are too few to learn from ({settings.minimum_decoys} are needed)"
         return Rescoring(initial_score, f"Rescoring skipped: {lack}")
 
-    # Peptides are learnt from with all their matches or not at all.
+    # A peptide trains with all its matches or with none.
     n_parts = -(-int(np.count_nonzero(competes)) // _MAXIMUM_ROWS_LEARNT)
     teaches = competes & (folds_by_peptide(peptide, n_parts, settings.seed - 1) == 0) if n_parts > 1 else competes
     of_peptide, of_decoy = peptide[teaches], is_decoy[teaches]
@@ -223,7 +226,7 @@ def rescore(
         seen = fold_of[part[0]] != part[1]
         return _learn(learnt_from[seen], of_decoy[seen], settings)
 
-    with one_algebra_thread():  # on several threads ten times slower on a busy machine
+    with one_algebra_thread():  # several BLAS threads are ten times slower on a busy machine
         weights = run_on_threads(learn, parts, resources.threads, resources.progress, steps=lambda _: 0)
         of_all = [_scores(learnt_from, weight) for weight in weights]
         models, shape = np.stack(weights), (divisions, folds)
@@ -238,12 +241,15 @@ def rescore(
 
 
 def _table(features: Features, initial_score: Floats, rows: slice = slice(None)) -> Floats:
-    """Return the features of some rows as columns, the initial score last."""
+    """Return the given rows of the features as columns, followed by the initial score."""
     return np.column_stack([*(np.asarray(column[rows], np.float64) for column in features.values()), initial_score[rows]])
 
 
 def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floats:
-    """Weights of the columns (the last but one is the initial score, the last the constant) from alternating selection and regression."""
+    """Return the weights of the columns, trained by alternating selection of positives and regression.
+
+    The second last column is the initial score, the last is the constant.
+    """
     weights = np.zeros(table.shape[1])
     score = table[:, -2]
     for turn in range(settings.iterations):
@@ -264,7 +270,7 @@ def _learn(table: Floats, is_decoy: Truths, settings: RescoringSettings) -> Floa
 
 
 def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floats | None = None) -> Floats:
-    """Weights that minimise log-loss + ridge/2 |w|^2, the last column (the constant) unpenalised, by Newton's method."""
+    """Return the weights that minimise log-loss + ridge/2 |w|^2, by Newton's method; the constant (last column) is not penalised."""
     penalty = np.full(table.shape[1], ridge)
     penalty[-1] = 1e-6  # keeps the system regular
     weights = np.zeros(table.shape[1]) if start is None else start
@@ -272,9 +278,9 @@ def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floa
         fitted = 1 / (1 + np.exp(-np.clip(table @ weights, -30, 30)))
         gradient = table.T @ (fitted - label) + penalty * weights
         weighted = table * np.sqrt(fitted * (1 - fitted))[:, None]
-        curvature = weighted.T @ weighted  # of one matrix with itself half is computed
+        curvature = weighted.T @ weighted  # BLAS computes only half of a symmetric product
         step = np.linalg.solve(curvature + np.diag(penalty), gradient)
-        # Far from the solution the quadratic model overshoots; a bounded step keeps the way down.
+        # Far from the solution the quadratic model overshoots; a bounded step still descends.
         weights = weights - step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
         if np.abs(step).max() < 1e-3:
             break
@@ -282,12 +288,12 @@ def _logistic_regression(table: Floats, label: Truths, ridge: float, start: Floa
 
 
 def _scores(table: Floats, weights: Floats) -> Floats:
-    """Return sums of weighted columns, equal for equal rows, which matrix products do not guarantee."""
+    """Return sums of weighted columns; unlike a matrix product, equal rows always give equal sums."""
     return np.einsum("ij,j->i", table, weights)
 
 
 def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[float, float]:
-    """Least score accepted at 1 % and median score of the decoys."""
+    """Return the minimum score accepted at 1 %, and the median score of the decoys."""
     accepted = _accepted(score, is_decoy, decoy_ratio)
     threshold = float(score[accepted].min()) if accepted.any() else float(score.max())
     median = float(np.median(score[is_decoy]))
@@ -296,25 +302,25 @@ def _landmarks(score: Floats, is_decoy: Truths, decoy_ratio: float) -> tuple[flo
 
 
 def _accepted(score: Floats, is_decoy: Truths, decoy_ratio: float) -> Truths:
-    """Targets at 1 %."""
+    """Return True for targets accepted at 1 %."""
     return (q_values(score, is_decoy, decoy_ratio=decoy_ratio) <= _ACCEPTED) & ~is_decoy
 
 
 def _mean_and_spread(table: Floats) -> tuple[Floats, Floats]:
-    """Mean and standard deviation of each column; 0 for one that is constant."""
+    """Return the mean and standard deviation of each column; the latter is 0 for constant columns."""
     mean = table.mean(axis=0)
     spread, scale = (table - mean).std(axis=0), np.abs(table).max(axis=0)
     return mean, np.where(spread > 1e-12 * scale, spread, 0.0)
 
 
 def _standardised(table: Floats, mean: Floats, spread: Floats) -> Floats:
-    """Return standardised columns, 0 for a spread of 0, and a column of ones."""
+    """Return standardised columns (0 for a spread of 0), and a column of ones."""
     columns = np.divide(table - mean, spread, out=np.zeros_like(table), where=spread > 0.0)
     return np.column_stack([columns, np.ones(len(table))])
 
 
 def folds_by_peptide(peptide: Integers, folds: int, seed: int) -> Integers:
-    """Fold 0..folds-1 of each row by the SplitMix64 hash of its peptide (Steele 2014, OOPSLA)."""
+    """Return the fold of each row, 0 to folds - 1, by the SplitMix64 hash of its peptide (Steele 2014, OOPSLA), (n,) int64."""
     golden = 0x9E3779B97F4A7C15
     state = peptide.view(np.uint64) + np.uint64((seed + 1) * golden % 2**64)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -1,4 +1,4 @@
-"""Export the matches of a finished run of a project."""
+"""Export of the matches of a finished run of a project."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _TABLES = ("psms", "peptides", "proteins")
 
 
 def export_matches(write: MatchesWriter, project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write the matches of a run in a format of `proteoscope.engine.matches.exports`; see `proteoscope.engine.entry.Search.export`."""
+    """Write the matches of a run in a format of `proteoscope.engine.matches.exports` (see `proteoscope.engine.entry.Search.export`)."""
     run_id, inputs = request.run_id, project.inputs(request.run_id)
     paths = [project.table(name, run_id) for name in _TABLES]
     if any(result.name == READING_FRAMES.name for result in project.results(run_id)):
-        project.table(READING_FRAMES.name, run_id)  # raises unless the file is the one that the run wrote
+        project.table(READING_FRAMES.name, run_id)  # raises if the file is not the one that the run wrote
     tables = replace(IdentificationTables.of_folder(paths[0].parent), marks=project.row_marks(run_id, "psms"))
     run = next(run for run in project.runs() if run.id == run_id)
     spectra, databases = (tuple(str(source.path) for source in inputs if source.kind == kind) for kind in ("spectra", "database"))

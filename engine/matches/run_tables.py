@@ -1,4 +1,4 @@
-"""PSMs, peptides and protein groups as results of a run, with counts and summaries."""
+"""PSM, peptide and protein group tables as results of a run, with counts and summaries."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from proteoscope.engine.results.counts import counted
 __all__ = ["EXPORTED", "RunTables", "TableSettings"]
 
 EXPORTED = tuple(f"{name}.tsv" for name in TABLES)
-"""Names of the files that the project shows."""
+"""Names of the text tables in the project folder."""
 
-_BEST = 10  # proteins of a summary
+_BEST = 10  # proteins in a summary
 
 
 class TableSettings(Protocol):
-    """Settings that decide which rows count, by the names that every search's parameters have for it."""
+    """Settings that decide which rows are accepted, named as in the parameters of every search."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     fdr: float
@@ -34,13 +34,16 @@ class TableSettings(Protocol):
 
 
 class RunTables:
-    """The tables of a run, and what is counted in them."""
+    """Tables of a run, with counts of accepted rows."""
 
     def __init__(self, tables: Tables, parameters: TableSettings) -> None:
         self._tables, self._parameters = tables, parameters
 
     def write(self, run: Run, progress: Progress, begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]]) -> None:
-        """Write the tables into the run and then, through `begin`, as text for the project."""
+        """Write the tables to the run, and as text to the project folder.
+
+        `begin` starts a task in the background and returns a function that waits for it.
+        """
         tables = self._tables
         shown = IdentificationTables(tables.psms, tables.peptides, tables.proteins)
         source = MatchesSource(shown, SearchDescription(self._parameters.model_dump(mode="json")))
@@ -52,12 +55,12 @@ class RunTables:
 
     @property
     def certainty(self) -> dict[str, dict[str, float]]:
-        """See `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`, of ``psms``, ``peptides`` and ``proteins``."""
+        """Certainty of the accepted ``psms``, ``peptides`` and ``proteins`` (see `proteoscope.engine.matches.tables.AcceptanceCounts`)."""
         return {name: count.certainty() for name, count in self._tables.counted.items()}
 
     @property
     def counts(self) -> dict[str, int]:
-        """Targets at the false discovery rate: ``psms``, ``peptides``, ``sequences`` and ``proteins``; all without decoys."""
+        """Accepted targets: ``psms``, ``peptides``, ``sequences`` and ``proteins``; all rows if there are no decoys and no q-values."""
         tables, counted = self._tables, self._tables.counted
         if self._parameters.decoys == "none" and not tables.psms["q_value"].is_valid().to_numpy().any():
             best = pa.compute.sum(pa.compute.equal(tables.psms["rank"], 1)).as_py() or 0
@@ -72,7 +75,7 @@ class RunTables:
 
     @property
     def message(self) -> str:
-        """The result in a sentence."""
+        """Summary of the accepted numbers in one sentence."""
         result = self.counts
         rate = "without decoys" if self._parameters.decoys == "none" else f"at {self._parameters.fdr:.3g} FDR"
         return (
@@ -82,13 +85,13 @@ class RunTables:
 
     @property
     def best_proteins(self) -> tuple[tuple[str, str, int, float], ...]:
-        """First accession, description, peptides and coverage of the best groups."""
+        """First accession, description, number of peptides and coverage of the best protein groups."""
         best = self._tables.proteins.filter(self._found(self._tables.proteins)).slice(0, _BEST).to_pylist()
         return tuple((row["accessions"][0], row["description"], row["n_peptides"], row["coverage"]) for row in best)
 
     @property
     def found_accessions(self) -> list[str]:
-        """Accessions of all proteins with a peptide of a target match, in order."""
+        """Sorted accessions of all proteins with a peptide of a target match."""
         psms = self._tables.psms
         result: list[str] = pa.compute.unique(
             pa.compute.list_flatten(psms.filter(pa.compute.invert(psms["is_decoy"]))["proteins"])

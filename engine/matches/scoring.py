@@ -1,4 +1,4 @@
-"""Plan and score: the queries against the peptide dictionary, in partitions of equal cost, and the best hits of each spectrum."""
+"""Planning and scoring of queries against the peptide index, in partitions of equal cost, and selection of each spectrum's best hits."""
 
 from __future__ import annotations
 
@@ -31,38 +31,39 @@ from proteoscope.kernels.score_kinds import score_kind
 
 __all__ = ["Matches", "ScoringBySeries", "ScoringPass", "joined_matches", "plan_by_series", "plan_scoring"]
 
-_HITS = 5  # candidates of each query: the next different peptide gives the delta score
+_HITS = 5  # minimum candidates per query; the best one of another peptide gives the delta score
 _MB = 1_000_000
 _ROWS_FITTED = 512
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Peptide-spectrum matches, by spectrum and rank.
+    """Peptide-spectrum matches (n), ordered by spectrum and rank.
 
     Attributes
     ----------
-    spectrum, charge, rank : (n,) int64
-        Rank counts from 1.
-    query_mass : (n,) float64
-        Dalton.
-    peptide : (n,) int64
-        Row of the peptide dictionary.
-    isotope_error : (n,) int64
-        Isotope error.
-    site, modification : (n, s) uint8
+    spectrum, charge : ndarray of int64, shape (n,)
+    rank : ndarray of int64, shape (n,)
+        From 1.
+    query_mass : ndarray of float64, shape (n,)
+        Da.
+    peptide : ndarray of int64, shape (n,)
+        Row of the peptide index.
+    isotope_error : ndarray of int64, shape (n,)
+    site, modification : ndarray of uint8, shape (n, s)
         Variable modifications as in `proteoscope.kernels.layouts.HitArrays`.
-    score, delta_score : (n,) float64
-        Delta to the best candidate of the same spectrum with another sequence.
-    n_candidates : (n,) int64
-        Number of candidates.
-    expectation : (n,) float64
+    score : ndarray of float64, shape (n,)
+    delta_score : ndarray of float64, shape (n,)
+        Difference to the best candidate of the spectrum with another sequence.
+    n_candidates : ndarray of int64, shape (n,)
+        Number of candidates of the query.
+    expectation : ndarray of float64, shape (n,)
         log10 of the number of candidates expected to score as well by chance.
-    features
-        Name -> (n,) float64, the columns of `proteoscope.kernels.cpu.matches.measure_matches`.
-    bond_weights : (r, 4) float32
-        A row for each residue of each match: see `proteoscope.kernels.cpu.fragment_intensities.match_bonds`; None if not requested.
-    has_bonds : (n,) bool
+    features : dict of str to ndarray of float64, shape (n,)
+        Columns of `proteoscope.kernels.cpu.matches.measure_matches`.
+    bond_weights : ndarray of float32, shape (r, 4), or None
+        One row per residue of each match (see `proteoscope.kernels.cpu.fragment_intensities.match_bonds`); None if not requested.
+    has_bonds : ndarray of bool, shape (n,), or None
         True for spectra with b and y ions, whose bonds have weights; None without `bond_weights`.
     """
 
@@ -86,7 +87,7 @@ class Matches:
         return len(self.spectrum)
 
     def take(self, rows: NDArray[np.int64]) -> Matches:
-        """Return some of the rows, in the order given, without the peaks of bonds."""
+        """Return the rows with the given indices, in this order, without bond weights."""
         features = {name: column[rows] for name, column in self.features.items()}
         return Matches(**{name: getattr(self, name)[rows] for name in _COLUMNS}, features=features)
 
@@ -95,36 +96,42 @@ _COLUMNS = [field.name for field in fields(Matches) if field.name not in ("featu
 
 
 def joined_matches(parts: Sequence[Matches]) -> Matches:
-    """Return the rows of several parts of the spectra one after the other, without the peaks of bonds."""
+    """Concatenate the matches of several subsets of spectra, without bond weights."""
     features = {name: np.concatenate([part.features[name] for part in parts]) for name in parts[0].features}
     return Matches(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}, features=features)
 
 
 @dataclass(frozen=True)
 class ScoringPass:
-    """A planned scoring pass of spectra against peptides; created by `plan_scoring`.
+    """A planned scoring pass of spectra against peptides, created by `plan_scoring`.
 
-    It runs on the GPUs of the resources, together with the CPU if these are `with_processor`. The CPU alone computes what GPUs cannot, and
-    everything if there is no GPU.
+    It runs on the GPUs of the resources, and also on the CPU if the resources are `with_processor`. The CPU alone computes what GPUs
+    cannot, and everything if there is no GPU.
 
     Attributes
     ----------
     index : SpectrumIndex
-        Spectra of one ion series.
-    peptides, modifications, parameters, settings
-        Candidates, and how they are scored.
+        Spectra with one set of ion series.
+    peptides : PeptideArrays
+        Candidate peptides.
+    modifications : ModificationArrays
+        Variable and known modifications.
+    parameters : MatchSettings
+        Parameters of the search.
+    settings : ScoringSettings
+        Settings of the kernels.
     resources : Resources
-        What scores them.
+        Devices and threads.
     workload : Workload
-        The queries and the candidates, as the executor takes them.
+        Queries and candidates in the form that the executor takes.
     n_candidates : ndarray of int64, shape (q,)
-        Candidates of each query, in the order of the queries.
+        Number of candidates of each query.
     session : Session or None
-        Devices that hold the candidates, until the pass is scored; None: they are filled anew.
+        Session whose devices already hold the candidates; None opens a new one.
     opened : ExitStack
         Closes the session.
     compile_index : callable, optional
-        Called before an index of fragments is used.
+        Called before a fragment index is used.
     """
 
     index: SpectrumIndex
@@ -152,13 +159,13 @@ class ScoringPass:
         return hits
 
     def score_one_by_one(self) -> HitArrays:
-        """Return the best candidates of each query by scoring every candidate, even if a fragment index takes less work."""
+        """Return the best candidates of each query by scoring every candidate, even if a fragment index would be faster."""
         with self._open() as session:
             return self._scored_one_by_one(session)
 
     @contextmanager
     def _open(self) -> Iterator[Session]:
-        """Open the session of the plan, or a new one."""
+        """Use the session of the plan, or open a new one."""
         with self.opened as stack:
             yield self.session or stack.enter_context(Executor(self.resources).session(self.workload))
 
@@ -180,7 +187,10 @@ class ScoringPass:
         return view_hits(rows, self.workload.settings["histogram_width"])
 
     def run(self, *, with_bonds: bool = False) -> Matches:
-        """Return the best candidates of each spectrum with all scores; `with_bonds` adds the peaks of each bond (series b and y)."""
+        """Return the best candidates of each spectrum with all scores.
+
+        `with_bonds` adds the matched peaks of each bond (b and y ions).
+        """
         index, settings = self.index, self.settings
         rows = _best_rows(index, self.score(), self.peptides, self.parameters)
         measured, stop = np.zeros((len(rows["spectrum"]), len(feature_names()))), stop_flag()
@@ -220,16 +230,20 @@ def plan_scoring(
     *,
     stays_open: bool = True,
 ) -> ScoringPass:
-    """Count the candidates of each query.
+    """Count the candidates of each query, and return a pass that can score them.
 
     Parameters
     ----------
     index, peptides, modifications, parameters, resources, compile_index
         See `ScoringPass`.
     stays_open : bool
-        True if the candidates stay on the devices until the pass is scored: no other pass is planned before.
+        True keeps the candidates on the devices until the pass is scored; no other pass may be planned before.
+
+    Returns
+    -------
+    ScoringPass
     """
-    # One stray peak far beyond all ions would else make the table of peaks, which each query clears, as large as it likes.
+    # A single peak far above all ions would otherwise enlarge the peak table, which is cleared for each query.
     maximum_mz = min(float(index.arrays.mz.max(initial=0.0)), heaviest_ion(peptides, modifications))
     settings = scoring_settings(parameters, index.series, maximum_mz)
     workload = create_workload(
@@ -251,26 +265,29 @@ def plan_scoring(
 
 @dataclass(frozen=True)
 class ScoringBySeries:
-    """Planned passes of spectra against peptides, each with the ion series of its spectra; one after the other fills the devices.
+    """Planned passes, one for each set of ion series; each uses the devices after the previous one.
 
     Attributes
     ----------
     passes : sequence of ScoringPass
-        One for each ion series.
     n_candidates : ndarray of int64, shape (q,)
-        Candidates of each query, in the order of the queries of all passes together.
+        Number of candidates of each query, in the order of the common index.
     """
 
     passes: Sequence[ScoringPass]
     n_candidates: NDArray[np.int64]
 
     def run(self, *, with_bonds: bool = False) -> Matches:
-        """Return the best candidates of each spectrum, by spectrum and rank, with all scores.
+        """Return the best candidates of each spectrum with all scores, ordered by spectrum and rank.
 
         Parameters
         ----------
         with_bonds : bool
-            True if the peaks of each bond are needed too, of spectra with b and y ions; bonds of others have no peaks.
+            True adds the matched peaks of each bond, for spectra with b and y ions; weights are 0 for other spectra.
+
+        Returns
+        -------
+        Matches
         """
         result = [
             scoring_pass.run(with_bonds=with_bonds and has_predicted_series(scoring_pass.index.series)) for scoring_pass in self.passes
@@ -288,7 +305,7 @@ class ScoringBySeries:
         return replace(every.take(order), bond_weights=weights[rows], has_bonds=has_bonds[order])
 
     def _with_all_bonds(self, matches: Matches) -> Matches:
-        """Return the matches with bonds without peaks, where the series has none."""
+        """Return the matches, with bond weights of 0 if their pass has none."""
         if matches.bond_weights is not None:
             return matches
         weights = np.zeros((int(self._lengths(matches).sum()), IONS), np.float32)
@@ -306,14 +323,14 @@ def plan_by_series(
     resources: Resources,
     compile_index: Callable[[Progress], object] | None = None,
 ) -> ScoringBySeries:
-    """Count the candidates of each query; see `proteoscope.engine.matches.scoring.plan_scoring`."""
+    """Count the candidates of each query in one pass per set of ion series (see `plan_scoring`)."""
     parts = index.by_series()
     passes = [
         plan_scoring(part, peptides, modifications, parameters, resources, compile_index, stays_open=len(parts) == 1) for part in parts
     ]
     if len(passes) == 1:
         return ScoringBySeries(passes, passes[0].n_candidates)
-    # Queries are in order of mass in the parts as in the whole.
+    # Queries are ordered by mass both in each part and in the whole index.
     n_candidates = np.empty(len(index.queries.mass), np.int64)
     order = np.argsort(index.ion_series.number[index.queries.spectrum], kind="stable")
     n_candidates[order] = np.concatenate([search_pass.n_candidates for search_pass in passes])
@@ -321,7 +338,7 @@ def plan_by_series(
 
 
 def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, parameters: MatchSettings) -> dict[str, NDArray]:
-    """Hits of all charges of a spectrum together, the best first, with delta scores; at most `hits_per_spectrum` of each spectrum."""
+    """Return the best hits of each spectrum over all charges, with delta scores; at most `hits_per_spectrum`, best first."""
     queries = index.queries
     kind = score_kind(parameters.score)[1]
     exponent = 1.0 / float(getattr(parameters, kind.tail_root)) if kind.tail_root else 1.0
@@ -335,11 +352,11 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
     is_first[1:] = spectrum[1:] != spectrum[:-1]
     start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
     rank = np.arange(n) - start + 1
-    # The next row of the same spectrum with another sequence; the last score is used instead if all are arrangements of one. No
-    # further than with one hit for a spectrum: more of them must not change the first.
+    # The rival is the next row of the spectrum with another sequence, or its last row if all are arrangements of one peptide. The
+    # range searched does not depend on `hits_per_spectrum`, so that more hits do not change the first.
     sequence = (
         peptides.position[peptide].astype(np.int64) << 8 | peptides.length[peptide]
-    )  # an entry with known modifications has its peptide's
+    )  # an entry with known modifications refers to its peptide
     rival = np.full(n, 0.0)
     open_rows = np.ones(n, bool)
     for step in range(1, _HITS):
@@ -368,11 +385,11 @@ def _best_rows(index: SpectrumIndex, hits: HitArrays, peptides: PeptideArrays, p
 def _expectation(
     hits: HitArrays, query: NDArray[np.int64], score: NDArray[np.float64], is_first: NDArray[np.bool_], exponent: float
 ) -> NDArray[np.float64]:
-    """Return log10 of the number of candidates of the query expected to reach `score` by chance.
+    """Return log10 of the number of the query's candidates expected to reach `score` by chance.
 
-    The logarithm of the number of candidates reaching a score decreases linearly at its upper end (Fenyö & Beavis 2003) or, for a
-    long-tailed score, in the score to the power of `exponent`. The line is fitted to the query's candidates except the best; the fewer they
-    are, the more its slope is shrunk to that of all queries together, one per spectrum: the rows with `is_first`.
+    The logarithm of the number of candidates that reach a score decreases linearly at its upper end (Fenyö & Beavis 2003) or, for a
+    long-tailed score, linearly in the score to the power of `exponent`. The line is fitted to all candidates of the query except the best.
+    With few candidates, its slope is shrunk to the common slope of all queries, one per spectrum: the rows with `is_first`.
     """
     n_bins = hits.histogram.shape[1]
     x = (np.arange(n_bins) * hits.histogram_width) ** exponent
@@ -386,7 +403,7 @@ def _expectation(
         histogram[place, best] = np.maximum(histogram[place, best] - 1, 0)
         reaching = np.cumsum(histogram[:, ::-1], axis=1)[:, ::-1]
         total[part] = reaching[:, 0]
-        # The upper third of the candidates with a score, where the line is straight; counts weigh by their own number.
+        # Fit the upper third of the scored candidates, where the line is straight; each bin is weighted by its count.
         is_fitted = (reaching >= 1) & (reaching <= reaching[:, :1] / 3) & (x > 0)
         weight = np.where(is_fitted, np.minimum(reaching, 50.0), 0.0)
         y = np.log(np.maximum(reaching, 1.0))

@@ -1,4 +1,4 @@
-"""Settings of the kernels that score spectra: ions, their tolerances, and the variable modifications of peptides."""
+"""Settings of the kernels that score spectra: ion series, tolerances and variable modifications."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ __all__ = ["IonSettings", "MatchSettings", "heaviest_ion", "ion_settings", "modi
 
 _MASS_OF_AN_ISOTOPE = 1800.0
 _MINIMUM_ISOTOPE_HEIGHT = 0.02
-_HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
-_LONGEST = 64  # residues of a peptide, and one
-_MOST_MODIFICATIONS = 255  # values of a byte, except the one that means none
+_HEAVIEST_END = 100.0  # Da, more than any ion series adds to the residues
+_LONGEST = 64  # maximum residues of a peptide plus one
+_MOST_MODIFICATIONS = 255  # values of a byte, except the one for none
 
 
 class IonSettings(Protocol):
-    """Settings that decide which ions match in addition to their series, by the names that every search's parameters have for it."""
+    """Settings, apart from the ion series, that decide which ions match; named as in the parameters of every search."""
 
     precursor_tolerance: Tolerance
     isotope_errors: tuple[int, ...]
@@ -43,14 +43,14 @@ class IonSettings(Protocol):
 
 
 class FormSettings(Protocol):
-    """Settings that decide which forms peptides have, by the names that every search's parameters have for it."""
+    """Settings that decide which peptidoforms peptides have; named as in the parameters of every search."""
 
     maximum_modifications: int
     maximum_forms: int
 
 
 class MatchSettings(IonSettings, FormSettings, Protocol):
-    """Further settings that decide the scoring."""
+    """All settings of scoring."""
 
     score: ScoreName
     hits_per_spectrum: int
@@ -62,19 +62,24 @@ def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) 
 
     Parameters
     ----------
-    series
+    parameters : MatchSettings
+    series : str
         Symbols of the ion series.
-    maximum_mz
-        Thomson, the largest peak's, or the largest ion's if that is smaller.
+    maximum_mz : float
+        m/z of the largest peak or of the largest ion, whichever is smaller, Th.
+
+    Returns
+    -------
+    ScoringSettings
     """
     return ion_settings(parameters, series, maximum_mz, parameters.score)
 
 
 def ion_settings(parameters: IonSettings, symbols: str, maximum_mz: float, score: str) -> ScoringSettings:
-    """Return the settings of the scoring kernels for parameters without a choice of score."""
+    """Return the settings of the scoring kernels for the given score; otherwise as `scoring_settings`."""
     precursor = absolute_and_relative(parameters.precursor_tolerance)
     fragment = parameters.fragment_tolerance
-    # A bin about as wide as the tolerance: a peak sets few bits and few bits are set by none that matches.
+    # Bins about as wide as the tolerance: a peak sets few bits, and few bits are set by peaks outside the tolerance.
     bin_width = float(np.clip(fragment.width(1000.0), 0.01, 0.5))
     isotope_errors = sorted(parameters.isotope_errors, reverse=True)
     series = [(symbol, SERIES_MASS[symbol] + PROTON_MASS) for symbol in dict.fromkeys(symbols)]
@@ -100,10 +105,10 @@ def ion_settings(parameters: IonSettings, symbols: str, maximum_mz: float, score
 
 
 def _isotope_minimum_mass(error: int) -> float:
-    """Return the mass (dalton) from which an isotope peak is tall enough to be mistaken for the monoisotopic one.
+    """Return the mass (Da) from which an isotope peak is intense enough to be mistaken for the monoisotopic peak.
 
-    With m / 1800 heavy isotopes expected in a peptide of mass m (averagine, Senko 1995), the peak of k of them has (m / 1800)^k / k! of the
-    monoisotopic height (Poisson).
+    A peptide of mass m has m / 1800 heavy isotopes on average (averagine, Senko 1995). Relative to the monoisotopic peak, the peak with k
+    heavy isotopes has height (m / 1800)^k / k! (Poisson).
     """
     if error <= 0:
         return 0.0
@@ -111,9 +116,9 @@ def _isotope_minimum_mass(error: int) -> float:
 
 
 def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> float:
-    """Return a mass (dalton) that no fragment of these peptides exceeds, nor its m/z.
+    """Return an upper limit of the masses (Da), and thus of the m/z, of all fragments of these peptides.
 
-    A fragment may be heavier than the peptide where what is lost with the rest has a negative mass.
+    A fragment is heavier than its peptide if the rest of the peptide has a negative mass, due to modifications.
     """
     n_variable = len(modifications.residue_mask)
     added = modifications.combination_count @ np.maximum(modifications.mass[:n_variable], 0.0)
@@ -124,12 +129,24 @@ def heaviest_ion(peptides: PeptideArrays, modifications: ModificationArrays) -> 
 def modification_arrays(
     modifications: Sequence[SearchModification], parameters: FormSettings, sites: KnownSites | None = None
 ) -> ModificationArrays:
-    """Return variable modifications with the combinations that a peptide may carry, and those that it carries at known residues.
+    """Return variable modifications with the combinations that a peptide may carry, and the modifications at known residues.
+
+    Parameters
+    ----------
+    modifications : sequence of SearchModification
+        Variable modifications.
+    parameters : FormSettings
+    sites : KnownSites or None
+        Modifications listed in the database, with their residues.
+
+    Returns
+    -------
+    ModificationArrays
 
     Raises
     ------
     ParameterError
-        They are too many together.
+        If there are too many modifications in total.
     """
     most = parameters.maximum_modifications if modifications else 0
     combinations = [
@@ -142,7 +159,7 @@ def modification_arrays(
     mass = np.array([modification.added_mass for modification in modifications], np.float64)
     masks = [modification.residue_mask for modification in modifications]
     places = [modification.place for modification in modifications]
-    # An end can carry one modification: combinations with two on the same end are impossible and only cost time.
+    # A terminus can carry one modification: omit combinations with two on the same terminus.
     ends = np.array([[place in (1, 3), place in (2, 4)] for place in places], np.int64).reshape(-1, 2)
     counts = counts[((counts @ ends) <= 1).all(axis=1)]
     of_known = np.zeros(0) if sites is None else sites.mass

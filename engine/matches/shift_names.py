@@ -1,9 +1,10 @@
-"""Interpretation of mass differences: another peptide end, a Unimod modification, an amino-acid substitution, or two modifications.
+"""Interpretation of mass shifts: another peptide terminus, a Unimod modification, an amino-acid substitution, or two modifications.
 
-A name needs a mass within the tolerance and a site that fits where the spectrum allows. All matching names are listed, led by the first of:
-modifications that Unimod shows as usual at that site; the rest of Unimod; other peptide ends, whose residues the protein has;
-substitutions; two usual modifications. Chemistry thus precedes pure mass matches. Among equals the nearest mass leads, then the oldest
-entry; a precursor loss distinguishes phosphate and sulfate. A modification may replace a residue's fixed one.
+A name needs a mass within the tolerance and a suitable residue at a position that the spectrum allows. All matching names are listed. The
+first is chosen in this order: modifications that Unimod shows by default at that residue; other Unimod modifications; other peptide
+termini, where the protein has the residues; substitutions; two common modifications. Chemistry thus precedes pure mass matches. Among equal
+names, the nearest mass is first, then the oldest Unimod entry; a neutral loss of the precursor distinguishes phosphate and sulfate. A
+modification may replace the fixed modification of a residue.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ _SHORT = dict(
 _EXCHANGE = "AA substitution"
 USUAL_TIER, END_TIER, _TIER_OF_OTHER, _TIER_OF_EXCHANGE, _TIER_OF_PAIR = range(5)
 TIERS = 6
-"""Usual modifications, other ends, other modifications, exchanges, pairs, and none of these, from the most to the least likely."""
+"""Number of tiers, most likely first: common modifications, other termini, other modifications, substitutions, pairs, none of these."""
 _NO_TIER = TIERS - 1
 _STANDING = np.array([0, 2, 1, 3, 4, 5])
-"""Order of tiers among the names of a shift: any Unimod modification precedes another end."""
-_STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that what a loss speaks for goes between
+"""Rank of each tier among the names of a shift: any Unimod modification precedes other termini."""
+_STANDING_OF_PAIR = 2 * int(_STANDING[_TIER_OF_PAIR])  # standings are even, so that a name supported by a loss fits between them
 _NEWEST = 1 << 20
-_ANY = 26  # a symbol for any residue
-_NEAR = 1.5  # of hyperscore: a name may draw a shift to a place that scores so little less than the best
+_ANY = 26  # code of any residue
+_NEAR = 1.5  # maximum hyperscore deficit, relative to the best residue, of residues at which a name may place the shift
 _ROWS_AT_ONCE = 8192
 _MAXIMUM_ADDED = 8  # residues
 _PHOSPHATE, _SULFATE = "Phospho", "Sulfo"
@@ -72,22 +73,22 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 class ShiftPlaces(NamedTuple):
-    """n peptides with a shift.
+    """Mass shifts of n peptides and the scores of their possible positions.
 
     Attributes
     ----------
-    shift, tolerance : (n,) float64
-        Dalton.
-    score : (n, 64) float32
-        Of each residue, -inf after the last.
-    position, length : (n,) int64
-        Of the peptide in `residues`, uint8.
-    begin, end : (n,) int64
-        Of its protein there.
-    shortest
-        Minimum residues of another end.
-    is_protein_start, is_protein_end : (n,) bool
-        True at the protein's ends.
+    shift, tolerance : ndarray of float64, shape (n,)
+        Da.
+    score : ndarray of float32, shape (n, 64)
+        Score with the shift at each residue; -inf beyond the last.
+    position, length : ndarray of int64, shape (n,)
+        Position of the peptide in `residues`, and its length.
+    begin, end : ndarray of int64, shape (n,)
+        Position of its protein in `residues`; `end` is exclusive.
+    residues : ndarray of uint8
+        Residues of all proteins as ASCII capitals.
+    shortest : int
+        Minimum length of a peptide with another terminus.
     """
 
     shift: NDArray[np.float64]
@@ -101,7 +102,7 @@ class ShiftPlaces(NamedTuple):
     shortest: int
 
     def part(self, rows: slice | NDArray[np.int64]) -> ShiftPlaces:
-        """Return selected peptides."""
+        """Return the peptides with the given indices."""
         return ShiftPlaces(
             self.shift[rows],
             self.tolerance[rows],
@@ -116,33 +117,33 @@ class ShiftPlaces(NamedTuple):
 
     @property
     def is_protein_start(self) -> NDArray[np.bool_]:
-        """True if the peptide starts the protein, with or without its methionine."""
+        """True if the peptide is at the start of the protein, (n,), with or without the initial methionine."""
         lost = (self.position == self.begin + 1) & (self.residues[self.begin] == ord("M"))
         return (self.position == self.begin) | lost
 
     @property
     def is_protein_end(self) -> NDArray[np.bool_]:
-        """True if the peptide ends the protein."""
+        """True if the peptide is at the end of the protein, (n,)."""
         return self.position + self.length == self.end
 
 
 @dataclass(frozen=True)
 class Named:
-    """Names of n shifts.
+    """Names and positions of n shifts.
 
     Attributes
     ----------
-    modification : (n,) int64
-        Index into `modifications`, -1 for none.
-    site : (n,) int64
-        0 the N-terminus, 1 to L, L + 1 the C-terminus: the best site of the name, or the best site.
-    is_pair : (n,) bool
-        True for two modifications.
-    modifications
-        A name and a mass each; other ends and pairs have no Unimod number.
-    possible
-        n texts, all matching names with masses, most likely first: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names as
-        likely as the first that the tolerance does not distinguish.
+    modification : ndarray of int64, shape (n,)
+        Index into `modifications`, or -1.
+    site : ndarray of int64, shape (n,)
+        Residue from 1, 0 the N-terminus, length + 1 the C-terminus: the best position for the name, or without a name the best position.
+    is_pair : ndarray of bool, shape (n,)
+        True if the name is a pair of modifications.
+    modifications : tuple of SearchModification
+        Chosen names with masses; other termini and pairs have no Unimod identifier.
+    possible : list of str, length n
+        All matching names with masses, most likely first: ``Phospho (+79.9663) or Sulfo (+79.9568); …``. "or" joins names that are as
+        likely as the first and not distinguished by the tolerance.
     """
 
     modification: NDArray[np.int64]
@@ -153,7 +154,7 @@ class Named:
 
 
 class _Entry(NamedTuple):
-    """A name at a type of site; `residue` is 0 to 25, or 26 for any."""
+    """A name at a type of site; `residue` is 0 to 25, or 26 for any residue."""
 
     mass: float
     tier: int
@@ -165,7 +166,7 @@ class _Entry(NamedTuple):
 
 @cache
 def _catalogue() -> tuple[_Entry, ...]:
-    """Unimod by site, and the amino-acid exchanges, for residues without a fixed modification."""
+    """Return the Unimod modifications by site and the amino-acid substitutions, for residues without a fixed modification."""
     entries, exchanges, ids = list[_Entry](), set[str](), dict[str, int]()
     for entry in unimod():
         ids[entry.title] = entry.id
@@ -186,7 +187,7 @@ def _catalogue() -> tuple[_Entry, ...]:
 
 
 def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
-    """Return all names by mass, with those of residues and ends already fixed."""
+    """Return all names by mass, adjusted for residues and termini with fixed modifications."""
     held = {
         ord(symbol) - 65: modification for modification in fixed if modification.position == "anywhere" for symbol in modification.residues
     }
@@ -212,16 +213,19 @@ def _entries(fixed: tuple[SearchModification, ...]) -> list[_Entry]:
 
 
 def usual_shifts(fixed: tuple[SearchModification, ...]) -> NDArray[np.float64]:
-    """Masses of the usual modifications, ascending, dalton."""
+    """Return the distinct masses of common modifications, ascending, Da, (m,) float64."""
     return np.unique([entry.mass for entry in _entries(fixed) if entry.tier == USUAL_TIER])
 
 
 def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the prior tier of each shift, and its distance from the mass of the nearest name in it.
+    """Return the tier of each shift, and its distance from the nearest name in this tier.
 
     Returns
     -------
-    (n,) int64, first tier with a fitting name, without pairs, or `TIERS` - 1; (n,) float64, dalton, infinite if no name fits.
+    tier : ndarray of int64, shape (n,)
+        First tier with a matching name, pairs excluded; `TIERS` - 1 without one.
+    distance : ndarray of float64, shape (n,)
+        Da; infinite without a matching name.
     """
     tier, distance = np.full(len(shifts.shift), _NO_TIER), np.full(len(shifts.shift), np.inf)
     entries = _entries(fixed)
@@ -241,7 +245,7 @@ def tiers_of_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...]) 
 
 
 class _Fit(NamedTuple):
-    """A name that fits a row. Of a row the least leads, by `standing`, `error` (dalton), and age."""
+    """A name that matches a shift; the smallest `order` of a row is chosen, by `standing`, `error` (Da) and `age`."""
 
     row: int
     standing: int
@@ -252,17 +256,26 @@ class _Fit(NamedTuple):
 
     @property
     def order(self) -> tuple[int, int, float, int]:
-        """Order of fits."""
+        """Sort key."""
         return self.row, self.standing, round(self.error, 6), self.age
 
 
 def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzyme: Enzyme, loss: NDArray[np.int64] | None = None) -> Named:
-    """Name and place of each shift.
+    """Name each shift, and choose its position.
 
     Parameters
     ----------
-    loss : (n,) int64
-        What the precursor has lost in the spectrum (`proteoscope.engine.matches.neutral_losses`); nothing is known when None.
+    shifts : ShiftPlaces
+        The n shifts.
+    fixed : tuple of SearchModification
+        Fixed modifications.
+    enzyme : Enzyme
+    loss : ndarray of int64, shape (n,), or None
+        Neutral losses of the precursors (`proteoscope.engine.matches.neutral_losses`); None if unknown.
+
+    Returns
+    -------
+    Named
     """
     n = len(shifts.shift)
     best = shifts.score.max(axis=1, initial=-np.inf)
@@ -284,7 +297,7 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
 def _fits_of_entries(
     shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64], loss: NDArray[np.int64]
 ) -> Iterator[_Fit]:
-    """Modifications and exchanges. The one that the precursor's loss speaks for goes before all others."""
+    """Yield matching modifications and substitutions; a name supported by the precursor's neutral loss precedes the others."""
     rows, which, places = _fitting(shifts, entries, allowed, residue_bits)
     error = np.abs(shifts.shift[rows] - np.array([entry.mass for entry in entries])[which])
     lost_by = np.array([{_PHOSPHATE: LOSS_OF_PHOSPHATE, _SULFATE: LOSS_OF_SULFATE}.get(entry.name, -1) for entry in entries])[which]
@@ -295,12 +308,12 @@ def _fits_of_entries(
     ]
     for row, number, rank, far, place in zip(*(column.tolist() for column in (rows, which, standing, error, places)), strict=True):
         entry = entries[number]
-        age = entry.unimod_id or _NEWEST  # of names for one mass the oldest is the usual
+        age = entry.unimod_id or _NEWEST  # of several names for a mass, the oldest is the most common
         yield _Fit(row, rank, far, age, _site(entry, place, shifts, row), modifications[number])
 
 
 def _chosen(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
-    """Return the leading name of each row and all; `first` is the best site without a name."""
+    """Return the first name of each row and all its names; `first` is the best position, used for rows without a name."""
     n = len(first)
     site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n
     numbers: dict[tuple[str, float], int] = {}
@@ -322,12 +335,12 @@ def _chosen(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
 
 
 def _bits(truths: NDArray[np.bool_]) -> NDArray[np.uint64]:
-    """(n,) uint64: bit p of column p."""
+    """Return bit masks, (n,) uint64; bit p is column p."""
     return (truths.astype(np.uint64) << np.arange(truths.shape[1], dtype=np.uint64)).sum(axis=1, dtype=np.uint64)
 
 
 def _residue_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
-    """Return (n, 27) uint64 sites of each residue, and of any."""
+    """Return bit masks of the positions of each residue type and of any residue, (n, 27) uint64."""
     offsets, index = ranges(shifts.position, shifts.position + shifts.length)
     row = np.repeat(np.arange(len(shifts.shift)), shifts.length)
     bit = np.uint64(1) << (np.arange(offsets[-1]) - offsets[row]).astype(np.uint64)
@@ -340,7 +353,7 @@ def _residue_bits(shifts: ShiftPlaces) -> NDArray[np.uint64]:
 def _fitting(
     shifts: ShiftPlaces, entries: list[_Entry], allowed: NDArray[np.uint64], residue_bits: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Rows, entries that fit them, and the residue (from 0) where they fit best."""
+    """Return pairs of a row and a matching entry, and the best-scoring residue for each pair (from 0)."""
     mass = np.array([entry.mass for entry in entries])
     low = np.searchsorted(mass, shifts.shift - shifts.tolerance)
     high = np.searchsorted(mass, shifts.shift + shifts.tolerance, side="right")
@@ -360,14 +373,14 @@ def _fitting(
 
 
 def _site(entry: _Entry, place: int, shifts: ShiftPlaces, row: int) -> int:
-    """Return the site of a name that fits residue `place`, from 0: the terminus itself for terminal names."""
+    """Return the site of a name at the residue `place` (from 0); terminal names return the terminus."""
     if entry.residue == _ANY and entry.place.endswith("N-term"):
         return 0
     return int(shifts.length[row]) + 1 if entry.residue == _ANY and entry.place.endswith("C-term") else place + 1
 
 
 class _End(NamedTuple):
-    """Rows whose shift is that of `k` residues more (`sign` 1) or less (-1) at an end; `mass` of these, dalton."""
+    """Rows whose shift equals the mass of `k` residues added (`sign` 1) or removed (-1) at a terminus, with these masses, Da."""
 
     rows: NDArray[np.int64]
     mass: NDArray[np.float64]
@@ -377,7 +390,7 @@ class _End(NamedTuple):
 
 
 def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
-    """Yield the rows whose shift is that of residues added or removed at an end."""
+    """Yield the rows whose shift equals the mass of residues added or removed at a terminus."""
     residues, mass = shifts.residues, np.append(RESIDUE_MASS, np.nan)
     stop = shifts.position + shifts.length
     longest = int(shifts.length.max(initial=0))
@@ -403,7 +416,7 @@ def _ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64]) -> Iterator[_End]:
 
 
 def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme) -> list[tuple[int, str, float, int]]:
-    """Return rows whose shift is that of residues added or removed at an end; name, mass and site (0 or L + 1)."""
+    """Return rows whose shift is explained by another terminus, with name, mass (Da) and site (0 or length + 1)."""
     cuts = enzyme.cleavage_table()
     return [
         _described(shifts, cuts, row, end.k, end.sign, mass, is_start=end.is_start)
@@ -415,7 +428,7 @@ def _other_ends(shifts: ShiftPlaces, allowed: NDArray[np.uint64], enzyme: Enzyme
 def _described(
     shifts: ShiftPlaces, cuts: NDArray[np.bool_], row: int, k: int, sign: int, mass: float, *, is_start: bool
 ) -> tuple[int, str, float, int]:
-    """Return the description of an end changed by k residues, such as ``missed cleavage +AGK (C-terminus)``."""
+    """Return row, name, mass and site of a terminus changed by k residues, such as ``missed cleavage +AGK (C-terminus)``."""
     position, stop = int(shifts.position[row]), int(shifts.position[row] + shifts.length[row])
     first = (position - k if sign > 0 else position) if is_start else (stop if sign > 0 else stop - k)
     text = shifts.residues[first : first + k].tobytes().decode("ascii")
@@ -429,7 +442,7 @@ def _described(
 
 
 def _pairs(shifts: ShiftPlaces, entries: list[_Entry], residue_bits: NDArray[np.uint64]) -> list[tuple[int, str, float]]:
-    """Rows that two usual modifications explain which the peptide has sites for, and these."""
+    """Return rows explained by two common modifications for which the peptide has residues, with name and mass of the pair."""
     usual: dict[tuple[str, float], list[_Entry]] = {}
     for entry in entries:
         if entry.tier == USUAL_TIER:
@@ -452,7 +465,7 @@ def _pairs(shifts: ShiftPlaces, entries: list[_Entry], residue_bits: NDArray[np.
 
 
 def _find_sites(entries: list[_Entry], shifts: ShiftPlaces, residue_bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """(n,) uint64: places where a modification may sit, wherever the spectrum has the shift."""
+    """Return bit masks of the residues that may carry a modification, (n,) uint64, ignoring where the spectrum allows the shift."""
     at_end = np.uint64(1) << (shifts.length - 1).astype(np.uint64)
     bits = np.zeros(len(shifts.shift), np.uint64)
     for entry in entries:

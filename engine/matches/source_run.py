@@ -1,4 +1,4 @@
-"""Identification of a project that another search is based on, and its explanation if requested."""
+"""Finished identification on which another search builds, and its explanation if requested."""
 
 from __future__ import annotations
 
@@ -34,14 +34,17 @@ __all__ = [
 ]
 
 EXPLAIN = "explain"
-"""The kind of runs that explain what an identification left."""
+"""Kind of runs that explain the spectra that an identification left unidentified."""
 EXPLAIN_AGAIN = "Explain the spectra again"
 _REMEDY = "Run the identification again"
-_LINE = 80  # residues of a sequence
+_LINE = 80  # residues per line
 
 
 class SourceRun(NamedTuple):
-    """A finished identification: id, tables (with proteins if it has them), parameters, fragment tolerance, and input files by kind."""
+    """A finished identification: identifier, result tables, parameters, fragment tolerance, and input files by kind.
+
+    `proteins` is None if the run has no protein table.
+    """
 
     run: str
     spectra: Path
@@ -52,21 +55,32 @@ class SourceRun(NamedTuple):
     inputs: Mapping[str, tuple[str, ...]]
 
     def files(self, *kinds: str) -> tuple[str, ...]:
-        """Return the files of these kinds."""
+        """Return the input files of these kinds."""
         return tuple(path for kind in kinds for path in self.inputs.get(kind, ()))
 
 
 def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> SourceRun:
-    """Return the requested identification of a project, or the newest for ''.
+    """Return the requested identification of a project.
 
-    `also` are further accepted kinds; the newest of them is returned only if there is no identification.
+    Parameters
+    ----------
+    folder : Path
+        Project folder.
+    run : str
+        Run identifier, or '' for the newest identification.
+    also : collection of str
+        Further accepted run kinds. With '', such a run is returned only if the project has no identification.
+
+    Returns
+    -------
+    SourceRun
 
     Raises
     ------
     InputError
-        There is no project, no such run, or no peaks, or its recorded parameters are forged or damaged.
+        If there is no project, no such run, or no stored peaks, or the recorded parameters are invalid.
     ParameterError
-        The run is not an identification.
+        If the run is not an identification.
     """
     project = Project.open(folder)
     kinds = identifying_kinds()
@@ -95,12 +109,14 @@ def identified_run(folder: Path, run: str, also: Collection[str] = ()) -> Source
 
 
 def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
-    """Return the identification of an explanation, with its table of explained spectra; another run unchanged, with None.
+    """Return the identification that `run` explains, and its table of explained spectra.
+
+    If `run` is not an explanation, it is returned unchanged, with None.
 
     Raises
     ------
     InputError
-        The explanation does not say what it explains.
+        If the explanation does not record which run it explains.
     """
     if not any(listed.id == run and listed.kind == EXPLAIN and listed.status == "done" for listed in project.runs()):
         return run, None
@@ -111,12 +127,22 @@ def explained_run(project: Project, run: str) -> tuple[str, Path | None]:
 
 
 def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float, n_spectra: int) -> pa.Table:
-    """Return columns of the explained spectra accepted up to a q-value, including ``spectrum`` and ``q_value``.
+    """Return columns of the explained spectra accepted up to a q-value.
+
+    Parameters
+    ----------
+    path : Path
+        Table of explained spectra.
+    columns : sequence of str
+        Columns to read, including ``spectrum`` and ``q_value``.
+    maximum_q_value : float
+    n_spectra : int
+        Number of spectra of the identification.
 
     Raises
     ------
     InputError
-        The table does not contain explained spectra, or contains spectra outside the identification's `n_spectra`.
+        If the table does not contain explained spectra, or refers to spectra that the identification does not have.
     """
     with TableFile(path, find_result_table(EXPLAIN, "explained"), tuple(columns), remedy=EXPLAIN_AGAIN) as source:
         table = source.read(tuple(columns))
@@ -128,18 +154,18 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
 
 
 def accepted_targets(psms: pa.Table, maximum_q_value: float) -> pa.Table:
-    """Return the rows of a table of PSMs that are the best match of their spectrum, a target, and accepted up to a q-value."""
+    """Return the rows of a PSM table that are rank 1 targets accepted up to a q-value."""
     is_target = pa.compute.and_(pa.compute.equal(psms["rank"], 1), pa.compute.invert(psms["is_decoy"]))
     return psms.filter(pa.compute.and_(is_target, pa.compute.less_equal(psms["q_value"], maximum_q_value)))
 
 
 def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> NDArray[np.int64]:
-    """Return the rows of spectra identified up to a q-value by a table of PSMs: targets, the best match of each; ascending.
+    """Return the rows of spectra with a rank 1 target PSM up to a q-value, ascending, (n,) int64.
 
     Raises
     ------
     InputError
-        The table does not contain PSMs.
+        If the table does not contain PSMs.
     """
     needed = ("spectrum", "rank", "is_decoy", "q_value")
     with TableFile(path, EXPORTED_PSMS, needed, n_rows_of={"spectra": n_spectra}, remedy=_REMEDY) as source:
@@ -148,25 +174,28 @@ def identified_spectra(path: Path, n_spectra: int, maximum_q_value: float) -> ND
 
 
 def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[str, dict[str, NDArray[np.int64]]]:
-    """Return the positions of spectra identified by a run up to a q-value: targets, the best match of each.
+    """Return the indices in their files of spectra with a rank 1 target PSM up to a q-value.
 
     Returns
     -------
-    The run, and by the SHA-256 of each file of spectra that it read the places in that file, from 0.
+    str
+        Run identifier.
+    dict of str to ndarray of int64
+        Spectrum indices in each file, from 0, by the SHA-256 of the file.
 
     Raises
     ------
     InputError
-        There is no project, or it has no such run, or its table does not contain PSMs.
+        If there is no project or no such run, or its table does not contain PSMs.
     ParameterError
-        The run is not an identification.
+        If the run is not an identification.
     """
     result = identified_run(folder, run)
     inputs = [source for source in Project.open(folder).inputs(result.run) if source.kind == "spectra"]
     places = ("spectrum_file", "spectrum_index")
     with TableFile(result.spectra, SPECTRA, places, remedy=_REMEDY) as source:
         table = source.read(places)
-        # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
+        # Spectra are ordered by file. Recorded file names may be relative to another folder, so compare by order instead of by name.
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
         if len(np.unique(file)) != len(inputs):
             raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
@@ -174,20 +203,20 @@ def identified_places(folder: Path, run: str, maximum_q_value: float) -> tuple[s
     file, index = file[rows], table["spectrum_index"].to_numpy()[rows]
     of_content: dict[str, NDArray[np.int64]] = {}
     for number, run_input in enumerate(inputs):
-        # Copies of a file count as one file, with the spectra that were identified in any of them.
+        # Copies of a file count as one file, with the spectra identified in any copy.
         of_content[run_input.sha256] = np.union1d(of_content.get(run_input.sha256, index[:0]), index[file == number])
     return result.run, of_content
 
 
 def write_identified_proteins(path: Path, maximum_q_value: float, out: Path) -> int:
-    """Write the first protein of each group of a run up to a q-value as FASTA; return their number.
+    """Write the first protein of each group accepted up to a q-value as FASTA; return the number of sequences.
 
     Raises
     ------
     InputError
-        The table does not contain protein groups.
+        If the table does not contain protein groups.
     StorageError
-        The disk refused.
+        If writing fails.
     """
     needed = ("accessions", "description", "sequence", "is_decoy", "q_value")
     with TableFile(path, PROTEINS, needed, remedy=_REMEDY) as source:

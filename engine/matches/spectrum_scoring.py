@@ -1,4 +1,4 @@
-"""Score: spectra against the peptide dictionary, every candidate of each, as a workload type."""
+"""Scoring of every candidate of each spectrum in the peptide index, as a workload type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["KIND", "SpectraAgainstPeptides", "create_workload", "view_hits"]
 
 KIND = "spectra"
-_COUNTED_TOGETHER = 1 << 16  # queries between two looks at a cancel
+_COUNTED_TOGETHER = 1 << 16  # queries between checks for cancellation
 _HISTOGRAM_BINS = 96
 _NONE = 255
 
@@ -36,9 +36,24 @@ def create_workload(
     slots: int,
     histogram_width: float,
 ) -> Workload:
-    """Return the workload of scoring queries against peptides, with `hits_per_query` candidates of each and `slots` for modifications.
+    """Return the workload of scoring queries against peptides.
 
-    A first round with the state ``{"phase": "count"}`` counts candidates; one with ``"search"`` and the ``cost`` of each query scores them.
+    A first round with the state ``{"phase": "count"}`` counts candidates. A second one with ``"search"`` and the ``cost`` of each query
+    scores them.
+
+    Parameters
+    ----------
+    index : SpectrumIndex
+        Spectra and queries.
+    peptides : PeptideArrays
+    modifications : ModificationArrays
+    settings : ScoringSettings
+    hits_per_query : int
+        Number of best candidates to return.
+    slots : int
+        Maximum number of modifications of a hit.
+    histogram_width : float
+        Bin width of the score histograms.
     """
     return Workload(
         KIND,
@@ -54,12 +69,12 @@ def create_workload(
 
 
 def view_hits(rows: Rows, histogram_width: float) -> HitArrays:
-    """Return rows as the layout of the kernels, without copying."""
+    """Return result rows in the layout of the kernels, without copying."""
     return HitArrays(**rows, histogram_width=histogram_width)
 
 
 class SpectraAgainstPeptides:
-    """Items are the queries."""
+    """Workload type whose items are queries; result rows are candidate counts, or best candidates."""
 
     parts_of_worker = 0
 
@@ -68,23 +83,17 @@ class SpectraAgainstPeptides:
         return matches.synthetic_workload.sample_spectra(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the cost of each query, (queries,) float64: 1 for counting, and that of the state for scoring."""
+        """Return the cost of each query: 1 for counting, the cost in the state for scoring."""
         n = len(workload.sources["queries"]["mass"])
         return np.ones(n) if state["phase"] == "count" else np.asarray(state["cost"], np.float64)
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the number of operations of a round, the same on CPU and GPU.
-
-        Returns
-        -------
-        float
-            Queries to count, or candidates to score, each with its modified forms.
-        """
+        """Return the estimated number of operations (see `PredictableWorkloadType`), the sum of the costs."""
         return float(self.costs(workload, state).sum())
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the dictionary on the device."""
+        """Load the peptides on the device."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
@@ -92,7 +101,7 @@ class SpectraAgainstPeptides:
         return {"candidates": np.zeros(n, np.int64)} if state["phase"] == "count" else _no_hits(workload, n)
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by query."""
+        """Copy the results `rows` to the queries `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
@@ -114,7 +123,7 @@ def _some(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
 
 
 class _Computation:
-    """A dictionary on a device."""
+    """Counting and scoring of candidates on one device, which holds the peptides."""
 
     def __init__(self, workload: Workload, device: Device) -> None:
         sources = workload.sources
@@ -127,12 +136,12 @@ class _Computation:
         self._is_counting = True
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin counting or searching some or all queries."""
+        """Start counting or scoring all queries, or those in `items`."""
         self._is_counting = state["phase"] == "count"
         self._queries = self._all_queries if items is None else _some(self._all_queries, items)
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Count or search the queries `first:last`."""
+        """Count or score the candidates of the queries `first:last`; yield partial results."""
         if self._is_counting:
             out = np.zeros(len(self._queries.mass), np.int64)
             for begin in range(first, last, _COUNTED_TOGETHER):

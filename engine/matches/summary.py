@@ -1,4 +1,4 @@
-"""Common parts of summaries of spectrum searches against proteins."""
+"""Common parts of the summaries of spectrum searches against proteins."""
 
 from __future__ import annotations
 
@@ -14,22 +14,29 @@ __all__ = ["MatchSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class MatchSummary(Summary):
-    """Matches counted at the false discovery rate, targets only.
+    """Summary of matches, with target counts at the false discovery rate.
 
     Attributes
     ----------
-    n_peptides
-        Peptidoforms by their own q-values (target rows of the peptide table).
-    n_sequences
-        Distinct sequences among them.
-    n_proteins
-        Groups by their q-values.
-    certainty
-        For ``psms``, ``peptides`` and ``proteins`` accepted targets and decoys, and the 95 % interval of the false fraction of targets
-        (``targets``, ``decoys``, ``false_share_low``, ``false_share_high``;
-        `proteoscope.engine.statistics.target_decoy.false_share_interval`).
-    passes
-        Passes as used.
+    n_spectra, n_searched : int
+        Spectra read, and those searched.
+    n_proteins_in_database : int
+    n_peptides_in_index : int
+    n_psms : int
+    n_peptides : int
+        Peptidoforms by their own q-values.
+    n_sequences : int
+        Distinct sequences of these peptidoforms.
+    n_proteins : int
+        Protein groups by their q-values.
+    certainty : dict
+        For ``psms``, ``peptides`` and ``proteins``: accepted ``targets`` and ``decoys``, and the 95 % interval of the false fraction of
+        targets (``false_share_low``, ``false_share_high``; see `proteoscope.engine.statistics.target_decoy.false_share_interval`).
+    fdr : float
+    has_decoys : bool
+        False if no false discovery rate can be estimated; all rows are then counted.
+    passes : tuple of PassRecord
+        Settings that the passes used.
     """
 
     n_spectra: int
@@ -57,7 +64,7 @@ class MatchSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """Return lines on what was searched and found, with uncertainty."""
+        """Return lines about what was searched and found, with confidence intervals."""
         lines = [
             f"{self.n_searched:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} searched against "
             f"{counted(self.n_proteins_in_database, 'protein')}",
@@ -68,5 +75,5 @@ class MatchSummary(Summary):
         return lines + [count.line(text) for count, text in zip(self.counts(), more, strict=True)]
 
     def record(self) -> dict[str, Any]:
-        """Return the record, with passes as in ``run.json``."""
+        """Return the summary as a JSON-compatible dictionary, with passes as in ``run.json``."""
         return {**super().record(), "passes": [search_pass.record() for search_pass in self.passes]}

@@ -1,4 +1,4 @@
-"""Made-up spectra and peptides, by which the speed of devices is measured."""
+"""Synthetic spectra and peptides for measuring the speed of devices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["RESIDUES", "RESIDUE_MASSES", "MadeSearch", "made_search", "sample_fr
 
 _QUERIES, _PEPTIDES = 20_000, 250_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
-_IONS, _NOISE = 24, 60  # peaks of a spectrum
+_IONS, _NOISE = 24, 60  # peaks per spectrum
 _TEXT, _RESIDUES_OF_PEPTIDE = 1 << 20, 4
 _HITS, _SLOTS, _MORE = 5, 1, 3
 _BINS = 96
@@ -58,7 +58,7 @@ _ANYWHERE = 0
 
 @dataclass(frozen=True)
 class MadeSearch:
-    """Synthetic search, and the candidates of each query (q,)."""
+    """Synthetic search with the number of candidates of each query, `candidates` (q,)."""
 
     spectra: SpectrumArrays
     queries: QueryArrays
@@ -69,18 +69,27 @@ class MadeSearch:
 
     @property
     def index(self) -> SpectrumIndex:
-        """The spectra and queries."""
+        """Spectra and queries as an index."""
         n = len(self.spectra.offsets) - 1
         return SpectrumIndex(self.spectra, self.queries, len(self.queries.mass), SpectrumSeries.of("by", np.zeros(n, np.uint8)))
 
 
 def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> MadeSearch:
-    """Spectra with fragments of peptides and noise, oxidation of M, 20 ppm for fragments, hyperscore."""
+    """Return spectra with fragment ions of peptides and noise, with variable oxidation of M, a fragment tolerance of 20 ppm and hyperscore.
+
+    Parameters
+    ----------
+    n_queries, n_peptides : int
+    precursor : tuple of float
+        Absolute (Da) and relative precursor tolerance; their sum applies.
+    seed : int
+        Random seed.
+    """
     rng = np.random.default_rng(seed)
     symbols = np.frombuffer(RESIDUES.encode(), np.uint8)
     residue_mass = np.full(26, np.nan)
     residue_mass[symbols - 65] = RESIDUE_MASSES
-    # Peptides of one text, as those of proteins are, in which they overlap.
+    # Peptides overlap in a common text, as those of proteins do.
     drawn = rng.integers(0, len(symbols), min(_TEXT, _RESIDUES_OF_PEPTIDE * n_peptides), np.uint8)
     prefix = np.concatenate(([0.0], np.cumsum(RESIDUE_MASSES[drawn])))
     lengths = rng.integers(7, 30, n_peptides)
@@ -88,7 +97,7 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     mass = prefix[starts + lengths] - prefix[starts] + WATER_MASS
     present = _present((np.uint32(1) << (symbols.astype(np.uint32) - 65))[drawn], starts, lengths)
     order = np.argsort(mass)
-    # Not written to, as those of a mapped file: what a search has compiled is not compiled for them once more.
+    # Read-only, like arrays of a mapped file, so that kernels compiled for a search are not compiled again.
     peptides = PeptideArrays(
         read_only(mass[order]),
         read_only(starts[order].astype(np.uint32)),
@@ -140,7 +149,7 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
 
 
 def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the bits of texts, (n,) uint32, from the bits of two, four, eight and so on characters."""
+    """Return the union of the residue bits of each peptide, (n,) uint32, from the unions of 2, 4, 8, … consecutive residues."""
     result, width = np.zeros(len(starts), np.uint32), 1
     while width <= lengths.max():
         fits = (lengths >= width) & (lengths < 2 * width)
@@ -150,7 +159,7 @@ def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.nd
 
 
 def sample_spectra(size: float, seed: int) -> Sample:
-    """Return queries with windows of 0.1 dalton: counted, then scored."""
+    """Return queries with precursor windows of ±0.1 Da, counted and then scored."""
     n = max(20, round(_QUERIES * size**0.75))
     made = made_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
     workload = spectrum_scoring.create_workload(
@@ -161,7 +170,7 @@ def sample_spectra(size: float, seed: int) -> Sample:
 
 
 def sample_fragments(size: float, seed: int) -> Sample:
-    """Return queries with windows of a hundred dalton in a fragment index."""
+    """Return queries with precursor windows of ±100 Da for a fragment index."""
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
     made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)

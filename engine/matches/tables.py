@@ -1,4 +1,4 @@
-"""Report: statistics of the matches, and the tables of PSMs, peptides, protein groups and spectra."""
+"""Statistics of the matches of an identification, and its tables of PSMs, peptides and protein groups."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ __all__ = [
 ]
 
 FEWEST_FOR_EXPECTATION = 20
-"""Candidates of a spectrum below which its E-value is unknown: the best third of so few scores says nothing of how far chance reaches."""
-_SAME_MASS = 1e-4  # dalton
+"""Minimum number of candidates for an E-value: the distribution of chance scores cannot be fitted to fewer."""
+_SAME_MASS = 1e-4  # Da
 
 
 class ReportSettings(Protocol):
-    """Settings that decide error rates and tables, by the names that every search's parameters have for it."""
+    """Settings that decide error rates and tables, named as in the parameters of every search."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     plus_one: bool
@@ -70,7 +70,7 @@ class ReportSettings(Protocol):
 
 
 class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
-    """Further settings that decide the statistics of an identification."""
+    """Settings that decide the statistics of an identification."""
 
     rescoring: Literal["automatic", "off"]
     fragment_tolerance: Tolerance
@@ -78,24 +78,30 @@ class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
 
 @dataclass(frozen=True)
 class Scored:
-    """n matches with their statistics.
+    """Matches (n) with their statistics.
 
     Attributes
     ----------
-    score
-        Ranks all matches: the trained score, or `search_score`.
-    q_value, posterior_error : (n,) float64
-        NaN for rank 2 and worse, since only the best match of a spectrum competes.
-    features
+    psms : Psms
+        The matches.
+    score : ndarray of float64, shape (n,)
+        Score that ranks all matches: the trained score, or `search_score`.
+    q_value, posterior_error : ndarray of float64, shape (n,)
+        NaN for ranks above 1, since only the best match of a spectrum competes.
+    features : mapping of str to ndarray, shape (n,)
         Features used by rescoring.
-    learnt
-        The trained model, None without decoys.
-    group : (n,) int64
-        Groups with separate error rates, whose scores lead by `leads` (`proteoscope.engine.matches.group_rates`); None for one list.
-    is_second : (n,) bool
-        True for rows of a second pass; None without one.
-    scale
-        Prior of the score, None if it was trained.
+    message : str
+        Outcome of rescoring, as a sentence.
+    group : ndarray of int64, shape (n,), or None
+        Group with separate error rates (`proteoscope.engine.matches.group_rates`); None if all compete in one list.
+    leads : ndarray of float64, shape (groups,), or None
+        Score leads of the groups.
+    is_second : ndarray of bool, shape (n,), or None
+        True for matches of a second pass; None without one.
+    scale : ScoreScale or None
+        Prior of the decoy tail; None for a trained score.
+    learnt : TrainedScorer or None
+        Trained models; None without decoys.
     """
 
     psms: Psms
@@ -111,17 +117,17 @@ class Scored:
     learnt: TrainedScorer | None = None
 
     def sorted(self) -> Scored:
-        """Return the rows sorted: the best of each spectrum first, by score."""
+        """Return the rows sorted by rank, then by descending score."""
         order = self.order
         return self if (order[1:] > order[:-1]).all() else self.take(order)
 
     @property
     def order(self) -> NDArray[np.int64]:
-        """The rows as `sorted` has them."""
+        """Row indices that sort by rank, then by descending score, (n,)."""
         return np.lexsort((-self.score, self.psms.rank))
 
     def take(self, order: NDArray[np.int64]) -> Scored:
-        """Return rows in the given order."""
+        """Return the rows with the given indices, in this order."""
         features = {name: column[order] for name, column in self.features.items()}
         group = None if self.group is None else self.group[order]
         is_second = None if self.is_second is None else self.is_second[order]
@@ -138,7 +144,7 @@ class Scored:
 
 
 class AcceptanceCounts(NamedTuple):
-    """Targets and decoys accepted at the false discovery rate, decoys per target candidate, and targets at 5 %, for short lists."""
+    """Numbers of targets and decoys accepted at the false discovery rate, decoys per target candidate, and targets accepted at 5 %."""
 
     targets: int
     decoys: int
@@ -147,13 +153,13 @@ class AcceptanceCounts(NamedTuple):
 
     @classmethod
     def of(cls, q_value: NDArray[np.float64], is_decoy: NDArray[np.bool_], fdr: float, decoy_ratio: float = 1.0) -> AcceptanceCounts:
-        """Count rows with q-values (NaN: they do not compete) at a false discovery rate."""
+        """Count the rows accepted at a false discovery rate; a q-value of NaN excludes a row."""
         decoys = int(np.count_nonzero((q_value <= fdr) & is_decoy))
         at_5_percent = int(np.count_nonzero((q_value <= 0.05) & ~is_decoy))
         return cls(int(np.count_nonzero(q_value <= fdr)) - decoys, decoys, decoy_ratio, at_5_percent)
 
     def certainty(self) -> dict[str, float]:
-        """Return the counts, and the 95 % interval of the false fraction of targets."""
+        """Return the counts, and the 95 % confidence interval of the false fraction of targets."""
         low, high = false_share_interval(self.targets, self.decoys, self.decoy_ratio)
         share = {"false_share_low": round(low, 6), "false_share_high": round(high, 6)}
         return {"targets": self.targets, "decoys": self.decoys, **share, "targets_at_5_percent": self.targets_at_5_percent}
@@ -161,10 +167,10 @@ class AcceptanceCounts(NamedTuple):
 
 @dataclass(frozen=True)
 class Tables:
-    """The tables of an identification and what is counted at the false discovery rate.
+    """Tables of an identification, and the numbers accepted at the false discovery rate.
 
-    `counted` has ``psms``, ``peptides`` (peptidoforms) and ``proteins`` (groups); `n_sequences` are the different sequences among the
-    peptides counted.
+    `counted` has the keys ``psms``, ``peptides`` (peptidoforms) and ``proteins`` (groups); `n_sequences` is the number of distinct
+    sequences of the accepted peptides.
     """
 
     psms: pa.Table
@@ -177,16 +183,18 @@ class Tables:
 
 
 class TrainedScorer(NamedTuple):
-    """Models trained by a search on its matches; they score further matches of the same spectra.
+    """Models trained on the matches of a search; they score further matches of the same spectra.
 
     Attributes
     ----------
-    rescoring
+    systematic : SystematicErrors
+        Mass errors of the instrument.
+    intensities : IntensityModel or None
+        None if intensities are not predicted.
+    rescoring : LearntScore or None
         None if matches keep their search score.
-    intensities
-        None if none are predicted.
-    usual
-        Mean of each column of predicted intensities, used for matches without predictions.
+    usual : mapping of str to float
+        Mean of each predicted-intensity feature, used for matches without predictions.
     """
 
     systematic: SystematicErrors
@@ -195,7 +203,7 @@ class TrainedScorer(NamedTuple):
     usual: Mapping[str, float] = {}
 
     def features(self, psms: Psms, resources: Resources) -> tuple[dict[str, NDArray[np.float64]], TrainedScorer]:
-        """Return features of matches by name, each (n,) float64, and self with the usual values of the first matches."""
+        """Return features of matches by name, each (n,) float64, and this scorer, with `usual` set if it was empty."""
         features, learnt = rescoring_features(psms, self.systematic), self
         if self.intensities is not None and psms.bonds is not None:
             result, is_known = self.intensities.features(psms.bonds, psms.charge, psms.peptide_family, resources), psms.bonds.is_known
@@ -208,12 +216,20 @@ class TrainedScorer(NamedTuple):
 
 
 def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resources, series: Sequence[str] = ("by",)) -> Scored:
-    """Rescore the matches if there are enough to train on, and estimate error rates by decoys among the best of each spectrum.
+    """Rescore the matches if there are enough for training, and estimate error rates from decoys among the best matches of the spectra.
 
     Parameters
     ----------
-    series
-        Symbols of each searched ion series.
+    psms : Psms
+        All matches.
+    settings : StatisticsSettings
+    resources : Resources
+    series : sequence of str
+        Symbols of each searched set of ion series.
+
+    Returns
+    -------
+    Scored
     """
     initial, unknown = search_score(psms), np.full(len(psms), np.nan)
     if settings.decoys == "none":
@@ -231,7 +247,7 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
         outcome = rescore(features, psms.is_decoy, psms.peptide_family, initial, first, learning, resources)
         score, message, learnt = outcome.score, outcome.message, learnt._replace(rescoring=outcome.learnt)
     message = "; ".join(text for text in (message, intensities) if text)
-    psms = replace(psms, bonds=None)  # used nowhere else
+    psms = replace(psms, bonds=None)  # no longer needed
     scale = None if learnt.rescoring is not None else SEARCH_SCORE_SCALE
     return _with_error_rates(Scored(psms, score, unknown, unknown, _compact(features), message, scale=scale, learnt=learnt), settings)
 
@@ -239,9 +255,9 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
 def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, resources: Resources) -> Scored:
     """Return the statistics of the matches of both passes.
 
-    Matches of the second are scored by the first pass's models. Each spectrum keeps the pass with the better best match, and all compete in
-    one list. Separate lists would have few decoys, and "down to the first decoy" is not 1 %: 9 % of the second passes of small runs were
-    wrong that way.
+    Models of the first pass score the matches of the second. Each spectrum retains the pass with the better best match, and all matches
+    compete in one list. Separate lists would have few decoys; accepting targets down to the first decoy would not mean 1 %: 9 % of the
+    second-pass matches of small runs were false that way.
     """
     score, features = search_score(second), dict[str, NDArray]()
     if first.learnt is not None:
@@ -264,12 +280,12 @@ def with_second_pass(first: Scored, second: Psms, settings: StatisticsSettings, 
 
 
 def _compact(features: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.floating]]:
-    """Return the features as written, reduced in size since they were already used for training."""
+    """Return the features as float32, the precision in which they are written; training is already done."""
     return {name: column.astype(np.float32) for name, column in features.items()}
 
 
 def _with_error_rates(scored: Scored, settings: ReportSettings) -> Scored:
-    """Add q-values and posterior errors of the best of each spectrum."""
+    """Add q-values and posterior error probabilities of the best match of each spectrum."""
     psms, first = scored.psms, scored.psms.rank == 1
     if scored.learnt is None or not first.any():
         return scored
@@ -294,17 +310,28 @@ def error_rates(
     scale: ScoreScale | None = None,
     peptide: NDArray[np.int64] | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """q-values and posterior error probabilities of rows that compete, all in one list.
+    """Return q-values and posterior error probabilities of rows that compete in one list.
 
-    Decoys expected from the tail of the decoys are added to those seen (`proteoscope.engine.statistics.target_decoy`).
+    Decoys expected from the tail of the decoy scores are added to the observed ones (`proteoscope.engine.statistics.target_decoy`).
 
     Parameters
     ----------
-    scale
-        ScoreScale, optional What is known of the score beforehand.
+    score : ndarray of float64, shape (n,)
+        Higher is better.
+    is_decoy : ndarray of bool, shape (n,)
+    settings : ReportSettings
+    decoy_ratio : float
+        Decoy candidates per target candidate.
+    scale : ScoreScale, optional
+        Prior of the decoy tail.
     peptide : ndarray of int64, shape (n,), optional
-        Peptide of each row. The tail is that of decoy peptides, each at its best score, times the mean number of rows of one (of any
-        peptide without decoys). Without `peptide` each row is one draw.
+        Peptide of each row. The tail is then fitted to decoy peptides (the best score of each), times the mean number of rows per decoy
+        peptide (per peptide if there are no decoys). Without `peptide`, rows are independent.
+
+    Returns
+    -------
+    q_value : ndarray of float64, shape (n,)
+    posterior_error : ndarray of float64, shape (n,)
     """
     best, at_once = np.flatnonzero(is_decoy), 1.0
     if peptide is not None and len(score):
@@ -319,7 +346,7 @@ def error_rates(
 def _intensities(
     psms: Psms, matches: MatchColumns, settings: StatisticsSettings, series: Sequence[str], resources: Resources
 ) -> tuple[IntensityModel | None, str]:
-    """Return the intensity model and a sentence on what was learnt or why nothing is predicted, '' if not requested."""
+    """Return the intensity model, and a sentence on what was learnt or why nothing is predicted ('' if not requested)."""
     if not settings.predicted_intensities:
         return None, ""
     why = why_not_predicted(settings, series, psms.modifications)
@@ -333,7 +360,7 @@ def _intensities(
 
 
 def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -> NDArray[np.int64]:
-    """Rows of the pass, the first `n_first` rows or the others, in which the best match of their spectrum scores better."""
+    """Return the rows of the pass (first `n_first` rows, or the others) whose best match of the spectrum scores better."""
     best = np.full((2, int(psms.spectrum.max(initial=-1)) + 1), -np.inf)
     is_second = (np.arange(len(psms)) >= n_first).astype(np.int64)
     ranked = psms.rank == 1
@@ -342,7 +369,7 @@ def _rows_of_better_pass(psms: Psms, score: NDArray[np.float64], n_first: int) -
 
 
 def identified_proteins(scored: Scored, proteins: ProteinIndex, fdr: float) -> NDArray[np.int64]:
-    """Targets with a peptide at the false discovery rate, ascending."""
+    """Return the target proteins with a peptide at the false discovery rate, ascending, (p,) int64."""
     rows = np.flatnonzero((scored.q_value <= fdr) & ~scored.psms.is_decoy)
     return np.unique(proteins.protein_of(scored.psms.take(rows).occurrences))
 
@@ -372,15 +399,17 @@ def write_tables(scored: Scored, spectra: Spectra, proteins: ProteinIndex, setti
 
 
 class Places(NamedTuple):
-    """Positions of the peptides of n matches in proteins.
+    """Positions of the peptides of n matches in m proteins altogether.
 
     Attributes
     ----------
-    offsets, protein
-        CSR, int64, protein numbers.
-    start : int64
-        First residue in each, from 0; -1 if unknown.
-    length : (n,) int64
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each match in `protein`, and the end of the last.
+    protein : ndarray of int64, shape (m,)
+        Protein index.
+    start : ndarray of int64, shape (m,)
+        First residue in the protein, from 0; -1 if unknown.
+    length : ndarray of int64, shape (n,)
         Residues of each peptide.
     """
 
@@ -390,28 +419,32 @@ class Places(NamedTuple):
     length: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Places:
-        """Return those of some matches, in the order given."""
+        """Return the matches with the given indices, in this order."""
         protein, offsets = take_runs(self.protein, self.offsets, rows)
         return Places(offsets, protein, take_runs(self.start, self.offsets, rows)[0], self.length[rows])
 
     @property
     def stop(self) -> NDArray[np.int64]:
-        """Place after the last residue, for each of `start` that is known."""
+        """Position after the last residue, (m,) int64; meaningless where `start` is unknown."""
         return self.start + np.repeat(self.length, np.diff(self.offsets))
 
     def columns(self, accession: pa.Array, proteins: Proteins | None, row: NDArray[np.int64], first: NDArray[np.int64]) -> dict[str, Any]:
-        """Return the columns of the proteins of matches, with the residues next to the peptides, ``-`` at the ends of a protein.
+        """Return the protein columns of PSMs, including the residues next to the peptides (``-`` at protein termini).
 
         Parameters
         ----------
-        accession
-            Of each of `protein`.
-        proteins
-            Sequences, None without any.
-        row
-            Of each of `protein` in these, any where `start` is not known.
-        first
-            Of each of `protein`, the number of its first residue, from 0, in the whole protein.
+        accession : pyarrow.Array, length m
+            Accession of each entry of `protein`.
+        proteins : Proteins or None
+            Sequences.
+        row : ndarray of int64, shape (m,)
+            Row in `proteins` of each entry; arbitrary where `start` is unknown.
+        first : ndarray of int64, shape (m,)
+            Number of the first residue of each sequence in its whole protein, from 0.
+
+        Returns
+        -------
+        dict of str to pyarrow.ListArray
         """
         is_unknown = self.start < 0
         items = {"proteins": accession, "protein_starts": pa.array(self.start + first + 1, mask=is_unknown).cast(pa.int32())}
@@ -430,22 +463,24 @@ class Places(NamedTuple):
 
 @dataclass(frozen=True)
 class PeptideRows:
-    """p distinct peptidoforms, with the statistics of the best match of each.
+    """Distinct peptidoforms (p), with the statistics of their best matches.
 
     Attributes
     ----------
-    best_row : (p,) int64
-        The best match.
-    sequence
-        P texts.
-    n_psms : (p,) int64
-        Accepted matches.
-    score, q_value, posterior_error : (p,) float64
-        NaN unknown.
-    is_decoy, competes : (p,) bool
-        The latter where the best match takes part in the estimate of error rates.
-    source
-        Of the q-values; with ``none`` every peptide counts as accepted.
+    best_row : ndarray of int64, shape (p,)
+        Row of the best match.
+    sequence : list of str, length p
+    n_psms : ndarray of int64, shape (p,)
+        Number of accepted matches.
+    score : ndarray of float64, shape (p,)
+        Score of the best match, NaN if unknown.
+    is_decoy : ndarray of bool, shape (p,)
+    competes : ndarray of bool, shape (p,)
+        True if the best match is used to estimate error rates.
+    q_value, posterior_error : ndarray of float64, shape (p,)
+        NaN if unknown.
+    source : str
+        Source of the q-values; with ``none`` all peptides are accepted.
     """
 
     best_row: NDArray[np.int64]
@@ -459,11 +494,11 @@ class PeptideRows:
     source: str = "decoys"
 
     def count_sequences(self, fdr: float) -> int:
-        """Return the number of different sequences among the accepted targets."""
+        """Return the number of distinct sequences of the accepted targets."""
         return len({self.sequence[i] for i in np.flatnonzero((self.q_value <= fdr) & ~self.is_decoy).tolist()})
 
     def table(self, best: pa.Table) -> pa.Table:
-        """Return the table of peptides; `best` : the rows of their best matches in the table of PSMs."""
+        """Return the peptide table; `best` are the rows of the best matches in the PSM table."""
         optional = [name for name in (KNOWN_PLACES.name,) if name in best.column_names]
         copied = ("peptide", "sequence", "proteins", "is_decoy", "calculated_mass", *optional)
         columns = {
@@ -485,16 +520,28 @@ class PeptideRows:
         decoy_ratio: float = 1.0,
         scale: ScoreScale | None = None,
     ) -> tuple[ProteinGroups, NDArray[np.int64]]:
-        """Return the groups of proteins from the accepted peptides, and the peptides, one of each sequence, that they are made from.
+        """Group proteins by the accepted peptides.
 
-        Forms of a sequence are one peptide here, with the best form's score and all forms' PSMs.
+        All peptidoforms of a sequence count as one peptide, with the best score and the sum of PSMs.
 
         Parameters
         ----------
-        places
-            Of the matches.
-        is_decoy, partner : (proteins,)
-            The latter the number of the decoy of a target and the other way, or -1.
+        places : Places
+            Positions of the peptides of all matches.
+        is_decoy : ndarray of bool, shape (proteins,)
+        partner : ndarray of int64, shape (proteins,)
+            Decoy of each target and target of each decoy, or -1.
+        settings : ReportSettings
+        decoy_ratio : float
+            Decoy candidates per target candidate.
+        scale : ScoreScale or None
+            Prior of the decoy tail.
+
+        Returns
+        -------
+        ProteinGroups
+        ndarray of int64
+            Rows of the peptides used, one for each sequence.
         """
         score = np.where(np.isnan(self.score), 0.0 if self.source == "none" else -np.finfo(np.float64).max, self.score)
         accepted = np.flatnonzero((self.q_value <= settings.fdr) | (self.source == "none"))
@@ -505,7 +552,7 @@ class PeptideRows:
         placed = places.take(self.best_row[evidence])
 
         def expected_at(at: NDArray[np.float64]) -> NDArray[np.float64]:
-            """Return the expected decoys of peptides; few reach the groups, since a false group is based on a false peptide."""
+            """Return the expected number of decoy peptides at or above each score, an upper limit for protein groups based on one."""
             return expected_decoys(self.score[self.competes], self.is_decoy[self.competes], at, scale)
 
         groups = infer_protein_groups(
@@ -528,12 +575,13 @@ def protein_table(groups: ProteinGroups, accession: pa.Array, described: Mapping
 
     Parameters
     ----------
-    accession
-        Of all proteins that are members, in the order of `groups.members`.
-    described
-        Columns of the first member of each group, from its database.
-    error : (groups,) float64
-        Posterior error probability, NaN unknown.
+    groups : ProteinGroups
+    accession : pyarrow.Array
+        Accessions of all members, in the order of `groups.members`.
+    described : mapping of str to Any
+        Columns with database information about the first member of each group.
+    error : ndarray of float64, shape (groups,)
+        Posterior error probability, NaN if unknown.
     """
     accessions = pa.ListArray.from_arrays(pa.array(groups.member_offsets, pa.int32()), accession)
     columns = {
@@ -555,12 +603,22 @@ def protein_table(groups: ProteinGroups, accession: pa.Array, described: Mapping
 def modification_columns(
     offsets: NDArray[np.int64], site: NDArray[np.integer], modification: NDArray[np.integer], modifications: Sequence[Any]
 ) -> dict[str, pa.ListArray]:
-    """Return the columns of the modifications of matches.
+    """Return the modification columns of n matches.
 
     Parameters
     ----------
-    offsets, site, modification
-        CSR over the matches, positions and numbers into `modifications`, which have a name, mass and `unimod_id`.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each match's modifications, and the end of the last.
+    site : ndarray of int, shape (m,)
+        Residue from 1, 0 the N-terminus, length + 1 the C-terminus.
+    modification : ndarray of int, shape (m,)
+        Index into `modifications`.
+    modifications : sequence
+        Objects with `name`, `mass` and `unimod_id`.
+
+    Returns
+    -------
+    dict of str to pyarrow.ListArray, length n
     """
     which = pa.array(modification)
     items = {
@@ -573,9 +631,9 @@ def modification_columns(
 
 
 def _peptides(scored: Scored, sequences: list[str], peptide_of_row: NDArray[np.int64], settings: ReportSettings) -> PeptideRows:
-    """Return the peptidoforms of matches."""
+    """Return the distinct peptidoforms of matches with their statistics."""
     n = int(peptide_of_row.max(initial=-1)) + 1
-    # A peptidoform that is nowhere best has a row, without statistics.
+    # A peptidoform that is never rank 1 has a row without statistics.
     ranked = np.where(scored.psms.rank == 1, scored.score, -np.inf)
     best_row = best_by_group(peptide_of_row, ranked)
     score, is_decoy = scored.score[best_row], scored.psms.is_decoy[best_row]
@@ -596,7 +654,7 @@ def _peptides(scored: Scored, sequences: list[str], peptide_of_row: NDArray[np.i
 
 
 def numbered(texts: list[str], is_decoy: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return a number for each distinct text, targets and decoys apart, in the order of their first rows."""
+    """Return an index for each distinct text, targets and decoys separately, in order of first occurrence, (n,) int64."""
     numbers: dict[tuple[str, bool], int] = {}
     return np.array([numbers.setdefault(key, len(numbers)) for key in zip(texts, is_decoy.tolist(), strict=True)], np.int64)
 
@@ -654,7 +712,7 @@ def _psm_table(
 
 
 def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
-    """Return accessions of proteins by number, as an Arrow array."""
+    """Return the accessions of proteins with the given indices, as an Arrow array."""
     distinct, inverse = np.unique(protein, return_inverse=True)
     return pa.array([proteins.proteins.accession(i) for i in distinct.tolist()], pa.string()).take(pa.array(inverse))
 
@@ -662,12 +720,12 @@ def _accessions(proteins: ProteinIndex, protein: NDArray[np.int64]) -> pa.Array:
 def _protein_table(
     scored: Scored, peptides: PeptideRows, places: Places, proteins: ProteinIndex, settings: ReportSettings
 ) -> tuple[ProteinGroups, pa.Table]:
-    """Return the groups from the peptides at the false discovery rate (from all, without decoys), by the sequences' best forms."""
+    """Return the protein groups and their table, from the best peptidoforms of the accepted sequences (of all without decoys)."""
     is_decoy, ratio = np.arange(len(proteins)) >= proteins.n_targets, scored.psms.decoy_ratio
     groups, evidence = peptides.group_proteins(places, is_decoy, proteins.partners(), settings, ratio, scored.scale)
     error = np.full(len(groups), np.nan)
     if settings.decoys == "none":
-        groups = replace(groups, q_value=error)  # unknown, and none counts as accepted
+        groups = replace(groups, q_value=error)  # unknown q-values: all groups are reported, none is accepted
     elif len(groups):
         error = np.ones(len(groups))
         counts = ~groups.is_beaten
@@ -685,9 +743,10 @@ def _protein_table(
 
 
 def _known_places(psms: Psms, proteins: ProteinIndex, modifications_of_database: KnownModifications) -> pa.ListArray:
-    """Return the modifications of n matches known to the database at that residue, as ``accession:S15 Phospho``, for each such position.
+    """Return the modifications of each match that the database lists at that residue, as texts such as ``accession:S15 Phospho``.
 
-    They may come from a variable modification or from known ones only. Residues of a variant are numbered as in the changed whole protein.
+    The modifications may have been searched as variable or as known ones. Residues of a variant are numbered as in the changed whole
+    protein.
     """
     sites = modifications_of_database.position.astype(np.int64) << 8 | modifications_of_database.modification
     row_of_modification = np.repeat(np.arange(len(psms)), np.diff(psms.modification_offsets))
@@ -720,6 +779,6 @@ def _known_places(psms: Psms, proteins: ProteinIndex, modifications_of_database:
 
 
 def _is_same(first: SearchModification, second: SearchModification) -> bool:
-    """Return True for modifications of equal mass at the same end or at none."""
+    """Return True for modifications of equal mass at the same terminus, or both at no terminus."""
     ends = [modification.position[-6:] for modification in (first, second)]
     return abs(first.mass - second.mass) < _SAME_MASS and ends[0] == ends[1]

@@ -1,4 +1,4 @@
-"""Expected workload of scoring spectra against peptides, from their numbers."""
+"""Estimated workload of scoring spectra against peptides, from their numbers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from proteoscope.kernels import counts
 __all__ = ["DigestSettings", "estimate_peptides", "estimate_scoring"]
 
 _PER_RESIDUE = {"specific": 0.11, "semi-specific": 1.6, "non-specific": 30.0}
-"""Distinct peptides of a residue of a database, of up to one missed cleavage; each further one brings as many again as a third."""
-_MASS, _SPREAD = 1500.0, 2500.0  # dalton: of a usual query; over which most peptides are spread
+"""Distinct peptides per database residue, with up to one missed cleavage; each further missed cleavage adds a third."""
+_MASS, _SPREAD = 1500.0, 2500.0  # Da: typical query mass; mass range of most peptides
 _IONS, _PEAKS, _CHARGES = 26.0, 80.0, 1.5
 _PEPTIDE_BYTES, _PEAK_BYTES, _HIT_BYTES = 18.0, 16.0, 480.0
-_BATCH_BYTES = 2.2e9  # of queries and their hits in a batch on a GPU, as measured with ample memory
-_SITES_OF_PEPTIDE = 0.45  # places of a usual variable modification
+_BATCH_BYTES = 2.2e9  # queries and hits of one batch on a GPU, measured with ample memory
+_SITES_OF_PEPTIDE = 0.45  # sites per peptide of a typical variable modification
 
 
 class DigestSettings(Protocol):
@@ -28,37 +28,37 @@ class DigestSettings(Protocol):
 
     @property
     def specificity(self) -> str:
-        """Specificity of the enzyme."""
+        """Required enzymatic termini."""
 
     @property
     def missed_cleavages(self) -> int:
-        """Maximum missed cleavages."""
+        """Maximum number of missed cleavages."""
 
     @property
     def precursor_tolerance(self) -> Tolerance:
-        """Tolerance of the precursor mass."""
+        """Precursor mass tolerance."""
 
     @property
     def isotope_errors(self) -> tuple[int, ...]:
-        """Isotope errors that are tried."""
+        """Isotope errors to search."""
 
     @property
     def fragment_tolerance(self) -> Tolerance:
-        """Tolerance of peaks."""
+        """Fragment m/z tolerance."""
 
     @property
     def decoys(self) -> str:
-        """Kind of decoys."""
+        """Type of decoys."""
 
 
 def estimate_peptides(database: InputSize, settings: DigestSettings) -> float:
-    """Distinct peptides of a database with its decoys, about."""
+    """Return the approximate number of distinct peptides of a database, including decoys."""
     times = 1.0 if settings.decoys in ("none", "existing") else 2.0
     return times * database.residues * _PER_RESIDUE[settings.specificity] * (1.0 + settings.missed_cleavages / 3.0)
 
 
 def estimate_scoring(n_queries: float, peptides: float, settings: DigestSettings, n_modifications: int) -> tuple[ExpectedWork, float]:
-    """Return the workload of scoring queries, and the approximate candidates of each."""
+    """Return the estimated workload of scoring queries, and the approximate number of candidates per query."""
     width = 2 * settings.precursor_tolerance.width(_MASS)
     forms = (1.0 + _SITES_OF_PEPTIDE) ** n_modifications
     candidates = peptides / _SPREAD * width * max(1, len(settings.isotope_errors)) * forms

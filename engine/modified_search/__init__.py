@@ -1,4 +1,7 @@
-"""Search for modified peptides. Its entry comes first, which makes its kinds of work known."""
+"""Open modification search.
+
+The entry is imported first, because it registers the workload types.
+"""
 
 import lazy_loader
 

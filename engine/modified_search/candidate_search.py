@@ -1,7 +1,7 @@
-"""Score: the peptides whose mass lists share most with a spectrum's, whatever they are lighter or heavier by, as a workload type.
+"""Selection of the peptides with most fragment masses in common with a spectrum, whatever the precursor mass shift, as a workload type.
 
-Match score identification (Carroll's thesis, chapter 6) with theoretical spectra as candidates. The peptide index is searched in parts
-that fit the memory; a query's best of all parts are its candidates.
+Match score identification (Carroll's thesis, chapter 6) with theoretical spectra as candidates. The peptide index is searched in parts that
+fit memory; the best peptides of a query over all parts are its candidates.
 """
 
 from __future__ import annotations
@@ -31,23 +31,25 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["KIND", "Candidates", "ListSettings", "SpectraAgainstMassLists", "find_candidates", "peptide_lists", "query_lists"]
 
 KIND = "mass-lists"
-_BYTES_OF_MASS, _BYTES_OF_CANDIDATE = 8, 12  # its list, and its two postings
-_BYTES_OF_UNIT = 8 / CANDIDATES_OF_CHUNK  # for a candidate, in both indexes, of each mass that occurs
-_SHARE_THAT_OCCURS = 0.6  # of all units: masses of peptides keep away from some
-_QUERIES_AT_ONCE = 1024  # whose mass lists are in memory
+_BYTES_OF_MASS, _BYTES_OF_CANDIDATE = 8, 12  # list entry, and two postings
+_BYTES_OF_UNIT = 8 / CANDIDATES_OF_CHUNK  # per candidate and occurring mass unit, in both indexes
+_SHARE_THAT_OCCURS = 0.6  # fraction of mass units that occur: peptide masses avoid some
+_QUERIES_AT_ONCE = 1024  # with mass lists in memory
 
 
 class ListSettings(NamedTuple):
-    """Conversion of masses to units.
+    """Settings for converting masses to integer mass units.
 
     Attributes
     ----------
-    slack_absolute, slack_relative
-        Extension of a spectrum's ranges beyond the tolerance: dalton, and fraction of the precursor's mass.
-    is_widened
-        False if each peak is only its own unit.
-    low, high
-        Range of shifts, dalton.
+    per_dalton : float
+        Mass units per dalton.
+    slack_absolute, slack_relative : float
+        Extension of a peak's mass range beyond the fragment tolerance: Da, and fraction of the precursor mass.
+    low, high : float
+        Range of mass shifts, Da.
+    is_widened : bool
+        False if each peak covers only its own unit.
     """
 
     per_dalton: float
@@ -59,19 +61,41 @@ class ListSettings(NamedTuple):
 
     @property
     def window(self) -> tuple[int, int]:
-        """Mass shifts in units."""
+        """Range of mass shifts in mass units."""
         return int(np.floor(self.low * self.per_dalton)), int(np.ceil(self.high * self.per_dalton))
 
 
 class Candidates(NamedTuple):
-    """`peptide` (q, k) int64, of each query the peptides with most matches, best first, -1 for none; `matches` (q, k) int32."""
+    """Best k candidates of each of q queries, in descending order of matches.
+
+    Attributes
+    ----------
+    peptide : ndarray of int64, shape (q, k)
+        Peptide index, or -1.
+    matches : ndarray of int32, shape (q, k)
+        Number of matching masses.
+    """
 
     peptide: NDArray[np.int64]
     matches: NDArray[np.int32]
 
 
 def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: int, resources: Resources) -> MassLists:
-    """Return the mass lists of the peptides `first:last`."""
+    """Return the mass lists of the peptides `first:last`.
+
+    Parameters
+    ----------
+    peptides : PeptideArrays
+    per_dalton : float
+        Mass units per dalton.
+    first, last : int
+        Range of peptide indices, `last` exclusive.
+    resources : Resources
+
+    Returns
+    -------
+    MassLists
+    """
     offsets = run_offsets(peptides.length[first:last].astype(np.int64) - 1)
     masses = np.empty(offsets[-1], np.int32)
 
@@ -85,7 +109,7 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
 
 
 def query_lists(spectra: SpectrumArrays, queries: QueryArrays, settings: ScoringSettings, lists: ListSettings) -> MassLists:
-    """Return the mass lists of queries: of each peak, its mass from either end, widened by the tolerances."""
+    """Return the mass lists of queries: for each peak its mass as an N-terminal and as a C-terminal fragment, widened by the tolerances."""
     n, counts = len(queries.mass), np.zeros(len(queries.mass), np.int64)
     if not lists.is_widened:
         settings = settings._replace(fragment_absolute=0.0, fragment_relative=0.0)
@@ -106,9 +130,24 @@ def find_candidates(
     memory_bytes: int,
     resources: Resources,
 ) -> Candidates:
-    """Return for each query the `n_candidates` peptides with most matching masses, the first among equals.
+    """Return for each query the `n_candidates` peptides with most matching masses; of equal ones the first.
 
-    `memory_bytes` limits the mass lists of a part of the peptides with their index.
+    Parameters
+    ----------
+    index : SpectrumIndex
+        Spectra and queries.
+    peptides : PeptideArrays
+    settings : ScoringSettings
+    lists : ListSettings
+    n_candidates : int
+        Number of candidates per query.
+    memory_bytes : int
+        Maximum memory of the mass lists and index of one part of the peptides.
+    resources : Resources
+
+    Returns
+    -------
+    Candidates
     """
     n, cuts = len(index.queries.mass), _cuts(peptides, lists.per_dalton, memory_bytes)
     result = Candidates(np.full((n, n_candidates), -1, np.int64), np.zeros((n, n_candidates), np.int32))
@@ -135,7 +174,7 @@ def find_candidates(
 
 
 def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list[int]:
-    """Return where the peptides are divided into parts that fit the memory."""
+    """Return the peptide indices at which peptides are divided into parts that fit memory, including 0 and the end."""
     units = peptides.mass * (per_dalton * _SHARE_THAT_OCCURS * _BYTES_OF_UNIT)
     size = np.cumsum(peptides.length * float(_BYTES_OF_MASS) + _BYTES_OF_CANDIDATE + units)
     n_parts = max(1, -(-int(size[-1] if len(size) else 0) // max(1, memory_bytes)))
@@ -144,14 +183,14 @@ def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list
 
 
 def _better(first: Candidates, second: Candidates) -> Candidates:
-    """Return the best of two parts; `first` holds the peptides with lower numbers."""
+    """Return the best candidates of two parts; `first` contains the peptides with lower indices."""
     peptide, matches = np.hstack((first.peptide, second.peptide)), np.hstack((first.matches, second.matches))
     order = np.argsort(-matches, axis=1, kind="stable")[:, : first.peptide.shape[1]]
     return Candidates(np.take_along_axis(peptide, order, 1), np.take_along_axis(matches, order, 1))
 
 
 class SpectraAgainstMassLists:
-    """Items are the queries."""
+    """Workload type whose items are queries; result rows are candidates."""
 
     parts_of_worker = 0
 
@@ -160,21 +199,14 @@ class SpectraAgainstMassLists:
         return modified_search.synthetic_workload.sample_lists(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return one more than the candidates in the window of each query, (queries,)."""
+        """Return the number of candidates in the mass window of each query, plus one."""
         masses, per_dalton = workload.sources["queries"]["mass"], workload.settings["per_dalton"]
         precursors = workload.sources["candidates"]["precursors"]
         ends = [np.searchsorted(precursors, (masses - workload.settings[name]) * per_dalton) for name in ("high", "low")]
         return 1.0 + (ends[1] - ends[0])
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the estimated number of operations of a round, the same on CPU and GPU.
-
-        Returns
-        -------
-        float
-            Pairs of a query mass and a candidate mass that meet at random within the windows, and all masses of the candidates, which are
-            listed first.
-        """
+        """Return the estimated number of matching pairs of query and candidate masses by chance, plus the number of listed masses."""
         candidates, spectra = workload.sources["candidates"], workload.sources["spectra"]
         n, n_queries = max(1, len(candidates["precursors"])), max(1, len(workload.sources["queries"]["mass"]))
         units = max(1.0, float(np.max(candidates["precursors"], initial=1)))
@@ -183,7 +215,7 @@ class SpectraAgainstMassLists:
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the candidates' lists on the device."""
+        """Load the mass lists of the candidates on the device."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
@@ -191,7 +223,7 @@ class SpectraAgainstMassLists:
         return _no_rows(workload, n)
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by query."""
+        """Copy the results `rows` to the queries `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
@@ -201,7 +233,7 @@ def _no_rows(workload: Workload, n: int) -> dict[str, NDArray]:
 
 
 class _Computation:
-    """Mass lists on a device."""
+    """Search of queries on one device, which holds the mass lists of the candidates."""
 
     def __init__(self, workload: Workload, device: Device) -> None:
         sources = workload.sources
@@ -216,7 +248,7 @@ class _Computation:
             raise ValueError("all queries are searched by their mass lists")
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Search the queries `first:last`."""
+        """Search the queries `first:last`; yield partial results."""
         n_candidates = self._workload.settings["n_candidates"]
         for begun in range(first, last, _QUERIES_AT_ONCE):
             stop = min(last, begun + _QUERIES_AT_ONCE)

@@ -1,4 +1,4 @@
-"""The entry of the search for modified peptides in the list of searches."""
+"""Entry of the open modification search in the list of searches."""
 
 from __future__ import annotations
 

@@ -1,14 +1,15 @@
-"""Error rates of matches with mass shifts: names of shifts, and groups with separate error rates.
+"""Names of mass shifts, and error rates of matches in separate groups by the type of their shift.
 
-The best forms of each spectrum are compared again by the meaning of their shifts. A frequent modification at its residue is one of a
-hundred shifts by chance, an alternative peptide end as many again, some Unimod name or substitution one of five. E is therefore multiplied
-by the fraction of candidates with the same prior, by proximity or by meaning of the shift (`proteoscope.engine.matches.shift_names`), and
-the spectrum's candidates are ranked by the result.
+The best forms of each spectrum are ranked again by the meaning of their shifts. By chance, one in a hundred shifts is a common modification
+at its residue, one in a hundred is an alternative peptide terminus, and one in five is some Unimod modification or substitution. E is
+therefore multiplied by the fraction of candidates with an equally good prior, by mass proximity or by meaning of the shift
+(`proteoscope.engine.matches.shift_names`), and the candidates of the spectrum are ranked by the result.
 
-Groups of matches have separate error rates from their own decoys, since they differ in their fraction of false matches: without a shift,
-with a frequent shift (named), with an alternative peptide end, and all others, some with a rare name. Decoys' shifts are named by the same
-rules, so that a false match is equally likely a target or a decoy of a group. Groups never share a rate, since the clean one would pay for
-the other's matches (`proteoscope.engine.matches.group_rates`). The frequency of names among chance matches is counted by distinct peptides.
+Groups of matches differ in their fraction of false matches and have separate error rates, estimated from their own decoys: without a shift,
+with a common shift (named), with an alternative peptide terminus, and all others, including rare names. Shifts of decoys are named by the
+same rules, so that a false match is equally likely to be a target or a decoy within a group. A common rate would reduce the accepted
+matches of a clean group because of errors in the others (`proteoscope.engine.matches.group_rates`). The frequency of names among chance
+matches is counted by distinct peptides.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ __all__ = ["KINDS", "NAMED", "PLAIN", "UNNAMED", "MassShifts", "RankedMatches", 
 PLAIN, NAMED, END, UNNAMED = range(4)
 """Groups of matches by their shift."""
 KINDS = ("none", "named", "end", "unnamed")
-"""Names of the groups in the tables."""
+"""Names of the groups in tables."""
 
 _CONFIDENT = 0.01
-_FEWEST_CONFIDENT = 10  # matches from which an error of the masses is estimated
-_DECIMALS = 4  # of the mass of a shift without a name
+_FEWEST_CONFIDENT = 10  # minimum number of matches to estimate the mass error
+_DECIMALS = 4  # of the masses of unnamed shifts
 _IDLE_FEATURES = ("variable_modifications",)
 
 
@@ -51,17 +52,17 @@ class MassShifts:
     Attributes
     ----------
     mass : ndarray of float64, shape (n,)
-        Dalton, recalibrated; of matches without a shift the error of the precursor.
+        Recalibrated shift, Da; without a shift, the precursor mass error.
     carried : ndarray of float64, shape (n,)
-        Part of the calculated mass that the shift adds.
+        Mass that the shift adds to the calculated mass, Da.
     group : ndarray of int64, shape (n,)
         `PLAIN`, `NAMED`, `END` or `UNNAMED`.
-    name, possible : ndarray of str objects, shape (n,)
-        The name, and all names that the shift may have (`proteoscope.engine.matches.shift_names.Named`); empty without a shift.
+    name, possible : ndarray of object (str), shape (n,)
+        Chosen name, and all possible names (`proteoscope.engine.matches.shift_names.Named`); '' without a shift.
     site : ndarray of int64, shape (n,)
-        0 the N-terminus, 1 to L, L + 1 the C-terminus; -1 without a shift.
+        Residue from 1, 0 the N-terminus, length + 1 the C-terminus; -1 without a shift.
     probability : ndarray of float64, shape (n,)
-        Of the site, NaN without a shift.
+        Probability of the site, NaN without a shift.
     """
 
     mass: NDArray[np.float64]
@@ -73,13 +74,13 @@ class MassShifts:
     probability: NDArray[np.float64]
 
     def take(self, rows: NDArray[np.int64]) -> MassShifts:
-        """Return some of the rows, in the order given."""
+        """Return the rows with the given indices, in this order."""
         return MassShifts(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
 
 
 @dataclass(frozen=True)
 class RankedMatches:
-    """Matches with error rates and shifts; masses were recalibrated by `mass_error_ppm`."""
+    """Matches with error rates and shifts; masses are recalibrated by `mass_error_ppm`."""
 
     scored: Scored
     shifts: MassShifts
@@ -91,7 +92,7 @@ def estimate_error_rates(
 ) -> RankedMatches:
     """Rank the best candidates of each spectrum, name the shifts, and estimate error rates by group.
 
-    Matches are rescored if there are enough to train on. `matches` may have more candidates of a spectrum than are reported.
+    Matches are rescored if there are enough for training. `matches` may contain more candidates per spectrum than are reported.
     """
     resources.progress.stage("Estimating false discovery rates")
     psms = collect_psms(matches.matches, indexes.peptides, indexes.proteins, ())
@@ -143,7 +144,10 @@ def estimate_error_rates(
 
 
 def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Rank the matches of each spectrum by a score, equal ones as before; 0 for another form of a peptide that ranks higher."""
+    """Rank the matches of each spectrum by a score, ties in the previous order, (n,) int64.
+
+    Rank 0 means that another form of the same peptide ranks higher.
+    """
     order = np.lexsort((psms.rank, -score, psms.spectrum))
     spectrum, position = psms.spectrum[order], psms.position[order]
     form = np.lexsort((np.arange(len(order)), position, spectrum))  # the better form of each peptide first
@@ -157,19 +161,19 @@ def _ranks(psms: Psms, score: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _is_new(value: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return True for each value that differs from the previous one."""
+    """Return True for each value that differs from the previous one; the first is always new."""
     return np.append(True, value[1:] != value[:-1])[: len(value)]
 
 
 def _groups(is_shifted: NDArray[np.bool_], tier: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the group of each match."""
+    """Return the group of each match, `PLAIN`, `NAMED`, `END` or `UNNAMED`."""
     return np.select([~is_shifted, tier == USUAL_TIER, tier == END_TIER], [PLAIN, NAMED, END], UNNAMED)
 
 
 def _likelihoods(
     psms: Psms, matches: ShiftedMatches, mass: NDArray[np.float64], indexes: Indexes, parameters: ModifiedSearchParameters
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance (dalton) from the nearest name of that tier."""
+    """Return the tier of each shift (`TIERS` - 1 without a shift), and its distance from the nearest name in this tier, Da."""
     rows = np.flatnonzero(matches.is_shifted)
     tier, distance = np.full(len(psms), TIERS - 1), np.full(len(psms), np.inf)
     places = _shift_places(psms, matches, rows, mass, indexes, parameters)
@@ -178,10 +182,9 @@ def _likelihoods(
 
 
 def _shares(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return log10 of the fraction of candidates with the same prior, by proximity or by the meaning of their shift.
+    """Return log10 of the fraction of candidates with an equally good prior, by mass proximity or by the meaning of the shift.
 
-    The frequency of probable names by chance is counted among decoys, each peptide once; without decoys, among the best that are not the
-    first.
+    The frequency of tiers by chance is counted among decoys, each peptide once; without decoys, among candidates that are not rank 1.
     """
     is_chance = matches.is_shifted & (psms.is_decoy if psms.is_decoy.any() else ~first)
     distinct = np.unique(np.column_stack((psms.peptide_family, tier))[is_chance], axis=0)
@@ -198,7 +201,7 @@ def _shift_places(
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
 ) -> ShiftPlaces:
-    """Return the shifts of some rows as naming takes them."""
+    """Return the shifts of the given rows in the form that naming requires."""
     offsets = np.asarray(indexes.proteins.proteins.offsets)
     protein = indexes.proteins.protein_of(psms.position[rows])
     tolerance = parameters.precursor_tolerance.width(psms.observed_mass[rows])
@@ -216,7 +219,7 @@ def _shift_places(
 
 
 def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], parameters: ModifiedSearchParameters) -> NDArray[np.bool_]:
-    """Return the targets without a shift at 1 % FDR, among `rows`."""
+    """Return True for targets among `rows` that are accepted at 1 % FDR."""
     confident = np.zeros(len(psms), np.bool_)
     if parameters.decoys != "none":
         rates = q_values(score[rows], psms.is_decoy[rows], plus_one=parameters.plus_one, decoy_ratio=psms.decoy_ratio)
@@ -227,7 +230,10 @@ def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], 
 def _features(
     psms: Psms, is_shifted: NDArray[np.bool_], tier: NDArray[np.int64], distance: NDArray[np.float64], confident: NDArray[np.bool_]
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the features for rescoring. A likely shift has the error of its mass, any other the mean error of matches without a shift."""
+    """Return the features for rescoring.
+
+    The mass error of a likely shift is its distance from the named mass; that of other shifts is the mean error of matches without a shift.
+    """
     features = {
         name: column
         for name, column in rescoring_features(psms, SystematicErrors.of(psms, confident)).items()
@@ -253,7 +259,7 @@ def _named(
     indexes: Indexes,
     parameters: ModifiedSearchParameters,
 ) -> tuple[Psms, MassShifts]:
-    """Return the matches with their shifts as modifications, and the shifts with their names."""
+    """Return the matches with their shifts as modifications, and the shifts with names."""
     n, rows = len(psms), np.flatnonzero(matches.is_shifted)
     plain_error = (psms.mass_error_ppm - mass_error) * 1e-6 * psms.calculated_mass
     digestion = indexes.peptides.digestion
@@ -274,7 +280,7 @@ def _named(
 
 
 def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
-    """Assign numbers to the modifications of the shifts; unnamed ones are named by mass."""
+    """Return the modification index of each shift, and the modifications; unnamed shifts are named by their mass."""
     which = named.modification.copy()
     rows = np.flatnonzero(which < 0)
     rounded, number = np.unique(mass[rows].round(_DECIMALS), return_inverse=True)
@@ -291,7 +297,7 @@ def _carrying(
     modifications: tuple[SearchModification, ...],
     carried: NDArray[np.float64],
 ) -> Psms:
-    """Return the matches with one more modification in some rows."""
+    """Return the matches with one more modification in the given rows."""
     n, n_before = len(psms), len(psms.modifications)
     all_rows = np.concatenate((np.repeat(np.arange(n), np.diff(psms.modification_offsets)), rows))
     all_sites = np.concatenate((psms.modification_site, site))

@@ -1,4 +1,4 @@
-"""Export the modified peptides of a search as tables."""
+"""Export of the results of an open modification search as tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["export_modified_tables"]
 
 
 def export_modified_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write PSMs, peptides and protein groups, and the modifications; see `proteoscope.engine.entry.Search.export`."""
+    """Write the tables of PSMs, peptides, protein groups and modifications (see `proteoscope.engine.entry.Search.export`)."""
     written = export_matches(write_tables, project, request, progress)
     out = request.target / MODIFICATIONS_FILE
     table = read_stored(project, request.run_id, MODIFICATIONS, MODIFICATIONS.saved)

@@ -1,4 +1,4 @@
-"""Methods paragraph of an open modification search; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of an open modification search (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _UNIMOD = "Creasy DM, Cottrell JS. Unimod: protein modifications for mass spectr
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods of an open modification search."""
+    """Return the methods paragraph of an open modification search."""
     sentences = pass_sentences(facts)
     rates, more = error_rates(facts)
     own_sentences = [

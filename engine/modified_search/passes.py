@@ -1,4 +1,4 @@
-"""Plan and score: the spectra of each ion series against all peptides within the mass shifts."""
+"""Planning and scoring of the spectra of each set of ion series against all peptides within the mass shift range."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from proteoscope.kernels.layouts import PeptideArrays, ScoringSettings
 __all__ = ["SeriesPlan", "list_settings", "plan_search", "score_search"]
 
 _MB = 1_000_000
-_USUAL_MASS = 2000.0  # dalton, of a peptide, whose precursor's error widens the window
-_ROUNDED = 0.75  # units: what rounding two masses and two precursors moves them apart, but for few
-_SHARE_OF_TOLERANCE = 0.5  # most precursors are nearer than the tolerance, and it is only some of the masses that their error moves
-_HEAVIEST_END = 100.0  # dalton that an ion series adds to the residues, and more
+_USUAL_MASS = 2000.0  # Da, typical peptide mass at which a ppm tolerance widens the window
+_ROUNDED = 0.75  # mass units: covers nearly all rounding errors of two masses and two precursors
+_SHARE_OF_TOLERANCE = 0.5  # most precursor errors are smaller than the tolerance, and they move only part of the masses
+_HEAVIEST_END = 100.0  # Da, more than any ion series adds to the residues
 
 
 class SeriesPlan(NamedTuple):
-    """Spectra of an ion series, the peptides, and how masses are listed, ions scored and shifts placed."""
+    """Spectra with one set of ion series, the peptides, and settings of mass lists, ion scores and shift placement."""
 
     spectra: SpectrumIndex
     peptides: PeptideArrays
@@ -38,13 +38,13 @@ class SeriesPlan(NamedTuple):
 
 
 def plan_search(index: SpectrumIndex, indexes: Indexes, parameters: ModifiedSearchParameters) -> list[SeriesPlan]:
-    """Divide the spectra by ion series; each has its own ions and scores."""
+    """Divide the spectra by ion series, each with its own scoring settings."""
     peptides, lists, shifts = indexes.peptides.arrays(indexes.proteins), list_settings(parameters), _shift_settings(parameters)
     return [SeriesPlan(part, peptides, lists, _scoring_settings(parameters, part, peptides), shifts) for part in index.by_series()]
 
 
 def score_search(plans: Sequence[SeriesPlan], parameters: ModifiedSearchParameters, resources: Resources) -> ShiftedMatches:
-    """Return the best forms of each spectrum: more than are reported where all scores decide among them."""
+    """Return the best forms of each spectrum; if all scores decide the ranking, more than are reported."""
     return joined_shifts([_score_series(plan, parameters, resources) for plan in plans])
 
 
@@ -59,21 +59,22 @@ def _score_series(plan: SeriesPlan, parameters: ModifiedSearchParameters, resour
 
 def _scoring_settings(parameters: ModifiedSearchParameters, index: SpectrumIndex, peptides: PeptideArrays) -> ScoringSettings:
     """Return the settings of the scoring kernels."""
-    # One stray peak far beyond all ions would else make the table of peaks as large as it likes.
+    # A single peak far above all ions would otherwise enlarge the peak table.
     heaviest = float(peptides.mass.max(initial=0.0)) + max(0.0, shift_range(parameters.mass_shift)[1]) + _HEAVIEST_END
     return ion_settings(parameters, index.series, min(float(index.arrays.mz.max(initial=0.0)), heaviest), "hyperscore")
 
 
 def _shift_settings(parameters: ModifiedSearchParameters) -> ShiftSettings:
-    """Return the shifts that are placed."""
+    """Return the settings of the mass shifts to be placed."""
     fixed = tuple(parse_modification(name) for name in parameters.fixed_modifications)
     return ShiftSettings(*shift_range(parameters.mass_shift), parameters.isotope_lead, usual_shifts(fixed))
 
 
 def list_settings(parameters: ModifiedSearchParameters) -> ListSettings:
-    """Return the units of the mass lists, and the differences of mass within which candidates lie: the shifts, none, and isotope errors.
+    """Return the settings of the mass lists.
 
-    For the match count each peak is only the unit that it falls in, as in the thesis.
+    The mass window of candidates includes the shift range, no shift, and isotope errors. With the match count, each peak covers only its
+    own mass unit, as in the thesis.
     """
     low, high = shift_range(parameters.mass_shift)
     width = parameters.precursor_tolerance.width(_USUAL_MASS)

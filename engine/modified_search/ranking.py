@@ -1,20 +1,20 @@
-"""Scores of the candidates of each spectrum without and with a shift in one list, and all scores of the best.
+"""Ranking of the candidates of each spectrum, with and without a mass shift, in one list, and all scores of the best.
 
-Scores with and without a shift are not comparable: a few hundred peptides have the precursor's mass, hundreds of thousands differ from it,
-each with as many sites as residues. They become comparable through the number of candidates expected to score as well by chance. The scored
-candidates are the upper tail of all, selected by matching masses: their lower half by score is incomplete, the upper half nearly complete.
-There, false ones decay exponentially, so that of K candidates with median score m
+Scores with and without a shift are not comparable: a few hundred peptides have the precursor mass, while hundreds of thousands differ from
+it, and each of these has as many sites as residues. They become comparable by the number of candidates expected to score as well by chance.
+The scored candidates are the upper tail of all, selected by matching masses; their lower half by score is incomplete, the upper half nearly
+complete. In the upper half, scores of false candidates decay exponentially. Of K candidates with median score m, the number that reach s is
 
-    E(s) = K / 2 exp(-(s - m) / theta),    theta = (the score that an eighth reaches - m) / ln 4
+    E(s) = K / 2 exp(-(s - m) / theta),    theta = (score that an eighth of them reach - m) / ln 4
 
-reach s. The best is excluded from the fit, and theta is shrunk towards that of all spectra if candidates are few. Finally, E is multiplied
-by the fraction of candidates at least as close to the precursor's mass: among peptides that explain a spectrum equally the closest is
-preferred, above all one of exactly that mass.
+The best candidate is excluded from the fit, and theta is shrunk towards that of all spectra if there are few candidates. Finally, E is
+multiplied by the fraction of candidates at least as close to the precursor mass: of peptides that explain a spectrum equally well, the
+closest is preferred, and most of all one with exactly the precursor mass.
 
-That holds for chance matches. Of related sequences, which explain the same ions, the better score is right more often, so that proximity
-counts for at most `_MAXIMUM_NEARNESS` of score in the choice between candidates. A peptide of the precursor's mass may be listed twice,
-with an isotope error and with a small shift, such as deamidation. The meaning of shifts is not considered here, but for the best of each
-spectrum when their error rates are estimated.
+This holds for chance matches. Among related sequences, which explain the same ions, the better score is right more often; therefore
+proximity counts for at most `_MAXIMUM_NEARNESS` of score in the choice between candidates. A peptide of the precursor mass may be listed
+twice, with an isotope error and with a small shift such as deamidation. The meaning of shifts is considered only later, for the best
+candidates, when error rates are estimated.
 """
 
 from __future__ import annotations
@@ -42,41 +42,42 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["FORMS_RATED", "ShiftedMatches", "joined_shifts", "place_candidates", "rank_candidates"]
 
 FORMS_RATED = 8
-"""Forms of each spectrum that are rated by all scores, whatever is reported."""
+"""Minimum number of forms per spectrum that are rated by all scores, however many are reported."""
 
 _NONE = 255
-_SHIFTS_AT_ONCE = 254  # a modification is known by a byte
-_PRIOR = 10.0  # candidates whose weight the theta of all spectra has
+_SHIFTS_AT_ONCE = 254  # modification indices are bytes
+_PRIOR = 10.0  # weight of the theta of all spectra, in candidates
 _MINIMUM_THETA = 0.5
 _MAXIMUM_NEARNESS = 6.0
-_FEWEST = 8  # candidates from which theta is estimated
+_FEWEST = 8  # theta is estimated from more candidates only
 _QUERIES_AT_ONCE = 4096
-_NEAR_PHOSPHATE = 0.1  # dalton
+_NEAR_PHOSPHATE = 0.1  # Da
 _LN_10 = float(np.log(10.0))
 
 
 @dataclass(frozen=True)
 class ShiftedMatches:
-    """Matches of peptides, each without or with a shift.
+    """Matches of peptides (n), each with or without a mass shift.
 
     Attributes
     ----------
-    matches
-        `score` is the hyperscore (or the count of matching masses), `expectation` as said above, `delta_score` the lead over the next
-        candidate with another sequence; `n_candidates` those without a shift, or all. Their sites are empty.
-    key : (n,) float64
-        What ranks them.
-    theta : (n,) float64
-        See above.
-    nearness : (n,) float64
-        Log10 of the share of the candidates that are no farther, which `expectation` and `key` hold.
-    shift : (n,) float64
-        Dalton, what the precursor is heavier by than the peptide, less the isotope error; 0 without.
+    matches : Matches
+        `score` is the hyperscore (or the number of matching masses), `expectation` as in the module description, `delta_score` the
+        difference to the next candidate with another sequence. `n_candidates` counts candidates without a shift, or all for a shifted
+        match. The modification sites are empty.
+    key : ndarray of float64, shape (n,)
+        Value that ranks matches, higher is better.
+    theta : ndarray of float64, shape (n,)
+        Decay constant of chance scores (see the module description).
+    nearness : ndarray of float64, shape (n,)
+        log10 of the fraction of candidates at least as close to the precursor mass; included in `expectation` and `key`.
+    shift : ndarray of float64, shape (n,)
+        Precursor mass minus peptide mass and isotope error, Da; 0 without a shift.
     is_shifted : ndarray of bool, shape (n,)
-    loss : (n,) int64
-        What the precursor has lost (`proteoscope.engine.matches.neutral_losses`), of shifts that may be phosphate or sulfate.
-    place_score, place_probability : (n, 64) float32
-        Of each residue; not of matches without a shift.
+    loss : ndarray of int64, shape (n,)
+        Neutral loss of the precursor (`proteoscope.engine.matches.neutral_losses`), for shifts that may be phosphate or sulfate.
+    place_score, place_probability : ndarray of float32, shape (n, 64)
+        Score and probability of the shift at each residue; unset without a shift.
     """
 
     matches: Matches
@@ -93,7 +94,7 @@ class ShiftedMatches:
         return len(self.matches)
 
     def take(self, rows: NDArray[np.int64]) -> ShiftedMatches:
-        """Return some of the rows, in the order given."""
+        """Return the rows with the given indices, in this order."""
         return ShiftedMatches(self.matches.take(rows), *(getattr(self, name)[rows] for name in _COLUMNS))
 
 
@@ -101,7 +102,7 @@ _COLUMNS = [field.name for field in fields(ShiftedMatches)[1:]]
 
 
 def joined_shifts(parts: Sequence[ShiftedMatches]) -> ShiftedMatches:
-    """Return the matches of several parts of the spectra, by spectrum and rank."""
+    """Return the matches of several subsets of the spectra, by spectrum and rank."""
     if len(parts) == 1:
         return parts[0]
     columns = (np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS)
@@ -117,7 +118,7 @@ def place_candidates(
     shifts: ShiftSettings,
     resources: Resources,
 ) -> PlacedArrays:
-    """Score every candidate with its mass shift on its best residue, and without a shift where it has the precursor's mass."""
+    """Score every candidate with its mass shift at the best residue, and without a shift if it has the precursor mass."""
     shape, stop = candidates.peptide.shape, stop_flag()
     types = (np.float32, np.int8, np.float32, np.int8, np.uint8)
     placed = PlacedArrays(*(np.empty(shape, kind) for kind in types))
@@ -132,7 +133,10 @@ def place_candidates(
 
 
 class _Peptidoforms(NamedTuple):
-    """Rows of the matrix of forms, by spectrum and rank; columns as in `Matches` and `ShiftedMatches`."""
+    """Best forms of candidates, ordered by spectrum and rank; columns as in `Matches` and `ShiftedMatches`.
+
+    `query` and `column` are indices into the matrix of forms.
+    """
 
     query: NDArray[np.int64]
     column: NDArray[np.int64]
@@ -157,10 +161,10 @@ def rank_candidates(
     by_count: bool,
     resources: Resources,
 ) -> ShiftedMatches:
-    """Return the best forms of each spectrum with all scores; a candidate has a form without and one with its mass shift.
+    """Return the `top` forms of each spectrum with all scores; each candidate has one form with its mass shift and one without.
 
-    With `by_count`, only the number of matching masses ranks them, as in the thesis; candidates of the precursor's mass are then not
-    shifted.
+    With `by_count`, only the number of matching masses ranks the forms, as in the thesis, and candidates of the precursor mass have no form
+    with a shift.
     """
     theta = _usual_theta(placed)
     parts = [
@@ -207,7 +211,7 @@ def rank_candidates(
 
 
 def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
-    """Return slices of the queries that divide no spectrum, so that the matrices of all forms stay small."""
+    """Return slices of the queries, without dividing a spectrum, such that the matrices of all forms stay small."""
     n = len(spectrum_of_query)
     begins = np.flatnonzero(np.append(True, spectrum_of_query[1:] != spectrum_of_query[:-1]))
     wanted = np.searchsorted(begins, np.arange(0, n, _QUERIES_AT_ONCE))
@@ -232,7 +236,7 @@ def _ranked_forms(
     *,
     by_count: bool,
 ) -> _Peptidoforms:
-    """Return the best forms of some queries; columns with a shift follow those without."""
+    """Return the best forms of the queries in `part`; columns of forms with a shift follow those without."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
     placed = _part_of(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
@@ -240,7 +244,7 @@ def _ranked_forms(
     is_plain = np.isfinite(placed.plain)
     share = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
     share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
-    # A small shift of a peptide of the precursor's mass, as deamidation, is one of as many as there are residues.
+    # A small shift of a peptide with the precursor mass, such as deamidation, has as many possible forms as residues.
     places = np.where(is_plain, np.log10(peptides.length[peptide]), 0.0)
     if by_count:
         counts = matches.astype(np.float64)
@@ -259,7 +263,7 @@ def _ranked_forms(
 def _candidate_counts(
     mass: NDArray[np.float64], peptides: PeptideArrays, settings: ScoringSettings, shifts: ShiftSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Count for each precursor mass the peptides of that mass (with any isotope error), and the peptides within the shifts."""
+    """Return for each precursor mass the number of peptides of that mass (with any isotope error), and of those within the shift range."""
     plain = np.zeros(len(mass), np.int64)
     for isotope, least in zip(settings.isotope_errors.tolist(), settings.isotope_minimum_mass.tolist(), strict=True):
         centre = mass - isotope * settings.isotope_spacing
@@ -273,7 +277,7 @@ def _candidate_counts(
 def _no_farther(
     masses: NDArray[np.float64], peptides: PeptideArrays, candidate: NDArray[np.int64], n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Count the peptides that are no farther from the precursor's mass than each candidate (q, k), either way."""
+    """Return the number of peptides at least as close to the precursor mass as each candidate, (q, k), on either side."""
     mass = masses[:, None]
     distance: NDArray[np.float64] = np.abs(mass - peptides.mass[candidate])
     above, below = np.searchsorted(peptides.mass, mass + distance, side="right"), np.searchsorted(peptides.mass, mass - distance)
@@ -281,11 +285,11 @@ def _no_farther(
 
 
 def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return for each query the number of scores, their median, and theta, or 0 for too few."""
+    """Return for each query the number of scores, their median, and theta (0 if there are too few), each (q,)."""
     score = np.where(np.isfinite(placed.shifted), placed.shifted, placed.plain)
     is_known = np.isfinite(score)
     count, rows = is_known.sum(axis=1), np.arange(len(score))
-    falling = -np.sort(np.where(is_known, -score, np.inf), axis=1).astype(np.float64)  # those that are none come last
+    falling = -np.sort(np.where(is_known, -score, np.inf), axis=1).astype(np.float64)  # missing scores are last
     middle, eighth = (1 + np.maximum(count - 1, 0) // part for part in (2, 8))
     last = np.maximum(count - 1, 0)
     median = np.where(count > 0, falling[rows, np.minimum(middle, last)], 0.0)
@@ -293,20 +297,20 @@ def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64]
 
 
 def _usual_theta(placed: PlacedArrays) -> float:
-    """Return the median theta of all queries."""
+    """Return the median theta of all queries, or 1."""
     parts = [_leads(_part_of(placed, slice(first, first + _QUERIES_AT_ONCE))) for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)]
     lead = np.concatenate([np.empty(0), *(lead[count > _FEWEST] for count, _, lead in parts)])
     return float(np.median(lead)) if len(lead) else 1.0
 
 
 def worth_of_share(share: NDArray[np.float64], theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the score that a share of the candidates (log10) adds in the choice between candidates."""
+    """Return the score bonus in the choice between candidates for a fraction `share` (log10) of candidates that are at least as close."""
     worth: NDArray[np.float64] = np.minimum(-share * (theta * _LN_10), _MAXIMUM_NEARNESS)
     return worth
 
 
 class _Tail(NamedTuple):
-    """Half the number, the median and theta of the scores of candidates with a shift, for each query."""
+    """Exponential tail of the scores of each query's candidates: half their number, their median, and theta, each (q,)."""
 
     number: NDArray[np.float64]
     median: NDArray[np.float64]
@@ -314,7 +318,7 @@ class _Tail(NamedTuple):
 
     @classmethod
     def of(cls, placed: PlacedArrays, usual: float) -> _Tail:
-        """Fit the scores of some queries; their theta is shrunk towards `usual`, that of all queries."""
+        """Fit the tail to scores; theta is shrunk towards `usual`, the value of all queries."""
         count, median, lead = _leads(placed)
         theta = (lead * count + max(usual, _MINIMUM_THETA) * _PRIOR) / (count + _PRIOR)
         return cls(np.maximum(count, 1) / 2.0, median, np.maximum(theta, _MINIMUM_THETA))
@@ -326,18 +330,18 @@ class _Tail(NamedTuple):
         return np.where(np.isfinite(value), np.log10(self.number)[:, None] - lead / (self.theta[:, None] * _LN_10), np.inf)
 
     def key(self, score: NDArray[np.float32], share: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the scores (q, k) plus the score of nearness; `share` is log10 of the share of candidates that are no farther."""
+        """Return the scores (q, k) plus the bonus for proximity; `share` is log10 of the fraction of candidates at least as close."""
         return score.astype(np.float64) + worth_of_share(share, self.theta[:, None])
 
     def score_of(self, logarithm: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the score that a factor of E (log10, (q, k)) equals."""
+        """Return the score difference equivalent to a factor of E, given as log10, (q, k)."""
         return logarithm * (self.theta[:, None] * _LN_10)
 
 
 def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], key: NDArray[np.float64], top: int) -> list[NDArray]:
-    """Return the best `top` forms of each spectrum over its charges by `key` (q, 2 k); -inf means none.
+    """Return the best `top` forms of each spectrum over its charges by `key` (q, 2 k); -inf excludes a form.
 
-    The columns are the first five of `_Peptidoforms`.
+    The results are the first five columns of `_Peptidoforms`.
     """
     query, column = np.nonzero(np.isfinite(key))
     value = key[query, column]
@@ -348,7 +352,7 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
     is_first[1:] = spectrum[1:] != spectrum[:-1]
     start = np.maximum.accumulate(np.where(is_first, np.arange(n), 0))
     rank = np.arange(n) - start + 1
-    # The next of the same spectrum may be the same peptide, in another form or with another charge.
+    # The next form of the spectrum may belong to the same peptide, with or without a shift or with another charge.
     is_other = is_first.copy()
     is_other[1:] |= peptide[1:] != peptide[:-1]
     others = np.append(np.flatnonzero(is_other), n)
@@ -367,7 +371,7 @@ def _losses(
     place: NDArray[np.uint8],
     settings: ScoringSettings,
 ) -> NDArray[np.int64]:
-    """Return the neutral losses of precursors whose shift may be phosphate or sulfate."""
+    """Return the neutral losses of precursors whose shift may be phosphate or sulfate, (n,) int64."""
     rows = np.flatnonzero(is_shifted & (np.abs(shift - PHOSPHATE_OR_SULFATE) <= _NEAR_PHOSPHATE))
     residue = peptides.residues[peptides.position[matches.peptide[rows]].astype(np.int64) + place[rows] - 1]
     mass = matches.query_mass[rows] - matches.isotope_error[rows] * settings.isotope_spacing
@@ -384,14 +388,14 @@ def _measured(
     settings: ScoringSettings,
     resources: Resources,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return all scores and features of the matches, with each shift on the residue where it scored best."""
+    """Return all scores and features of the matches, with each shift at its best-scoring residue."""
     n, stop = len(place), stop_flag()
     measured, number = np.zeros((n, len(feature_names()))), (np.arange(n) % _SHIFTS_AT_ONCE).astype(np.uint8)
     modification = np.where(place == _NONE, _NONE, number).astype(np.uint8)
     matches = MatchArrays(forms.spectrum, forms.charge, forms.peptide, place[:, None], modification[:, None])
 
     def measure(part: Partition) -> None:
-        # Rows contain shifts in the columns of modifications.
+        # Each batch passes its shifts as modification masses.
         for first in range(part.first * _SHIFTS_AT_ONCE, min(n, part.last * _SHIFTS_AT_ONCE), _SHIFTS_AT_ONCE):
             last = min(n, first + _SHIFTS_AT_ONCE)
             measure_matches(index.arrays, matches, peptides, forms.shift[first:last], settings, first, last, measured, stop)
@@ -409,7 +413,7 @@ def _places(
     settings: ScoringSettings,
     resources: Resources,
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return the score and the probability of each residue."""
+    """Return score and probability of the shift at each residue, both (n, 64)."""
     n, stop = len(is_shifted), stop_flag()
     score, probability = np.full((n, PLACES), -np.inf, np.float32), np.zeros((n, PLACES), np.float32)
     rows = np.flatnonzero(is_shifted)

@@ -1,4 +1,4 @@
-"""Tables of a search for modified peptides: those of an identification with shifts, and the table of modifications."""
+"""Result tables of an open modification search: those of an identification with mass shifts, and the table of modifications."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["MODIFICATIONS_FILE", "Report", "modification_table", "rated_groups", "write_modification_file", "write_report"]
 
 MODIFICATIONS_FILE = "modifications.tsv"
-_BINS_OF_DALTON = 100  # shifts without a name that round to the same hundredth share a row
+_BINS_OF_DALTON = 100  # unnamed shifts that round to the same hundredth of a dalton share a row
 _BEST = 10
 
 
 class Report(NamedTuple):
-    """Tables of a run, what is counted in them by name, and rows of the most frequent modifications."""
+    """Tables of a run, its counts by name, and rows of the most frequent modifications."""
 
     tables: RunTables
     counts: dict[str, int]
@@ -49,22 +49,28 @@ def write_report(
     *,
     is_translated: bool,
 ) -> Report:
-    """Infer the proteins, and write all tables, also as text for the project to show.
+    """Infer the proteins, and write all tables, also as text to the project folder.
 
     Parameters
     ----------
-    run, results
-        SearchRun, Run The search, and its run of the project.
+    run : SearchRun
+        The search.
+    results : Run
+        Its run in the project.
     rated : RankedMatches
-        Matches with their shifts and error rates.
+        Matches with shifts and error rates.
     spectra : Spectra
         All spectra of the run.
     proteins : ProteinIndex
-        Proteins searched.
+        Searched proteins.
     parameters : ModifiedSearchParameters
         Parameters of the search.
     is_translated : bool
-        True if the proteins are reading frames.
+        True if the proteins are translated reading frames.
+
+    Returns
+    -------
+    Report
     """
     run.progress.message(rated.scored.message)
     run.progress.stage("Writing results")
@@ -79,20 +85,20 @@ def write_report(
 
 
 def _counts_by_kind(psms: pa.Table, fdr: float) -> dict[str, int]:
-    """Return the targets at the false discovery rate by the kind of their shift."""
+    """Return the number of accepted target PSMs by the kind of their shift."""
     accepted = pa.compute.and_not(_accepted(psms, fdr, has_decoys=True), psms["is_decoy"])
     kinds = psms.filter(accepted)["shift_kind"].to_pylist()
     return {name: kinds.count(kind) for name, kind in (("plain", "none"), ("named", "named"), ("ends", "end"), ("unnamed", "unnamed"))}
 
 
 def _accepted(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Array:
-    """Return the rows of rank 1 at the false discovery rate; all of rank 1 without decoys."""
+    """Return True for rank 1 rows at the false discovery rate; without decoys, for all rank 1 rows."""
     first = pa.compute.equal(psms["rank"], 1)
     return pa.compute.and_(first, pa.compute.fill_null(pa.compute.less_equal(psms["q_value"], fdr), False)) if has_decoys else first
 
 
 def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinIndex, parameters: ModifiedSearchParameters) -> Tables:
-    """Return the tables of PSMs, peptides and protein groups; PSMs have further columns for their shifts."""
+    """Return the tables of PSMs, peptides and protein groups; PSMs have additional columns for shifts."""
     tables = write_tables(rated.scored, spectra, proteins, parameters)
     order = rated.scored.order
     shifts, psms = rated.shifts.take(order), rated.scored.psms.take(order)
@@ -114,7 +120,7 @@ def _shifted_tables(rated: RankedMatches, spectra: Spectra, proteins: ProteinInd
 
 
 def rated_groups(rated: RankedMatches) -> tuple[tuple[str, ...], ...]:
-    """Return the kinds of shifts (column ``shift_kind``) with error rates of their own; none if all matches share one rate."""
+    """Return the kinds of shifts (column ``shift_kind``) with separate error rates; empty if all matches share one rate."""
     group, kind = rated.scored.group, rated.shifts.group
     if group is None or not (group.any() or not kind.any()):
         return ()
@@ -122,17 +128,17 @@ def rated_groups(rated: RankedMatches) -> tuple[tuple[str, ...], ...]:
 
 
 def _site_text(site: int, length: int, sequence: str) -> str:
-    """Return a site as ``M5``, ``N-term`` or ``C-term``; '' without a shift."""
+    """Return a site as text, such as ``M5``, ``N-term`` or ``C-term``; '' without a shift."""
     if 0 < site <= length:
         return f"{sequence[site - 1]}{site}"
     return "" if site < 0 else "C-term" if site else "N-term"
 
 
 def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Table:
-    """Return what peptides carry, the most frequent first: a row for each name, and for each hundredth of a dalton without a name.
+    """Return the table of modifications, most frequent first: one row per name, and per hundredth of a dalton for unnamed shifts.
 
-    Targets of rank 1 at the false discovery rate are counted, and the decoys that passed with them. `sites` counts residues and termini;
-    `share_unmodified` is the share of the peptides that were also found without any shift.
+    Rank 1 targets at the false discovery rate are counted, and the decoys accepted with them. `sites` counts residues and termini;
+    `share_unmodified` is the fraction of the peptides that were also found without a shift.
     """
     names = ["modification", "mass_shift", "carried_mass", "site", "sequence", "shift_kind", "is_decoy"]
     rows = psms.filter(_accepted(psms, fdr, has_decoys=has_decoys)).select(names).to_pylist()
@@ -147,7 +153,7 @@ def modification_table(psms: pa.Table, fdr: float, *, has_decoys: bool) -> pa.Ta
 
 
 def _modification_key(row: dict[str, Any]) -> tuple[str, float]:
-    """Return the name and the mass (dalton) by which a shift is counted."""
+    """Return the name and the mass (Da) under which a shift is counted."""
     if row["shift_kind"] != KINDS[UNNAMED] or not row["modification"].startswith(("+", "-")):
         return row["modification"], round(row["carried_mass"], 6)
     binned = round(row["carried_mass"] * _BINS_OF_DALTON) / _BINS_OF_DALTON
@@ -155,7 +161,7 @@ def _modification_key(row: dict[str, Any]) -> tuple[str, float]:
 
 
 def _modification_row(name: str, mass: float, members: list[dict[str, Any]], unmodified: set[str]) -> dict[str, Any]:
-    """Return the row of a modification, by the columns of `MODIFICATIONS`."""
+    """Return the row of a modification, with the columns of `MODIFICATIONS`."""
     targets = [row for row in members if not row["is_decoy"]]
     peptides = {row["sequence"] for row in targets}
     sites = Counter(row["site"].rstrip("0123456789") for row in targets)

@@ -1,4 +1,4 @@
-"""Open modification search: read -> index -> plan -> score -> report, from files to a project."""
+"""Open modification search, from files to a project: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -36,28 +36,32 @@ _MB = 1_000_000
 
 
 _Read = tuple[Spectra, Spectra]
-"""All spectra, and those searched."""
+"""All spectra of the run, and those that are searched."""
 
 
 def find_modified(request: SearchRequest, progress: Progress | None = None) -> ModifiedSearchSummary:
-    """Find the peptides of spectra and the mass shifts that they carry, name the shifts, and write them into a project.
+    """Find the peptides of spectra and their mass shifts, name the shifts, and write them to a project.
 
     Parameters
     ----------
     request : SearchRequest
-        Inputs ``spectra``, files of any supported format, and ``database``, of proteins; `ModifiedSearchParameters`. Its `project` is
-        created if it does not exist; a run is added to an existing one. The option ``from_project`` names, in place of spectra, a project
-        with an identification: its unidentified spectra are searched, in the proteins that it found unless databases are given; ``run``
-        selects the identification (default: the newest). With the option ``strict`` files with unreadable spectra are refused.
-    progress
-        Progress, optional Receives stages and messages.
+        Inputs ``spectra`` (files of any supported format) and ``database`` (proteins), with `ModifiedSearchParameters`. The `project` is
+        created if it does not exist; otherwise a run is added. Instead of spectra, the option ``from_project`` names a project with an
+        identification, whose unidentified spectra are searched, in the proteins that it found unless databases are given; ``run`` selects
+        the identification (default: the newest). The option ``strict`` rejects files with unreadable spectra.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    ModifiedSearchSummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     parameters = request.parameters_as(ModifiedSearchParameters)
     source = _source(request)
@@ -75,7 +79,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
     ):
         indexing = run.begin(lambda progress: _indexes(run, source, Path(folder), parameters, progress))  # while spectra are read
         spectra, searched = run.read()
-        with run.step("index"):  # what it takes longer than reading
+        with run.step("index"):  # only the time that indexing takes longer than reading
             resources, indexes = indexing()
         index = index_spectra(searched, parameters, resources)
         with run.step("plan"):
@@ -102,7 +106,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
 
 
 def _spec(request: SearchRequest, source: SourceRun | None, parameters: ModifiedSearchParameters) -> RunSpec:
-    """Return the files that a search reads."""
+    """Return the specification of the run with the files that it reads."""
     inputs: dict[str, Sequence[str | Path]] = {
         "spectra": request.files("spectra"),
         "database": request.files("database"),
@@ -118,11 +122,12 @@ def _spec(request: SearchRequest, source: SourceRun | None, parameters: Modified
 
 
 def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progress: Progress) -> _Read:
-    """Return the spectra of an identification, and those that it left unidentified.
+    """Return all spectra of an identification, and its unidentified spectra.
 
     Raises
     ------
-    InputError : it identified all of them.
+    InputError
+        If the identification left no spectra.
     """
     progress.stage("Reading the identification")
     spectra = read_spectra_table(source.spectra)
@@ -135,7 +140,7 @@ def _unidentified(source: SourceRun, parameters: ModifiedSearchParameters, progr
 
 
 def _source(request: SearchRequest) -> SourceRun | None:
-    """Return the identification whose unidentified spectra are searched, if the request names one."""
+    """Return the identification whose unidentified spectra are searched, or None if the request names no project."""
     project, run = request.path("from_project"), str(request.options.get("run") or "")
     if project is None:
         if run:
@@ -149,7 +154,7 @@ def _source(request: SearchRequest) -> SourceRun | None:
 def _indexes(
     run: SearchRun[_Read], source: SourceRun | None, folder: Path, parameters: ModifiedSearchParameters, progress: Progress
 ) -> tuple[Resources, Indexes]:
-    """Return devices and indexes: of the databases, or of the proteins that an identification found."""
+    """Return the devices, and the indexes of the databases or of the proteins found by the identification."""
     resources = run.resources(progress, memory_bytes=parameters.device_memory * _MB)
     digests = {kind: run.digests(kind) for kind in ("database", "contaminants")}
     databases = Databases(run.paths("database"), run.paths("contaminants"), digests, create_translation(parameters))
@@ -167,7 +172,7 @@ def _indexes(
 
 
 def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameters) -> bool:
-    """Return True if the proteins are reading frames, those that an identification found among them."""
+    """Return True if the searched proteins are translated reading frames, here or in the identification."""
     of_source = "none" if source is None else source.parameters.get("translation", "none")
     return (parameters.translation, of_source) != ("none", "none")
 
@@ -175,7 +180,7 @@ def _is_translated(source: SourceRun | None, parameters: ModifiedSearchParameter
 def _record(
     run: SearchRun[_Read], source: SourceRun | None, counts: dict[str, int], rated: RankedMatches, series: tuple[SeriesCount, ...]
 ) -> PassRecord:
-    """Return the settings of the search, of what an identification left too."""
+    """Return the settings that the search used."""
     parameters = run.spec.request.parameters_as(ModifiedSearchParameters)
     named, more = run.files("database"), run.files("contaminants")
     of_source = source is not None and not named
@@ -203,7 +208,7 @@ def _summary(
     report: Report,
     series: tuple[SeriesCount, ...],
 ) -> ModifiedSearchSummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     parameters, tables = run.spec.request.parameters_as(ModifiedSearchParameters), report.tables
     done = _record(run, source, counts, rated, series)
     source_run: dict[str, Any] = {} if source is None else {"source_run": source.run}

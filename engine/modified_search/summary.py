@@ -1,4 +1,4 @@
-"""Summary of a search for modified peptides."""
+"""Summary of an open modification search."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class ModifiedSearchSummary(MatchSummary):
 
     Attributes
     ----------
-    n_plain, n_named, n_ends, n_unnamed
-        PSMs without a shift, with a frequent one, with an alternative end, and with another.
-    top_modifications
-        (name, mass, PSMs, sites) of the most frequent.
-    source_run
-        Run whose unidentified spectra were searched, or None.
+    n_plain, n_named, n_ends, n_unnamed : int
+        Number of PSMs without a shift, with a common shift, with another peptide terminus, and with any other shift.
+    top_modifications : tuple
+        Name, mass (Da), number of PSMs, and sites of the most frequent modifications.
+    source_run : str or None
+        Run whose unidentified spectra were searched.
     """
 
     n_plain: int
@@ -32,7 +32,7 @@ class ModifiedSearchSummary(MatchSummary):
     source_run: str | None = None
 
     def lines(self) -> list[str]:
-        """Return the lines of every search of spectra, and the most frequent modifications."""
+        """Return the lines of all spectrum searches, followed by the most frequent modifications."""
         lines = super().lines()
         shifted = f"{self.n_named:,} with a usual one, {self.n_ends:,} with another end of the peptide, {self.n_unnamed:,} with another"
         lines.append(f"  {counted(self.n_plain, 'PSM')} without a mass shift, {shifted}")

@@ -1,4 +1,4 @@
-"""Made-up mass lists, by which the speed of devices is measured."""
+"""Synthetic mass lists for measuring the speed of devices."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LISTS = ListSettings(50.0, 0.02, 5e-6, -200.0, 300.0)
 
 
 def sample_lists(size: float, seed: int) -> Sample:
-    """Return queries and peptides up to 200 dalton heavier or 300 lighter."""
+    """Return a workload of synthetic queries and peptides with mass shifts from -200 to 300 Da."""
     made = made_search(max(8, round(_QUERIES * size**0.6)), max(1000, round(_PEPTIDES * size**0.4)), (0.0, 10e-6), seed)
     lists = peptide_lists(made.peptides, _LISTS.per_dalton, 0, len(made.peptides.mass), Resources(threads=1))
     sources = {

@@ -1,4 +1,4 @@
-"""The result tables of a search for modified peptides."""
+"""Result tables of an open modification search."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ MODIFICATIONS = Table.of(
 )
 
 TABLES = (MODIFICATIONS, SHIFTED_PSMS, PROTEINS_OF_SHIFTED)
-"""Tables from modifications to PSMs and proteins."""
+"""Shown tables, from modifications to PSMs and proteins."""
 STORED = (PEPTIDES, SPECTRA, FEATURES, READING_FRAMES)
 """Further stored tables."""

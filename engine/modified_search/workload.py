@@ -1,4 +1,4 @@
-"""Expected workload of an open modification search, from its request."""
+"""Estimated workload of an open modification search, from its request."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from proteoscope.engine.modified_search.parameters import ModifiedSearchParamete
 
 __all__ = ["estimate_workload"]
 
-_READ, _INDEX, _PREPARE, _RANK, _REPORT = 1.4e-8, 4e-7, 6e-5, 1.2e-3, 1.1e-4  # seconds of a byte, a peptide, and a spectrum in the steps
-_SPREAD, _HEAVIEST = 2500.0, 5000.0  # dalton over which most peptides are spread; and of the heaviest
+_READ, _INDEX, _PREPARE, _RANK, _REPORT = 1.4e-8, 4e-7, 6e-5, 1.2e-3, 1.1e-4  # s per byte, per peptide, and per spectrum in three steps
+_SPREAD, _HEAVIEST = 2500.0, 5000.0  # Da: mass range of most peptides; heaviest peptide
 _PEAKS, _LENGTH = 60.0, 13.0
 _USUAL_SPECTRA = 10_000.0
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`."""
+    """Return the estimated workload of a request (see `proteoscope.engine.estimates`)."""
     parameters = request.parameters_as(ModifiedSearchParameters)
     files = request.files("spectra")
     spectra = input_size(files) if files else InputSize(records=_USUAL_SPECTRA)

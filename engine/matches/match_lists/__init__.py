@@ -1,4 +1,4 @@
-"""Listed matches of another engine's file or of a library: spectra, peptides, positions, error rates and tables."""
+"""Matches listed in another engine's file or found in a library: spectra, peptides, positions, error rates and tables."""
 
 import lazy_loader
 

@@ -1,7 +1,7 @@
-"""Reliability of listed matches: the ranking score, q-values of the file or from its decoys, and their source.
+"""Error rates of listed matches: ranking score, q-values from the file or from its decoys, and their source.
 
-q-values of the file are retained. Without them, matches of rank 1 compete in one list and decoys estimate the false ones
-(`proteoscope.engine.statistics.target_decoy`). Without either nothing is known, and nothing is invented.
+q-values in the file are retained. Without them, all rank 1 matches compete in one list, and decoys estimate the number of false matches
+(`proteoscope.engine.statistics.target_decoy`). Without q-values and decoys, error rates stay unknown.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class ListParameters(Protocol):
 class ErrorRateSettings:
     """Settings of tables, with the interface of `proteoscope.engine.matches.run_tables.TableSettings`.
 
-    They hold the parameters, and whether error rates are known (``existing``) or not (``none``).
+    `decoys` is ``existing`` if error rates are known, or ``none``.
     """
 
     parameters: ListParameters
@@ -64,11 +64,11 @@ class ErrorRateSettings:
     fdr: float
     plus_one: bool
     decoy_prefixes: tuple[str, ...]
-    """Prefixes of decoy accessions, followed by those of their targets."""
+    """Prefixes of decoy accessions; the target's accession follows the prefix."""
     is_by_group: bool = False
-    """True if error rates were estimated by group, also by distinct peptides: then a peptide is as reliable as its best match."""
+    """True if error rates were estimated per group and by distinct peptides; the q-value of a peptide is then that of its best match."""
     decoy_ratio: float = 1.0
-    """Decoy candidates for each target candidate."""
+    """Decoy candidates per target candidate."""
 
     @classmethod
     def of(cls, parameters: ListParameters, decoy_prefixes: tuple[str, ...] = ()) -> ErrorRateSettings:
@@ -81,14 +81,14 @@ class ErrorRateSettings:
 
 
 class RankingScore(NamedTuple):
-    """Score that ranks matches: its title, and (n,) float64, the higher the better, NaN for matches without it."""
+    """Score that ranks matches: its title, and its values (n,) float64, higher is better, NaN for matches without it."""
 
     title: str
     value: Floats
 
 
 class ErrorRates(NamedTuple):
-    """q-values and posterior error probabilities of n rows, NaN if unknown, with their sources."""
+    """q-values and posterior error probabilities of n rows, NaN if unknown, and their sources."""
 
     q_value: Floats
     posterior_error: Floats
@@ -97,12 +97,23 @@ class ErrorRates(NamedTuple):
 
 
 def select_ranking_score(identifications: Identifications, chosen: str) -> RankingScore:
-    """Return the ranking score: the selected one, else the first of `ENGINE_SCORES` in the file, else error probabilities or q-values.
+    """Return the score that ranks the matches.
+
+    Parameters
+    ----------
+    identifications : Identifications
+    chosen : str
+        Name of an engine score; '' uses the first of `ENGINE_SCORES` in the file, else error probabilities or q-values.
+
+    Returns
+    -------
+    RankingScore
+        With an empty title and all NaN if the file has none of these.
 
     Raises
     ------
     ParameterError
-        The file does not contain the selected score.
+        If the file does not contain the chosen score.
     """
     for engine_score in ENGINE_SCORES:
         if not engine_score.sense or engine_score.column not in identifications.scores or (chosen and engine_score.name != chosen):
@@ -123,7 +134,10 @@ def select_ranking_score(identifications: Identifications, chosen: str) -> Ranki
 
 
 def are_decoys(identifications: Identifications, prefixes: Sequence[str]) -> NDArray[np.bool_]:
-    """Return True for decoys by the file, or without its statement if all proteins have decoy names."""
+    """Return True for decoy matches, (n,): as stated by the file, otherwise if all proteins of the match have decoy names.
+
+    `prefixes` are decoy prefixes in any case.
+    """
     lowered = tuple(prefix.lower() for prefix in prefixes)
     named = np.array([_is_named_decoy(name.lower(), lowered) for name in identifications.accessions] or [False], np.bool_)
     counts = np.diff(identifications.protein_offsets)
@@ -142,9 +156,19 @@ def _is_named_decoy(name: str, prefixes: tuple[str, ...]) -> bool:
 
 
 def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: Floats) -> NDArray[np.int64]:
-    """Return ranks of matches within each spectrum, (n,) from 1: by the file's ranks, then score, then order in the file.
+    """Return the rank of each match within its spectrum, (n,) int64 from 1.
 
-    With several precursors of a spectrum the best match comes first.
+    Matches are ordered by the file's rank, then by score, then by position in the file. If a spectrum has several precursors, their matches
+    are ranked together.
+
+    Parameters
+    ----------
+    spectrum : ndarray of int64, shape (n,)
+        Spectrum of each match.
+    given : ndarray of int64, shape (n,)
+        Rank in the file, 0 if not given.
+    score : ndarray of float64, shape (n,)
+        Higher is better; NaN if unknown.
     """
     value = np.where(np.isnan(score), -np.inf, score)
     order = np.lexsort((np.arange(len(score)), -value, np.where(given > 0, given, 1), spectrum))
@@ -158,9 +182,22 @@ def rank_matches(spectrum: NDArray[np.int64], given: NDArray[np.int64], score: F
 def estimate_error_rates(
     score: Floats, is_decoy: NDArray[np.bool_], competes: NDArray[np.bool_], given: tuple[Floats, Floats], settings: ErrorRateSettings
 ) -> ErrorRates:
-    """Return q-values and posterior error probabilities: given ones, else from decoys among competing rows.
+    """Return q-values and posterior error probabilities: those given, otherwise estimates from decoys.
 
-    `given` are q-values and error probabilities of the file, NaN without any.
+    Parameters
+    ----------
+    score : ndarray of float64, shape (n,)
+        Higher is better; NaN excludes a row.
+    is_decoy : ndarray of bool, shape (n,)
+    competes : ndarray of bool, shape (n,)
+        True for rows used by the estimate.
+    given : tuple of two ndarrays of float64, shape (n,)
+        q-values and posterior error probabilities in the file; NaN if not given.
+    settings : ErrorRateSettings
+
+    Returns
+    -------
+    ErrorRates
     """
     q_value, posterior_error = (np.where((rate >= 0) & (rate <= 1), rate, np.nan) for rate in given)
     has_q, has_error = (bool(np.isfinite(rate).any()) for rate in (q_value, posterior_error))

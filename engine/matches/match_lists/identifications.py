@@ -1,6 +1,6 @@
-"""Common table of matches made by all readers of result files.
+"""Matches in result files, as one table for all file formats.
 
-Matches are rows; peptides with their modifications are separate and distinct, since files repeat them.
+Rows are matches. Distinct peptides with their modifications are stored separately, since files repeat them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from proteoscope.engine.unfolding import CHARACTERS, MATCHES, REFERENCES, SCORE_
 
 __all__ = ["Identifications", "MatchCollector", "joined", "spectrum_names", "unread_matches"]
 
-_MODIFICATION = 20  # characters of a modification in a peptide
+_MODIFICATION = 20  # assumed characters per modification in a peptide
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -28,53 +28,63 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Identifications:
-    """n matches of spectra and peptides in files.
+    """Matches of spectra and peptides in files: n rows.
 
     Attributes
     ----------
-    format
-        Format of the files in `proteoscope.engine.formats.registry.FileFormat`.
-    program
-        Program that made the matches, or ''.
-    files
-        The files.
-    file : (n,) int64
-        Index of the file.
-    place : (n,) int64
-        Line of a table, or number of the match in it, from 1.
-    run
-        n texts, spectrum file named in the results, or ''.
-    native_id, title
-        n texts, or ''.
-    scan, index, row : (n,) int64
-        -1 if not given: scan number; position of the spectrum in its file from 0; position among the MS2 spectra of all files from 0.
-    retention_time : (n,) float64
-        Seconds.
-    precursor_mz : (n,) float64
-        Thomson.
-    calculated_mass : (n,) float64
-        Neutral peptide mass, dalton. NaN if not given.
-    charge, rank : (n,) int64
+    format : str
+        File format, as in `proteoscope.engine.formats.registry.FileFormat`.
+    files : tuple of Path
+        The result files.
+    file : ndarray of int64, shape (n,)
+        Index into `files`.
+    place : ndarray of int64, shape (n,)
+        Line in a text table, or number of the match in the file, from 1.
+    run : pyarrow.StringArray, length n
+        Spectrum file named by the results, or ''.
+    native_id, title : pyarrow.StringArray, length n
+        '' if not given.
+    scan : ndarray of int64, shape (n,)
+        Scan number, or -1.
+    index : ndarray of int64, shape (n,)
+        Index of the spectrum in its file, from 0, or -1.
+    row : ndarray of int64, shape (n,)
+        Index among the MS2 spectra of all files, from 0, or -1.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, NaN if not given.
+    precursor_mz : ndarray of float64, shape (n,)
+        Th, NaN if not given.
+    calculated_mass : ndarray of float64, shape (n,)
+        Neutral peptide mass, Da, NaN if not given.
+    charge, rank : ndarray of int64, shape (n,)
         0 if not given.
-    peptide : (n,) int64
-        Index into the distinct `peptides`.
-    protein_offsets, protein
-        CSR, int64, into the distinct `accessions`; empty if the file names none.
-    is_decoy : (n,) int8
+    peptide : ndarray of int64, shape (n,)
+        Index into `peptides`.
+    peptides : tuple of NotedPeptide
+        Distinct peptides as written in the files.
+    protein_offsets : ndarray of int64, shape (n + 1,)
+        Start of each match's proteins in `protein`, and the end of the last.
+    protein : ndarray of int64
+        Index into `accessions`.
+    accessions : tuple of str
+        Distinct protein accessions; empty if the file has none.
+    is_decoy : ndarray of int8, shape (n,)
         1, 0, or -1 if the file does not state it.
-    q_value, posterior_error : (n,) float64
+    q_value, posterior_error : ndarray of float64, shape (n,)
         NaN if not given.
-    scores
-        (n,) float64 by column name (`proteoscope.engine.matches.engine_scores`), NaN if not given.
-    senses
-        Senses of scores stated by the file: 1 if higher is better, -1 if lower is.
-    unread
-        Unread matches: ``file``, ``line`` (as `place`), ``reason``, ``value`` (the unreadable one, or ''), ``spectrum``, ``peptide`` (its
-        text in the file) and ``charge``.
-    place_name
+    scores : mapping of str to ndarray of float64, shape (n,)
+        By column name (`proteoscope.engine.matches.engine_scores`), NaN if not given.
+    senses : mapping of str to int
+        Sense of a score as stated by the file: 1 if higher is better, -1 if lower is better.
+    program : str
+        Program that created the matches, or ''.
+    unread : pyarrow.Table
+        Matches that could not be read: ``file``, ``line`` (as `place`), ``reason``, ``value`` (the unreadable value, or ''), ``spectrum``,
+        ``peptide`` (as written) and ``charge``.
+    place_name : str
         Unit of `place`: ``line``, ``row`` or ``match``.
-    unended
-        Matches whose last protein ends a file without a line end, where it may be truncated.
+    unended : tuple of int
+        Rows whose last protein ends a file without a final line break: the accession may be truncated.
     """
 
     format: str
@@ -112,7 +122,7 @@ class Identifications:
 
 
 def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: Any, value: Any = None) -> pa.Table:
-    """Return a table of m unread matches of one file; see `Identifications.unread`."""
+    """Return a table of unreadable matches of one file (see `Identifications.unread`); each argument has one value per match."""
     value = [""] * len(reason) if value is None else value
     given = {"reason": reason, "value": value, "spectrum": spectrum, "peptide": peptide}
     texts = {name: pa.array(values, pa.string()) for name, values in given.items()}
@@ -121,7 +131,10 @@ def unread_matches(line: Any, reason: Any, spectrum: Any, peptide: Any, charge: 
 
 
 def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
-    """Return display names of n spectra: native identifier, else title, else scan number (-1 if not given), after the spectrum file."""
+    """Return the names of n spectra to show: the spectrum file, then the native identifier, else the title, else the scan number.
+
+    Arguments are Arrow arrays of length n: texts, '' if unknown, and scan numbers, -1 if unknown.
+    """
     number = pa.compute.if_else(pa.compute.greater_equal(scan, 0), pa.compute.cast(scan, pa.string()), "")
     names = native_id
     for other in (title, number):
@@ -130,7 +143,7 @@ def spectrum_names(run: Any, native_id: Any, title: Any, scan: Any) -> Any:
 
 
 class MatchCollector:
-    """The matches of one file while it is read: columns grow by one match, or by a block of a table."""
+    """Collector of the matches of one file while it is read."""
 
     _NUMBERS: Mapping[str, tuple[type, float]] = {
         "place": (np.int64, 0),
@@ -168,11 +181,11 @@ class MatchCollector:
 
     @property
     def next_place(self) -> int:
-        """Number of the next match of the file, from 1, those that are not taken counted too."""
+        """Number of the next match in the file, from 1; unreadable matches are counted."""
         return self.n + len(self._unread) + 1
 
     def peptide(self, noted: NotedPeptide) -> PeptideRow:
-        """Return the number of a peptide."""
+        """Return the index of a peptide, added if it is new."""
         number = self._peptides.get(noted)
         if number is None:
             number = self._peptides[noted] = PeptideRow(len(self._peptides))
@@ -180,19 +193,34 @@ class MatchCollector:
         return number
 
     def accession(self, accession: str) -> int:
-        """Return the number of a protein."""
+        """Return the index of a protein, added if it is new."""
         number = self._accessions.setdefault(accession, len(self._accessions))
         if number == len(self._protein_sizes):
             self._protein_sizes.append(len(accession) + 1)
         return number
 
     def leave(self, reason: str, *, place: int, peptide: str = "", charge: int = 0, value: str = "", **spectrum: Any) -> None:
-        """Record an omitted match: its number in the file, its peptide as written, the unreadable value, and its spectrum's names.
+        """Record an unreadable match.
+
+        Parameters
+        ----------
+        reason : str
+            Why it is omitted, in words for the user.
+        place : int
+            Number of the match in the file.
+        peptide : str
+            Peptide as written.
+        charge : int
+            0 if unknown.
+        value : str
+            The unreadable value, or ''.
+        **spectrum : Any
+            ``run``, ``native_id``, ``title`` and ``scan``, as in `Identifications`.
 
         Raises
         ------
         InputError
-            The matches refer to more than the size of the file allows.
+            If the matches contain more than a valid file of this size could.
         """
         self._unfolding.add(MATCHES, 1)
         self._unfolding.add(CHARACTERS, len(peptide) + sum(len(spectrum.get(name, "")) for name in self._TEXTS))
@@ -201,12 +229,23 @@ class MatchCollector:
             column.append(spectrum.get(name, -1 if name == "scan" else ""))
 
     def add(self, peptide: PeptideRow, proteins: Sequence[int], scores: Mapping[str, float], **values: Any) -> None:
-        """Add a match by numbers of its peptide and distinct proteins, scores by column, and values by the names of `Identifications`.
+        """Add a match.
+
+        Parameters
+        ----------
+        peptide : PeptideRow
+            Index returned by `peptide`.
+        proteins : sequence of int
+            Indices returned by `accession`; duplicates are removed.
+        scores : mapping of str to float
+            By column name.
+        **values : Any
+            Other columns, by the names in `Identifications`.
 
         Raises
         ------
         InputError
-            The matches refer to more, or have more kinds of scores, than the size of the file allows.
+            If the matches contain more data or score names than a valid file of this size could.
         """
         self._unfolding.add(REFERENCES, len(proteins), place=f"match {self.next_place}")
         proteins = list(dict.fromkeys(proteins))
@@ -224,7 +263,7 @@ class MatchCollector:
         self.n += 1
 
     def _check_proportions(self, n_characters: int, scores: Mapping[str, float]) -> None:
-        """Count what the next match refers to: a short file may refer to the same long lists in all matches."""
+        """Count what the next match refers to: a short malicious file could refer to the same long lists in all matches."""
         place = f"match {self.next_place}"
         self._unfolding.add(MATCHES, 1, place=place)
         self._unfolding.add(CHARACTERS, n_characters, place=place)
@@ -233,7 +272,7 @@ class MatchCollector:
         self._unfolding.check(SCORES, n_names * (self.n + 1), place=place)
 
     def finish(self) -> Identifications:
-        """Return the table."""
+        """Return the collected matches."""
         scores = {}
         for name, result in self._scores.items():
             scores[name] = np.full(self.n, np.nan)
@@ -265,7 +304,7 @@ class MatchCollector:
 
 
 def joined(parts: Sequence[Identifications]) -> Identifications:
-    """Concatenate the matches of files of one format."""
+    """Concatenate the matches of several files of one format."""
     if len(parts) == 1:
         return parts[0]
     peptides: dict[NotedPeptide, int] = {}

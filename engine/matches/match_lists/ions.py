@@ -1,4 +1,4 @@
-"""Numbers of matched fragment ions, counted for many matches together."""
+"""Counts of matched fragment ions, computed for many matches at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from proteoscope.engine.spectra.ion_series import SpectrumSeries
 
 __all__ = ["count_ions"]
 
-_BATCH = 1 << 14  # matches in a batch
+_BATCH = 1 << 14  # matches
 
 
 def count_ions(
@@ -30,21 +30,30 @@ def count_ions(
     maximum_charge: int,
     progress: Progress,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the fragment ions found and possible for n matches, as counted by `proteoscope.engine.chemistry.fragments.annotate`.
+    """Return the numbers of matched and possible fragment ions of n matches.
+
+    Ions are counted as by `proteoscope.engine.chemistry.fragments.annotate`.
 
     Parameters
     ----------
-    offsets, masses, residues
-        CSR, (n + 1,) and (r,): masses in dalton of the residues with their modifications, including those of the termini, and the residues
-        as ASCII capitals.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each match's residues, and the end of the last.
+    masses : ndarray of float64, shape (r,)
+        Residue masses including modifications, also those of the termini, Da.
+    residues : ndarray of uint8, shape (r,)
+        ASCII capitals.
     spectrum : ndarray of int64, shape (n,)
         Rows of `spectra`.
     charge : ndarray of int64, shape (n,)
-        Charge of the precursor.
+        Precursor charges.
+    spectra : Spectra
+    tolerance : Tolerance
+        Fragment tolerance.
     ion_series : str
         Symbols, or `proteoscope.engine.chemistry.series_choice.BY_ACTIVATION`.
     maximum_charge : int
-        Maximum charge of fragments, which have at least one charge fewer than the precursor.
+        Maximum fragment charge; fragments have at least one charge less than the precursor.
+    progress : Progress
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Listed matches completed from spectra, modifications, masses and proteins; and the omitted ones."""
+"""Listed matches, completed with spectra, modification names, masses and protein positions; matches that lack these are omitted."""
 
 from __future__ import annotations
 
@@ -37,20 +37,30 @@ _MAXIMUM_LENGTH = 1000
 
 @dataclass(frozen=True)
 class ListedPeptides:
-    """p peptidoforms, each noted in one way by a file.
+    """Distinct peptides as written in result files: p rows; two rows may be the same peptidoform in different notations.
 
     Attributes
     ----------
-    sequences, texts
-        p strings; `texts` in ProForma.
-    offsets, sites, modification
-        CSR, int64: positions (0 the N-terminus, L + 1 the C-terminus) and indices into `modifications`.
-    residue_offsets, residues, residue_masses
-        CSR, residues as ASCII capitals, and their modified masses in dalton, including termini.
-    mass : (p,) float64
-        Neutral, dalton; NaN with a massless residue or unknown modification.
-    missed_cleavages : (p,) int64
-        Number of missed cleavages.
+    sequences : tuple of str, length p
+        Without modifications.
+    texts : tuple of str, length p
+        ProForma.
+    offsets : ndarray of int64, shape (p + 1,)
+        Start of each peptide's modifications, and the end of the last.
+    sites : ndarray of int64
+        Residue of each modification, from 1; 0 the N-terminus, length + 1 the C-terminus.
+    modification : ndarray of int64
+        Index into `modifications`.
+    modifications : tuple of NamedModification
+    residue_offsets : ndarray of int64, shape (p + 1,)
+        Start of each peptide's residues, and the end of the last.
+    residues : ndarray of uint8
+        ASCII capitals.
+    residue_masses : ndarray of float64
+        Masses including modifications, also those of the termini, Da.
+    mass : ndarray of float64, shape (p,)
+        Neutral, Da; NaN with a residue of unknown mass or an unknown modification.
+    missed_cleavages : ndarray of int64, shape (p,)
     """
 
     sequences: tuple[str, ...]
@@ -67,7 +77,7 @@ class ListedPeptides:
 
 
 class NamedPeptides(NamedTuple):
-    """Peptides with named modifications; (p,) bool, True if all are known, and counts of unknown ones."""
+    """Peptides with named modifications; (p,) bool, True if all modifications are known; and counts of unknown ones by name."""
 
     peptides: ListedPeptides
     is_known: NDArray[np.bool_]
@@ -76,28 +86,37 @@ class NamedPeptides(NamedTuple):
 
 @dataclass(frozen=True)
 class ListedMatches:
-    """n tabulated matches, and reasons for omitting others.
+    """Matches used for the tables (n rows), and those omitted (m rows) with reasons.
 
     Attributes
     ----------
-    row : (n,) int64
+    row : ndarray of int64, shape (n,)
         Row of the identifications.
-    spectrum, charge, peptide : (n,) int64
-        Rows of the spectra and of `peptides`.
-    observed_mass : (n,) float64
-        Dalton, as measured.
-    isotope_error : (n,) int64
-        Isotope error.
-    protein_offsets, protein, start
-        CSR, int64: proteins of `places`, and the first residue in each, from 0, or -1.
-    left_out : (m,) int64
-        Rows of the identifications.
-    reason
-        m texts.
-    found_by
-        Number of matches by the way in which their spectrum was found.
-    unknown
-        Unknown modifications.
+    spectrum : ndarray of int64, shape (n,)
+        Row of the spectra.
+    charge : ndarray of int64, shape (n,)
+    peptide : ndarray of int64, shape (n,)
+        Row of `peptides`.
+    peptides : ListedPeptides
+    observed_mass : ndarray of float64, shape (n,)
+        As measured, Da.
+    isotope_error : ndarray of int64, shape (n,)
+    protein_offsets : ndarray of int64, shape (n + 1,)
+        Start of each match's proteins, and the end of the last.
+    protein : ndarray of int64
+        Index of the protein in `places`.
+    start : ndarray of int64
+        First residue of the peptide in the protein, from 0, or -1.
+    places : PlacedPeptides
+        Positions of peptides in proteins.
+    left_out : ndarray of int64, shape (m,)
+        Omitted rows of the identifications.
+    reason : tuple of str, length m
+        Why each was omitted.
+    found_by : dict of str to int
+        Number of matches by the method that found their spectrum.
+    unknown : dict of str to int
+        Number of occurrences of each unknown modification.
     """
 
     row: Integers
@@ -121,12 +140,12 @@ class ListedMatches:
 
     @property
     def calculated_mass(self) -> Floats:
-        """(n,) float64, of the peptide, neutral, dalton."""
+        """Neutral peptide mass of each match, Da, (n,) float64."""
         return self.peptides.mass[self.peptide]
 
     @property
     def mass_error_ppm(self) -> Floats:
-        """(n,) float64, error of the observed mass after correction for the isotope error, parts per million."""
+        """Error of the observed mass after correction for the isotope error, ppm, (n,) float64."""
         return (self.observed_mass - self.isotope_error * ISOTOPE_SPACING - self.calculated_mass) / self.calculated_mass * 1e6
 
 
@@ -139,9 +158,25 @@ def collect_matches(
     fixed_modifications: Sequence[str],
     progress: Progress,
 ) -> ListedMatches:
-    """Complete each match, and omit those with too little information.
+    """Complete each match, and omit matches with too little information.
 
-    `fixed_modifications` are on every such residue although the list omits them.
+    Parameters
+    ----------
+    identifications : Identifications
+        Matches as read.
+    in_spectra : FoundSpectra
+        Their spectra.
+    spectra : Spectra
+    database : Proteins or None
+    enzyme : Enzyme
+        Used to count missed cleavages.
+    fixed_modifications : sequence of str
+        Modifications of all residues of a type that the files do not list.
+    progress : Progress
+
+    Returns
+    -------
+    ListedMatches
     """
     fixed = tuple(parse_modification(name) for name in fixed_modifications)
     peptides, is_known, unknown = listed_peptides(identifications.peptides, fixed, enzyme)
@@ -190,7 +225,10 @@ def collect_matches(
 
 
 def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModification], enzyme: Enzyme) -> NamedPeptides:
-    """Name the modifications of peptides, and weigh them. `fixed` : what residues carry though it is not noted."""
+    """Name the modifications of peptides, and calculate masses.
+
+    `fixed` are modifications of all residues of a type that the files do not list.
+    """
     namer = Namer(fixed)
     placed = [namer.place_modifications(peptide) for peptide in noted]
     is_known = np.array([pairs is not None for pairs in placed], np.bool_)
@@ -233,9 +271,9 @@ def listed_peptides(noted: Sequence[NotedPeptide], fixed: Sequence[SearchModific
 def _places(
     identifications: Identifications, sequences: Sequence[str], database: Proteins | None, progress: Progress
 ) -> tuple[PlacedPeptides, Integers, Integers]:
-    """Return positions of sequences in proteins, and CSR over the matches of their pairs.
+    """Return positions of sequences in proteins, and for each match (CSR) its peptide-protein pairs.
 
-    Proteins are those that the file names for the match, else those that contain the sequence.
+    Proteins are those that the file names for the match, otherwise those in the database that contain the sequence.
     """
     codes: dict[str, int] = {}
     sequence_of = np.array([codes.setdefault(sequence, len(codes)) for sequence in sequences] or [0], np.int64)
@@ -246,7 +284,7 @@ def _places(
     distinct = np.unique(keys)
     offsets = run_offsets(np.bincount(distinct // n_proteins, minlength=len(codes)))
     places = place_peptides(tuple(codes), offsets, distinct % n_proteins, identifications.accessions, database, progress)
-    # Sequences that are found in the database have pairs of their own, after and between the others.
+    # Pairs of sequences that were found in the database lie between and after the other pairs.
     n_accessions = max(1, len(places.accessions))
     placed = np.repeat(np.arange(len(codes)), np.diff(places.offsets)) * n_accessions + places.protein
     order = np.argsort(placed)
@@ -267,7 +305,7 @@ def _places(
 
 
 def _charges(identifications: Identifications, mass: Floats, spectrum: Integers, spectra: Spectra) -> Integers:
-    """Return charges: of the file, else of the spectrum, else the best fit of peptide and precursor; 0 for none."""
+    """Return charges: from the file, else from the spectrum, else the best fit to peptide and precursor mass; 0 if none fits."""
     charge = identifications.charge.copy()
     requested = np.flatnonzero((charge <= 0) & (spectrum >= 0) & np.isfinite(mass))
     mask = spectra.charge_mask[spectrum[requested]].astype(np.int64) & ~1

@@ -1,4 +1,4 @@
-"""Positions of peptides in the proteins that results name or, without these, in those of the database."""
+"""Positions of peptides in the proteins that results name, or otherwise in proteins of the database."""
 
 from __future__ import annotations
 
@@ -20,20 +20,21 @@ __all__ = ["PlacedPeptides", "cut_off_proteins", "place_peptides"]
 
 
 class PlacedPeptides(NamedTuple):
-    """Places of m pairs of a peptide and a protein.
+    """Positions of p peptides in proteins, as m pairs of a peptide and a protein.
 
     Attributes
     ----------
-    offsets, protein
-        CSR over p peptides, int64: numbers of proteins, into `accessions`, ascending as the results name them.
-    accessions
-        Of the proteins.
-    row : (proteins,) int64
-        In the database, -1 where that has not the protein.
-    start : (m,) int64
-        First residue in the sequence, from 0; -1 where the sequence is not known, or does not hold the peptide.
-    from_database
-        Peptides whose proteins the results do not name, and that the database holds.
+    offsets : ndarray of int64, shape (p + 1,)
+        Start of each peptide's pairs, and the end of the last.
+    protein : ndarray of int64, shape (m,)
+        Index into `accessions`, ascending for proteins named by the results.
+    accessions : tuple of str
+    row : ndarray of int64, shape (accessions,)
+        Database row, or -1 if the database does not contain the protein.
+    start : ndarray of int64, shape (m,)
+        First residue, from 0; -1 if the sequence is unknown or does not contain the peptide.
+    from_database : int
+        Number of peptides whose proteins are not named by the results but were found in the database.
     """
 
     offsets: NDArray[np.int64]
@@ -52,14 +53,24 @@ def place_peptides(
     database: Proteins | None,
     progress: Progress,
 ) -> PlacedPeptides:
-    """Find peptides in their proteins; leucine and isoleucine, of equal mass, match.
+    """Find peptides in their proteins; leucine and isoleucine match each other.
 
     Parameters
     ----------
-    sequences
-        P peptides.
-    offsets, protein
-        CSR, the proteins that results name of each, into `accessions`.
+    sequences : sequence of str, length p
+        Distinct peptide sequences.
+    offsets : ndarray of int64, shape (p + 1,)
+        Start of each peptide's proteins in `protein`, and the end of the last.
+    protein : ndarray of int64
+        Proteins named by the results, indices into `accessions`.
+    accessions : sequence of str
+    database : Proteins or None
+        None leaves all positions unknown.
+    progress : Progress
+
+    Returns
+    -------
+    PlacedPeptides
     """
     if database is None:
         unknown = np.full(len(protein), -1, np.int64)
@@ -72,7 +83,7 @@ def place_peptides(
     start = np.full(len(protein), -1, np.int64)
     progress.stage("Placing peptides in proteins", len(protein))
     begins, ends = bounds[:-1].tolist(), bounds[1:].tolist()
-    # One search in one sequence for each pair of a peptide and its protein; no pair repeats.
+    # Search each distinct pair of a peptide and a protein once.
     for pair, (peptide, number) in enumerate(zip(owner, row[protein].tolist(), strict=True)):
         if number >= 0:
             at = alike.find(wanted[peptide], begins[number], ends[number])
@@ -87,7 +98,7 @@ def place_peptides(
     codes: dict[bytes, int] = {}
     code = np.array([codes.setdefault(wanted[i], len(codes)) for i in nameless.tolist()], np.int64)
     of_code, rows, starts = _found_anywhere(list(codes), alike, bounds, progress)
-    # Peptides that differ by leucine and isoleucine alone have the same places.
+    # Peptides that differ only by leucine and isoleucine have the same positions.
     begin, end = (np.searchsorted(of_code, code, side) for side in ("left", "right"))
     counts = end - begin
     at = np.arange(counts.sum()) + np.repeat(begin - (np.cumsum(counts) - counts), counts)
@@ -95,9 +106,10 @@ def place_peptides(
 
 
 def cut_off_proteins(identifications: Identifications, database: Proteins) -> list[str]:
-    """Return a sentence for each file that ends in a protein name missing from the database without a line end, a sign of truncation.
+    """Return a warning for each file that seems to be truncated in its last protein name.
 
-    Nothing is returned if no other name is in the database either, nor for decoys, which it does not contain.
+    The signs are a missing final line break and a name that is not in the database. Nothing is returned if no other name is in the database
+    either, or for decoys, which the database does not contain.
     """
     if not identifications.unended:
         return []
@@ -123,7 +135,7 @@ def _n_proteins(identifications: Identifications, row: int) -> int:
 
 
 def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
-    """Row of each protein in the database, by its accession, or the part of it between bars (``P02769`` of ``sp|P02769|ALBU_BOVIN``)."""
+    """Return the database row of each accession, compared whole or by the part between bars (``P02769`` of ``sp|P02769|ALBU_BOVIN``)."""
     whole = {database.accession(i): i for i in row_range(ProteinRow, len(database))}
     parts: dict[str, int] = {}
     for name, i in whole.items():
@@ -143,7 +155,7 @@ def _rows(accessions: Sequence[str], database: Proteins) -> NDArray[np.int64]:
 def _found_anywhere(
     peptides: list[bytes], residues: bytes, bounds: NDArray[np.int64], progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return all first positions of peptides in each protein: peptide number, protein row, start."""
+    """Return the first position of each peptide in each protein: peptide index, protein row and start."""
     peptide, protein, start = find_occurrences(peptides, residues, bounds, progress)
     is_first = np.append(True, (np.diff(peptide) != 0) | (np.diff(protein) != 0))[: len(peptide)]
     return peptide[is_first], protein[is_first], start[is_first]
@@ -152,7 +164,7 @@ def _found_anywhere(
 def _with_found(
     named: PlacedPeptides, peptide: NDArray[np.int64], row: NDArray[np.int64], start: NDArray[np.int64], database: Proteins
 ) -> PlacedPeptides:
-    """Add positions found in the database."""
+    """Return `named` extended by positions that were found in the database."""
     number_of = {int(number): i for i, number in enumerate(named.row.tolist()) if number >= 0}
     accessions, rows = list(named.accessions), named.row.tolist()
     numbers = []

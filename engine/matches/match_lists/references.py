@@ -1,7 +1,7 @@
-"""Assignment of listed matches to spectra by native id, scan number or title, in that order.
+"""Assignment of listed matches to spectra by native identifier, scan number or title, in that order.
 
-Files with none of these are supported: by the position of the spectrum in its file (``index=12``, and counted scan numbers), and last by
-retention time with m/z.
+Files with none of these are supported: by the index of the spectrum in its file (``index=12``, or scan numbers that count from 1), and
+finally by retention time and m/z.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["AMBIGUOUS", "UNKNOWN", "WAYS", "FoundSpectra", "find_spectra"]
 
 WAYS = ("native id", "scan", "title", "place in the file", "retention time and m/z")
-"""Ways of finding a spectrum, in order."""
+"""Methods of finding a spectrum, in order of preference."""
 UNKNOWN, AMBIGUOUS = -1, -2
 
-_SECONDS, _THOMSON = 0.5, 0.01  # within which retention time and m/z of a spectrum are what a result says
+_SECONDS, _THOMSON = 0.5, 0.01  # tolerances of retention time and m/z
 _SCAN_OF_ID = r"(?:^|[\s_.;])scan(?:Id)?=(?P<n>\d{1,15})(?:$|[\s;])"
 _INDEX_OF_ID = r"^index=(?P<n>\d{1,15})$"
 _NUMBER_OF_ID = r"^(?P<n>\d{1,15})$"
@@ -39,16 +39,16 @@ _ID_OF_TITLE = r'NativeID:"(?P<n>[^"]+)"'
 
 
 class FoundSpectra(NamedTuple):
-    """Spectra of n matches and how they were found.
+    """Spectra of n matches, and the method that found each.
 
     Attributes
     ----------
-    spectrum : (n,) int64
-        Row of the spectra; `UNKNOWN` without one, `AMBIGUOUS` if several files have one.
-    way : (n,) int64
+    spectrum : ndarray of int64, shape (n,)
+        Row of the spectra; `UNKNOWN` if not found, `AMBIGUOUS` if several files contain it.
+    way : ndarray of int64, shape (n,)
         Index into `WAYS`, or -1.
-    ignores_files
-        True if results name another file than the single given one, which is used regardless.
+    ignores_files : bool
+        True if the results name another spectrum file than the only given one, which is used nevertheless.
     """
 
     spectrum: NDArray[np.int64]
@@ -85,7 +85,7 @@ def find_spectra(identifications: Identifications, spectra: Spectra) -> FoundSpe
     settle(np.where((identifications.row >= 0) & (identifications.row < len(spectra)), identifications.row, UNKNOWN), 3)
     without_scans = np.bincount(spectra.file, spectra.scan >= 0, len(spectra.files)) == 0
     if without_scans.any():
-        # Comet and others number the spectra of such files from 1.
+        # Comet and other engines number the spectra of files without scan numbers from 1.
         counted = np.where(without_scans[np.maximum(file, 0)] & ((file >= 0) | (len(spectra.files) == 1)), scans - 1, -1)
         settle(_rows_of_numbers(counted, file, spectra.index, spectra), 3)
     settle(_rows_of_times(identifications, file, spectra, (way < 0) & (spectrum == UNKNOWN)), 4)
@@ -93,14 +93,14 @@ def find_spectra(identifications: Identifications, spectra: Spectra) -> FoundSpe
 
 
 def _stem(name: str) -> str:
-    """Return a file name without folders, compression and suffix, in lower case."""
+    """Return a file name in lower case, without folders, compression suffix and format suffix."""
     bare = bare_name(PurePosixPath(name.replace("\\", "/").strip()).name)
     bare = bare.removesuffix(".pep.xml").removesuffix(".t.xml")
     return re.sub(r"\.(mzml|mzxml|mgf|ms2|raw|d|wiff|dta|pkl|mzdata|dia|cms2|xml)$", "", bare)
 
 
 def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bool]:
-    """Return the spectrum file of each match, -1 if unnamed, -2 if another is named; and True if that was ignored."""
+    """Return the spectrum file of each match (-1 if unnamed, -2 if not among the given files), and True if other names were ignored."""
     coded = run.dictionary_encode()
     stems: dict[str, list[tuple[int, list[str]]]] = {}
     for number, path in enumerate(spectra.files):
@@ -116,12 +116,12 @@ def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bo
 
 
 def _folders(path: str) -> list[str]:
-    """Folders of a path or a file URI, the innermost first."""
+    """Return the folders of a path or a file URI, innermost first."""
     return [part for part in path.replace("\\", "/").removeprefix("file:").split("/")[:-1] if part not in ("", ".", "..")][::-1]
 
 
 def _nearest(name: str, files: list[tuple[int, list[str]]]) -> int:
-    """Return which of several same-named files shares most inner folders with `name`; -1 for ties, -2 without a file."""
+    """Return the index of the file that shares most inner folders with `name`, -1 for ties, or -2 without files."""
     if len(files) < 2:
         return files[0][0] if files else -2
     folders = _folders(name)
@@ -144,7 +144,7 @@ def _extracted(texts: pa.StringArray, pattern: str) -> pa.StringArray:
 
 
 def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
-    """Return the number in each text, or -1."""
+    """Return the number that `pattern` finds in each text, or -1."""
     result = _extracted(texts, pattern)
     numbers: NDArray[np.int64] = (
         pa.compute.if_else(pa.compute.equal(result, ""), pa.scalar("-1"), result)
@@ -156,7 +156,7 @@ def _digits(texts: pa.StringArray, pattern: str) -> NDArray[np.int64]:
 
 
 def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.StringArray, spectra: Spectra) -> NDArray[np.int64]:
-    """Return the spectrum of each name."""
+    """Return the spectrum row with each name in `texts` (see `_rows_of_numbers`)."""
     encoded = names.dictionary_encode()
     codes = (
         pa.compute.fill_null(pa.compute.index_in(texts, value_set=encoded.dictionary), -1).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -166,7 +166,7 @@ def _rows_of_texts(texts: pa.StringArray, file: NDArray[np.int64], names: pa.Str
 
 
 def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number: NDArray[np.int64], spectra: Spectra) -> NDArray[np.int64]:
-    """Return the spectrum with a number in its file, or in the only file that has one if the file is unknown."""
+    """Return the spectrum row with each `wanted` number in its file, or in the only file that has it if the file is unknown."""
     result = np.full(len(wanted), UNKNOWN, np.int64)
     has_number = np.flatnonzero(number >= 0)
     requested = np.flatnonzero((wanted >= 0) & (file >= -1))
@@ -188,7 +188,7 @@ def _rows_of_numbers(wanted: NDArray[np.int64], file: NDArray[np.int64], number:
 def _rows_of_times(
     identifications: Identifications, file: NDArray[np.int64], spectra: Spectra, is_open: NDArray[np.bool_]
 ) -> NDArray[np.int64]:
-    """Return the single spectrum at a retention time with an m/z, for results without names."""
+    """Return the only spectrum with the retention time and m/z of each match without names."""
     rows = np.full(len(identifications), UNKNOWN, np.int64)
     nameless = (identifications.scan < 0) & (identifications.index < 0) & (identifications.row < 0)
     for texts in (identifications.native_id, identifications.title):
@@ -207,7 +207,7 @@ def _rows_of_times(
     high = np.searchsorted(times, identifications.retention_time[requested] + _SECONDS, side="right")
     most = int((high - low).max(initial=0))
     n_fitting = np.zeros(len(requested), np.int64)
-    for step in range(min(most, 200)):  # spectra within a second of each other
+    for step in range(min(most, 200)):  # at most 200 spectra within the retention time window
         at = order[np.minimum(low + step, len(order) - 1)]
         fits = (low + step < high) & (np.abs(spectra.precursor_mz[at] - identifications.precursor_mz[requested]) <= _THOMSON)
         fits &= (file[requested] < 0) | (spectra.file[at] == file[requested])

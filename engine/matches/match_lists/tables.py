@@ -1,4 +1,4 @@
-"""The tables of a list of matches: PSMs, peptides and protein groups as an identification has them."""
+"""PSM, peptide and protein group tables of listed matches, with the columns of an identification."""
 
 from __future__ import annotations
 
@@ -33,22 +33,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class RankedMatches:
-    """n matches with their ranking and error rates; see `proteoscope.engine.matches.match_lists.error_rates`.
+    """Listed matches (n) with ranks and error rates; see `proteoscope.engine.matches.match_lists.error_rates`.
 
     Attributes
     ----------
-    score, title
-        Ranking score, higher is better, NaN without one; and its title.
-    rank : (n,) int64
-        Rank in the spectrum.
-    is_decoy : (n,) bool
-        True for decoys.
-    rates
-        Error rates of PSMs.
-    matched, total : (n,) int64
-        Fragment ions found and possible.
-    settings
-        Settings of the tables; without decoys and q-values its decoys are ``none``.
+    score : ndarray of float64, shape (n,)
+        Ranking score, higher is better, NaN if unknown.
+    title : str
+        Title of the ranking score.
+    rank : ndarray of int64, shape (n,)
+        Rank in the spectrum, from 1.
+    is_decoy : ndarray of bool, shape (n,)
+    rates : ErrorRates
+        Error rates of the PSMs.
+    matched, total : ndarray of int64, shape (n,)
+        Numbers of matched and possible fragment ions.
+    settings : ErrorRateSettings
+        Settings of the tables; `decoys` is ``none`` without decoys and q-values.
     """
 
     score: Floats
@@ -63,7 +64,7 @@ class RankedMatches:
 
 @dataclass(frozen=True)
 class ListedTables:
-    """The tables, whose the q-values of each level are, and levels whose decoys say how sure their counts are."""
+    """Tables, the source of the q-values of each level, and the certainty of counts for levels with decoys."""
 
     tables: Tables
     source_of: dict[str, str]
@@ -71,7 +72,7 @@ class ListedTables:
 
 
 def counted_ions(matches: ListedMatches, spectra: Spectra, parameters: ListParameters, progress: Progress) -> tuple[Integers, Integers]:
-    """Fragment ions of each match that are in its spectrum, and those that there can be; each (n,) int64."""
+    """Return the numbers of matched and possible fragment ions of each match, each (n,) int64."""
     peptides = matches.peptides
     masses, offsets = take_runs(peptides.residue_masses, peptides.residue_offsets, matches.peptide)
     symbols, _ = take_runs(peptides.residues, peptides.residue_offsets, matches.peptide)
@@ -122,9 +123,9 @@ def listed_tables(
 def _peptides(
     identifications: Identifications, matches: ListedMatches, ranked_matches: RankedMatches, peptide_of_row: Integers, n: int
 ) -> PeptideRows:
-    """Return the peptidoforms of matches."""
+    """Return the peptide rows: the best match, counts and error rates of each of n peptidoforms."""
     first = ranked_matches.rank == 1
-    # Where nothing ranks matches, the first of each peptide represents it.
+    # Without a ranking score, the first match of each peptide represents it.
     comparable = np.where(np.isnan(ranked_matches.score), -np.finfo(np.float64).max, ranked_matches.score)
     best_row = best_by_group(peptide_of_row, np.where(first, comparable, -np.inf))
     counts = first & ((ranked_matches.rates.q_value <= ranked_matches.settings.fdr) | (ranked_matches.rates.q_value_of == "none"))
@@ -133,13 +134,13 @@ def _peptides(
     of_file = identifications.scores.get("score_peptide_q_value")
     given = unknown if of_file is None else of_file[matches.row[best_row]]
     score, is_decoy = ranked_matches.score[best_row], ranked_matches.is_decoy[best_row]
-    # Groups that are evaluated but are not matches themselves have no decoys.
+    # Matches without a q-value are in groups without error rates, and do not compete.
     competes = first & np.isfinite(ranked_matches.rates.q_value) if ranked_matches.settings.is_by_group else first
     rates = estimate_error_rates(score, is_decoy, competes[best_row], (given, unknown), ranked_matches.settings)
     if rates.q_value_of == "none" and ranked_matches.rates.q_value_of == "file":
         rates = ErrorRates(_least(peptide_of_row, ranked_matches.rates.q_value, n), rates.posterior_error, "best match", "none")
     if ranked_matches.settings.is_by_group:
-        # Such a rate is of distinct peptides already (`proteoscope.engine.matches.group_rates`).
+        # Rates by group are already by distinct peptides (`proteoscope.engine.matches.group_rates`).
         rates = rates._replace(q_value=_least(peptide_of_row, ranked_matches.rates.q_value, n))
     sequences = [matches.peptides.sequences[i] for i in matches.peptide[best_row].tolist()]
     ranked = np.isfinite(score) & first[best_row]
@@ -147,7 +148,7 @@ def _peptides(
 
 
 def _least(group: Integers, value: Floats, n: int) -> Floats:
-    """Least value of each group, NaN where none is known."""
+    """Return the minimum value of each of n groups, NaN if none is known."""
     least = np.full(n, np.inf)
     finite = np.isfinite(value)
     np.minimum.at(least, group[finite], value[finite])
@@ -155,7 +156,10 @@ def _least(group: Integers, value: Floats, n: int) -> Floats:
 
 
 def _numbered_peptides(matches: ListedMatches, ranked: RankedMatches) -> tuple[Integers, int]:
-    """Return a number for each distinct peptidoform, targets and decoys apart, and their count; notes of a file may coincide."""
+    """Return the index of each match's peptidoform, targets and decoys separately, and the number of peptidoforms.
+
+    Different notations of a file may be the same peptidoform.
+    """
     numbers: dict[str, int] = {}
     of_note = np.array([numbers.setdefault(text, len(numbers)) for text in matches.peptides.texts] or [0], np.int64)
     keys = of_note[matches.peptide] * 2 + ranked.is_decoy
@@ -213,7 +217,10 @@ def _psm_table(
 def _protein_table(
     matches: ListedMatches, ranked: RankedMatches, peptides: PeptideRows, places: Places, database: Proteins | None
 ) -> tuple[ProteinGroups, str, pa.Table]:
-    """Return the groups from the peptides at the false discovery rate (from all, without any rate), and the source of their q-values."""
+    """Return the protein groups, the source of their q-values, and their table.
+
+    Peptides at the false discovery rate are used, or all peptides if there are no error rates.
+    """
     is_decoy, accessions = _decoy_proteins(matches, ranked), matches.places.accessions
     partner = _partners(accessions, is_decoy, ranked.settings.decoy_prefixes)
     groups, evidence = peptides.group_proteins(places, is_decoy, partner, ranked.settings)
@@ -245,7 +252,7 @@ def _protein_table(
 
 
 def _decoy_proteins(matches: ListedMatches, ranked: RankedMatches) -> NDArray[np.bool_]:
-    """(proteins,) whether only decoys are of them."""
+    """Return True for proteins that have only decoy matches, (proteins,)."""
     of_match = np.repeat(ranked.is_decoy, np.diff(matches.protein_offsets))
     n = len(matches.places.accessions)
     targets = np.bincount(matches.protein[~of_match], minlength=n)
@@ -254,7 +261,10 @@ def _decoy_proteins(matches: ListedMatches, ranked: RankedMatches) -> NDArray[np
 
 
 def _partners(accessions: tuple[str, ...], is_decoy: NDArray[np.bool_], prefixes: tuple[str, ...]) -> Integers:
-    """Return (proteins,) the decoy whose accession is a prefix plus that of a target, and its target; -1 for none."""
+    """Return the decoy of each target protein and the target of each decoy, (proteins,); -1 for none.
+
+    The accession of a decoy is a prefix followed by the accession of its target.
+    """
     partner = np.full(len(accessions), -1, np.int64)
     numbers = {accession.lower(): number for number, accession in enumerate(accessions) if not is_decoy[number]}
     for decoy in np.flatnonzero(is_decoy).tolist():

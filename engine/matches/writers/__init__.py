@@ -1,4 +1,4 @@
-"""Writers of the tables of matches for other programs; `proteoscope.engine.matches.exports` lists them."""
+"""Writers of matches in formats for other programs, listed in `proteoscope.engine.matches.exports`."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""Description of the search in files for other programs."""
+"""Description of a search for the headers of exported files."""
 
 from __future__ import annotations
 
@@ -27,28 +27,29 @@ if TYPE_CHECKING:
 __all__ = ["SearchDescription", "file_addresses"]
 
 _DEFAULT_THRESHOLD = 0.01
-_USUAL_MASS = 1500.0  # dalton, of a peptide
+_USUAL_MASS = 1500.0  # Da, typical peptide mass
 
 
 @dataclass(frozen=True)
 class SearchDescription:
-    """A search: files, parameters, passes and program version.
+    """A search: parameters, input files, passes and program version.
 
     Attributes
     ----------
-    parameters
-        By name. Formats have fields for ``enzyme``, ``specificity``, ``missed_cleavages``, ``precursor_tolerance``, ``fragment_tolerance``,
-        ``fixed_modifications``, ``variable_modifications``, ``second_pass``, ``second_pass_modifications``, ``decoys``, ``decoy_prefix``,
-        ``decoy_suffix`` and ``fdr``; each may be absent. All are also written as names and values if the format allows: what was requested.
-    done
-        The passes as used, by default those requested by parameters. Single fields of a format hold for all of them: the widest tolerance,
-        the fewest required enzymatic ends, all modifications.
-    spectra, databases
-        Paths of input files; by default those named by the passes.
-    version
+    parameters : mapping of str to Any
+        Requested parameters. Formats have fields for ``enzyme``, ``specificity``, ``missed_cleavages``, ``precursor_tolerance``,
+        ``fragment_tolerance``, ``fixed_modifications``, ``variable_modifications``, ``second_pass``, ``second_pass_modifications``,
+        ``decoys``, ``decoy_prefix``, ``decoy_suffix`` and ``fdr``; each may be absent. If the format allows, all parameters are also
+        written as names and values.
+    spectra, databases : sequence of str
+        Paths of input files; if empty, those named by the passes.
+    version : str
         Program version, or ''.
-    engine
-        Another search engine that found the matches, converted by the program, or ''.
+    done : sequence of PassRecord
+        Passes as used; if empty, those requested by the parameters. A single field of a format describes all passes: the widest tolerance,
+        the lowest specificity, all modifications.
+    engine : str
+        Name of another search engine whose matches were imported, or ''.
     """
 
     parameters: Mapping[str, Any] = field(default_factory=dict)
@@ -60,17 +61,17 @@ class SearchDescription:
 
     @cached_property
     def passes(self) -> tuple[PassRecord, ...]:
-        """The passes; empty if neither they nor enough parameters are known."""
+        """Passes of the search; empty if neither passes nor the necessary parameters are known."""
         return tuple(self.done) or requested_passes(self.parameters)
 
     @property
     def spectrum_files(self) -> Sequence[str]:
-        """The spectrum files."""
+        """Paths of the spectrum files."""
         return self.spectra or tuple(dict.fromkeys(path for search_pass in self.passes for path in search_pass.spectra))
 
     @property
     def database_files(self) -> Sequence[str]:
-        """The FASTA files, contaminants among them where the passes name them; a record has names without folders."""
+        """Paths of the FASTA files, including contaminants named by the passes (which record names without folders)."""
         given = [f"/{Path(path).as_posix()}" for path in self.databases]
         recorded = (path for search_pass in self.passes for path in search_pass.databases)
         others = (path for path in recorded if not any(stored.endswith(f"/{path}") for stored in given))
@@ -89,18 +90,18 @@ class SearchDescription:
 
     @property
     def specificity(self) -> str:
-        """Required enzymatic ends in every pass: ``specific``, ``semi-specific`` or ``non-specific``."""
+        """Lowest specificity of all passes: ``specific``, ``semi-specific`` or ``non-specific``."""
         requested = str(self.parameters.get("specificity", "specific"))
         return max((search_pass.specificity for search_pass in self.passes), key=SPECIFICITIES.index, default=requested)
 
     @property
     def missed_cleavages(self) -> int | None:
-        """Maximum missed cleavages, or None."""
+        """Maximum number of missed cleavages, or None."""
         return self.parameters.get("missed_cleavages")
 
     @property
     def threshold(self) -> float:
-        """The false discovery rate at which results count."""
+        """False discovery rate at which results are accepted."""
         return float(self.parameters.get("fdr", _DEFAULT_THRESHOLD))
 
     @property
@@ -116,7 +117,7 @@ class SearchDescription:
         return f"^{re.escape(self.decoy_prefix)}" if self.decoy_prefix else ""
 
     def tolerance(self, name: str) -> chemistry.tolerance.Tolerance | None:
-        """Return the tolerance of that name that holds in every pass, or None."""
+        """Return the widest tolerance of this name in any pass, or None."""
         if result := widest(getattr(search_pass, name) for search_pass in self.passes):
             return result
         text = self.parameters.get(name)
@@ -124,7 +125,10 @@ class SearchDescription:
 
     @cached_property
     def precursor_range(self) -> tuple[chemistry.tolerance.Tolerance, chemistry.tolerance.Tolerance] | None:
-        """Maximum mass by which precursors may be lighter and heavier than their peptides: mass shifts, or the widest tolerances."""
+        """Maximum mass by which precursors may be lighter than their peptides, and by which they may be heavier.
+
+        These are the limits of the mass shift, or the widest precursor tolerances; None if unknown.
+        """
         tolerance = self.tolerance("precursor_tolerance")
         if tolerance is None:
             return None
@@ -138,7 +142,7 @@ class SearchDescription:
 
     @cached_property
     def modifications(self) -> tuple[tuple[SearchModification, bool], ...]:
-        """The modifications looked for in any pass, each with whether it is fixed; each once."""
+        """Modifications searched in any pass, without duplicates, each with True if it is fixed."""
         variable = [name for search_pass in self.passes for name in search_pass.variable_modifications] or self.parameters.get(
             "variable_modifications", ()
         )
@@ -150,10 +154,10 @@ class SearchDescription:
         return tuple({**dict.fromkeys(map(parse_modification, (*variable, *names)), False), **fixed}.items())
 
     def named_values(self) -> list[tuple[str, str]]:
-        """Return all parameters as names and texts: booleans as true and false, lists joined by commas.
+        """Return all parameters as names and texts; booleans are true or false, lists are joined by commas.
 
-        A parameter used otherwise than requested is named ``asked_NAME``; its own name has the used value, if all passes agree, else
-        ``NAME (first pass)`` and so on.
+        If the used value of a parameter differs from the requested one, the latter is named ``asked_NAME``. The used value has the name of
+        the parameter if all passes agree, otherwise ``NAME (first pass)`` and so on.
         """
         used = {name: [_text(value) for value in values] for name, values in self._used.items()}
         settings = []
@@ -178,9 +182,9 @@ class SearchDescription:
         return [(f"{name} ({search_pass.name} pass)", text) for search_pass, text in zip(self.done, texts, strict=True)]
 
     def paths(self, files: Sequence[str]) -> dict[str, str]:
-        """Return the path of each spectrum file named in the tables; relative paths are matched to the ends of spectrum files.
+        """Return the path of each spectrum file named in the tables; relative paths are compared with the ends of known paths.
 
-        The longest paths are matched first, and each file once.
+        The longest names are matched first, and each known path is used once.
         """
         result: dict[str, str] = {}
         free = {str(path): _inner_parts(path) for path in dict.fromkeys(self.spectrum_files)}
@@ -194,12 +198,15 @@ class SearchDescription:
 
 
 def file_addresses(paths: Sequence[str], folder: Path) -> list[str]:
-    """Return a relative URI for each path: from `folder`, or a name where that would lead far away or name the user."""
+    """Return a relative URI for each path, relative to `folder`.
+
+    A path far away, or one that contains the user's name, is replaced by its file name.
+    """
     return [quote(relative_name(path, folder, name)) for path, name in zip(paths, distinct_names(paths), strict=True)]
 
 
 def _inner_parts(path: str) -> tuple[str, ...]:
-    """Parts of a path without the steps that lead out of the working folder."""
+    """Return the parts of a path without ``..``."""
     return tuple(part for part in Path(os.path.normpath(path)).parts if part != "..")
 
 

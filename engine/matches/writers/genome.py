@@ -1,8 +1,8 @@
-"""Places of peptides on the nucleotides that were translated, as GFF3 and as BED.
+"""Nucleotide positions of peptides from translated databases, as GFF3 and BED.
 
-GFF3 (https://github.com/The-Sequence-Ontology/Specifications/blob/master/gff3.md) counts from 1, the last included; a peptide is a ``CDS``
-of phase 0, since its first base begins a codon, and its score is the q-value. BED (https://samtools.github.io/hts-specs/BEDv1.pdf) counts
-from 0, the end not included; its score is -100 log10 of the q-value, up to 1000.
+GFF3 (https://github.com/The-Sequence-Ontology/Specifications/blob/master/gff3.md) counts positions from 1, the end included. A peptide is a
+``CDS`` of phase 0, since its first base starts a codon; its score is the q-value. BED (https://samtools.github.io/hts-specs/BEDv1.pdf)
+counts from 0, the end excluded; the score is -100 log10 of the q-value, at most 1000.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 __all__ = ["write_bed", "write_gff3"]
 
 _IN_NAMES = "!$*+-.:?@^_|~"
-"""Characters other than alphanumeric ones that GFF3 sequence names may contain."""
+"""Characters that GFF3 sequence names may contain in addition to alphanumeric ones."""
 _IN_ATTRIBUTES = " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
 _MOST_BED_SCORE, _BED_SCORE_OF_TENTH = 1000, 100
 _LONGEST_BED_NAME = 255
 _BED_CHARACTERS = NameCharacters(bytes(range(ord("!"), 127)) + bytes(range(128, 256)), not_first=b"#")
 _BED_HEADERS = ("track", "browser")
-"""Words with which header lines of BED begin: no feature may."""
+"""First words of BED header lines; sequence names must not start with them."""
 _QUERY = """
     SELECT frames.sequence, frames.first, frames.last, frames.strand, places.peptide, places.start, places.length, places.accession,
         places.q_value, places.n_psms
@@ -48,7 +48,7 @@ _QUERY = """
 
 
 class _PlacedPeptide(NamedTuple):
-    """A peptide at a place of nucleotides: first and last, from 1."""
+    """A peptide with its nucleotide positions `first` and `last`, from 1, both inclusive."""
 
     sequence: str
     first: int
@@ -61,14 +61,14 @@ class _PlacedPeptide(NamedTuple):
 
 
 def write_gff3(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write the places of accepted peptides on the nucleotides that were translated, as GFF3.
+    """Write the nucleotide positions of accepted peptides as GFF3.
 
     Raises
     ------
     ParameterError
-        The run translated no nucleotides.
+        If the run did not translate nucleotides.
     StorageError
-        The disk refused.
+        If writing fails.
     """
     with _translated(source, progress) as connection, atomic_file(out) as file:
         file.write(b"##gff-version 3\n")
@@ -92,14 +92,14 @@ def write_gff3(source: MatchesSource, out: Path, progress: Progress) -> list[Pat
 
 
 def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write the places of accepted peptides on the nucleotides that were translated, as BED of six columns.
+    """Write the nucleotide positions of accepted peptides as BED with six columns.
 
     Raises
     ------
     ParameterError
-        The run translated no nucleotides.
+        If the run did not translate nucleotides.
     StorageError
-        The disk refused.
+        If writing fails.
     """
     with _translated(source, progress) as connection, atomic_file(out) as file:
         names: dict[str, str] = {}
@@ -115,8 +115,10 @@ def write_bed(source: MatchesSource, out: Path, progress: Progress) -> list[Path
 
 
 def _bed_chromosome(name: str) -> str:
-    """Return the name of a sequence without what BED has no place for: blanks, and what headers and comments begin with.
+    """Return a sequence name without blanks and initial words that BED does not allow.
 
+    Examples
+    --------
     >>> _bed_chromosome("chr 1"), _bed_chromosome("#1"), _bed_chromosome("track")
     ('chr%201', '%231', '%74rack')
     """
@@ -131,7 +133,7 @@ def _bed_score(q_value: float) -> int:
 
 
 def _translated(source: MatchesSource, progress: Progress) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """Return a connection to tables with ``reading_frames``."""
+    """Return a connection to the tables; raise `ParameterError` if ``reading_frames`` is missing."""
     if source.tables.reading_frames is None:
         remedy = "Search a database of nucleotides with translation=six-frame"
         raise ParameterError(f"the run translated no nucleotides on which peptides could have places. {remedy}.")

@@ -1,6 +1,6 @@
-"""mzIdentML 1.2 (Vizcaino et al. 2017, Mol Cell Proteomics 16:1275): the identification standard of the PSI.
+"""Writer of mzIdentML 1.2, the PSI standard for identifications (Vizcaino et al. 2017, Mol Cell Proteomics 16:1275).
 
-The file is streamed while DuckDB provides rows in the required order; no part of it is in memory as a whole. Identifiers are row numbers:
+The file is streamed while DuckDB provides rows in the required order, so memory does not grow with its size. Identifiers are row numbers:
 ``Pep_7`` is peptidoform 7, ``PE_7_2`` its position in the second of its proteins, ``SII_12`` the PSM with ``psm_id`` 12.
 """
 
@@ -51,23 +51,23 @@ _OTHER_SCORES = (
     *(("search_score", "search score"), ("peptide_q_value", "peptide q-value"), ("mass_error_ppm", "mass error (ppm)")),
     *(("mass_shift", "mass shift (Da)"), ("site_probability", "site probability")),
 )
-"""Scores that the vocabulary has no term for, or only a term for another program's own."""
+"""Scores without a term in the vocabulary, or with a term that is specific to another program."""
 
 _ENGINE = "Engine"
-"""Id of the software that found imported matches."""
+"""Identifier of the software that found imported matches."""
 
 
 def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
     """Write matches as mzIdentML 1.2.
 
-    All PSMs are written, decoys and lower ranks too; ``passThreshold`` is true for targets of rank 1 within the search's false discovery
-    rate. A protein group's evidence are the PSMs of rank 1 that pass, or all of rank 1 where none does. Without any PSM the list is empty,
-    which readers take and the schema does not.
+    All PSMs are written, including decoys and lower ranks; ``passThreshold`` is true for rank 1 targets within the false discovery rate of
+    the search. The evidence of a protein group is its passing rank 1 PSMs, or all rank 1 PSMs if none passes. Without PSMs the list is
+    empty, which readers accept although the schema does not.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     """
     search = source.search
     with source.connection(progress) as connection, atomic_file(out) as file:
@@ -95,7 +95,7 @@ def write_mzidentml(source: MatchesSource, out: Path, progress: Progress) -> lis
 
 
 def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
-    """Assign numbers to peptidoforms, by first PSM, and to accessions."""
+    """Create tables with numbered peptidoforms (by first PSM) and accessions."""
     connection.execute(
         """
         CREATE TEMP TABLE forms AS
@@ -138,7 +138,10 @@ def _term(accession: str, name: str, value: object = None) -> str:
 
 
 _UNKNOWN_MODIFICATION = _term("MS:1001460", "unknown modification")
-"""The schema allows no other text, and the term no value: what is unknown is described by its mass."""
+"""Term of a modification that is not in Unimod.
+
+The schema allows no other text and the term no value, so only the mass describes the modification.
+"""
 
 
 def _user(name: str, value: object) -> str:
@@ -164,7 +167,7 @@ def _head(search: SearchDescription) -> Iterator[str]:
         yield f'<AnalysisSoftware id="{_ENGINE}"{attributes(name=search.engine)}>\n<SoftwareName>\n{_user(search.engine, None)}'
         yield "</SoftwareName>\n</AnalysisSoftware>\n"
     yield f'<AnalysisSoftware id="Proteoscope" name="Proteoscope"{version}>\n<SoftwareName>\n'
-    # The vocabulary has no term for this program; this one is meant for such, with the name as its value.
+    # The vocabulary has no term for this program; this term is for such programs, with the name as value.
     yield _term("MS:1000799", "custom unreleased software tool", "Proteoscope")
     yield "</SoftwareName>\n</AnalysisSoftware>\n</AnalysisSoftwareList>\n"
 
@@ -215,24 +218,24 @@ def _modification(residues: str, position: int, name: str, mass: float, unimod: 
 
 
 class _SpectrumFile(NamedTuple):
-    """A file of spectra: its number, from 1, and its address."""
+    """Number of a spectrum file, from 1, and its address."""
 
     number: int
     address: str
 
 
 def _spectrum_files(connection: duckdb.DuckDBPyConnection, search: SearchDescription, folder: Path) -> dict[str, _SpectrumFile]:
-    """Return the spectrum files, including those without PSMs, by their names in the tables."""
+    """Return the spectrum files by their names in the tables, including files without PSMs."""
     named = [row[0] for row in connection.execute("SELECT DISTINCT spectrum_file FROM psms ORDER BY 1").fetchall()]
     paths = search.paths(named)
     every = paths | {path: path for path in search.spectrum_files if path not in paths.values()}
     addresses = dict(zip(every, file_addresses([*every.values()], folder), strict=True))
-    # The schema wants at least one.
+    # The schema requires at least one file.
     return {file: _SpectrumFile(number, addresses.get(file, file)) for number, file in enumerate([*every] or ["unknown"], start=1)}
 
 
 def _databases(search: SearchDescription) -> list[str]:
-    """Return the databases; tables do not assign proteins to them, so that all refer to the first."""
+    """Return the databases; proteins refer to the first, since tables do not assign proteins to databases."""
     return list(search.database_files) or ["unknown"]
 
 
@@ -351,18 +354,18 @@ def _decoys(search: SearchDescription) -> Iterator[str]:
 
 
 def _database_format(database: str) -> FileFormat:
-    """Return the format implied by a database name, FASTA if it is not a format of proteins."""
+    """Return the format implied by a database's file name, or FASTA if that is not a protein format."""
     written_as = find_format(database)
     return written_as if written_as is not None and written_as.content == "proteins" else select_formats("proteins")[0]
 
 
 def _file_format(written_as: FileFormat | None) -> str:
-    """Return the element that names a format, or '' if the vocabulary has no term."""
+    """Return the element that names a file format, or '' if the vocabulary has no term."""
     return f"<FileFormat>\n{_term(*written_as.term)}</FileFormat>\n" if written_as is not None and written_as.term is not None else ""
 
 
 def _spectra_called_by(file: str) -> str:
-    """Kind of identifier of the spectra of a file (see `FileFormat`); native identifiers where its name has no suffix at all."""
+    """Return the type of identifier of the spectra in a file (see `FileFormat`); native identifiers for names without a suffix."""
     written_as = find_format(file)
     if written_as is None:
         return "index" if Path(bare_name(file)).suffix else "native"
@@ -379,7 +382,7 @@ def _identifier_format(file: str, identifier: str) -> tuple[str, str]:
 
 
 class _Psm(NamedTuple):
-    """Values of a PSM and its spectrum, followed by its scores."""
+    """Values of a PSM and its spectrum; the scores follow in the query."""
 
     spectrum: int
     file: str
@@ -402,9 +405,9 @@ class _Psm(NamedTuple):
 def _spectra(
     connection: duckdb.DuckDBPyConnection, search: SearchDescription, files: dict[str, _SpectrumFile]
 ) -> Iterator[tuple[list[str], int]]:
-    """Yield the lines of each identified spectrum with its PSMs, and the number of these."""
+    """Yield the lines of each identified spectrum with its PSMs, and the number of PSMs."""
     present = columns(connection, "psms")
-    # The beginning of each score's line, up to its value.
+    # Start of each score's line, up to the value.
     begins = {
         **{column: f'<cvParam cvRef="PSI-MS" accession="{accession}" name="{name}" value="' for column, accession, name in _SCORES},
         **{column: f'<userParam name="{name}" value="' for column, name in _OTHER_SCORES},
@@ -433,7 +436,7 @@ def _spectra(
 
 
 def _item(psm: _Psm) -> Iterator[str]:
-    """Yield a PSM up to its scores."""
+    """Yield the lines of a PSM that precede its scores."""
     yield (
         f'<SpectrumIdentificationItem id="SII_{psm.psm}" rank="{psm.rank}" chargeState="{psm.charge}" peptide_ref="Pep_{psm.form}" '
         f'experimentalMassToCharge="{psm.precursor_mz:.6f}" calculatedMassToCharge="{mz(psm.calculated_mass, psm.charge):.6f}" '
@@ -459,7 +462,7 @@ def _spectrum_terms(spectrum: _Psm) -> Iterator[str]:
 
 
 def _identifier(spectrum: _Psm) -> str:
-    """Return the identifier of a spectrum: native ID of mzML, ``scan=`` of mzXML and MS2, ``index=`` of peak lists."""
+    """Return the identifier of a spectrum: native identifier for mzML, ``scan=`` for mzXML and MS2, ``index=`` for peak lists."""
     called_by = _spectra_called_by(spectrum.file)
     if called_by == "native":
         return spectrum.identifier
@@ -501,7 +504,7 @@ def _protein_groups(connection: duckdb.DuckDBPyConnection, search: SearchDescrip
                 for support in psms:
                     yield f'<SpectrumIdentificationItemRef spectrumIdentificationItem_ref="SII_{support[5]}"/>\n'
                 yield "</PeptideHypothesis>\n"
-            # Members of a group hold the same peptides: none leads the others.
+            # All members of a group contain the same peptides: none is the leading protein.
             yield _term("MS:1002401", "leading protein") + _term("MS:1001097", "distinct peptide sequences", n_peptides)
             if member == 1 and coverage is not None:
                 yield _term("MS:1001093", "sequence coverage", number(100 * coverage, 6))

@@ -1,7 +1,7 @@
-"""pepXML of the Trans-Proteomic Pipeline (Keller et al. 2005, Mol Syst Biol 1:2005.0017), schema 1.22.
+"""Writer of pepXML 1.22 of the Trans-Proteomic Pipeline (Keller et al. 2005, Mol Syst Biol 1:2005.0017).
 
-PSMs of one spectrum with different charges are different queries; each retains its rank among all PSMs of its spectrum. A shift of an open
-modification search is written as `massdiff`, not in the peptide's mass or modifications.
+PSMs of one spectrum with different charges are written as separate queries; each retains its rank among all PSMs of the spectrum. The mass
+shift of an open modification search is written as `massdiff`, not as part of the peptide's mass or modifications.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SCHEMA = "http://sashimi.sourceforge.net/schema_revision/pepXML/pepXML_v122.xsd
 _HYDROXYL_MASS = WATER_MASS - HYDROGEN_MASS
 _RESIDUES = "ACDEFGHIKLMNPQRSTUVWYO"
 _UNKNOWN = "?"
-"""Residue next to a peptide of unknown position."""
+"""Neighbouring residue of a peptide with unknown position."""
 
 _TERMED, _OTHERS = parted_scores("files")
 _SCORES = (
@@ -44,18 +44,18 @@ _SCORES = (
     *("q_value", "peptide_q_value", "posterior_error_probability", "isotope_error", "mass_shift", "shift_position", "site_probability"),
 )
 _NAMES = {kind.column: kind.in_pepxml for kind in SCORE_KINDS if kind.in_pepxml}
-"""Names of scores that are not those of their columns."""
+"""Score names that differ from the column names."""
 
 
 def write_pepxml(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write PSMs as pepXML, decoys and lower ranks too.
+    """Write PSMs as pepXML, including decoys and lower ranks.
 
-    ``start_scan`` is the scan number, or the position of the spectrum in its file, counted from 1, where it has none.
+    ``start_scan`` is the scan number, or without one the position of the spectrum in its file, from 1.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     """
     search, indexes = source.search, count(1)
     with source.connection(progress) as connection, atomic_file(out) as file:
@@ -84,7 +84,7 @@ def _head(out: Path) -> str:
 
 
 def _stem_and_suffix(file: str) -> tuple[str, str]:
-    """``run`` and ``.mzML.gz`` of ``folder/run.mzML.gz``."""
+    """Split a file name, such as ``folder/run.mzML.gz`` into ``run`` and ``.mzML.gz``."""
     name = Path(file).name
     unpacked = name[:-3] if name.lower().endswith(".gz") else name
     stem = Path(unpacked).stem
@@ -167,7 +167,7 @@ def _residue_mass(residue: str) -> float:
 
 
 class _Psm(NamedTuple):
-    """Values of a PSM and its spectrum, followed by its scores."""
+    """Values of a PSM and its spectrum; the scores follow in the query."""
 
     spectrum: int
     charge: int
@@ -190,7 +190,7 @@ class _Psm(NamedTuple):
     carried_mass: float
 
     def without_shift(self) -> _Psm:
-        """Return the PSM with its shift as a mere mass difference."""
+        """Return the PSM without its mass shift, which remains as a mass difference."""
         if self.shift_position is None:
             return self
         placed = list(zip(self.positions, self.masses, strict=True))
@@ -209,7 +209,7 @@ class _Psm(NamedTuple):
 def _queries(
     connection: duckdb.DuckDBPyConnection, file: str, search: SearchDescription, indexes: Iterator[int]
 ) -> Iterator[tuple[list[str], int]]:
-    """Yield the lines of each spectrum of a file with its PSMs, and the number of these."""
+    """Yield the lines of each spectrum of a file with its PSMs, and the number of PSMs."""
     present = columns(connection, "psms")
     scores = [name for name in _SCORES if name in present]
     query = f"""
@@ -250,7 +250,7 @@ def _query_head(psm: _Psm, stem: str, index: int) -> str:
 
 
 def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
-    """Yield a PSM up to its scores."""
+    """Yield the lines of a PSM that precede its scores."""
     before, after = psm.befores[0] or _UNKNOWN, psm.afters[0] or _UNKNOWN
     termini = None if enzyme is None else _n_enzymatic_termini(psm.sequence, before, after, enzyme)
     described = (
@@ -269,7 +269,7 @@ def _hit(psm: _Psm, enzyme: Enzyme | None) -> Iterator[str]:
 
 
 def _modification_info(psm: _Psm) -> Iterator[str]:
-    """Masses of modified residues and ends: of the residue (or of H and OH) with all that sits there."""
+    """Yield the masses of modified residues and termini, including the residue, or H and OH, and all its modifications."""
     added: dict[int, float] = {}
     for position, mass in zip(psm.positions, psm.masses, strict=True):
         added[position] = added.get(position, 0.0) + mass
@@ -285,7 +285,7 @@ def _modification_info(psm: _Psm) -> Iterator[str]:
 
 
 def _n_enzymatic_termini(sequence: str, before: str, after: str, enzyme: Enzyme) -> int:
-    """Return the number of enzymatic or protein ends of a peptide."""
+    """Return the number of termini of a peptide that are enzymatic or protein termini."""
     table = enzyme.cleavage_table()
 
     def is_cut(left: str, right: str) -> bool:

@@ -1,8 +1,8 @@
-"""PIN, the tab-separated input of Percolator and mokapot.
+"""Writer of PIN, the tab-separated input of Percolator and mokapot.
 
-Columns: ``SpecId Label ScanNr ExpMass CalcMass``, the features, ``Peptide Proteins``; further proteins follow as fields
-(https://github.com/percolator/percolator/wiki/Interface). Masses are neutral, in dalton. A peptide includes its neighbouring residues in
-its first protein, ``K.PEPTIDE.R``.
+Columns are ``SpecId Label ScanNr ExpMass CalcMass``, the features, and ``Peptide Proteins``; further proteins follow as additional fields
+(https://github.com/percolator/percolator/wiki/Interface). Masses are neutral, Da. A peptide includes its neighbouring residues in the first
+protein, ``K.PEPTIDE.R``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["write_pin"]
 
 _OWN_SCORES = (*(kind.column for kind in ordered_scores("files") if kind.is_main), "delta_score")
-"""Features that matches of other engines lack and replace by their engine's scores."""
+"""Features that are replaced by the engine's scores for matches of other engines."""
 _PLAIN_FEATURES = {
     "length": "length(sequence)",
     "charge": "charge",
@@ -35,27 +35,27 @@ _PLAIN_FEATURES = {
     "absolute_mass_error_ppm": "abs(mass_error_ppm)",
     "absolute_isotope_error": "abs(isotope_error)",
 }
-"""Features where the table holds none. Score, q-value and error probability are not among them: they may have learnt from the labels."""
+"""Features for tables without feature columns. Score, q-value and error probability are excluded: they may be trained on the labels."""
 _CHARGE = "feature_charge_"
 _LEARNT = re.compile(
     "|".join(
         (*(engine_score.column for engine_score in ENGINE_SCORES if engine_score.has_learnt), "score_peptideshaker.*", "score_.*q_value")
     )
 )
-"""Scores of other engines that may have learnt from the labels, those without a description too."""
+"""Pattern of other engines' score columns that may have been trained on the labels, including undescribed ones."""
 
 
 def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
     """Write PSMs as the input of Percolator and mokapot.
 
-    Features are the columns ``feature_*`` of the table, the charges as ``charge2``, or some plain ones where it has none, and scores of
-    other engines; a missing value is 0. ``ScanNr`` is the scan number where all PSMs have one and come from one file; else the row of the
-    spectrum among all searched, counted from 1: Percolator distinguishes spectra by that number.
+    Features are the ``feature_*`` columns of the table (or basic ones if it has none), one flag per charge (``charge2``), and scores of
+    other engines; missing values are 0. ``ScanNr`` is the scan number if all PSMs have one and come from one file. Otherwise it is the row
+    of the spectrum, from 1, because Percolator distinguishes spectra by this number.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     """
     with source.connection(progress) as connection, atomic_file(out) as file:
         present = columns(connection, "psms")
@@ -82,12 +82,12 @@ def write_pin(source: MatchesSource, out: Path, progress: Progress) -> list[Path
 
 
 def _on_one_line(text: str) -> str:
-    """Return an expression of a text without control characters, which file names and the tables of a changed project may hold."""
+    """Return an SQL expression that replaces control characters, which file names and manipulated tables may contain."""
     return rf"regexp_replace({text}, '[\x00-\x1f\x7f]', ' ', 'g')"
 
 
 def _with_charges(features: dict[str, str], connection: duckdb.DuckDBPyConnection) -> dict[str, str]:
-    """Replace flags of some charges by one for each charge, ``charge2``, from which readers of such files take the charge."""
+    """Replace the charge flags by one flag per charge, named ``charge2`` and so on, from which readers take the charge."""
     charges = [row[0] for row in connection.execute("SELECT DISTINCT charge FROM psms ORDER BY 1").fetchall()]
     flags = {f"charge{charge}": f"charge = {charge}" for charge in charges}
     first = next((name for name in features if name.startswith(_CHARGE)), None)

@@ -1,4 +1,4 @@
-"""The tables of one identification, as DuckDB sees them: queries over them come out batch by batch, so that memory stays flat."""
+"""Tables of one identification as DuckDB views; query results are read in batches, so that memory stays constant."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ _REMEDY = "Run the identification again"
 
 @dataclass(frozen=True)
 class IdentificationTables:
-    """PSMs, peptides and protein groups of one run, each a Parquet file or an Arrow table."""
+    """PSMs, peptides and protein groups of a run, each a Parquet file or an Arrow table."""
 
     psms: Path | pa.Table
     peptides: Path | pa.Table
     proteins: Path | pa.Table
     reading_frames: Path | None = None
-    """Reading frames of a search that translated nucleotides."""
+    """Reading frames, if the search translated nucleotides."""
     marks: Mapping[int, RowMark] = field(default_factory=dict)
-    """User marks on PSMs, by row."""
+    """User marks of PSMs, by row."""
 
     @classmethod
     def of_folder(cls, folder: str | Path) -> IdentificationTables:
@@ -62,7 +62,7 @@ class IdentificationTables:
         Raises
         ------
         InputError
-            One is missing.
+            If a table is missing.
         """
         psms, peptides, proteins = (Path(folder) / f"{name}.parquet" for name in _TABLES)
         for path in (psms, peptides, proteins):
@@ -73,12 +73,23 @@ class IdentificationTables:
 
     @contextmanager
     def opened(self, name: str, needed: Iterable[str] | None = None) -> Iterator[TableFile | pa.Table]:
-        """Open one of the tables with required columns, by default those of its description.
+        """Open a table and check its columns.
+
+        Parameters
+        ----------
+        name : str
+            ``psms``, ``peptides``, ``proteins`` or ``reading_frames``.
+        needed : iterable of str or None
+            Required columns; None for those of the table's description.
+
+        Yields
+        ------
+        TableFile or pyarrow.Table
 
         Raises
         ------
         InputError
-            It is not such a table.
+            If the file is not such a table.
         """
         source = getattr(self, name)
         if not isinstance(source, Path):
@@ -93,7 +104,7 @@ class IdentificationTables:
 
 @dataclass(frozen=True)
 class MatchesSource:
-    """Matches to write for other programs.
+    """Matches to be written for other programs.
 
     Attributes
     ----------
@@ -102,9 +113,9 @@ class MatchesSource:
     search : SearchDescription
         The search that found them.
     spreadsheet_safe : bool
-        Of ``tsv``: put an apostrophe before texts that a spreadsheet would take for formulas.
+        Prefix texts that a spreadsheet would interpret as formulas with an apostrophe; used by ``tsv``.
     accepted_only : bool
-        Of ``tsv``: leave out decoys and targets above the false discovery rate of the search.
+        Omit decoys and targets above the false discovery rate of the search; used by ``tsv``.
     """
 
     tables: IdentificationTables
@@ -113,29 +124,37 @@ class MatchesSource:
     accepted_only: bool = False
 
     def connection(self, progress: Progress) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-        """Return a connection to the tables, see `database`."""
+        """Return a connection to the tables; see `database`."""
         return database(self.tables, progress, is_whole=True)
 
 
 MatchesWriter: TypeAlias = Callable[[MatchesSource, Path, Progress], list[Path]]
-"""Writes matches to a file or into a folder, and returns the paths of the files."""
+"""Function that writes matches to a file or a folder, and returns the paths of the written files."""
 
 
 @contextmanager
 def database(
     tables: IdentificationTables, progress: Progress | None = None, *, is_whole: bool = False
 ) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open a DuckDB connection with views ``psms``, ``peptides`` and ``proteins``, of bounded memory (it spills to a temporary folder).
+    """Open a DuckDB connection with the views ``psms``, ``peptides`` and ``proteins``.
 
-    Files are validated first (`proteoscope.engine.results.reader`). `is_whole` requires all columns that searches write. On cancellation,
-    the running query is interrupted and `Cancelled` is raised.
+    Memory is limited; DuckDB uses a temporary folder for more. Files are validated first (`proteoscope.engine.results.reader`). On
+    cancellation, the running query is interrupted and `Cancelled` is raised.
+
+    Parameters
+    ----------
+    tables : IdentificationTables
+    progress : Progress or None
+        Checked for cancellation.
+    is_whole : bool
+        True requires all columns that searches write.
 
     Raises
     ------
     InputError
-        A table is not Parquet, or lacks a column.
+        If a table is not Parquet, or lacks a column.
     StorageError
-        Writing failed.
+        If writing fails.
     """
     import duckdb  # slow to import: only sorted and filtered tables need it
 
@@ -170,7 +189,7 @@ def database(
 
 
 def _in_chunks(table: pa.Table) -> pa.Table:
-    """Split a table into chunks of DuckDB's size, which it processes in parallel."""
+    """Split a table into chunks of DuckDB's vector size, which it processes in parallel."""
     return pa.Table.from_batches(table.to_batches(_VECTOR), table.schema)
 
 
@@ -191,7 +210,7 @@ def _as_our_error(tables: IdentificationTables, error: Exception) -> Proteoscope
 
 
 def columns(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
-    """Names of a table's columns, in their order, with DuckDB's names of their types."""
+    """Return the names of a table's columns in order, mapped to DuckDB's type names."""
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {table}").fetchall()}
 
 
@@ -201,7 +220,7 @@ def scalar(connection: duckdb.DuckDBPyConnection, query: str) -> Any:
 
 
 class _QueryError(Exception):
-    """A query failed while its rows were being read."""
+    """A query failed while its rows were read."""
 
 
 def _batches(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.RecordBatch]:
@@ -212,13 +231,13 @@ def _batches(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[pa.R
         except StopIteration:
             return
         except OSError as error:
-            # Arrow's only way to pass on what DuckDB says.
+            # Arrow wraps DuckDB's message in an OSError.
             raise _QueryError(str(error)) from error
         yield batch
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> Iterator[tuple[Any, ...]]:
-    """Yield rows of a query in order, converted to Python in batches of thousands; NaN becomes None, like missing values."""
+    """Yield the rows of a query in order, converted to Python in batches; NaN becomes None."""
     for batch in _batches(connection, query):
         yield from zip(*(_values(column) for column in batch.columns), strict=True)
 
@@ -231,7 +250,7 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def write_lines(connection: duckdb.DuckDBPyConnection, query: str, file: BinaryIO, progress: Progress | None) -> None:
-    """Write the lines of a query's single column in order."""
+    """Write the lines in a query's single column to `file`, in order."""
     for batch in _batches(connection, query):
         file.write(text_bytes(batch.column(0).cast(pa.string())))
         if progress is not None:

@@ -1,4 +1,4 @@
-"""PSMs, peptides and protein groups as tables of tab-separated values, see `proteoscope.engine.results.separated`."""
+"""Writer of PSMs, peptides and protein groups as tab-separated text (see `proteoscope.engine.results.separated`)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from proteoscope.engine.results.separated import DIGITS, report_accepted, write_
 __all__ = ["TABLES", "write_table", "write_tables"]
 
 TABLES = {table.name: table for table in (EXPORTED_PSMS, PEPTIDES, PROTEINS)}
-"""Exported tables with their saved columns."""
+"""Exported tables by name, with their saved columns."""
 
 _ROWS = 8192
-_THREADS = 4  # more wait for the interpreter, which prints the numbers
+_THREADS = 4  # more would wait for the interpreter lock while numbers are formatted
 
 
 def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[Path]:
-    """Write ``psms.tsv``, ``peptides.tsv`` and ``proteins.tsv`` into the folder `out`; see `write_table`."""
+    """Write ``psms.tsv``, ``peptides.tsv`` and ``proteins.tsv`` to the folder `out` (see `write_table`); return the paths."""
     paths = {name: out / f"{name}.tsv" for name in TABLES}
     for name, path in paths.items():
         write_table(source, name, path, progress)
@@ -37,18 +37,18 @@ def write_tables(source: MatchesSource, out: Path, progress: Progress) -> list[P
 
 
 def write_table(source: MatchesSource, name: str, out: Path, progress: Progress) -> None:
-    """Write ``psms``, ``peptides`` or ``proteins`` to the file `out`, and report how many rows are accepted.
+    """Write ``psms``, ``peptides`` or ``proteins`` to the file `out`, and report the number of accepted rows.
 
-    The stars and comments that PSMs have are the last columns. In a table without q-values all targets are accepted.
+    Marks and comments on PSMs are the last columns. If the table has no q-values, all targets are accepted.
 
     Raises
     ------
     InputError
-        The table lacks a column, or is damaged.
+        If the table lacks a column or is damaged.
     StorageError
-        The disk refused.
+        If writing fails.
     Cancelled
-        The user cancelled the export.
+        If the user cancelled the export.
     """
     tables, fdr = source.tables, source.search.threshold
     with tables.opened(name, TABLES[name].saved) as table:
@@ -72,7 +72,7 @@ def write_table(source: MatchesSource, name: str, out: Path, progress: Progress)
 
 
 class _Accepted(NamedTuple):
-    """Rows of a table that are accepted, (n,) bool, and whether any has a q-value."""
+    """Accepted rows of a table, (n,) bool; and True if any row has a q-value."""
 
     rows: NDArray[np.bool_]
     is_rated: bool
@@ -92,7 +92,7 @@ def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
 
 
 def _chosen(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
-    """Yield the chosen rows of consecutive chunks."""
+    """Yield the chosen rows of consecutive chunks; `rows` is a mask for all chunks together."""
     first = 0
     for chunk in chunks:
         yield chunk.filter(pa.array(rows[first : first + len(chunk)]))
@@ -100,6 +100,6 @@ def _chosen(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.
 
 
 def _columns(name: str, present: Iterable[str]) -> list[Column]:
-    """Return the columns that other programs rely on, followed by the others."""
+    """Return the saved columns, on which other programs rely, followed by the others."""
     described, saved = {**TABLES[name].by_name, **{mark_column.name: mark_column for mark_column in MARK_COLUMNS}}, TABLES[name].saved
     return [described.get(saved_name, Column(saved_name)) for saved_name in (*saved, *(name for name in present if name not in saved))]
