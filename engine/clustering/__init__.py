@@ -1,4 +1,7 @@
-"""Groups of spectra, and explanations of the unidentified. Its entry comes first, which makes its kinds of work known."""
+"""Clustering of spectra, and explanation of unidentified spectra.
+
+The entry is imported first, because it registers the workload types.
+"""
 
 import lazy_loader
 

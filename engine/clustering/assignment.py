@@ -1,9 +1,9 @@
 """Assignment of points or vectors to the nearest of k centroids, and cluster sums, on any devices, as workload types.
 
-Devices receive centroids and return partial sums, which the host adds up (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
-until the last round. A single device runs many rounds without exchanging centroids. One thread serves several GPUs in turn, since a
-round of a few milliseconds is shorter than thread synchronisation. Sums of sparse vectors take the host longer than the GPU, so that only
-one GPU is used for them.
+Devices receive centroids and return partial sums, which the host adds (Li's thesis, Algorithms 4.9 and 4.10); labels stay on the devices
+until the last round. A single device runs many rounds without exchanging centroids. Several GPUs run in step, driven by one thread, since a
+round of a few milliseconds is shorter than the synchronisation of threads. Adding sums of sparse vectors takes the host longer than a GPU
+needs for a round, so that only one GPU is used for vectors.
 """
 
 from __future__ import annotations
@@ -46,27 +46,27 @@ __all__ = [
 
 POINTS, VECTORS = "points", "vectors"
 ROUNDS, SUMS, LABELS, DISTANCES = "rounds", "sums", "labels", "distances"
-"""Result of a round: all of several rounds, sums with the number of changed labels, labels, or labels with distances."""
-_COST_OF_ELEMENT = 0.1  # share of clusters with an element in a bin of a vector: only its ratio to vectors of as many elements matters
+"""Outputs of a round: the result of several rounds, sums with the number of changed labels, labels, or labels with distances."""
+_COST_OF_ELEMENT = 0.1  # relative cost of one vector element, compared with the constant cost of a vector
 
 
 class Assignment(NamedTuple):
-    """Result of rounds.
+    """Result of one or several rounds for n items.
 
     Attributes
     ----------
-    labels : (n,) int32
-        -1 of a vector that may have no centroid; (0,) where they stayed on the devices.
-    distances : (n,) float64
-        Their squares, or (0,).
-    sums
-        Of the items of each cluster.
-    centroids
-        Those that the last round assigned to.
-    rounds
-        How many were done.
-    changed
-        Labels that differ from those of the round before.
+    labels : ndarray of int32, shape (n,)
+        -1 for a vector without an allowed centroid; (0,) if labels stayed on the devices.
+    distances : ndarray of float64, shape (n,)
+        Squared distances from the nearest centroid, or (0,).
+    sums : PointSums or VectorSums
+        Sums and counts of the items of each cluster.
+    centroids : ndarray of float64, shape (k, d), or VectorSums
+        Centroids used by the last round.
+    rounds : int
+        Number of completed rounds.
+    changed : int
+        Number of labels that differ from the previous round.
     """
 
     labels: NDArray[np.int32]
@@ -78,14 +78,14 @@ class Assignment(NamedTuple):
 
 
 def point_workload(points: NDArray[np.int32]) -> Workload:
-    """Points (n, d), whole numbers."""
+    """Return the workload of points (n, d), int32."""
     return Workload(POINTS, {"points": {"points": points}}, {})
 
 
 def vector_workload(
     vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
 ) -> Workload:
-    """Return the workload of vectors, optionally with ranges of allowed centroids (n,)."""
+    """Return the workload of n vectors with bins below `n_bins`; `low`, `high` (n,) optionally limit the centroids of each."""
     ranges = {} if low is None or high is None else {"low": low, "high": high}
     return Workload(VECTORS, {"vectors": vectors._asdict(), "ranges": ranges}, {"n_bins": n_bins})
 
@@ -100,28 +100,36 @@ def assign(
     rounds: int = 1,
     tolerance: float = 0.0,
 ) -> Assignment:
-    """Run a round of all items; a single device continues with the new centroids for `rounds`.
+    """Run a round for all items; a single device continues with the new centroids for up to `rounds` rounds.
 
     Parameters
     ----------
-    work
+    session : Session
+    workload : Workload
         Workload of the session.
-    before : (n,)
-        Labels of the last round, -2 in the first; None if they stayed on the devices.
-    previous
-        Centroids of the last round, None in the first.
-    tolerance
+    centroids : ndarray of float64, shape (k, d), or VectorSums
+    before : ndarray of int32, shape (n,), or None
+        Labels of the previous round, -2 in the first; None if they stayed on the devices.
+    previous : ndarray of float64, VectorSums or None
+        Centroids of the previous round, None in the first.
+    rounds : int
+        Maximum number of rounds.
+    tolerance : float
         See `proteoscope.kernels.k_means_layouts.rounds_through_host`.
+
+    Returns
+    -------
+    Assignment
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     goes_on = len(session.devices) == 1 and before is not None
     state = _state(workload, centroids, ROUNDS if goes_on else SUMS, rounds if goes_on else 1)
     state |= {"tolerance": tolerance, "before": before if goes_on else None, "previous": _columns(previous)}
-    # Rounds that do not finish say nothing about the speed of a device.
+    # Several rounds may end early, so their time does not measure the speed of a device.
     rows = session.run(state, step_cost=state["round_cost"], is_measured=not goes_on, is_stored=False, in_step=True)
     is_sparse, used = isinstance(centroids, VectorSums), centroids
     if rows["rounds"][0]:
@@ -136,7 +144,7 @@ def measure(session: Session, workload: Workload, centroids: NDArray[np.float64]
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     state = _state(workload, centroids, DISTANCES if distances else LABELS, 1)
     rows = session.run(state, step_cost=state["round_cost"], is_measured=False, is_stored=False)
@@ -144,7 +152,7 @@ def measure(session: Session, workload: Workload, centroids: NDArray[np.float64]
 
 
 def _state(workload: Workload, centroids: NDArray[np.float64] | VectorSums, output: str, rounds: int) -> dict[str, Any]:
-    """Return the state of a round as plain data; a round is a step of the progress."""
+    """Return the state of a round as plain data."""
     state: dict[str, Any] = {"centroids": _columns(centroids), "output": output, "rounds": rounds}
     kind: _Kind = VectorsToCentroids() if workload.kind == VECTORS else PointsToCentroids()
     return state | {"round_cost": kind.round_cost(workload, state)}
@@ -161,24 +169,24 @@ def _sums(is_sparse: bool, rows: Rows) -> PointSums | VectorSums:
 
 
 class _Kind:
-    """Workload type whose items are runs of points, or vectors, and whose round state has the centroids."""
+    """Workload type whose items are runs of points, or single vectors; the state of a round contains the centroids."""
 
     is_sparse: ClassVar[bool]
-    of_item: ClassVar[int]  # number of points, or vectors
-    parts_of_worker = 1  # a part has sums of its own
+    of_item: ClassVar[int]  # number of points or vectors per item
+    parts_of_worker = 1  # each part has separate sums
 
     def __init__(self) -> None:
         self._costs: tuple[float, NDArray[np.float64]] | None = None
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return maximum operations of all rounds, cached since a round may take a millisecond."""
+        """Return the maximum operations of each item over all rounds; cached, since a round may take only a millisecond."""
         factor = state["rounds"] * self._factor(state)
         if self._costs is None or self._costs[0] != factor:
             self._costs = factor, self._operations(workload) * factor
         return self._costs[1]
 
     def round_cost(self, workload: Workload, state: Any) -> float:
-        """Return the operations of one pass over all items, in the unit of `operations`."""
+        """Return the operations of one round."""
         return self._total(workload) * self._factor(state)
 
     def _factor(self, state: Any) -> float:
@@ -192,18 +200,12 @@ class _Kind:
         raise NotImplementedError
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the number of operations of a round, the same on CPU and GPU.
-
-        Returns
-        -------
-        float
-            Squared differences of coordinates (points), or elements of centroids that meet an element of a vector (vectors).
-        """
+        """Return the estimated number of operations (see `PredictableWorkloadType`), the sum of the costs."""
         return float(self.costs(workload, state).sum())
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the items on the device."""
+        """Load the items on the device."""
         yield _Computation(self._means(workload, device), self.is_sparse, self._length(workload), self.of_item)
 
     def _length(self, workload: Workload) -> int:
@@ -234,7 +236,7 @@ class _Kind:
         return (len(columns["counts"]), 0) if self.is_sparse else columns["centroids"].shape
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge labels and distances by item, and add up sums."""
+        """Merge labels and distances by item, and add sums."""
         assert isinstance(into, dict)
         for name, column in rows.items():
             if name in ("labels", "distances"):
@@ -247,7 +249,7 @@ class _Kind:
 
 
 class PointsToCentroids(_Kind):
-    """Points in d dimensions."""
+    """Workload type for points in d dimensions."""
 
     is_sparse = False
     of_item = POINTS_OF_RUN
@@ -270,7 +272,7 @@ class PointsToCentroids(_Kind):
 
 
 class VectorsToCentroids(_Kind):
-    """Sparse vectors."""
+    """Workload type for sparse vectors."""
 
     is_sparse = True
     of_item = 1
@@ -294,18 +296,18 @@ class VectorsToCentroids(_Kind):
 
 
 class _Computation:
-    """Points or vectors on a device."""
+    """Assignment of items on one device, which holds the points or vectors."""
 
     def __init__(self, means: Any, is_sparse: bool, n: int, of_item: int) -> None:
         self._means, self._is_sparse, self._of_item = means, is_sparse, of_item
         self._labels, self._distances = np.empty(n, np.int32), np.empty(0)
         self._state = dict[str, Any]()
-        # Of each item, whether its label here came of the centroids before, and of these.
+        # True for items whose labels here belong to the previous centroids, and to the current ones.
         self._is_labelled, self._is_done = (np.zeros(-(-n // of_item), np.bool_) for _ in range(2))
         self._used: Any = None
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Centroids come."""
+        """Start a round with new centroids."""
         if items is not None:
             raise ValueError("all items are assigned")
         self._state = state
@@ -320,7 +322,7 @@ class _Computation:
         return None if columns is None else VectorSums(**columns) if self._is_sparse else columns["centroids"]
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Assign the items `first:last`, once or in rounds."""
+        """Assign the items `first:last`, in one or several rounds; yield partial results."""
         begun, until, output = first * self._of_item, min(len(self._labels), last * self._of_item), self._state["output"]
         if output == ROUNDS and until - begun == len(self._labels):
             yield from self._rounds(last)
@@ -328,7 +330,7 @@ class _Computation:
         if output == SUMS:
             yield from self._tally(first, last, begun, until)
             return
-        reporting = IN_PARTS if output == ROUNDS else NEVER  # a part of the items of a device
+        reporting = IN_PARTS if output == ROUNDS else NEVER  # only part of the items is on this device
         parts: Generator[Assigned, None, None] = self._means.assign(self._centroids, self._labels, self._distances, begun, until, reporting)
         with closing(parts):
             for end, sums in parts:
@@ -346,7 +348,7 @@ class _Computation:
     def _tally(self, first: int, last: int, begun: int, until: int) -> Generator[PartialResult, None, None]:
         """Run a round whose labels stay on the device."""
         is_labelled = bool(self._is_labelled[first:last].all())
-        self._is_labelled[first:last] = False  # they change from now on
+        self._is_labelled[first:last] = False  # labels change from here on
         result: list[Tally] = []
 
         def tally() -> Generator[None, None, None]:
@@ -361,7 +363,7 @@ class _Computation:
         yield PartialResult(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
 
     def _rounds(self, last: int) -> Generator[PartialResult, None, None]:
-        """Run rounds with all items; rows come at the end."""
+        """Run rounds with all items; the result rows are yielded at the end."""
         state = self._state
         self._labels[:] = state["before"]
         result: list[Rounds] = []

@@ -21,23 +21,25 @@ __all__ = ["ConsensusSpectra", "SpectrumClusters", "consensus_spectra", "describ
 
 _CHOICES = {"most-similar": MAXIMUM_SIMILAR, "best": BEST, "mean": MEAN}
 _MINIMUM_SHARE = 0.25
-"""Minimum fraction of members with a peak of a mean spectrum."""
+"""Minimum fraction of members that contain a peak of the mean spectrum."""
 
 
 @dataclass(frozen=True)
 class SpectrumClusters:
-    """n spectra in c clusters.
+    """Spectra (n) in c clusters.
 
     Attributes
     ----------
-    cluster : (n,) int64
-        Cluster of each spectrum, numbered by first spectrum.
-    member_offsets, members
-        CSR, the spectra of each cluster, by precursor.
-    representative : (c,) int64
-        Representative spectrum of each.
-    similarity : (n,) float64
-        Cosine between a spectrum and its cluster's representative.
+    cluster : ndarray of int64, shape (n,)
+        Cluster of each spectrum; clusters are ordered by their first spectrum.
+    member_offsets : ndarray of int64, shape (c + 1,)
+        Start of each cluster in `members`, and the end of the last.
+    members : ndarray of int64, shape (n,)
+        Spectra of each cluster, ordered by precursor.
+    representative : ndarray of int64, shape (c,)
+        Representative spectrum of each cluster.
+    similarity : ndarray of float64, shape (n,)
+        Cosine between each spectrum and the representative of its cluster.
     """
 
     cluster: NDArray[np.int64]
@@ -51,19 +53,19 @@ class SpectrumClusters:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """(c,) int64, how many spectra each has."""
+        """Number of spectra in each cluster, (c,) int64."""
         return np.diff(self.member_offsets)
 
     @property
     def groups(self) -> NDArray[np.int64]:
-        """Clusters of two spectra and more: their numbers, the largest first."""
+        """Indices of clusters with at least two spectra, largest first, int64."""
         several = np.flatnonzero(self.sizes > 1)
         return several[np.argsort(-self.sizes[several], kind="stable")]
 
 
 @dataclass(frozen=True)
 class ConsensusSpectra:
-    """Consensus spectra of some clusters: CSR peaks, `mz` float64 (thomson) and `intensity` float64."""
+    """Consensus spectra of clusters: CSR peaks, `mz` float64 (Th) and `intensity` float64."""
 
     offsets: NDArray[np.int64]
     mz: NDArray[np.float64]
@@ -73,13 +75,28 @@ class ConsensusSpectra:
 def described_clusters(
     vectors: SpectrumVectors, labels: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
 ) -> SpectrumClusters:
-    """Return clusters from a label for each vector; spectra with one label are one cluster."""
+    """Return the clusters with representatives and similarities; spectra with equal labels form a cluster.
+
+    Parameters
+    ----------
+    vectors : SpectrumVectors
+        Vectors of the n spectra.
+    labels : ndarray of int64, shape (n,)
+        Label of each vector, from 0 to n - 1.
+    spectra : Spectra
+    parameters : ClusteringParameters
+    resources : Resources
+
+    Returns
+    -------
+    SpectrumClusters
+    """
     n, threads, progress = len(vectors), resources.threads, resources.progress
-    first_spectrum = np.full(n, n, np.int64)  # of each label
+    first_spectrum = np.full(n, n, np.int64)  # with each label
     np.minimum.at(first_spectrum, labels, vectors.order)
     of_place = first_spectrum[labels]
     firsts, cluster_of_place = np.unique(of_place, return_inverse=True)
-    members = np.argsort(cluster_of_place, kind="stable")  # places
+    members = np.argsort(cluster_of_place, kind="stable")  # indices of vectors
     member_offsets = run_offsets(np.bincount(cluster_of_place, minlength=len(firsts)))
     brightness = np.zeros(n)
     if parameters.consensus_spectrum == "best" and len(spectra.mz):
@@ -112,7 +129,7 @@ def described_clusters(
 def consensus_spectra(
     clusters: SpectrumClusters, which: NDArray[np.int64], spectra: Spectra, parameters: ClusteringParameters, resources: Resources
 ) -> ConsensusSpectra:
-    """Return the consensus spectra of the clusters `which`: a member's own peaks, or the mean of all."""
+    """Return the consensus spectra of the clusters `which`: the peaks of the representative, or the mean of all members."""
     if parameters.consensus_spectrum != "mean":
         chosen = clusters.representative[which]
         mz, offsets = take_runs(spectra.mz, spectra.offsets, chosen)

@@ -1,4 +1,4 @@
-"""The entries of grouping spectra, and of explaining the unidentified, in the list of searches."""
+"""Entries of clustering, and of the explanation of unidentified spectra, in the list of searches."""
 
 from __future__ import annotations
 

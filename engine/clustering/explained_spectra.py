@@ -1,11 +1,13 @@
-"""Explain: each unidentified spectrum and the identified one that it resembles most, and how often that is chance; plan and score.
+"""Explanation of unidentified spectra by the identified spectrum that each resembles most, with error rates.
 
-Li's thesis, 4.4: identified spectra are the centroids that unidentified ones join. Here with the cosine of unit vectors, with candidates of
-the same charge and mass, and with the spectrum of its shuffled peptide next to each centroid: a spectrum of a peptide that was not
-identified joins either with the same chance, so that the number that join shuffled ones estimates how many of the others are wrong.
+In Li's thesis (4.4), identified spectra are the centroids that unidentified ones join. Here, spectra are compared by the cosine of unit
+vectors with candidates of the same charge and mass, and each centroid has a counterpart: the spectrum of its shuffled peptide. A spectrum
+of a peptide that was not identified joins a shuffled spectrum with the same probability, so the number of spectra that join shuffled ones
+estimates the number of false explanations.
 
-A peptide of any other mass is one of a thousand times more candidates, and peptides whose sequences overlap, or differ by a residue, are
-alike without being modified forms. So q-values of these count one decoy more than was seen: fewer than a hundred prove nothing at 1 %.
+Peptides of any other mass are a thousand times more numerous, and peptides with overlapping sequences, or with one other residue, are
+similar without being modified forms. Their q-values therefore count one decoy more than observed: fewer than a hundred explanations cannot
+reach 1 %.
 """
 
 from __future__ import annotations
@@ -49,22 +51,23 @@ _MAXIMUM_CHARGE = 31
 
 @dataclass(frozen=True)
 class Library:
-    """Identified spectra and those of their shuffled peptides as vectors, 2 n of them in order of charge and m/z.
+    """Vectors of n identified spectra and of their shuffled peptides, ordered by charge and m/z.
 
     Attributes
     ----------
-    row : (2 n,) int64
-        Of the identified spectrum.
+    row : ndarray of int64, shape (2 n,)
+        Row of the identified spectrum.
     is_decoy : ndarray of bool, shape (2 n,)
+        True for shuffled peptides.
     charge : ndarray of int64, shape (2 n,)
-    mz : (2 n,) float64
-        Thomson.
-    arrays
+    mz : ndarray of float64, shape (2 n,)
+        Precursor m/z, Th.
+    arrays : VectorArrays
         The vectors.
-    factor : (bins,) float64
-        Of the bins' weights.
-    starts : (33,) int64
-        Where the spectra of each charge begin.
+    factor : ndarray of float64, shape (bins,)
+        Weight factor of each bin.
+    starts : ndarray of int64, shape (33,)
+        First spectrum of each charge.
     """
 
     row: NDArray[np.int64]
@@ -77,17 +80,17 @@ class Library:
 
     @property
     def n_bins(self) -> int:
-        """Number of bins, above all of the vectors' bins."""
+        """Number of bins; bins of the vectors are below it."""
         return len(self.factor)
 
     @property
     def mass(self) -> NDArray[np.float64]:
-        """(2 n,) float64, neutral, dalton."""
+        """Neutral precursor mass, Da, (2 n,) float64."""
         return (self.mz - PROTON_MASS) * self.charge
 
 
 class Queries(NamedTuple):
-    """Spectra to be explained, each with each charge that it may have: (k,) spectrum, charge and m/z (thomson), and their vectors."""
+    """Spectra to be explained, with each possible charge: `spectrum`, `charge` and `mz` (Th), each (k,), and their vectors."""
 
     spectrum: NDArray[np.int64]
     charge: NDArray[np.int64]
@@ -96,12 +99,12 @@ class Queries(NamedTuple):
 
     @property
     def mass(self) -> NDArray[np.float64]:
-        """(k,) float64, neutral, dalton."""
+        """Neutral precursor mass, Da, (k,) float64."""
         return (self.mz - PROTON_MASS) * self.charge
 
 
 class SameMassPlan(NamedTuple):
-    """Queries with their candidates of the same mass, and (s,) the masses of isotope errors, dalton."""
+    """Queries with candidates of the same mass, and the masses of s isotope errors, Da, (s,)."""
 
     queries: Queries
     candidates: CandidateRanges
@@ -109,7 +112,7 @@ class SameMassPlan(NamedTuple):
 
 
 class OtherMassPlan(NamedTuple):
-    """Queries with their candidates of other masses, and the width of bins, thomson."""
+    """Queries with candidates of other masses, and the bin width, Th."""
 
     queries: Queries
     candidates: MassRange
@@ -118,24 +121,24 @@ class OtherMassPlan(NamedTuple):
 
 @dataclass(frozen=True)
 class Explained:
-    """m spectra, each with the identified one that it resembles most, or with a shuffled one.
+    """Spectra (m), each with the identified (or shuffled) spectrum that it resembles most.
 
     Attributes
     ----------
-    spectrum : (m,) int64
+    spectrum : ndarray of int64, shape (m,)
         Ascending.
-    identified : (m,) int64
+    identified : ndarray of int64, shape (m,)
         Row of the `Identified`.
     charge : ndarray of int64, shape (m,)
-    is_decoy : (m,) bool
-        It resembles a shuffled one more.
-    is_modified : (m,) bool
-        The masses differ by more than the tolerance.
-    similarity : (m,) float64
+    is_decoy : ndarray of bool, shape (m,)
+        True if the most similar spectrum is that of a shuffled peptide.
+    is_modified : ndarray of bool, shape (m,)
+        True if the masses differ by more than the tolerance.
+    similarity : ndarray of float64, shape (m,)
         Cosine.
     q_value : ndarray of float64, shape (m,)
-    mass_difference : (m,) float64
-        Measured less the peptide's mass, for the isotope that is nearest where the masses agree, dalton.
+    mass_difference : ndarray of float64, shape (m,)
+        Measured mass minus peptide mass, Da; for the same mass, corrected by the nearest isotope error.
     """
 
     spectrum: NDArray[np.int64]
@@ -151,11 +154,11 @@ class Explained:
         return len(self.spectrum)
 
     def take(self, rows: NDArray) -> Explained:
-        """Return some rows, by number or truth."""
+        """Return the rows selected by indices or a mask."""
         return Explained(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def accepted(self, fdr: float) -> NDArray[np.int64]:
-        """Return the spectra that are explained at a false discovery rate."""
+        """Return the spectra that are explained at a false discovery rate, int64."""
         return self.spectrum[~self.is_decoy & (self.q_value <= fdr)]
 
 
@@ -167,14 +170,31 @@ def identified_library(
     parameters: ExplanationParameters,
     resources: Resources,
 ) -> Library:
-    """Return the library of identified spectra; `ion_series`: the parameter of their search."""
+    """Return the library of identified spectra.
+
+    Parameters
+    ----------
+    spectra : Spectra
+        All spectra of the run.
+    identified : Identified
+        Identified spectra.
+    ion_series : str
+        Parameter of the search that identified them.
+    fragment_tolerance : Tolerance
+    parameters : ExplanationParameters
+    resources : Resources
+
+    Returns
+    -------
+    Library
+    """
     identified_spectra, factor = select_spectra(spectra, identified), bin_factors(spectra, parameters, resources)
     shuffled = shuffled_spectra(identified_spectra, identified, ion_series, parameters.random_seed, fragment_tolerance, resources)
     vectors = [spectrum_vectors(some, parameters, resources, factor=factor) for some in (identified_spectra, shuffled)]
     row = np.concatenate([some.order for some in vectors])
     is_decoy = np.repeat([False, True], len(identified_spectra))
     charge, mz = identified.charge[row], identified.mz[row]
-    # Of equal ones the first wins: a shuffled one.
+    # Of equally similar spectra the first wins: shuffled ones precede their targets.
     order = np.lexsort((row, ~is_decoy, mz, charge))
     joined = run_offsets(np.concatenate([np.diff(some.arrays.offsets) for some in vectors]))
     bins, offsets = take_runs(np.concatenate([some.arrays.bins for some in vectors]), joined, order)
@@ -186,12 +206,12 @@ def identified_library(
 def prepare_queries(
     spectra: Spectra, rows: NDArray[np.int64], library: Library, parameters: ExplanationParameters, resources: Resources
 ) -> Queries:
-    """Return the spectra `rows` (ascending) with each charge that they may have and the library has."""
+    """Return the spectra `rows` (ascending) with each possible charge that occurs in the library."""
     vectors = spectrum_vectors(spectra.only(rows), parameters, resources, factor=library.factor)
     has_any = np.diff(vectors.arrays.offsets) > 0
     places = np.flatnonzero(has_any & np.isfinite(vectors.precursor_mz) & (vectors.ion & NEGATIVE == 0))
     mask = vectors.ion[places]
-    charges = np.flatnonzero(np.diff(library.starts))  # those that the library has
+    charges = np.flatnonzero(np.diff(library.starts))  # charges in the library
     may = (mask[:, None] == 0) | ((mask[:, None] >> charges.astype(np.uint32)[None]) & 1 > 0)
     place, column = np.nonzero(may)
     order = np.argsort(vectors.order[places[place]], kind="stable")
@@ -212,11 +232,11 @@ def plan_same_mass(queries: Queries, library: Library, parameters: ExplanationPa
 
 
 def plan_other_masses(queries: Queries, library: Library, excluded: NDArray[np.int64], parameters: ExplanationParameters) -> OtherMassPlan:
-    """Plan the comparison with peptides of another mass, of all spectra but those excluded."""
+    """Plan the comparison of all spectra except the excluded ones with peptides of other masses."""
     reach = parameters.mass_difference / queries.charge
     low, high = _ranges(queries, library, (queries.mz - reach)[:, None], (queries.mz + reach)[:, None])
     low, high = low[:, 0], np.where(np.isin(queries.spectrum, excluded), low[:, 0], high[:, 0])
-    # A shift within the tolerance at the largest mass is not a modification.
+    # A mass difference within the tolerance at the largest mass is not a modification.
     width = float(parameters.precursor_tolerance.width(float(queries.mass.max(initial=0.0))))
     shifts = np.array(parameters.isotope_errors, np.float64) * ISOTOPE_SPACING
     candidates = MassRange(low, high, np.stack([shifts - width, shifts + width], axis=1))
@@ -229,7 +249,7 @@ def score_same_mass(plan: SameMassPlan, library: Library, resources: Resources) 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     queries, n = plan.queries, len(plan.queries.spectrum)
     nearest, similarity, value = np.empty(n, np.int64), np.empty(n), np.empty(n)
@@ -251,7 +271,7 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     queries, n = plan.queries, len(plan.queries.spectrum)
     mass, library_mass = queries.mass, library.mass
@@ -279,7 +299,7 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
 
 def cascade(same: Explained, others: Explained) -> Explained:
-    """Return one match of each spectrum: that of another mass if it has one, else that of the same mass."""
+    """Return one match per spectrum: that of another mass if there is one, otherwise that of the same mass."""
     retained = same.take(~np.isin(same.spectrum, others.spectrum))
     joined = Explained(*(np.concatenate([getattr(retained, field.name), getattr(others, field.name)]) for field in fields(retained)))
     return joined.take(np.argsort(joined.spectrum, kind="stable"))
@@ -288,7 +308,7 @@ def cascade(same: Explained, others: Explained) -> Explained:
 def _ranges(
     queries: Queries, library: Library, low_mz: NDArray[np.float64], high_mz: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the spectra of the library between two m/z, of the charge of each query: of the shape of the m/z."""
+    """Return the ranges of library spectra between two m/z with the charge of each query, in the shape of the m/z."""
     low, high = np.zeros(low_mz.shape, np.int64), np.zeros(low_mz.shape, np.int64)
     for charge in np.unique(queries.charge).tolist():
         first, last = library.starts[charge : charge + 2]
@@ -308,16 +328,18 @@ def _best_of_spectra(
     *,
     is_modified: bool,
 ) -> Explained:
-    """Return the match of each spectrum with the best charge, with q-values.
+    """Return the match of each spectrum at its best charge, with q-values.
 
     Parameters
     ----------
-    nearest : (k,)
-        Of the library, -1 for none.
-    similarity, value : (k,)
-        Cosine, and what ranks charges.
-    shifts
-        Masses of isotope errors.
+    nearest : ndarray of int64, shape (k,)
+        Library spectrum nearest to each query, or -1.
+    similarity : ndarray of float64, shape (k,)
+        Cosine.
+    value : ndarray of float64, shape (k,)
+        Value that ranks charges, higher is better.
+    shifts : ndarray of float64
+        Masses of isotope errors, Da.
     """
     some = np.flatnonzero(nearest >= 0)
     order = some[np.lexsort((-value[some], queries.spectrum[some]))]

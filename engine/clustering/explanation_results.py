@@ -1,4 +1,4 @@
-"""Results of explaining spectra: the table of explained spectra, and the map of the run."""
+"""Results of an explanation: the table of explained spectra, and the points of the LC-MS map."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from proteoscope.engine.spectra.tables import spectrum_columns
 __all__ = ["EXPLAINED_FILE", "report"]
 
 EXPLAINED_FILE = "explained.tsv"
-"""File of the explained spectra that the project shows."""
+"""Name of the file of explained spectra in the project folder."""
 _UNEXPLAINED, _IDENTIFIED, _EXPLAINED = 0, 1, 2
 
 
@@ -36,7 +36,7 @@ def report(
     parameters: ExplanationParameters,
     progress: Progress,
 ) -> tuple[Explained, AcceptanceCounts]:
-    """Write the explained spectra, also to the file `out`; return those accepted at the false discovery rate, and their counts."""
+    """Write the explained spectra to the project and to `out`; return those accepted at the false discovery rate, and their counts."""
     similar = matches.take(matches.similarity >= parameters.minimum_similarity)
     reported = similar.take(~similar.is_decoy)
     accepted = reported.take(reported.q_value <= parameters.fdr)
@@ -70,7 +70,7 @@ def _explained_table(reported: Explained, spectra: Spectra, identified: Identifi
 
 
 def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
-    """Return a row for each spectrum: its position in the run, and its status."""
+    """Return the map table: retention time, precursor m/z, status and peptide of every spectrum."""
     status = np.full(len(spectra), _UNEXPLAINED, np.uint8)
     status[identified.spectrum], status[accepted.spectrum] = _IDENTIFIED, _EXPLAINED
     form = np.full(len(spectra), -1, np.int64)

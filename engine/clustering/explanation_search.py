@@ -1,4 +1,4 @@
-"""Explain the spectra that an identification left unidentified: read -> index -> plan -> score -> report, from a project to a run of it."""
+"""Explanation of the spectra that an identification left unidentified: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -42,20 +42,26 @@ Inputs = tuple[Spectra, Identified]
 
 
 def explain(request: SearchRequest, progress: Progress | None = None) -> ExplanationSummary:
-    """Explain unidentified spectra of a project by the identified ones that they resemble; a run is added to the project.
+    """Explain the unidentified spectra of a project by the identified ones that they resemble; add a run to the project.
 
     Parameters
     ----------
-    request
-        Input ``project``, the folder of a project with an identification; `ExplanationParameters`. `out` is a file for the table of
-        explained spectra too; None for none. The CPU does all of this search, whatever the device.
+    request : SearchRequest
+        Input ``project`` (folder of a project with an identification), with `ExplanationParameters`. If `out` is not None, the table of
+        explained spectra is also written to this file. The CPU does all the work, whatever the device.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    ExplanationSummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     parameters, project = request.parameters_as(ExplanationParameters), request.files("project")[0]
     source = identified_run(project, parameters.run)
@@ -77,7 +83,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
     with project_run(spec, read, progress) as (run, results):
         spectra, identified = run.read()
         _warn_of_narrow_bins(source.fragment_tolerance, parameters, run.progress)
-        # Few enough candidates have the same mass for the CPU to finish before a GPU is ready.
+        # So few candidates have the same mass that the CPU finishes before a GPU would be ready.
         resources = Resources(run.threads, progress=run.progress, clock=run.clock)
         with run.step("index"):
             ion_series = str(source.parameters.get("ion_series", BY_ACTIVATION))
@@ -101,7 +107,7 @@ def explain(request: SearchRequest, progress: Progress | None = None) -> Explana
 
 
 def _warn_of_narrow_bins(tolerance: Tolerance, parameters: ExplanationParameters, progress: Progress) -> None:
-    """Advise on bins that are much narrower than the fragment tolerance of the identification."""
+    """Warn if bins are much narrower than the fragment tolerance of the identification."""
     if tolerance.width(_USUAL_MZ) > _MAXIMUM_BINS_OF_TOLERANCE * parameters.bin_width:
         progress.message(
             f"The run was searched with a fragment tolerance of {tolerance}, and bins are {parameters.bin_width:g} Th"
@@ -119,7 +125,7 @@ def _summary(
     totals: AcceptanceCounts,
     parameters: ExplanationParameters,
 ) -> ExplanationSummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     n_modified, certainty = int(accepted.is_modified.sum()), totals.certainty()
     counts = {
         "spectra": n_spectra,

@@ -1,4 +1,4 @@
-"""Export what a finished run found: clusters and consensus spectra, or explained spectra."""
+"""Exports of a finished run: clusters, consensus spectra, or explained spectra."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = ["export_clusters", "export_consensus", "export_explained", "export_ex
 
 
 def export_clusters(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the clusters of a run; see `proteoscope.engine.entry.Search.export`."""
+    """Export the clusters of a run (see `proteoscope.engine.entry.Search.export`)."""
     return _export_table(project, request, progress, MEMBERS)
 
 
 def export_consensus(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the consensus spectra of a run as MGF; see `proteoscope.engine.entry.Search.export`."""
+    """Export the consensus spectra of a run as MGF (see `proteoscope.engine.entry.Search.export`)."""
     members = read_stored(project, request.run_id, MEMBERS, ("cluster", "title", "is_consensus"))
     columns = ("cluster", "precursor_mz", "charge", "mz", "intensity")
     with stored_table(project, request.run_id, CONSENSUS, columns) as source:
@@ -42,12 +42,15 @@ def export_consensus(project: Project, request: ExportRequest, progress: Progres
 
 
 def export_explained(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the explained spectra of a run; see `proteoscope.engine.entry.Search.export`."""
+    """Export the explained spectra of a run (see `proteoscope.engine.entry.Search.export`)."""
     return _export_table(project, request, progress, EXPLAINED)
 
 
 def export_explained_library(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write a library of the identified spectra and of those explained as a peptide of the same mass at the run's false discovery rate."""
+    """Write a spectral library of the identified spectra and of the explained ones.
+
+    Explained spectra are included at the run's false discovery rate if the peptide has the same mass.
+    """
     source_run = project.record(request.run_id).get("source_run")
     source, spectra, members = members_of_run(project, str(source_run), progress)
     run = next(run for run in project.runs() if run.id == request.run_id)
@@ -75,7 +78,9 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
         members,
         identified=both,
         q_value=np.concatenate((members.q_value, same["q_value"].to_numpy()[rows])),
-        score=np.concatenate((members.score, np.full(len(rows), -np.inf))),  # identified ones are the better of equal ones
+        score=np.concatenate(
+            (members.score, np.full(len(rows), -np.inf))
+        ),  # identified spectra precede explained ones with an equal q-value
         proteins=pa.concat_arrays([members.proteins, members.proteins.take(pa.array(of))]),
     )
     return write_members(request, joined, spectra, source, progress)

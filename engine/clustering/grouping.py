@@ -1,4 +1,4 @@
-"""Group: clusters of similar vectors, on any devices, as a workload type."""
+"""Clustering of similar vectors on any devices, as a workload type."""
 
 from __future__ import annotations
 
@@ -23,29 +23,36 @@ __all__ = ["KIND", "STEP_PRODUCTS", "VectorGroups", "create_workload", "grouped"
 
 KIND = "vector-groups"
 STEP_PRODUCTS = 10_000_000
-"""Products of elements in a step of the progress."""
+"""Products of vector elements per step of the progress."""
 
 
 def create_workload(vectors: VectorArrays, ends: NDArray[np.int64]) -> Workload:
-    """Vectors to be clustered. `ends`: (n,) int64, never falling; vector i may be compared with the vectors i + 1 : ends[i]."""
+    """Return the workload of clustering n vectors.
+
+    Parameters
+    ----------
+    vectors : VectorArrays
+    ends : ndarray of int64, shape (n,)
+        Non-decreasing; vector i may be compared with the vectors i + 1 : ends[i].
+    """
     return Workload(KIND, {"vectors": vectors._asdict(), "windows": {"ends": ends, "starts": islands(ends)}}, {})
 
 
 def grouped(session: Session, linkage: Linkage) -> NDArray[np.int64]:
-    """Return the smallest vector of each vector's cluster, (n,) int64.
+    """Return the smallest index of the vectors in each vector's cluster, (n,) int64.
 
     Raises
     ------
     ValueError
-        A number of the linkage is out of bounds.
+        If a number of the linkage is out of bounds.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     return session.run(linkage.checked()._asdict(), step_cost=STEP_PRODUCTS)["labels"]
 
 
 class VectorGroups:
-    """Items are islands, runs of vectors that no window reaches out of; the state of a round is the linkage."""
+    """Workload type whose items are islands: ranges of vectors that no comparison window leaves. The state of a round is the linkage."""
 
     parts_of_worker = 0
 
@@ -54,7 +61,7 @@ class VectorGroups:
         return clustering_package.synthetic_workload.sample_groups(size, seed)
 
     def costs(self, workload: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the estimated number of products of vector elements in each island, (islands,) float64."""
+        """Return the number of products of elements for each island."""
         ends, starts = workload.sources["windows"]["ends"], workload.sources["windows"]["starts"]
         if not len(ends):
             return np.zeros(0)
@@ -62,28 +69,28 @@ class VectorGroups:
         return np.add.reduceat(1 + window_pairs(ends), starts[:-1]) * elements
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the estimated number of products of vector elements in a round, the same on CPU and GPU."""
+        """Return the total number of products of elements (see `PredictableWorkloadType`)."""
         return float(self.costs(workload, state).sum())
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the vectors on the device."""
+        """Load the vectors on the device."""
         vectors, windows = VectorArrays(**workload.sources["vectors"]), workload.sources["windows"]
         clustering = backend_module(device, "vector_clustering").VectorClustering(device, vectors, windows["ends"])
         yield _Computation(clustering, windows["starts"])
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
-        """Return singletons, and the starts of islands, which `merge` uses."""
+        """Return each vector as its own cluster, and the starts of the islands, which `merge` uses."""
         windows = workload.sources["windows"]
         return {"labels": np.arange(len(windows["ends"])), "starts": windows["starts"]}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by vector."""
+        """Copy the labels of the islands `first:end` to `into`."""
         into["labels"][into["starts"][first] : into["starts"][end]] = rows["labels"]
 
 
 class _Computation:
-    """Vectors on a device."""
+    """Clustering of vectors on one device, which holds them."""
 
     def __init__(self, clustering: VectorClustering, starts: NDArray[np.int64]) -> None:
         self._clustering, self._starts = clustering, starts
@@ -91,13 +98,13 @@ class _Computation:
         self._linkage: Linkage | None = None
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin a linkage."""
+        """Start a round with a linkage."""
         if items is not None:
             raise ValueError("vectors are clustered with all islands of a run of them")
         self._linkage = Linkage(**state)
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Cluster the islands `first:last`."""
+        """Cluster the islands `first:last`; yield partial results."""
         assert self._linkage is not None
         begun, stop = int(self._starts[first]), int(self._starts[last])
         with closing(self._clustering.cluster(self._linkage, self._labels, begun, stop)) as ends:

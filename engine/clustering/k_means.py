@@ -1,8 +1,7 @@
-"""k-means of points and of sparse vectors, on any devices (Lloyd's algorithm, as in Li's thesis, section 4.2).
+"""k-means of points and of sparse vectors on any devices (Lloyd's algorithm, as in Li's thesis, section 4.2).
 
-Items and centroids are whole numbers and quotients of whole numbers, so that every device, and any number of them, finds the same clusters.
-
-A run that was stopped resumes after the last stored round, or with the first centroids chosen until then.
+Items are integers, and centroids are quotients of integers, so that any kind and number of devices finds the same clusters. A stopped run
+resumes after the last stored round, or with the initial centroids chosen so far.
 """
 
 from __future__ import annotations
@@ -26,27 +25,27 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["Clusters", "KMeansCheckpoint", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
 
-SECONDS_AT_ONCE = 5.0  # of rounds that a device does without a word, in a run that can be resumed
+SECONDS_AT_ONCE = 5.0  # of rounds between checkpoints on a single device
 _FIRST_AT_ONCE = 4
-_BITS = 30  # of the largest coordinate
-_FARTHEST = 1e100  # coordinate of a centroid, whose square must be a number
+_BITS = 30  # bits of the largest coordinate
+_FARTHEST = 1e100  # maximum coordinate of a centroid: its square must be finite
 _POINTS_OF_BATCH = 10_000  # converted to integers together, so that temporary arrays stay in the cache
-_MAXIMUM_EXPONENT = 1000  # of the scale, which must be a number itself
+_MAXIMUM_EXPONENT = 1000  # of the scale, which must be finite
 
 
 class KMeansCheckpoint:
-    """Checkpoint of an iteration, created by `of`; without stored state in a run without a checkpoint."""
+    """Checkpoint of a k-means iteration, created by `of`; it stores nothing in a run without checkpoints."""
 
     def __init__(self, checkpoint: IterationCheckpoint | None) -> None:
         self._checkpoint, self._at_once, self._adjusted_at = checkpoint, _FIRST_AT_ONCE, time.monotonic()
 
     @classmethod
     def of(cls, session: Session, identification: dict[str, Any]) -> KMeansCheckpoint:
-        """Return the checkpoint of an iteration with these settings."""
+        """Return the checkpoint of the iteration with these settings."""
         return cls(session.checkpoint(identification))
 
     def rounds_at_once(self, left: int) -> int:
-        """Return how many remaining rounds a single device runs between checkpoints: some seconds' worth."""
+        """Return how many of the `left` remaining rounds a single device runs before the next checkpoint, about five seconds of work."""
         if self._checkpoint is None:
             return left
         now = time.monotonic()
@@ -58,9 +57,9 @@ class KMeansCheckpoint:
         return min(left, self._at_once)
 
     def resumed_rounds(self, labels: NDArray[np.int32] | None, centroids: Any) -> tuple[NDArray[np.int32] | None, Any, Any, int]:
-        """Return the last labels (None if on several devices), last and next centroids, and completed rounds.
+        """Return the last labels (None if on several devices), the last and the next centroids, and the number of completed rounds.
 
-        Without a checkpoint, these are the arguments, with None and 0.
+        Without stored state, these are `labels`, None, `centroids` and 0.
         """
         retained = None if self._checkpoint is None else self._checkpoint.state()
         if retained is None:
@@ -69,7 +68,7 @@ class KMeansCheckpoint:
         return retained.get("labels"), previous, following, int(retained["done"][0])
 
     def keep_rounds(self, labels: NDArray[np.int32] | None, previous: Any, centroids: Any, done: int) -> None:
-        """Store the state after a number of rounds."""
+        """Store the state after `done` rounds, if a checkpoint is due."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             state = {"done": np.array([done])} if labels is None else {"done": np.array([done]), "labels": labels}
             for name, columns in (("previous", previous), ("centroids", centroids)):
@@ -79,18 +78,21 @@ class KMeansCheckpoint:
             self._checkpoint.store(state)
 
     def resumed_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> tuple[list[int], NDArray[np.float64]]:
-        """Items that were chosen, and of each item the distance from the nearest of them but the last; those given where none was."""
+        """Return the items chosen so far, and the squared distance of each item from the nearest of them except the last.
+
+        Without stored state, these are the arguments.
+        """
         retained = None if self._checkpoint is None else self._checkpoint.state()
         return (chosen, nearest) if retained is None else (retained["chosen"].tolist(), retained["nearest"])
 
     def keep_seeds(self, chosen: list[int], nearest: NDArray[np.float64]) -> None:
-        """Store the chosen centroids."""
+        """Store the chosen items, if a checkpoint is due."""
         if self._checkpoint is not None and self._checkpoint.is_due:
             self._checkpoint.store({"chosen": np.array(chosen), "nearest": nearest})
 
 
 def _columns(stored: Mapping[str, NDArray], name: str, is_sparse: bool) -> Any:
-    """Centroids of this name, as they were given."""
+    """Return the stored centroids of this name in their original form."""
     columns = (stored[f"{name}_{number}"] for number in range(len(VectorSums._fields) if is_sparse else 1))
     return VectorSums(*columns) if is_sparse else next(columns)
 
@@ -100,18 +102,18 @@ class Clusters(NamedTuple):
 
     Attributes
     ----------
-    labels : (n,) int32
+    labels : ndarray of int32, shape (n,)
         Nearest centroid of each item, -1 for vectors without an allowed one.
-    centroids
-        In the unit of the data: of points (k, d) float64, of vectors their `VectorSums`.
-    sums
-        Sums of the last round, whose means are the centroids; clusters that stayed empty retain theirs.
-    rounds
+    centroids : ndarray of float64, shape (k, d), or VectorSums
+        In the unit of the data, for points and vectors respectively.
+    sums : PointSums or VectorSums
+        Sums of the last round, whose means are the centroids; empty clusters retain their centroids.
+    rounds : int
         Number of rounds.
-    moved
-        Sum of squared centroid movements in the last round.
-    is_settled
-        True if another round would have changed nothing, or within the tolerance.
+    moved : float
+        Sum of the squared centroid movements in the last round.
+    is_settled : bool
+        True if another round would change nothing, or move centroids only within the tolerance.
     """
 
     labels: NDArray[np.int32]
@@ -124,15 +126,17 @@ class Clusters(NamedTuple):
 
 @dataclass(frozen=True)
 class Seeds:
-    """Choice of the first k centroids.
+    """Choice of the k initial centroids.
 
     Attributes
     ----------
-    method
-        "first", the first k items; "random", k random ones; "k-means++", each with a probability proportional to its squared distance from
+    k : int
+        Number of centroids.
+    method : str
+        "first", the first k items; "random", k random items; "k-means++", each with a probability proportional to its squared distance from
         those already chosen (Arthur and Vassilvitskii 2007).
-    seed
-        Seed of a PCG64 generator.
+    seed : int
+        Seed of the PCG64 random generator.
     """
 
     k: int
@@ -141,33 +145,33 @@ class Seeds:
 
 
 class _Data(Protocol):
-    """Operations of k-means on points or vectors apart from their assignment."""
+    """Operations on points or vectors that k-means needs in addition to their assignment."""
 
     def __len__(self) -> int:
         """Return the number of items."""
 
     def work(self) -> Workload:
-        """Return the workload of assigning them."""
+        """Return the workload of the assignment."""
 
     def centroids_at(self, items: NDArray[np.int64]) -> Any:
-        """Centroids that are items."""
+        """Return centroids at these items."""
 
     def given(self, centroids: Any) -> Any:
-        """Centroids as they are computed with."""
+        """Return centroids in computed units, after checking them."""
 
     def in_data_unit(self, centroids: Any) -> Any:
-        """Centroids in the unit of the data."""
+        """Return centroids in the unit of the data."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
-        """Return the sums after items moved from their clusters to others, each alone."""
+        """Return the sums after each item has moved from its cluster `labels` to the otherwise empty cluster in `clusters`."""
 
     @property
     def unit(self) -> float:
-        """Unit of a distance in that of the data."""
+        """Computed unit of distance, in the unit of the data."""
 
     @property
     def variance(self) -> float:
-        """Mean of the variances of the coordinates, in computed units."""
+        """Mean variance of the coordinates, in computed units."""
 
     @property
     def can_move(self) -> bool:
@@ -175,19 +179,19 @@ class _Data(Protocol):
 
     @property
     def goes_to_one_card(self) -> bool:
-        """True if several GPUs are not faster than one, since summing their results takes longer than a round."""
+        """True if several GPUs are not faster than one, because adding their results takes longer than a round."""
 
 
 class Points:
-    """Points (n, d), of any finite numbers.
+    """Points (n, d) of finite numbers, converted to integers.
 
-    They become whole numbers: multiples of 2^-s, with the greatest s up to 1000 for which none is beyond 2^30. `scale` is 2^s.
+    Coordinates become multiples of 2^-s, with the largest s up to 1000 for which none exceeds 2^30. `scale` is 2^s.
     """
 
     can_move, goes_to_one_card = True, False
 
     def __init__(self, values: NDArray) -> None:
-        # The extremes also show whether all are finite.
+        # The extremes also reveal values that are not finite.
         most = float(max(abs(values.min(initial=0)), abs(values.max(initial=0)))) if values.ndim == 2 else np.nan
         if not np.isfinite(most) or values.shape[1] == 0:
             raise ParameterError("points for k-means: expected an array (n, d) of finite numbers, d at least 1")
@@ -241,8 +245,8 @@ class Points:
 class Vectors:
     """Sparse vectors with bins below `n_bins`.
 
-    `low`, `high` (n,): vector i may only join the centroids ``low[i]:high[i]``; none for empty ranges. With ranges, centroids are given,
-    and an empty cluster retains its own.
+    If `low` and `high` (n,) are given, vector i may only join the centroids ``low[i]:high[i]``, or none if the range is empty. The initial
+    centroids must then be given, and an empty cluster retains its centroid.
     """
 
     unit, goes_to_one_card = 1.0, True
@@ -310,27 +314,35 @@ def k_means(
 ) -> Clusters:
     """Cluster points or vectors.
 
-    In each round every item is assigned to its nearest centroid, the first among equals, and cluster means are the next centroids. An empty
-    cluster gets the item farthest from its centroid, the first among equals, unless that is alone in its cluster. It ends when no label
-    changes, when centroid movement is within the tolerance, or after `rounds`; then each item is assigned once more.
+    In each round every item is assigned to its nearest centroid, the first of equal ones, and the means of the clusters are the next
+    centroids. An empty cluster gets the item farthest from its centroid, the first of equal ones, unless that item is alone in its cluster.
+    The iteration ends when no label changes, when centroids move only within the tolerance, or after `rounds` rounds; then each item is
+    assigned once more.
 
     Parameters
     ----------
-    start
-        Choice of the first centroids, or the centroids: (k, d), or sums of vectors.
-    rounds
+    executor : Executor
+    data : Points or Vectors
+    start : Seeds, ndarray of float64 of shape (k, d), or VectorSums
+        Choice of the initial centroids, or the centroids.
+    rounds : int
         Maximum number of rounds.
-    tolerance
-        Sum of squared centroid movements relative to the mean variance of coordinates, as scikit-learn's `tol`; 0: only labels end it.
-    progress
-        Receives a stage with a step per round; by default that of the executor's resources.
+    tolerance : float
+        Sum of squared centroid movements relative to the mean variance of coordinates, as `tol` of scikit-learn; with 0, only unchanged
+        labels end the iteration.
+    progress : Progress, optional
+        Receives a stage with one step per round.
+
+    Returns
+    -------
+    Clusters
 
     Raises
     ------
     ParameterError
-        The data, centroids or seeds cannot be used.
+        If data, centroids or seeds are invalid.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     source: _Data = data
     workload = source.work()
@@ -372,7 +384,7 @@ def k_means(
 
 
 def _filled(session: Session, workload: Workload, data: _Data, assignment: Assignment) -> Any:
-    """Return the sums of a round after giving each empty cluster the item farthest from its centroid."""
+    """Return the sums of a round after each empty cluster got the item farthest from its centroid."""
     empty = np.flatnonzero(assignment.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
         return assignment.sums
@@ -392,16 +404,24 @@ def _filled(session: Session, workload: Workload, data: _Data, assignment: Assig
 def seed_items(
     session: Session, workload: Workload, data: Points | Vectors | _Data, seeds: Seeds, progress: Progress | None
 ) -> NDArray[np.int64]:
-    """Return the (k,) items chosen as first centroids, in order of choice.
+    """Return the k items chosen as initial centroids, in order of choice, (k,) int64.
 
-    `session` is of `work`, the workload of `data`, whose items may have any centroid.
+    Parameters
+    ----------
+    session : Session
+        Session of `workload`.
+    workload : Workload
+        Workload of `data`; every item may have any centroid.
+    data : Points or Vectors
+    seeds : Seeds
+    progress : Progress or None
 
     Raises
     ------
     ParameterError
-        There are too few items, or no such method.
+        If there are fewer than k items, or the method is unknown.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     n, k = len(data), seeds.k
     if not 1 <= k <= n:
@@ -420,7 +440,7 @@ def seed_items(
 def _spread(
     session: Session, workload: Workload, data: _Data, k: int, random: np.random.Generator, progress: Progress | None
 ) -> NDArray[np.int64]:
-    """k-means++."""
+    """Return items chosen by k-means++, (k,) int64."""
     n = len(data)
     if progress is not None:
         progress.stage("Choosing the first centroids", k)
@@ -428,7 +448,7 @@ def _spread(
     chosen, nearest = standing.resumed_seeds([int(random.integers(n))], np.full(n, np.inf))
     is_chosen = np.zeros(n, np.bool_)
     is_chosen[chosen] = True
-    random.random(len(chosen) - 1)  # one was drawn for each
+    random.random(len(chosen) - 1)  # skip the numbers drawn before the checkpoint
     while True:
         standing.keep_seeds(chosen, nearest)
         is_chosen[chosen[-1]] = True
@@ -439,5 +459,5 @@ def _spread(
         before = np.cumsum(nearest)
         if before[-1] > 0.0:
             chosen.append(int(min(np.searchsorted(before, random.random() * before[-1], side="right"), np.flatnonzero(nearest)[-1])))
-        else:  # all others are the same as one that is chosen
+        else:  # all remaining items are equal to a chosen one
             chosen.append(int(np.flatnonzero(~is_chosen)[0]))

@@ -1,4 +1,4 @@
-"""Methods paragraphs of clustering and explaining spectra; see `proteoscope.engine.results.methods`."""
+"""Methods paragraphs of clustering and of explaining spectra (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _vectors(facts: RunFacts) -> str:
 
 
 def clustering_methods(facts: RunFacts) -> Methods:
-    """Return the methods of a clustering."""
+    """Return the methods paragraph of a clustering."""
     n_spectra, n_clusters, n_clustered = (facts.count(name) for name in ("spectra", "clusters", "clustered"))
     way, source = _WAYS.get(facts.text("method"), (facts.text("method"), ""))
     named = way.format(**{name: facts.text(name) for name in ("linkage", "minimum_neighbours", "seeding", "maximum_iterations")})
@@ -49,7 +49,7 @@ def clustering_methods(facts: RunFacts) -> Methods:
 
 
 def explanation_methods(facts: RunFacts) -> Methods:
-    """Return the methods of an explanation of unidentified spectra."""
+    """Return the methods paragraph of an explanation of unidentified spectra."""
     source, n_unidentified, n_explained = facts.record.get("source_run"), facts.count("unidentified"), facts.count("explained")
     left = counted(n_unidentified, "spectrum", "spectra") if n_unidentified is not None else "The spectra"
     whose = source if isinstance(source, str) and source else "an identification"

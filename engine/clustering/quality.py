@@ -1,4 +1,4 @@
-"""Agreement of clusters with known labels, by the field's measures (The et al. 2016, J Proteome Res 15:713; falcon 2021)."""
+"""Agreement of clusters with known labels, by common measures (The et al. 2016, J Proteome Res 15:713; falcon 2021)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ _MAXIMUM_BYTES = 1 << 30
 
 
 class Quality(NamedTuple):
-    """Agreement of clusters with labels, parts of one, of the spectra that have a label.
+    """Agreement of clusters with labels, as fractions of the labelled spectra.
 
     Attributes
     ----------
-    clustered
-        Of them in clusters of two and more.
-    incorrect
-        Of those, with another label than the most frequent one of their cluster.
-    completeness
-        1 where all spectra of a label are in one cluster.
-    homogeneity
-        1 where all of a cluster have one label (Rosenberg & Hirschberg 2007).
+    labelled : int
+        Number of labelled spectra.
+    clustered : float
+        Fraction of labelled spectra in clusters of at least two spectra.
+    incorrect : float
+        Fraction of those clustered whose label is not the most frequent one of their cluster.
+    completeness : float
+        1 if all spectra of each label are in one cluster.
+    homogeneity : float
+        1 if all spectra of each cluster have one label (Rosenberg & Hirschberg 2007).
     """
 
     labelled: int
@@ -47,7 +49,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     Raises
     ------
     InputError
-        The file has no column ``label`` or none that identifies spectra, or identifies none of these.
+        If the file has no column ``label``, no column that identifies spectra, or names none of these spectra.
     """
     remedy = f"A tab-separated table with the columns label and one of {', '.join(_KEYS)} is expected"
     with ByteSource(path) as source:
@@ -75,7 +77,7 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
 def compared_with_labels(
     cluster: NDArray[np.int64], labels: list[str]
 ) -> tuple[Quality, tuple[list[str], NDArray[np.int64], NDArray[np.float64]]]:
-    """Return the agreement of clusters with labels, '' if unknown, and label names with `majority_labels`."""
+    """Return the agreement of clusters with labels ('' if unknown), and the label names with the result of `majority_labels`."""
     names, numbers = np.unique(labels, return_inverse=True)
     if not names[0]:
         names, numbers = names[1:], numbers - 1
@@ -83,7 +85,19 @@ def compared_with_labels(
 
 
 def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Quality:
-    """Agreement of clusters, (n,) a number each, with labels, (n,) a number each, -1 where unknown."""
+    """Return the agreement of clusters with labels.
+
+    Parameters
+    ----------
+    cluster : ndarray of int64, shape (n,)
+        Cluster of each spectrum.
+    labels : ndarray of int64, shape (n,)
+        Label of each spectrum, -1 if unknown.
+
+    Returns
+    -------
+    Quality
+    """
     has_label = labels >= 0
     n = int(has_label.sum())
     if n == 0:
@@ -97,7 +111,7 @@ def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Qu
     n_clustered = int(of_cluster[several].sum())
     wrong = int((of_cluster - most)[several].sum())
     of_label = np.bincount(labels[has_label])
-    joint = -_sum(count, n, count / of_cluster[pairs[0]])  # what is unknown of the label where the cluster is known
+    joint = -_sum(count, n, count / of_cluster[pairs[0]])  # conditional entropy of the label, given the cluster
     other = -_sum(count, n, count / of_label[pairs[1]])
     labels_entropy, clusters_entropy = _entropy(of_label, n), _entropy(of_cluster, n)
     return Quality(
@@ -112,7 +126,23 @@ def cluster_quality(cluster: NDArray[np.int64], labels: NDArray[np.int64]) -> Qu
 def majority_labels(
     cluster: NDArray[np.int64], labels: NDArray[np.int64], n_clusters: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the most frequent label of each cluster (smallest among equals; -1 without any) and its fraction of labelled members."""
+    """Return the most frequent label of each cluster, and its fraction of the labelled members.
+
+    Parameters
+    ----------
+    cluster : ndarray of int64, shape (n,)
+        Cluster of each spectrum.
+    labels : ndarray of int64, shape (n,)
+        Label of each spectrum, -1 if unknown.
+    n_clusters : int
+
+    Returns
+    -------
+    label : ndarray of int64, shape (n_clusters,)
+        The smallest of equally frequent labels; -1 without labels.
+    fraction : ndarray of float64, shape (n_clusters,)
+        NaN without labels.
+    """
     has_label = labels >= 0
     pairs, count = np.unique(np.stack([cluster[has_label], labels[has_label]]), axis=1, return_counts=True)
     order = np.lexsort((pairs[1], -count, pairs[0]))

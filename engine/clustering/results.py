@@ -1,4 +1,4 @@
-"""The results of grouping spectra: tables of the project, ``clusters.tsv``, and the file of consensus spectra."""
+"""Results of clustering: the tables of the project, ``clusters.tsv``, and the file of consensus spectra."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from proteoscope.engine.spectra.tables import spectrum_columns
 __all__ = ["CLUSTERS_FILE", "cluster_tables", "consensus_table", "signed_charges", "write_clusters", "write_consensus_file"]
 
 CLUSTERS_FILE = "clusters.tsv"
-"""File of the clusters that the project shows."""
-_CLUSTERS_PER_GROUP = 256  # a window draws a single one
+"""Name of the clusters file in the project folder."""
+_CLUSTERS_PER_GROUP = 256  # rows per Parquet row group: the window reads single clusters
 
 
 def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
-    """Return the charge of each spectrum in its file, negative for negative ions; null if missing or ambiguous."""
+    """Return the charge of each spectrum, negative for negative ions; null if it is missing or ambiguous."""
     bits = mask >> np.uint32(1)
     is_one = (bits != 0) & (bits & (bits - np.uint32(1)) == 0)
     charge = 1 + np.log2(np.where(is_one, bits, 1)).astype(np.int32)
@@ -42,9 +42,9 @@ def signed_charges(mask: NDArray[np.uint32]) -> pa.Array:
 def cluster_tables(
     clusters: SpectrumClusters, spectra: Spectra, labels: tuple[list[str], NDArray[np.int64], NDArray[np.float64]] | None
 ) -> tuple[pa.Table, pa.Table]:
-    """Return the tables ``clusters``, of two spectra and more, and ``members``, of all spectra.
+    """Return the tables ``clusters`` (of at least two spectra) and ``members`` (all spectra).
 
-    `labels` are label names, and each cluster's most frequent label, -1 for none, with its fraction.
+    `labels` are label names, and for each cluster the index of its most frequent label (-1 for none) and its fraction.
     """
     cluster, similarity = clusters.cluster, clusters.similarity
     charge = signed_charges(spectra.charge_mask)
@@ -91,7 +91,7 @@ def cluster_tables(
 
 
 def consensus_table(clusters: SpectrumClusters, consensus: ConsensusSpectra, spectra: Spectra) -> pa.Table:
-    """Return the table ``consensus``: consensus spectra of clusters of two and more, by cluster number."""
+    """Return the table ``consensus``: consensus spectra of clusters of at least two spectra, ordered by cluster number."""
     groups = np.sort(clusters.groups)
     chosen = clusters.representative[groups]
     offsets = pa.array(consensus.offsets, pa.int64())
@@ -115,14 +115,19 @@ def write_clusters(
     parameters: ClusteringParameters,
     resources: Resources,
 ) -> None:
-    """Write the tables of a run, ``clusters.tsv`` where the project shows it, and the file of consensus spectra.
+    """Write the tables of a run, ``clusters.tsv`` in the project folder, and the file of consensus spectra.
 
     Parameters
     ----------
-    labels
+    results : Run
+    clusters : SpectrumClusters
+    spectra : Spectra
+    labels : tuple or None
         See `cluster_tables`.
-    consensus_file
-        None for none.
+    consensus_file : Path or None
+        File for the consensus spectra; None writes none.
+    parameters : ClusteringParameters
+    resources : Resources
     """
     progress = resources.progress
     consensus = consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)
@@ -139,17 +144,17 @@ def write_clusters(
 
 
 def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, progress: Progress) -> None:
-    """Write consensus spectra as MGF with cluster numbers and members.
+    """Write consensus spectra as MGF.
 
-    The title has the cluster, its size and its representative; CLUSTER and MEMBERS, which other programs ignore, list the number and all
-    members. m/z have five decimals, precursors six.
+    The title contains the cluster number, size and representative. The entries CLUSTER and MEMBERS, which other programs ignore, contain
+    the number and all members. m/z have five decimals, precursor m/z six.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If writing fails.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     cluster = members["cluster"].to_numpy()
     order = np.argsort(cluster, kind="stable")
@@ -162,7 +167,7 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
         offsets, places = ranges(np.searchsorted(in_order, numbers), np.searchsorted(in_order, numbers, side="right"))
         rows = order[places]
         names = on_one_line(titles.take(pa.array(rows)))
-        # The first member that represents its cluster, or the first of all.
+        # The first member marked as representative, or the first member.
         at = np.where(is_consensus[rows], np.arange(len(rows)), len(rows))
         chosen = np.minimum.reduceat(at, offsets[:-1])
         chosen = np.where(chosen < len(rows), chosen, offsets[:-1])
@@ -185,6 +190,6 @@ def write_consensus_file(out: Path, consensus: pa.Table, members: pa.Table, prog
 
 
 def _charge_bits(charge: NDArray[np.integer]) -> NDArray[np.uint32]:
-    """Return charges, negative for negative ions and 0 for none, as bits of spectra."""
+    """Return signed charges (0 for none) as charge bits of spectra."""
     bits = np.uint32(1) << np.abs(charge).astype(np.uint32)
     return np.where(charge == 0, np.uint32(0), np.where(charge < 0, bits | np.uint32(NEGATIVE), bits))

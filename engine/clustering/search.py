@@ -1,4 +1,4 @@
-"""Group spectra that are alike: read -> index -> plan -> score -> report, from files to a project."""
+"""Clustering of similar spectra, from files to a project: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -21,21 +21,27 @@ __all__ = ["cluster"]
 
 
 def cluster(request: SearchRequest, progress: Progress | None = None) -> ClusteringSummary:
-    """Group the spectra of files and write the clusters into a project.
+    """Cluster the spectra of files and write the clusters to a project.
 
     Parameters
     ----------
-    request
-        Input ``spectra``, files of any known format; `ClusteringParameters`. Its `project` is made where it does not exist; a run is added
-        to a project that does. Its options: ``consensus``, a file for the consensus spectra, as MGF; ``labels``, a table of known labels,
-        see `proteoscope.engine.clustering.quality.read_labels`; ``strict``, refuse files with spectra that cannot be read.
+    request : SearchRequest
+        Input ``spectra`` (files of any supported format), with `ClusteringParameters`. The `project` is created if it does not exist;
+        otherwise a run is added. Options: ``consensus``, an MGF file for the consensus spectra; ``labels``, a table of known labels (see
+        `proteoscope.engine.clustering.quality.read_labels`); ``strict``, which rejects files with unreadable spectra.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    ClusteringSummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     parameters, labels, consensus = request.parameters_as(ClusteringParameters), request.path("labels"), request.path("consensus")
     spec = RunSpec(
@@ -82,7 +88,7 @@ def cluster(request: SearchRequest, progress: Progress | None = None) -> Cluster
 def _summary(
     run: SearchRun[Spectra], clusters: SpectrumClusters, quality: Quality | None, parameters: ClusteringParameters
 ) -> ClusteringSummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     n_clusters, n_clustered = len(clusters.groups), int(clusters.sizes[clusters.groups].sum())
     counts = {"spectra": len(clusters.cluster), "clusters": n_clusters, "clustered": n_clustered}
     message = f"{counted(n_clusters, 'cluster')} of {counted(n_clustered, 'spectrum', 'spectra')}"

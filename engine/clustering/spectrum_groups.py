@@ -1,6 +1,6 @@
-"""Groups of spectra by hierarchical clustering, DBSCAN or k-means, each of vectors within windows of precursor m/z: plan and score.
+"""Planning and scoring of hierarchical clustering, DBSCAN or k-means of spectra within windows of precursor m/z.
 
-In k-means some of the spectra are the first centroids, which spectra of the same kind of ion and near precursors join.
+In k-means, a selection of the spectra are the initial centroids; spectra of the same charge and similar precursor m/z join them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SPECTRA_OF_CLUSTER = 10
 
 
 class LinkagePlan(NamedTuple):
-    """Comparisons of all vectors within windows of precursor m/z: their workload, steps of the progress, and the linkage."""
+    """Comparisons of all vectors within windows of precursor m/z: workload, number of progress steps, and linkage."""
 
     workload: Workload
     n_steps: int
@@ -42,7 +42,7 @@ class LinkagePlan(NamedTuple):
 
 
 class MeansPlan(NamedTuple):
-    """k-means of the vectors at some places, n of them, from these first centroids; none without vectors."""
+    """k-means of the vectors with indices `places`, out of `n`, with initial centroids; None without vectors."""
 
     n: int
     places: NDArray[np.int64]
@@ -54,21 +54,21 @@ GroupingPlan = LinkagePlan | MeansPlan
 
 
 def clusters_of(spectra: Spectra, parameters: ClusteringParameters, resources: Resources) -> SpectrumClusters:
-    """Return the clusters of spectra, without files."""
+    """Return the clusters of spectra without writing results."""
     vectors = spectrum_vectors(spectra, parameters, resources)
     labels = score_groups(plan_groups(vectors, parameters, resources), parameters, resources)
     return described_clusters(vectors, labels, spectra, parameters, resources)
 
 
 def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> GroupingPlan:
-    """Return the comparisons of the selected method.
+    """Return the planned comparisons of the selected method.
 
     Raises
     ------
     ParameterError
-        There are fewer spectra than clusters.
+        If there are fewer spectra than clusters.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     if parameters.method == "k-means":
         return _plan_means(vectors, parameters, resources)
@@ -82,12 +82,12 @@ def plan_groups(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
 
 
 def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources: Resources) -> NDArray[np.int64]:
-    """Return a label for each vector, (n,) int64; spectra with the same label are a cluster.
+    """Return a label for each vector, (n,) int64; spectra with equal labels form a cluster.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     if isinstance(plan, LinkagePlan):
         resources.progress.stage("Comparing spectra", plan.n_steps)
@@ -111,7 +111,7 @@ def score_groups(plan: GroupingPlan, parameters: ClusteringParameters, resources
 
 
 def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, resources: Resources) -> MeansPlan:
-    """Choose the first centroids and those that each spectrum may join; spectra without any, or without peaks, stay alone."""
+    """Choose the initial centroids, and those that each spectrum may join; spectra without peaks or allowed centroids stay alone."""
     places = np.flatnonzero((np.diff(vectors.arrays.offsets) > 0) & np.isfinite(vectors.precursor_mz))
     n = len(places)
     if not n:
@@ -135,7 +135,7 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
 def _ranges(
     ion: NDArray[np.uint32], precursor_mz: NDArray[np.float64], chosen: NDArray[np.int64], tolerance: Tolerance
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the range of seeds, by their places in order, that each vector may join: (n,) int64 each."""
+    """Return the range of initial centroids that each vector may join, as start and end, (n,) int64 each."""
     n = len(ion)
     low, high = np.zeros(n, np.int64), np.zeros(n, np.int64)
     for first, last in pairwise([0, *(np.flatnonzero(np.diff(ion)) + 1).tolist(), n]):

@@ -1,4 +1,4 @@
-"""Summaries of grouping spectra, and of explaining the unidentified."""
+"""Summaries of clustering, and of explaining unidentified spectra."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["ClusteringSummary", "ExplanationSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteringSummary(Summary):
-    """Summary of clusters of two spectra and more; `quality` is the agreement with labels, or None."""
+    """Summary of a clustering; clusters have at least two spectra. `quality` is the agreement with labels, or None."""
 
     n_spectra: int
     n_clusters: int
@@ -22,14 +22,14 @@ class ClusteringSummary(Summary):
     quality: Quality | None = None
 
     def counts(self) -> list[Count]:
-        """Clusters, and spectra in them."""
+        """Return the numbers of clusters and of spectra in them."""
         return [
             Count(self.n_clusters, "cluster", "clusters"),
             Count(self.n_clustered, "spectrum in them", "spectra in them", total=self.n_spectra),
         ]
 
     def lines(self) -> list[str]:
-        """Return lines on the number of clusters and the agreement with labels."""
+        """Return lines about the clusters and their agreement with labels."""
         share = self.n_clustered / max(1, self.n_spectra) * 100
         clusters, spectra = counted(self.n_clusters, "cluster holds", "clusters hold"), counted(self.n_spectra, "spectrum", "spectra")
         lines = [f"{clusters} {self.n_clustered:,} of {spectra} ({share:.1f} %); the others are alone"]
@@ -44,10 +44,18 @@ class ClusteringSummary(Summary):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplanationSummary(Summary):
-    """Spectra that are explained at the false discovery rate: by a peptide of the same mass, and of another.
+    """Summary of spectra explained at the false discovery rate, by peptides of the same mass and of other masses.
 
-    `source_run`: the identification. `decoys`, `false_share_low`, `false_share_high`: of all explained
-    (`proteoscope.engine.statistics.target_decoy.false_share_interval`). `targets_at_5_percent`: explained at 5 %.
+    Attributes
+    ----------
+    source_run : str
+        The identification.
+    decoys : int
+        Accepted decoys.
+    false_share_low, false_share_high : float
+        Confidence interval of the false fraction (`proteoscope.engine.statistics.target_decoy.false_share_interval`).
+    targets_at_5_percent : int
+        Spectra explained at 5 %.
     """
 
     source_run: str
@@ -65,13 +73,13 @@ class ExplanationSummary(Summary):
     targets_at_5_percent: int = 0
 
     def counts(self) -> list[Count]:
-        """Explained spectra."""
+        """Return the number of explained spectra."""
         names = "decoys", "false_share_low", "false_share_high", "targets_at_5_percent"
         counts = {name: getattr(self, name) for name in names}
         return [Count.from_acceptance(self.n_explained, "explained spectrum", "explained spectra", counts, self.fdr, self.n_unidentified)]
 
     def lines(self) -> list[str]:
-        """Return lines on the numbers of inspected and explained spectra."""
+        """Return lines about the numbers of identified and explained spectra."""
         certainty = self.counts()[0].certainty
         return [
             f"{self.n_identified:,} of {counted(self.n_spectra, 'spectrum', 'spectra')} are identified (run {self.source_run})",

@@ -1,4 +1,4 @@
-"""Made-up points and vectors, by which the speed of devices is measured."""
+"""Synthetic points and vectors for measuring the speed of devices."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ __all__ = ["sample_groups", "sample_points", "sample_vectors"]
 _POINTS, _DIMENSIONS, _CLUSTERS, _ROUNDS = 2_000_000, 8, 100, 5
 _VECTORS, _CLUSTERS_OF_VECTORS, _BINS = 60_000, 500, 40_000
 _GROUPED, _ELEMENTS, _OF_KIND, _WINDOW = 200_000, 30, 5, 40
-_DRAWN = 20_000  # vectors at random, whole islands of a thousand
+_DRAWN = 20_000  # random vectors, in islands of a thousand; more are copies
 
 
 def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
-    """Return noisy copies of vectors with similar neighbours, repeated beyond a number."""
+    """Return noisy copies of vectors, in groups of similar neighbours; beyond 20,000, the vectors repeat."""
     if n > _DRAWN:
         some = _vectors(_DRAWN, rng)
         of = np.arange(n) % _DRAWN
@@ -55,7 +55,7 @@ def _state(centroids: dict[str, Any], n: int, rounds: int) -> dict[str, Any]:
 
 
 def sample_points(size: float, seed: int) -> Sample:
-    """Points in eight dimensions, in some rounds."""
+    """Return points in eight dimensions, for several rounds."""
     rng = np.random.default_rng(seed)
     n = max(2000, round(_POINTS * size))
     points = rng.integers(-(1 << 28), 1 << 28, (n, _DIMENSIONS), np.int32)
@@ -64,7 +64,7 @@ def sample_points(size: float, seed: int) -> Sample:
 
 
 def sample_vectors(size: float, seed: int) -> Sample:
-    """Vectors of spectra, in one round."""
+    """Return vectors of spectra, for one round."""
     rng = np.random.default_rng(seed)
     n = max(_CLUSTERS_OF_VECTORS, round(_VECTORS * size))
     vectors = _vectors(n, rng)
@@ -75,7 +75,7 @@ def sample_vectors(size: float, seed: int) -> Sample:
 
 
 def sample_groups(size: float, seed: int) -> Sample:
-    """Return vectors for complete linkage, each compared with following ones, in islands of a thousand."""
+    """Return vectors for complete linkage in islands of a thousand, each compared with the following ones."""
     rng = np.random.default_rng(seed)
     n = max(50, round(_GROUPED * size))
     numbers = np.arange(n)

@@ -1,4 +1,4 @@
-"""The result tables of grouping spectra, and of explaining the unidentified."""
+"""Result tables of clustering, and of explaining unidentified spectra."""
 
 from __future__ import annotations
 
@@ -107,10 +107,10 @@ CONSENSUS = Table.of(
         Column("intensity", meaning="Their intensities", kind="numbers", type="large_list<double>", as_long_as="mz"),
     ),
 )
-"""Consensus spectra of clusters of two and more."""
+"""Consensus spectra of clusters of at least two spectra."""
 
 CLUSTER_TABLES = (CLUSTERS, MEMBERS)
-"""Tables from clusters to spectra; ``consensus`` and ``spectrum`` are rows of the tables of those names."""
+"""Shown tables, from clusters to spectra; ``consensus`` and ``spectrum`` are rows of the tables with these names."""
 CLUSTER_STORED = (CONSENSUS, SPECTRA)
 
 EXPLAINED = Table.of(
@@ -172,5 +172,5 @@ MAP = Table.of(
 )
 
 EXPLANATION_TABLES = (EXPLAINED,)
-"""``spectrum`` and ``nearest``: rows of the table ``spectra`` of the identification. ``kind``: same or modified."""
+"""Shown table; ``spectrum`` and ``nearest`` are rows of the identification's table ``spectra``, ``kind`` is same or modified."""
 EXPLANATION_STORED = (MAP,)

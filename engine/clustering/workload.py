@@ -1,4 +1,4 @@
-"""Workload of grouping spectra, and of explaining them, estimated from the request."""
+"""Estimated workload of clustering, and of explaining spectra, from their requests."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from proteoscope.engine.project import Project
 
 __all__ = ["estimate_explanation_workload", "estimate_workload"]
 
-_READ, _VECTOR, _DESCRIBE, _ROW = 1.2e-8, 4e-5, 1.5e-5, 1.2e-5  # seconds of a byte, and of a spectrum in the steps
+_READ, _VECTOR, _DESCRIBE, _ROW = 1.2e-8, 4e-5, 1.5e-5, 1.2e-5  # s per byte, and per spectrum in three steps
 _ELEMENTS, _ELEMENT_BYTES, _VECTOR_BYTES = 40.0, 6.0, 40.0
-_RANGE, _CROWDING = 1200.0, 12.0  # thomson in which precursors lie, and how much they crowd at some places of each
+_RANGE, _CROWDING = 1200.0, 12.0  # m/z range of precursors, Th; crowding within each Th
 _PRECURSOR = 700.0
 _COST_OF_ELEMENT = 0.1
-_USUAL_CLUSTERS = 5.0  # spectra of one
-_SPECTRUM_BYTES = 900.0  # of memory, without peaks
-_SPECTRUM, _PSM, _COMPARED = 6e-5, 4e-5, 2e-5  # of explaining: seconds of a spectrum, of a PSM, of a spectrum that is compared
+_USUAL_CLUSTERS = 5.0  # typical spectra per cluster
+_SPECTRUM_BYTES = 900.0  # memory per spectrum, without peaks
+_SPECTRUM, _PSM, _COMPARED = 6e-5, 4e-5, 2e-5  # explaining: s per spectrum, per PSM, per compared spectrum
 _USUAL_SPECTRA, _EXPLAINED_BYTES = 20_000.0, 4000.0
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`."""
+    """Return the estimated workload of a clustering (see `proteoscope.engine.estimates`)."""
     parameters = request.parameters_as(ClusteringParameters)
     size = input_size(request.files("spectra"))
     n = size.records
@@ -43,12 +43,12 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 
 def estimate_explanation_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`; the CPU does all of it.
+    """Return the estimated workload of an explanation, which runs on the CPU only (see `proteoscope.engine.estimates`).
 
     Raises
     ------
     InputError
-        The folder is not a project.
+        If the folder is not a project.
     """
     (folder,) = request.files("project")[:1]
     counts = recorded_counts(Project.open(folder), request.parameters_as(ExplanationParameters).run)

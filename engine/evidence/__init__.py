@@ -1,4 +1,4 @@
-"""Tie identified peptides to their places in proteins, and these to structures: spectrum, peptide, residue, fold."""
+"""Mapping of identified peptides onto protein positions and structures."""
 
 import lazy_loader
 

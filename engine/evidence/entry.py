@@ -1,4 +1,4 @@
-"""The entry of evidence on structures in the list of searches."""
+"""Entry of evidence on structures in the list of searches."""
 
 from __future__ import annotations
 

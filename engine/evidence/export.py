@@ -1,7 +1,7 @@
-"""Export evidence on structures: tables, GFF3 of peptides and sites, and structures with their coverage for other viewers.
+"""Exports of evidence on structures: tables, GFF3 of peptides and sites, and structures coloured by coverage for other viewers.
 
-A project may come from somebody else, and its record of inputs with it. So the export of structures opens no path that the project
-holds: the user names files or folders, and of these the file with the recorded path or the recorded name is read.
+A project, including its record of input files, may be untrusted. The export of structures therefore opens no path from the project: the
+user names files or folders, and the file with the recorded path or name is chosen from them.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ _GONE = "Put the file back as it was, or search again"
 _MAXIMUM_CHARACTERS = 40
 _REASONS_SHOWN, _NAMES_SHOWN, _FOLDERS_SHOWN = 10, 10, 3
 _PLAIN_NAME = re.compile("(?!(com|lpt)[0-9]$)(?=.*[0-9])(?=.*[a-z])[a-z0-9_]+", re.IGNORECASE)
-"""Unambiguous names: words of PyMOL (``all``, ``not``, ``chain``) contain no digit, numbers no character; Windows reserves ``com1``."""
+"""Unambiguous names, unlike PyMOL keywords (no digit), numbers (digits only) and names that Windows reserves (``com1``)."""
 _OF_SITES = ("accession", "position", "modification", "q_value", "n_psms", "place", "chain", "chain_kind")
 
 
 def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the tables of a run; see `proteoscope.engine.entry.Search.export`."""
+    """Export the tables of a run (see `proteoscope.engine.entry.Search.export`)."""
     written = []
     for table in TABLES:
         result = read_stored(project, request.run_id, table, table.saved)
@@ -65,7 +65,7 @@ def export_tables(project: Project, request: ExportRequest, progress: Progress) 
 
 
 def export_gff3(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write peptides and modified residues along their proteins (counted from 1); see `proteoscope.engine.entry.Search.export`."""
+    """Write peptides and modified residues with protein positions (from 1) as GFF3 (see `proteoscope.engine.entry.Search.export`)."""
     proteins = read_stored(project, request.run_id, PROTEINS, ("accession", "length")).to_pylist()
     peptides = read_stored(project, request.run_id, PEPTIDE_PLACES, ("accession", "peptide", "first", "last", "q_value", "n_psms"))
     sites = read_stored(project, request.run_id, SITES, _OF_SITES)
@@ -105,17 +105,17 @@ def _write_line(write: Any, accession: str, kind: str, first: int, last: int, q_
 
 
 def export_structures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export a folder for each protein with a similar chain; see `proteoscope.engine.entry.Search.export`.
+    """Export a folder for each protein with a similar chain (see `proteoscope.engine.entry.Search.export`).
 
-    It has the chain's coordinates, with the number of spectra of each residue in the B-factor column (-1 for residues not aligned with the
-    protein), and scripts for PyMOL and ChimeraX. Only structure files named in the request are read.
+    The folder contains the coordinates of the chain, with the number of spectra per residue in the B-factor column (-1 for residues that
+    are not aligned with the protein), and scripts for PyMOL and ChimeraX. Only structure files named in the request are read.
 
     Raises
     ------
     ParameterError
-        No structures are named.
+        If no structures are named.
     InputError
-        None of the structures can be written.
+        If none of the structures can be written.
     """
     chains = read_stored(project, request.run_id, CHAINS, ("protein", "accession", "rank", "chain", "path")).to_pylist()
     residues = read_stored(project, request.run_id, RESIDUES, ("protein", "position", "n_psms", "modifications"))
@@ -156,14 +156,16 @@ def export_structures(project: Project, request: ExportRequest, progress: Progre
 
 
 def _name_them(run_id: str, folders: list[str]) -> str:
-    """Return a sentence that requests the structures by name."""
+    """Return a sentence that requests the names of the structures."""
     shown = " ".join(map(shlex.quote, folders[:_FOLDERS_SHOWN])) + (" …" if len(folders) > _FOLDERS_SHOWN else "")
     return f"the structures of {run_id} are files outside the project, which are read only if you name them: --structures {shown}"
 
 
 def _name(accession: str) -> str:
-    """Return the name of a protein in files and scripts: alphanumeric characters and ``_`` only.
+    """Return a protein name for files and scripts, with alphanumeric characters and ``_`` only.
 
+    Examples
+    --------
     >>> _name("sp|P02769|ALBU_BOVIN"), _name("all"), _name("7; quit")
     ('sp_P02769_ALBU_BOVIN', 'protein_all', '7__quit')
     """
@@ -172,7 +174,7 @@ def _name(accession: str) -> str:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """Return the name, or a variant that differs from used ones in more than capitalisation, which some disks ignore."""
+    """Return the name, with a number if it differs from a used one only by case, which some file systems ignore."""
     result, number = name, 1
     while result.casefold() in used:
         number += 1
@@ -182,7 +184,7 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 class _Evidence:
-    """Residues of proteins and chains by number; each table is sorted once."""
+    """Residues of proteins and chains by index; each table is sorted once."""
 
     def __init__(self, residues: Any, mapped: Any) -> None:
         mapped = mapped.filter(pa.compute.is_valid(mapped["chain_residue"]))
@@ -196,22 +198,22 @@ class _Evidence:
         self._mapped = _Groups(mapped["chain_row"].to_numpy(), mapped["position"].to_numpy(), mapped["chain_residue"].to_numpy(), symbols)
 
     def of_chain(self, chain: int, protein: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
-        """Return rows of a chain aligned with residues of the protein, their numbers of spectra, and a mask of modified ones."""
+        """Return the rows of a chain that are aligned with the protein, their numbers of spectra, and True for modified residues."""
         position, rows, _ = self._mapped.of(chain)
         positions, n_psms, is_modified = self._residues.of(protein)
         place = np.minimum(np.searchsorted(positions, position), max(len(positions) - 1, 0))
-        # Tables of an untrusted project may name residues outside the protein.
+        # Tables of an untrusted project may contain positions outside the protein.
         is_there = positions[place] == position if len(positions) else np.zeros(len(position), np.bool_)
         return rows[is_there], n_psms[place[is_there]], is_modified[place[is_there]]
 
     def residues_at(self, chain: int) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Return rows of a chain under residues of the protein, and the residue of the chain at each, an ASCII code."""
+        """Return the aligned rows of a chain, and the residue of the chain at each as ASCII code."""
         _, rows, symbols = self._mapped.of(chain)
         return rows, symbols
 
 
 class _Groups:
-    """Columns by the group that each row belongs to, and in it by the first of them."""
+    """Columns sorted by group, and within a group by the first column."""
 
     def __init__(self, group: NDArray[Any], *columns: NDArray[Any]) -> None:
         order = np.lexsort((columns[0], group))
@@ -224,7 +226,7 @@ class _Groups:
 
 
 def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.uint8]) -> tuple[Chains, gemmi.Structure]:
-    """Return a chain of a file with its atoms after checking that it has `residues` at `rows`, as in the run."""
+    """Return a chain of a file with its atoms, after checking that it still has `residues` at `rows`."""
     file = read_structure(path)
     if name not in file.chains.names:
         raise InputError(path, f"has no chain {name}", remedy=_GONE)
@@ -238,7 +240,7 @@ def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.
 def _painted(
     name: str, chain: Chains, atoms: gemmi.Structure, rows: NDArray[np.int64], n_psms: NDArray[np.int64], is_modified: NDArray[np.bool_]
 ) -> PictureChain:
-    """Return a chain with colours and B-factors by spectra."""
+    """Return a chain with colours and B-factors by number of spectra."""
     n = len(chain.residue)
     inside = rows < n
     rows, n_psms, is_modified = rows[inside], n_psms[inside], is_modified[inside]
@@ -254,7 +256,7 @@ def _painted(
 
 
 def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.float64]) -> Iterator[tuple[gemmi.Residue, float]]:
-    """Yield the residues of a file with the value of the chain's residue at their Cα position, or the value for none."""
+    """Yield the residues of a file with the value of the chain's residue at the same Cα position, or -1."""
     value_at = {tuple(place): float(value) for place, value in zip(chain.position.tolist(), values, strict=True)}
     for residue in atoms[0][0]:
         places = [tuple(np.array(atom.pos.tolist(), np.float32).tolist()) for atom in residue if atom.name == "CA"]
@@ -262,25 +264,25 @@ def _match_residues(chain: Chains, atoms: gemmi.Structure, values: NDArray[np.fl
 
 
 def recorded_folders(project: Project, run: str) -> list[str]:
-    """Return the folders of the structures that a run records, each once, as text that nothing has checked."""
+    """Return the distinct folders of the structures recorded for a run, as unchecked text."""
     paths = [str(given.path) for given in project.inputs(run) if given.kind == "structures"]
     return list(dict.fromkeys(str(_pure(path).parent) for path in paths))
 
 
 class NamedStructures:
-    """The structure files that the user has named.
+    """Structure files named by the user.
 
     Parameters
     ----------
     named : sequence of Path
         Files, folders, or lists of files.
     progress : Progress
-        Shows what else the folders hold.
+        Receives messages about other content of the folders.
 
     Raises
     ------
     InputError
-        One is missing, or is or holds no structure.
+        If a path is missing or contains no structures.
     """
 
     def __init__(self, named: Sequence[Path], progress: Progress) -> None:
@@ -293,14 +295,14 @@ class NamedStructures:
             self._of_name[path.name].append(path.absolute())
 
     def find(self, recorded: str) -> Path:
-        """Return the named file for a recorded path or name: the only one of its name, or the only one whose path ends with it.
+        """Return the named file for a recorded path: the only one whose path ends with it, or else the only one with its file name.
 
         The recorded path itself is never opened.
 
         Raises
         ------
         InputError
-            No named file has this name, or several have it.
+            If no named file has this name, or several have it.
         """
         parts = _pure(recorded).parts
         files = self._of_name.get(parts[-1] if parts else "", [])
@@ -313,5 +315,5 @@ class NamedStructures:
 
 
 def _pure(path: str) -> PurePath:
-    """Return a path that may have been recorded on another system."""
+    """Return a path that may have been recorded on another operating system."""
     return PureWindowsPath(path) if "\\" in path else PurePosixPath(path)

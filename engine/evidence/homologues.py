@@ -1,4 +1,4 @@
-"""Homologues of each protein: exhaustive Smith-Waterman over sequences that were given, and how conserved its residues are among them."""
+"""Homologues of each protein by exhaustive Smith-Waterman search in given sequences, and the conservation of its residues."""
 
 from __future__ import annotations
 
@@ -33,17 +33,16 @@ _GAP = ord("-")
 
 @dataclass(frozen=True, eq=False)
 class Conservation:
-    """Conservation of residues among homologues.
+    """Conservation of residues among homologues; r is the number of residues of all proteins.
 
     Attributes
     ----------
-    n_of_protein : (proteins,) int64
-        Homologues of each.
-    n_of_residue : (r,) int64
-        Number of homologues with a residue at each position of all proteins.
-    of_residue : (r,) float64
-        Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`) in the stack of the protein and its homologues, 0 to 1; NaN
-        where these are fewer than `FEWEST_HOMOLOGUES`.
+    n_of_protein : ndarray of int64, shape (proteins,)
+        Number of homologues of each protein.
+    n_of_residue : ndarray of int64, shape (r,)
+        Number of homologues with a residue at each position.
+    of_residue : ndarray of float64, shape (r,)
+        Jensen-Shannon divergence (`proteoscope.engine.sequences.conservation`), 0 to 1; NaN with fewer than `FEWEST_HOMOLOGUES`.
     """
 
     n_of_protein: NDArray[np.int64]
@@ -56,14 +55,14 @@ def written_homologues(
 ) -> Conservation:
     """Write the best homologues of each protein as they are found, and return the conservation of its residues.
 
-    The protein itself, with identical residues from end to end, is excluded. Without sequences to search the table is empty.
+    Sequences identical to the protein are excluded. Without sequences to search, the table is empty.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     StorageError
-        Writing failed.
+        If writing fails.
     """
     offsets = run_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
     result = Conservation(np.zeros(len(proteins), np.int64), np.zeros(offsets[-1], np.int64), np.full(offsets[-1], np.nan))
@@ -89,14 +88,17 @@ def written_homologues(
 
 
 def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: SequenceDatabase, place: NDArray[np.int64]) -> Hits:
-    """Return the hits but those whose subject has the same residues from end to end, by whatever name.
+    """Return the hits without subjects whose sequence equals the protein's, whatever their name.
 
     Parameters
     ----------
-    place
-        Of the sequences among the subjects, by their places in the files.
+    hits : Hits
+    proteins : sequence of ProteinEntry
+    subjects : SequenceDatabase
+    place : ndarray of int64
+        Index among the subjects of each sequence, by its index in the files.
     """
-    # The alignment does not define it: unknown residues resemble nothing, and at the ends they are left out.
+    # The alignment cannot decide this: unknown residues match nothing and are omitted at the ends.
     is_itself = hits.query_length == hits.subject_length
     rows = np.flatnonzero(is_itself)
     numbers: list[ProteinRow] = place[hits.subject_index[rows]].tolist()
@@ -107,7 +109,7 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
 
 
 def _known(codes: NDArray[np.int8]) -> NDArray[np.int8]:
-    """Replace codes of other symbols by that of an unknown residue, as in `ProteinEntry`."""
+    """Replace codes of symbols other than residues by that of an unknown residue, as in `ProteinEntry`."""
     return np.where(codes == SYMBOLS.index("*"), SYMBOLS.index("X"), codes).astype(np.int8)
 
 
@@ -120,7 +122,7 @@ def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
 
 
 def _stacked(entry: ProteinEntry, hits: Hits) -> NDArray[np.uint8]:
-    """Return the residues of a protein and of its homologues under them, (1 + homologues, residues)."""
+    """Return the residues of a protein and of its aligned homologues, (1 + homologues, residues) uint8."""
     stack = Stack.of(entry.accession, entry.description, entry.sequence, hits.aligned)
     return stack.symbols[:, ~stack.is_opened]
 

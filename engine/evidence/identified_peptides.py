@@ -1,4 +1,4 @@
-"""The peptides that a run identified, whichever search it was, and the proteins that they are of."""
+"""Peptides identified by a run of any search, and their proteins."""
 
 from __future__ import annotations
 
@@ -46,17 +46,14 @@ _SHIFTS = ("shift_position", "site_probability")
 _EXPLAINED = ("peptide", "q_value", "spectrum")
 _GROUPS = ("accessions", "description", "sequence", "is_decoy", "q_value")
 SHOWN_TOO = ("modified",)
-"""Kinds of runs other than identifications whose peptides are shown."""
-_POSITIONS = 1 << 20  # more than a peptide has residues
+"""Kinds of runs other than identifications whose peptides can be shown."""
+_POSITIONS = 1 << 20  # above the length of any peptide
 
 
 class SourceTables(NamedTuple):
-    """Input tables: of the identification `run`, and of an explanation based on it if requested.
+    """Input tables of the identification `run`, and of an explanation that builds on it if requested.
 
-    Attributes
-    ----------
-    fixed
-        Modifications of every such residue by the run's parameters.
+    `fixed` are modifications of all residues of a type according to the run's parameters.
     """
 
     run: str
@@ -69,20 +66,22 @@ class SourceTables(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Modifications:
-    """m modifications of n peptidoforms.
+    """Modifications (m) of n peptidoforms.
 
     Attributes
     ----------
-    offsets : (n + 1,) int64
-        Those of each.
-    position : (m,) int64
-        Residues from 1; 0 and one more are the ends.
-    name : (m,) int64
-        Into `names`, which are sorted.
-    mass : (m,) float64
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each peptidoform, and the end of the last.
+    position : ndarray of int64, shape (m,)
+        Residue from 1; 0 the N-terminus, length + 1 the C-terminus.
+    name : ndarray of int64, shape (m,)
+        Index into `names`.
+    mass : ndarray of float64, shape (m,)
         Da.
-    probability : (m,) float64
-        Localisation probability in the most confident spectrum; NaN if not computed.
+    probability : ndarray of float64, shape (m,)
+        Highest localisation probability over the spectra; NaN if not computed.
+    names : tuple of str
+        Sorted names.
     """
 
     offsets: NDArray[np.int64]
@@ -96,7 +95,7 @@ class Modifications:
     def of(
         cls, lengths: NDArray[np.int64], position: ArrayLike, names: Sequence[str], mass: ArrayLike, probability: ArrayLike | None = None
     ) -> Modifications:
-        """Create from the number of modifications of each peptidoform and concatenated columns."""
+        """Create from the number of modifications of each peptidoform (n,), and concatenated columns (m,)."""
         unique, codes = np.unique(np.array(names, np.str_), return_inverse=True)
         unknown = np.full(len(names), np.nan)
         return cls(
@@ -109,7 +108,7 @@ class Modifications:
         )
 
     def followed_by(self, other: Modifications) -> Modifications:
-        """Append the modifications of further peptidoforms."""
+        """Return these modifications followed by those of further peptidoforms."""
         names = [source.names[code] for source in (self, other) for code in source.name.tolist()]
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("position", "mass", "probability"))
         position, mass, probability = (np.concatenate(pair) for pair in pairs)
@@ -118,21 +117,20 @@ class Modifications:
 
 @dataclass(frozen=True, eq=False)
 class IdentifiedPeptides:
-    """n peptidoforms.
+    """Identified peptidoforms (n).
 
     Attributes
     ----------
-    peptides
-        ProForma texts.
-    sequences
-        Unmodified sequences.
-    modifications
-        Modifications of each.
-    n_psms : (n,) int64
+    peptides : tuple of str, length n
+        ProForma.
+    sequences : tuple of str, length n
+        Without modifications.
+    modifications : Modifications
+    n_psms : ndarray of int64, shape (n,)
         Number of spectra.
-    q_value : (n,) float64
-        Minimum over spectra.
-    intensity : (n,) float64
+    q_value : ndarray of float64, shape (n,)
+        Minimum over the spectra.
+    intensity : ndarray of float64, shape (n,)
         Sum of known precursor intensities, NaN without any.
     """
 
@@ -147,14 +145,14 @@ class IdentifiedPeptides:
         return len(self.peptides)
 
     def carried_by_all(self) -> FixedModifications:
-        """Return modifications that every such residue carries."""
+        """Return the sample-preparation modifications that every residue of their type carries."""
         carried = self.modifications
         names = [carried.names[code] for code in carried.name.tolist()]
         return on_all_residues(self.sequences, np.diff(carried.offsets), carried.position, names)
 
 
 class ProteinEntry(NamedTuple):
-    """The first protein of a group: accession, names of the other proteins, description, sequence, q-value of the group."""
+    """First protein of a group: accession, accessions of the other members, description, sequence, and q-value of the group."""
 
     accession: str
     others: tuple[str, ...]
@@ -169,9 +167,9 @@ def source_tables(folder: Path, run: str) -> SourceTables:
     Raises
     ------
     InputError
-        There is no project, no such run, or its tables lack proteins.
+        If there is no project or no such run, or the run has no protein table.
     ParameterError
-        The run is of another kind.
+        If the run is of another kind.
     """
     project = Project.open(folder)
     run, explained = explained_run(project, run)
@@ -182,19 +180,19 @@ def source_tables(folder: Path, run: str) -> SourceTables:
 
 
 def identified_peptides(tables: SourceTables, maximum_q_value: float) -> IdentifiedPeptides:
-    """Return the peptidoforms that spectra are of up to a q-value: targets, the best match of each spectrum.
+    """Return the peptidoforms of rank 1 target matches up to a q-value.
 
     Raises
     ------
     InputError
-        A table is damaged.
+        If a table is damaged.
     """
     intensities = _precursor_intensities(tables.spectra)
     with TableFile(tables.psms, EXPORTED_PSMS, _PSMS, n_rows_of={"spectra": len(intensities)}, remedy=_REMEDY) as source:
         shifts = [name for name in _SHIFTS if name in source.columns]
         table = accepted_targets(source.read([*_PSMS, *shifts]), maximum_q_value)
     encoded = in_one(table["peptide"]).dictionary_encode()
-    # Numbers by first appearance.
+    # Peptidoforms are numbered by first occurrence.
     form = encoded.indices.to_numpy().astype(np.int64)
     first = np.unique(form, return_index=True)[1]
     some = table.take(first).combine_chunks()
@@ -217,7 +215,10 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
 def fixed_modifications(
     peptides: IdentifiedPeptides, tables: SourceTables, parameters: EvidenceParameters, progress: Progress
 ) -> FixedModifications:
-    """Return modifications that are not sites; if the run does not record them, as an import, those common to all residues of a kind."""
+    """Return the modifications that do not count as sites.
+
+    If the run does not record them (such as an import), these are the ones that all residues of a type carry.
+    """
     if parameters.fixed_sites:
         return NONE_FIXED
     result = tables.fixed or peptides.carried_by_all()
@@ -228,7 +229,7 @@ def fixed_modifications(
 
 
 def _numbers(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """NaN where one is missing."""
+    """Return a column as float64, NaN for null."""
     values: NDArray[np.float64] = column.cast("float64").to_numpy()
     return values
 
@@ -244,15 +245,17 @@ def _precursor_intensities(path: Path) -> NDArray[np.float64]:
 def _of_forms(
     form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the number of spectra, the minimum q-value and the intensity of n peptidoforms from the values of each spectrum."""
+    """Return the number of spectra, the minimum q-value and the summed intensity of n peptidoforms."""
     least = np.full(n, np.inf)
     np.minimum.at(least, form, q_value)
     return np.bincount(form, minlength=n), least, known_sums(form, intensity, n)
 
 
 def known_sums(group: NDArray[np.int64], values: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """(n,) sums of the values of each group that are known; NaN where none is.
+    """Return the sums of the known values of each group, (n,); NaN without known values.
 
+    Examples
+    --------
     >>> known_sums(np.array([0, 0, 1]), np.array([2.0, np.nan, np.nan]), 2).tolist()
     [2.0, nan]
     """
@@ -274,10 +277,12 @@ def _best_probabilities(
 
     Parameters
     ----------
-    owner, position : (m,)
+    owner, position : ndarray of int64, shape (m,)
         Peptidoform and residue of each modification.
-    form, place, probability : (spectra,)
-        Peptidoform, site and probability of each spectrum.
+    form : ndarray of int64, shape (spectra,)
+        Peptidoform of each spectrum.
+    place, probability : ndarray of float64, shape (spectra,)
+        Site and probability of each spectrum, NaN without a shift.
     """
     is_known = np.isfinite(place) & np.isfinite(probability)
     keys, at = np.unique(form[is_known] * _POSITIONS + place[is_known].astype(np.int64), return_inverse=True)
@@ -296,7 +301,7 @@ def _with_explained(
     """Add spectra that resemble identified ones; the site of a mass difference is unknown."""
     table = explained_spectra(path, _EXPLAINED, maximum_q_value, len(intensities))
     spectrum = table["spectrum"].to_numpy()
-    # New ones come after existing ones.
+    # New peptidoforms follow the existing ones.
     names = pa.concat_arrays([pa.array(identified.peptides, pa.string()), in_one(table["peptide"]).cast("string")]).dictionary_encode()
     n, n_known = len(names.dictionary), len(identified)
     more = names.dictionary[n_known:].to_pylist()
@@ -331,12 +336,12 @@ def _parsed(name: str, path: Path) -> Peptidoform:
 
 
 def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
-    """Reject a table of groups whose targets are decoys of the database, as of a run that took them for proteins.
+    """Reject a protein table whose targets include decoys of the database, from a run that searched them as targets.
 
     Raises
     ------
     InputError
-        There are such groups.
+        If there are such groups.
     """
     proteins = [
         (row["accessions"][0] or "", row["sequence"]) for row in rows if not row["is_decoy"] and row["accessions"] and row["sequence"]
@@ -357,14 +362,14 @@ def _check_for_decoys(path: Path, rows: list[dict[str, Any]]) -> None:
 def protein_entries(path: Path, parameters: EvidenceParameters) -> list[ProteinEntry]:
     """Return the proteins to show: the first of each group up to a q-value, or those requested by name.
 
-    All proteins of runs without protein error rates, such as library searches, are returned.
+    For runs without protein error rates, such as library searches, all proteins are returned.
 
     Raises
     ------
     InputError
-        The table is not one of protein groups, or has decoys as targets.
+        If the table does not contain protein groups, or has decoys as targets.
     ParameterError
-        A requested protein is in no group.
+        If a requested protein is in no group.
     """
     with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
         rows: list[dict[str, Any]] = source.read(_GROUPS).to_pylist()

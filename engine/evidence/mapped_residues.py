@@ -1,7 +1,7 @@
-"""Residues of proteins mapped onto similar chains: numbers, secondary structure, exposure and neighbourhood.
+"""Mapping of protein residues onto similar chains: numbering, secondary structure, exposure and neighbourhood.
 
-A residue is mapped by the alignment. Between mapped ones, residues missing in the chain's numbering, exactly as many as the protein has
-there, are in its sequence but lack coordinates; others are unknown.
+Residues are mapped by the alignment. Protein residues between mapped ones are part of the chain's sequence without coordinates if the
+chain's numbering skips exactly as many; otherwise they are unknown.
 """
 
 from __future__ import annotations
@@ -28,32 +28,30 @@ from proteoscope.engine.structures.exposure import GREATEST_AREA, ChainAtoms, Li
 __all__ = ["NO_ATOMS", "MappedChain", "MappedRows", "mapped_chains"]
 
 _MAXIMUM_ERRORS_SHOWN = 5
-_FARTHEST_SHIFT = 8  # residues that a gap is moved by, to where the chain's numbers have a break
+_FARTHEST_SHIFT = 8  # maximum residues by which a gap is moved to a break in the chain's numbering
 NO_ATOMS = Ligands(np.zeros((0, 3)), np.zeros(0, np.int64), ())
 
 
 @dataclass(frozen=True)
 class MappedChain:
-    """A similar chain with residue information from its file.
+    """A similar chain with residue information from its file; r is the number of its residues.
 
     Attributes
     ----------
-    near
+    near : SimilarChain
         The chain and its alignment.
-    chains
+    chains : Chains
         Columns of this chain only.
-    path
+    path : Path
         Its file.
-    exposure : (r,) float64
+    exposure : ndarray of float64, shape (r,)
         Fraction of each residue's maximum solvent-accessible area, NaN if unknown.
-    atoms
-        Heavy atoms, or None if the file could not be read.
-    ligands
-        Ligands in its file.
-    unseen : (u,) int64
-        Residues of the protein in its sequence without coordinates.
-    error
-        Reason why its atoms could not be read.
+    atoms : ChainAtoms or None
+        Heavy atoms; None if the file could not be read.
+    unseen : ndarray of int64, shape (u,)
+        Protein residues that are in the chain's sequence but have no coordinates.
+    error : str
+        Reason why the atoms could not be read, or ''.
     """
 
     near: SimilarChain
@@ -72,24 +70,24 @@ class MappedChain:
 
 @dataclass(frozen=True, eq=False)
 class MappedRows:
-    """The m protein residues mapped onto similar chains, by chain and chain order; each (m,).
+    """Protein residues mapped onto similar chains (m), ordered by chain and residue.
 
     Attributes
     ----------
-    chain
-        Number of the mapped chain.
-    place
-        Index of the residue among the residues of all proteins.
-    position
+    chain : ndarray of int64, shape (m,)
+        Index of the mapped chain.
+    place : ndarray of int64, shape (m,)
+        Index among the residues of all proteins.
+    position : ndarray of int64, shape (m,)
         Position in the protein, from 0.
-    row
-        Row of the chain.
-    exposure
+    row : ndarray of int64, shape (m,)
+        Residue of the chain, from 0.
+    exposure : ndarray of float64, shape (m,)
         NaN if unknown.
-    alpha : (m, 3) float64
-        Cα, Å.
-    offsets : (chains + 1,)
-        Starts and ends of chains.
+    alpha : ndarray of float64, shape (m, 3)
+        Cα position, Å.
+    offsets : ndarray of int64, shape (chains + 1,)
+        First row of each chain, and the end of the last.
     """
 
     chain: NDArray[np.int64]
@@ -102,7 +100,7 @@ class MappedRows:
 
     @classmethod
     def of(cls, mapped: Sequence[MappedChain], residues: ResidueEvidence) -> MappedRows:
-        """Create from mapped chains of the proteins with these residues."""
+        """Create from mapped chains and the residues of all proteins."""
         lengths = np.array([len(chain.near.pairs) for chain in mapped], np.int64)
         pairs = np.concatenate([np.zeros((0, 2), np.int64), *(chain.near.pairs for chain in mapped)])
         chain = np.repeat(np.arange(len(mapped)), lengths)
@@ -121,10 +119,10 @@ class MappedRows:
         return len(self.row)
 
     def first_of(self, n_places: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the first row (on the nearest chain) of each residue of all proteins, -1 if unmapped; `wanted` (m,) selects rows."""
+        """Return the first row (on the nearest chain) of each of `n_places` residues, or -1; `wanted` (m,) selects rows."""
         rows = np.arange(len(self)) if wanted is None else np.flatnonzero(wanted)
         result = np.full(n_places, -1, np.int64)
-        # Of several that are written to one place, the last stays.
+        # Assignment in reverse order: the first row of each residue is written last.
         result[self.place[rows[::-1]]] = rows[::-1]
         return result
 
@@ -132,12 +130,12 @@ class MappedRows:
 def mapped_chains(
     near: Sequence[SimilarChain], proteins: Sequence[ProteinEntry], source: ChainFiles, resources: Resources
 ) -> list[MappedChain]:
-    """Return similar chains with exposure and ligands, reading each file once, and warn of unreadable files.
+    """Return similar chains with exposure and ligands, reading each file once; warn about unreadable files.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     wanted = np.unique([similar.chain for similar in near]) if near else np.zeros(0, np.int64)
     taken = source.chains.taken(wanted)
@@ -193,7 +191,7 @@ def mapped_chains(
 
 
 def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str) -> NDArray[np.int64]:
-    """Move alignment gaps to breaks of equal length in the chain's numbering where the residues match as well.
+    """Move alignment gaps to breaks of equal length in the chain's numbering if the residues there match equally well.
 
     Alignments place such gaps arbitrarily.
     """
@@ -212,7 +210,7 @@ def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str
                 rows = settled[at : at + 2, 1]
                 if len(rows) < 2 or number[rows[1]] - number[rows[0]] - 1 == length:
                     break
-                # The pair next to the gap moves to the other side of it, where the protein has the same residue.
+                # Move the pair next to the gap to its other side, where the protein has the same residue.
                 moved = at + 1 if step > 0 else at
                 place, other = int(settled[moved, 0]), int(settled[moved, 0]) - step * length
                 beyond = moved + step
@@ -225,13 +223,13 @@ def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str
             rows = settled[at : at + 2, 1] if at >= 0 else settled[:0, 1]
             if len(rows) == 2 and number[rows[1]] - number[rows[0]] - 1 == length:
                 break
-            # No break there: as it was.
+            # No break found: restore the pairs.
             settled[around, 0] = before
     return settled
 
 
 def _unseen(pairs: NDArray[np.int64], chains: Chains) -> NDArray[np.int64]:
-    """Residues of the protein between two aligned ones that are neighbours in the chain's columns and as far apart by its numbers."""
+    """Return protein residues between aligned pairs that are adjacent in the chain's coordinates but separated by its numbering."""
     before, after = pairs[:-1], pairs[1:]
     missing = after[:, 0] - before[:, 0] - 1
     is_gap = (missing > 0) & (after[:, 1] == before[:, 1] + 1)

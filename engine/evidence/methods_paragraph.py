@@ -16,7 +16,7 @@ _CITATIONS = (
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Describe the methods from the record of the run."""
+    """Return the methods paragraph, from the record of the run."""
     source = facts.record.get("source_run")
     of = f" of run {source:.60}" if isinstance(source, str) else ""
     sentences = [

@@ -1,4 +1,4 @@
-"""The nearest chains of each protein: exhaustive Smith-Waterman over the sequences that structures were seen with, and the alignments."""
+"""Nearest chains of each protein, with alignments, by exhaustive Smith-Waterman search in the observed sequences of structures."""
 
 from __future__ import annotations
 
@@ -35,23 +35,23 @@ class SimilarChain:
 
     Attributes
     ----------
-    protein
-        Number of the protein.
-    chain
+    protein : ProteinRow
+    chain : ChainRow
         Row of `ChainFiles`.
-    rank
+    rank : int
         From 1.
-    pairs : (k, 2) int64
+    pairs : ndarray of int64, shape (k, 2)
         Aligned residues of protein and chain, from 0, ascending.
-    identity
+    identity : float
         Fraction of identical pairs.
-    gaps
-        Unpaired residues of both between the first and last pair.
-    e_value, bit_score
-        Of the sequence alignment, NaN without one.
-    tm_score, through
-        For a remote chain, the TM-score with the chain through which it was found, by that one's length, and its number; otherwise NaN and
-        -1.
+    gaps : int
+        Unpaired residues of both between the first and the last pair.
+    e_value, bit_score : float
+        Of the sequence alignment; NaN without one.
+    tm_score : float
+        For a remote chain, the TM-score with the chain `through`, normalised by the length of that chain; otherwise NaN.
+    through : int
+        For a remote chain, the row of the chain through which it was found; otherwise -1.
     """
 
     protein: ProteinRow
@@ -67,7 +67,7 @@ class SimilarChain:
 
     @property
     def kind(self) -> str:
-        """``same``, ``homologous`` or ``distant`` by its identity, or ``remote``: found by its fold."""
+        """``same``, ``homologous`` or ``distant`` by identity, or ``remote`` if found by its fold."""
         if self.through >= 0:
             return "remote"
         return "same" if self.identity >= _SAME else "homologous" if self.identity >= _HOMOLOGOUS else "distant"
@@ -81,14 +81,29 @@ def align_proteins(
     resources: Resources,
     take: Callable[[QueryHits], None],
 ) -> tuple[str, ...]:
-    """Align proteins with sequences exhaustively (BLOSUM62, 11/1), and return the names of the devices that scored.
+    """Align proteins with sequences exhaustively (BLOSUM62, 11/1).
 
-    `take` receives the n best hits of each protein in batches; `query_index` is the protein's number.
+    Parameters
+    ----------
+    proteins : sequence of ProteinEntry
+        Queries.
+    subjects : SequenceDatabase
+    n : int
+        Number of hits per protein.
+    maximum_e_value : float
+    resources : Resources
+    take : callable
+        Receives the hits in batches; `query_index` is the index of the protein.
+
+    Returns
+    -------
+    tuple of str
+        Names of the devices that scored.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     parameters = SequenceSearchParameters(maximum_e_value=maximum_e_value, hits_per_query=n)
     scheme = ScoringScheme(read_matrix("BLOSUM62"), parameters.gap_open, parameters.gap_extend)
@@ -107,12 +122,12 @@ def align_proteins(
 def nearest_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, n: int, maximum_e_value: float, resources: Resources
 ) -> tuple[list[SimilarChain], tuple[str, ...]]:
-    """Return the n nearest chains of each protein by protein and rank, and the names of the devices that scored.
+    """Return the n nearest chains of each protein, ordered by protein and rank, and the names of the devices that scored.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     if not len(proteins) or not len(chains):
         return [], ()
@@ -142,7 +157,7 @@ def _as_database(proteins: Sequence[ProteinEntry]) -> SequenceDatabase:
 
 
 def _names(n: int) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return empty names, since queries and subjects are identified by number."""
+    """Return empty names for n sequences, which are identified by index."""
     return np.zeros(0, np.uint8), np.zeros(n + 1, np.int64)
 
 
@@ -157,7 +172,7 @@ def _near(hits: Hits) -> Iterator[SimilarChain]:
         is_pair = is_residue[0] & is_residue[1]
         places = [int(start[k]) - 1 + np.cumsum(is_filled) - 1 for start, is_filled in zip(starts, is_residue, strict=True)]
         pairs = np.stack([place[is_pair] for place in places], axis=1).astype(np.int64)
-        # X is like nothing.
+        # X matches nothing.
         is_same = (query == subject) & is_pair & (query != ord("X"))
         yield SimilarChain(
             proteins[k],

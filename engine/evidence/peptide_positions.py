@@ -20,16 +20,16 @@ __all__ = ["Places", "ResidueEvidence", "Sites", "find_modified_residues", "find
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """p positions of peptides in proteins, by protein, start and peptide.
+    """Positions of peptides in proteins (p), ordered by protein, start and peptide.
 
     Attributes
     ----------
-    peptide : (p,)
+    peptide : ndarray of int64, shape (p,)
         Row of `IdentifiedPeptides`.
-    protein : (p,)
-        Number of the protein.
-    start, end : (p,)
-        Residues from 0, the end excluded.
+    protein : ndarray of int64, shape (p,)
+        Index of the protein.
+    start, end : ndarray of int64, shape (p,)
+        Residue range from 0, `end` exclusive.
     """
 
     peptide: NDArray[np.int64]
@@ -43,9 +43,18 @@ class Places:
 
 @dataclass(frozen=True, eq=False)
 class ResidueEvidence:
-    """Evidence of each residue of all proteins, concatenated by `offsets` (proteins + 1,).
+    """Evidence of the r residues of all proteins, concatenated.
 
-    The residue (r,) uint8, n_peptides and n_psms (r,) int64, and the minimum q-value (r,) float64, NaN without peptides.
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (proteins + 1,)
+        Start of each protein, and the end of the last.
+    residue : ndarray of uint8, shape (r,)
+        ASCII code.
+    n_peptides, n_psms : ndarray of int64, shape (r,)
+        Number of peptides at the residue, and of their spectra.
+    q_value : ndarray of float64, shape (r,)
+        Minimum over these peptides, NaN without peptides.
     """
 
     offsets: NDArray[np.int64]
@@ -56,37 +65,38 @@ class ResidueEvidence:
 
     @property
     def protein(self) -> NDArray[np.int64]:
-        """(r,) the protein of each."""
+        """Protein of each residue, (r,) int64."""
         return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
 
     def share_of(self, is_so: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """(proteins,) which part of each one's residues is so."""
+        """Return the fraction of each protein's residues in the mask `is_so` (r,), (proteins,) float64."""
         sums = np.concatenate(([0], np.cumsum(is_so)))[self.offsets]
         return np.diff(sums) / np.maximum(1, np.diff(self.offsets))
 
 
 @dataclass(frozen=True, eq=False)
 class Sites:
-    """n modified residues, by protein, position and name; each (n,).
+    """Modified residues (n), ordered by protein, position and name.
 
     Attributes
     ----------
-    protein
-        Number of the protein.
-    position
+    protein : ndarray of int64, shape (n,)
+        Index of the protein.
+    position : ndarray of int64, shape (n,)
         From 0.
-    name
+    name : ndarray of int64, shape (n,)
         Index into `names`.
-    mass
+    mass : ndarray of float64, shape (n,)
         Da.
-    n_psms, n_peptides
-        Spectra and peptidoforms with it.
-    q_value
-        Minimum of these.
-    probability
-        Site probability of the best, NaN if not computed.
-    intensity
+    n_psms, n_peptides : ndarray of int64, shape (n,)
+        Number of spectra and of peptidoforms with the modified residue.
+    q_value : ndarray of float64, shape (n,)
+        Minimum over these.
+    probability : ndarray of float64, shape (n,)
+        Highest site probability, NaN if not computed.
+    intensity : ndarray of float64, shape (n,)
         Sum of precursor intensities, NaN if unknown.
+    names : tuple of str
     """
 
     protein: NDArray[np.int64]
@@ -105,19 +115,19 @@ class Sites:
 
 
 def find_peptide_places(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress | None = None) -> Places:
-    """Return every position of every peptide in every protein; leucine and isoleucine, of equal mass, match.
+    """Return all positions of each peptide in all proteins; leucine and isoleucine match each other.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     lengths = np.array([len(protein.sequence) for protein in proteins], np.int64)
     residues = "".join(protein.sequence for protein in proteins).replace("I", "L").encode()
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
     result = find_occurrences([number.encode() for number in numbers], residues, run_offsets(lengths), progress or Progress())
-    # Peptidoforms of the same residues lie where these do.
+    # Peptidoforms with equal sequences have the same positions.
     by_sequence = np.argsort(of_form, kind="stable")
     first, last = (np.searchsorted(of_form[by_sequence], result.peptide, side) for side in ("left", "right"))
     offsets, forms = ranges(first, last)
@@ -129,7 +139,7 @@ def find_peptide_places(peptides: IdentifiedPeptides, proteins: Sequence[Protein
 
 
 def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], progress: Progress) -> list[ProteinEntry]:
-    """Return the proteins with a q-value, and those without one that hold an identified peptide."""
+    """Return the proteins with a q-value, and those without one that contain an identified peptide."""
     unrated = [protein for protein in proteins if isnan(protein.q_value)]
     holding = (
         {id(unrated[number]) for number in np.unique(find_peptide_places(peptides, unrated, progress).protein).tolist()} if unrated else ()
@@ -138,7 +148,7 @@ def proven_proteins(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntr
 
 
 def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEntry], places: Places) -> ResidueEvidence:
-    """Return what lies on each residue."""
+    """Return the evidence of each residue."""
     symbols = np.frombuffer("".join(protein.sequence for protein in proteins).encode(), np.uint8)
     offsets = run_offsets(np.array([len(protein.sequence) for protein in proteins], np.int64))
     first, last = offsets[places.protein] + places.start, offsets[places.protein] + places.end
@@ -149,7 +159,7 @@ def residue_evidence(peptides: IdentifiedPeptides, proteins: Sequence[ProteinEnt
         np.add.at(steps, first, weight)
         np.subtract.at(steps, last, weight)
         counts.append(np.cumsum(steps)[:-1])
-    # The worst first, so that the best stays.
+    # Descending q-values, so that the smallest is written last.
     order = np.argsort(-peptides.q_value[places.peptide], kind="stable")
     spans, covered = ranges(first[order], last[order])
     q_value = np.full(n, np.nan)
@@ -162,7 +172,7 @@ def find_modified_residues(
 ) -> Sites:
     """Return the modified residues; terminal modifications belong to the first or last residue.
 
-    `fixed` modifications, which all such residues or ends have, are excluded.
+    The modifications in `fixed` are excluded.
     """
     carried = peptides.modifications
     spans, rows = ranges(carried.offsets[places.peptide], carried.offsets[places.peptide + 1])
@@ -189,7 +199,7 @@ def find_modified_residues(
     protein, position, name, rows, peptide = protein[order], position[order], name[order], rows[order], peptide[order]
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = (np.diff(protein) != 0) | (np.diff(position) != 0) | (np.diff(name) != 0)
-    # A peptidoform may carry the same twice where its ends are meant too.
+    # A peptidoform may carry the same modification at a terminus and at its residue.
     is_new = is_first.copy()
     is_new[1:] |= np.diff(peptide) != 0
     begins = np.flatnonzero(is_first)

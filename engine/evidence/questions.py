@@ -1,4 +1,4 @@
-"""Analyses of evidence on a structure: sites, possible contacts, uncovered residues and paralogues."""
+"""Analyses of evidence on structures: modified sites, possible contacts, uncovered residues and paralogues."""
 
 from __future__ import annotations
 
@@ -28,30 +28,34 @@ __all__ = [
 ]
 
 _PEPTIDE_LENGTHS = 7, 30
-_PEPTIDE_MASS = 4600.0  # Da, peptides that usually fragment well
+_PEPTIDE_MASS = 4600.0  # Da, maximum mass of peptides that usually fragment well
 _NO_CUT = ("no cleavage", "unspecific cleavage", "peptidase K")
 _EQUIVALENT_ENZYMES = (
     "Trypsin/P",
     "Lys-C/P",
     "V8-E",
-)  # equal to other enzymes of the list by another rule
-_MAXIMUM_HOLDERS = 100  # proteins of a peptide; with more, it does not help to distinguish them
-_MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines of a protein whose pairs are measured
-_BLOCK = 1 << 20  # distances that are computed together
+)  # variants of other enzymes in the list
+_MAXIMUM_HOLDERS = 100  # proteins per peptide; a peptide in more proteins does not distinguish them
+_MAXIMUM_OF_A_PROTEIN = 400  # modified residues and lysines per protein whose pairs are measured
+_BLOCK = 1 << 20  # distances computed in one batch
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedSites:
-    """n modified residues on their nearest chains; each (n,).
+    """Modified residues (n) on their nearest chains.
 
     Attributes
     ----------
-    row
+    row : ndarray of int64, shape (n,)
         Row of `MappedRows`, or -1.
-    nearest_site, site_distance
-        Position in the protein of the nearest other site on that chain, or -1, and Å between Cα, or NaN.
-    ligand, ligand_distance
-        Nearest ligand of the chain's file, or '', and Å between the nearest atoms.
+    nearest_site : ndarray of int64, shape (n,)
+        Protein position of the nearest other site on the same chain, or -1.
+    site_distance : ndarray of float64, shape (n,)
+        Distance between the Cα atoms, Å, or NaN.
+    ligand : tuple of str, length n
+        Nearest ligand in the file of the chain, or ''.
+    ligand_distance : ndarray of float64, shape (n,)
+        Distance between the nearest atoms, Å, or NaN.
     """
 
     row: NDArray[np.int64]
@@ -63,9 +67,18 @@ class PlacedSites:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """n pairs of residues of a chain that are modified or lysines.
+    """Pairs of residues on a chain (n), each a modified residue or lysine.
 
-    Each is (n,): rows of `MappedRows`, True if one is modified, and Å between their Cα and between their nearest atoms (NaN if unknown).
+    Attributes
+    ----------
+    first, second : ndarray of int64, shape (n,)
+        Rows of `MappedRows`.
+    is_modified : ndarray of bool, shape (n,)
+        True if at least one residue is modified.
+    alpha_distance : ndarray of float64, shape (n,)
+        Distance between the Cα atoms, Å.
+    atom_distance : ndarray of float64, shape (n,)
+        Distance between the nearest atoms, Å, NaN if unknown.
     """
 
     first: NDArray[np.int64]
@@ -77,15 +90,23 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class MissedStretches:
-    """n ranges of residues `start` to `end` (from 0, the end excluded) of a protein without peptides.
+    """Residue ranges without peptides (n).
 
     Attributes
     ----------
-    n_mapped, exposure
-        Residues mapped onto the nearest chain, and (n,) their mean known exposure, or NaN.
-    enzyme, n_seen : (n, k)
-        Rows of `enzymes` whose limit peptides would show most of the range, best first, and the numbers of residues; 0 after those that
-        would show any.
+    protein : ndarray of int64, shape (n,)
+        Index of the protein.
+    start, end : ndarray of int64, shape (n,)
+        Residue range from 0, `end` exclusive.
+    n_mapped : ndarray of int64, shape (n,)
+        Number of residues mapped onto the nearest chain.
+    exposure : ndarray of float64, shape (n,)
+        Mean known exposure of these, or NaN.
+    enzyme : ndarray of int64, shape (n, k)
+        Indices into `enzymes`: those whose limit peptides would show most residues of the range, best first.
+    n_seen : ndarray of int64, shape (n, k)
+        Number of residues that each would show, or 0.
+    enzymes : tuple of str
     """
 
     protein: NDArray[np.int64]
@@ -100,9 +121,9 @@ class MissedStretches:
 
 @dataclass(frozen=True, eq=False)
 class SharedPeptides:
-    """n pairs of proteins with shared peptides: numbers of shared and of exclusive peptides.
+    """Pairs of proteins with shared peptides (n): numbers of shared peptides, and of peptides of only one of them.
 
-    Peptides of more than a hundred proteins are skipped.
+    Peptides in more than a hundred proteins are skipped.
     """
 
     protein: NDArray[np.int64]
@@ -129,7 +150,7 @@ def placed_sites(
     for number, members in _groups(chain):
         some = placed[members]
         first, last = int(rows.offsets[number]), int(rows.offsets[number + 1])
-        # Sites on a nearer chain also exist on this one.
+        # Include sites that are assigned to a nearer chain.
         others = first + np.flatnonzero(is_site[rows.place[first:last]])
         which, distance = _nearest(rows.alpha[row[some]], rows.alpha[others], row[some][:, None] == others[None])
         is_there = np.isfinite(distance)
@@ -145,7 +166,7 @@ def placed_sites(
 
 
 def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Yield each key with the places that have it."""
+    """Yield each distinct key with the indices at which it occurs."""
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
     for members in np.split(order, cuts) if len(order) else ():
@@ -155,7 +176,7 @@ def _groups(key: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
 def _nearest(
     points: NDArray[np.float64], other: NDArray[np.float64], is_left_out: NDArray[np.bool_] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the nearest of some points to each of n, and its distance, infinite without one."""
+    """Return the index of the nearest of `other` to each of n points, and its distance (infinite if there is none)."""
     if not len(other):
         return np.zeros(len(points), np.int64), np.full(len(points), np.inf)
     which, apart = np.zeros(len(points), np.int64), np.empty(len(points))
@@ -171,7 +192,7 @@ def _nearest(
 
 
 def _select_atoms(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return heavy atoms of residues of a chain, Cα of those that have none; and which of `rows` each is of, ascending."""
+    """Return the heavy atoms of residues (Cα for residues without), and the index into `rows` of each atom, ascending."""
     alpha = chain.chains.position[rows].astype(np.float64)
     if chain.atoms is None:
         return alpha, np.arange(len(rows))
@@ -185,7 +206,7 @@ def _select_atoms(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[NDArray[
 
 
 def _nearest_ligands(chain: MappedChain, rows: NDArray[np.int64]) -> tuple[list[str], NDArray[np.float64]]:
-    """Name of and distance to the nearest ligand of each residue."""
+    """Return name and distance (Å) of the nearest ligand of each residue."""
     position, owner = _select_atoms(chain, rows)
     which, apart = _nearest(position, chain.ligands.position)
     order = np.lexsort((apart, owner))
@@ -202,10 +223,25 @@ def near_pairs(
     separation: int,
     progress: Progress,
 ) -> Pairs:
-    """Return pairs of modified residues and lysines on each protein's nearest chain with Cα within a distance (Å).
+    """Return pairs of modified residues and lysines on each protein's nearest chain with Cα within `distance`.
 
-    They are at least `separation` residues apart in the protein. Pairs with a modified residue come first, then by distance. Chains with
-    too many pairs are reported.
+    Pairs with a modified residue are first, then by distance. Chains with too many residues are reported.
+
+    Parameters
+    ----------
+    residues : ResidueEvidence
+    sites : Sites
+    mapped : sequence of MappedChain
+    rows : MappedRows
+    distance : float
+        Maximum Cα distance, Å.
+    separation : int
+        Minimum distance in the protein sequence, residues.
+    progress : Progress
+
+    Returns
+    -------
+    Pairs
     """
     is_site = np.zeros(len(residues.residue), np.bool_)
     is_site[residues.offsets[sites.protein] + sites.position] = True
@@ -237,7 +273,7 @@ def near_pairs(
 
 
 def _atom_distances(chain: MappedChain, rows: NDArray[np.int64], a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return Å between the nearest atoms of `rows[a]` and `rows[b]`; NaN where one of them is not whole."""
+    """Return the distance between the nearest atoms of `rows[a]` and `rows[b]`, Å; NaN if either residue is incomplete."""
     result = np.full(len(a), np.nan)
     if chain.atoms is None or not len(a):
         return result
@@ -260,7 +296,7 @@ def missed_stretches(
     progress: Progress,
     n_enzymes: int = 3,
 ) -> MissedStretches:
-    """Return stretches that no peptide covers, with the enzymes whose peptides, fully cut, would show most of their residues."""
+    """Return ranges without peptides, with the `n_enzymes` enzymes whose limit peptides would show most of their residues."""
     is_missed = residues.n_peptides == 0
     is_end = np.zeros(len(is_missed) + 1, np.bool_)
     is_end[residues.offsets] = True
@@ -275,7 +311,7 @@ def missed_stretches(
     with np.errstate(invalid="ignore"):
         mean = _sums(np.where(is_known, exposure, 0.0), first, last) / np.where(n_known > 0, n_known, np.nan)
     names = tuple(name for name in ENZYMES if name not in (*_NO_CUT, *_EQUIVALENT_ENZYMES))
-    # No bond joins two proteins: a separator that is not a residue lies between them.
+    # A separator between proteins, which is not a residue, prevents peptides across them.
     text = "*".join(protein.sequence for protein in proteins)
     masses = np.append(RESIDUE_MASS, np.nan)[np.minimum(np.frombuffer(text.encode(), np.uint8) - ord("A"), 26)]
     in_text = np.arange(len(is_missed)) + residues.protein
@@ -300,18 +336,18 @@ def missed_stretches(
 
 
 def _sums(values: NDArray, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray:
-    """Return sums of values from first to last (excluded)."""
+    """Return the sums of values from `first` to `last` (exclusive)."""
     sums = np.concatenate((np.zeros(1), np.cumsum(values)))
     return sums[last] - sums[first]
 
 
 def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
-    """Return True for residues of proteins, joined by ``*``, in limit peptides of a usually observed length and mass."""
+    """Return True for residues in limit peptides of a typical length and mass; `text` contains the proteins joined by ``*``."""
     is_between = np.frombuffer(text.encode(), np.uint8) == ord("*")
     between = np.flatnonzero(is_between)
     bounds = np.unique(np.concatenate(([0], cleavage_sites(text, ENZYMES[name]), between, between + 1, [len(text)])))
     lengths = np.diff(bounds)
-    # Not a number where a residue is unknown, as between proteins.
+    # NaN for peptides with an unknown residue, such as the separator.
     of_peptide = np.add.reduceat(masses, bounds[:-1]) + WATER_MASS
     is_seen = (lengths >= _PEPTIDE_LENGTHS[0]) & (lengths <= _PEPTIDE_LENGTHS[1]) & (of_peptide <= _PEPTIDE_MASS)
     seen: NDArray[np.bool_] = np.repeat(is_seen, lengths)
@@ -319,7 +355,7 @@ def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bo
 
 
 def shared_peptides(peptides: IdentifiedPeptides, places: Places, n_proteins: int) -> SharedPeptides:
-    """Return pairs of proteins with shared peptides, and the numbers of exclusive sequences; leucine and isoleucine match."""
+    """Return pairs of proteins with shared peptides, and the numbers of exclusive sequences; leucine and isoleucine match each other."""
     numbers: dict[str, int] = {}
     of_form = np.array([numbers.setdefault(sequence.replace("I", "L"), len(numbers)) for sequence in peptides.sequences], np.int64)
     held = np.unique(np.stack([of_form[places.peptide], places.protein], axis=1), axis=0) if len(places) else np.zeros((0, 2), np.int64)

@@ -1,6 +1,6 @@
-"""Chains with the fold of a protein's nearest chain: searched by structure, superposed, and mapped through it.
+"""Chains with the fold of a protein's nearest chain, found by structure search and mapped through the nearest chain.
 
-A residue of the protein is mapped to that of the remote chain aligned with the same residue of the nearest chain.
+A protein residue is mapped onto the residue of the remote chain that is aligned with the same residue of the nearest chain.
 """
 
 from __future__ import annotations
@@ -30,23 +30,27 @@ from proteoscope.engine.structures.outputs import AlignedChains
 
 __all__ = ["near_chains"]
 
-_FEWEST_PAIRS = 20  # residues; shorter alignments through another chain are not significant
+_FEWEST_PAIRS = 20  # residue pairs; fewer, through another chain, are not significant
 
 
 def near_chains(
     proteins: Sequence[ProteinEntry], chains: Chains, remote: DescribedChains | None, parameters: EvidenceParameters, resources: Resources
 ) -> tuple[list[SimilarChain], str]:
-    """Return the similar chains of each protein by sequence, then by the fold of the nearest, and the devices.
+    """Return the similar chains of each protein, first by sequence, then by the fold of the nearest chain, and the names of the devices.
 
     Parameters
     ----------
-    remote
-        The chains with their descriptors, by the same numbers; None unless remote chains are searched.
+    proteins : sequence of ProteinEntry
+    chains : Chains
+    remote : DescribedChains or None
+        The same chains with descriptors; None unless remote chains are searched.
+    parameters : EvidenceParameters
+    resources : Resources
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     near, devices = nearest_chains(proteins, chains, parameters.chains_per_protein, parameters.maximum_e_value, resources)
     if remote is not None:
@@ -62,19 +66,24 @@ def _with_remote_chains(
     minimum_tm_score: float,
     resources: Resources,
 ) -> list[SimilarChain]:
-    """Append up to `n` chains with the fold of the nearest to the similar chains of each protein.
+    """Append up to `n` chains with the fold of the nearest chain to the similar chains of each protein.
 
     Parameters
     ----------
-    chains
-        Among which they are, by the numbers that near chains have.
-    minimum_tm_score
-        By the length of the nearest chain.
+    near : sequence of SimilarChain
+    proteins : sequence of ProteinEntry
+    chains : DescribedChains
+        Searched chains; indices are those of `near`.
+    n : int
+        Maximum number of remote chains per protein.
+    minimum_tm_score : float
+        Normalised by the length of the nearest chain.
+    resources : Resources
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     nearest = {similar.protein: similar for similar in near if similar.rank == 1}
     through = np.unique([similar.chain for similar in nearest.values()]).astype(np.int64)
@@ -83,7 +92,7 @@ def _with_remote_chains(
     of_protein: dict[ProteinRow, list[SimilarChain]] = {}
     for similar in near:
         of_protein.setdefault(similar.protein, []).append(similar)
-    # Near ones may be among the best, and the chain itself is.
+    # The best hits include the chain itself, and may include other near chains.
     most = 1 + n + max(len(some) for some in of_protein.values())
     queries = described(chains.chains.taken(through), threads=resources.threads)
     wanted = StructureSearchParameters(hits_per_query=most)
@@ -111,7 +120,7 @@ def _with_remote_chains(
 
 
 def _remote(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) -> SimilarChain:
-    """Return a chain with the fold of a similar one, mapped onto the protein through it."""
+    """Return a chain with the fold of a similar chain, mapped onto the protein through it."""
     pairs = _through(first.pairs, aligned.pairs)
     symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = aligned.target.residue[aligned.target.rows(aligned.target_number)][pairs[:, 1]]
@@ -130,14 +139,14 @@ def _remote(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) 
 
 
 def _through(near: NDArray[np.int64], aligned: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Return (k, 2) residues of a protein and of a third chain aligned with the same residue of a chain; both ascending.
+    """Return residues of a protein and of a third chain aligned with the same residue of a chain, (k, 2), ascending.
 
     Parameters
     ----------
-    near : (m, 2)
-        Aligned residues of the protein and a chain.
-    aligned : (n, 2)
-        Aligned residues of that chain and the third one.
+    near : ndarray of int64, shape (m, 2)
+        Aligned residues of the protein and the chain.
+    aligned : ndarray of int, shape (n, 2)
+        Aligned residues of the chain and the third chain.
     """
     _, here, other = np.intersect1d(near[:, 1], aligned[:, 0], return_indices=True)
     return np.stack([near[here, 0], aligned[other, 1].astype(np.int64)], axis=1)

@@ -1,4 +1,4 @@
-"""The tables of evidence on structures, from its columns."""
+"""Tables of evidence on structures."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _X = ord("X")
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Results of a run before they become tables; `chain_names` are indexed by chain number."""
+    """Results of a run before conversion to tables; `chain_names` are indexed by chain."""
 
     proteins: Sequence[ProteinEntry]
     peptides: IdentifiedPeptides
@@ -87,7 +87,7 @@ def collect_residue_evidence(
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     progress = resources.progress
     places = find_peptide_places(peptides, proteins, progress)
@@ -113,14 +113,14 @@ def collect_residue_evidence(
 
 
 def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> None:
-    """Write the tables of a run, as text those that are shown, and that of proteins to `out` if it is wanted.
+    """Write the tables of a run, shown ones also as text, and the protein table to `out` if it is not None.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     for name, table in tables.items():
         run.write_table(name, table)
@@ -139,8 +139,12 @@ def write_evidence(run: Run, tables: Mapping[str, pa.Table], out: str | Path | N
 
 
 def burial_names(exposure: NDArray[np.float64], surface: float) -> NDArray[np.str_]:
-    """``surface``, ``buried``, or ``unknown`` where the exposure is not a number, of each.
+    """Return ``surface``, ``buried`` or, for an exposure of NaN, ``unknown`` for each residue.
 
+    `surface` is the minimum exposure of surface residues.
+
+    Examples
+    --------
     >>> burial_names(np.array([0.3, 0.1, np.nan]), 0.25).tolist()
     ['surface', 'buried', 'unknown']
     """
@@ -148,7 +152,10 @@ def burial_names(exposure: NDArray[np.float64], surface: float) -> NDArray[np.st
 
 
 def evidence_tables(evidence: Evidence, surface: float) -> dict[str, pa.Table]:
-    """Return all tables but that of homologues, which is written as they come, by their names."""
+    """Return all tables by name, except that of homologues, which are written as they are found.
+
+    `surface` is the minimum exposure of surface residues.
+    """
     columns = _Columns(evidence)
     return {
         described.PROTEINS.name: _proteins(evidence, columns),
@@ -164,7 +171,7 @@ def evidence_tables(evidence: Evidence, surface: float) -> dict[str, pa.Table]:
 
 
 def _texts(values: Sequence[str]) -> pa.Array:
-    """Return texts, missing where they are empty."""
+    """Return texts as an array, with null instead of ''."""
     texts = pa.array(values, pa.string())
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
@@ -192,14 +199,14 @@ class _Columns:
 
 
 def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
-    """Return a column of chains, of the residues that are mapped."""
+    """Return a column of the chains at the mapped residues."""
     return np.concatenate([np.zeros(0, np.int64), *(getattr(similar.chains, name)[similar.near.pairs[:, 1]] for similar in mapped)]).astype(
         np.int64
     )
 
 
 def _authors(number: NDArray[np.int64], code: NDArray[np.int64]) -> pa.Array:
-    """Return numbers of authors with their insertion codes."""
+    """Return author residue numbers with insertion codes."""
     codes = pa.array(["", *(chr(code) for code in range(1, 256))], pa.string())
     return pa.compute.binary_join_element_wise(pa.array(number).cast("string"), codes.take(pa.array(code)), "")
 
@@ -213,7 +220,7 @@ def _proteins(evidence: Evidence, columns: _Columns) -> pa.Table:
     protein = evidence.residues.protein[evidence.rows.place[on_nearest]]
     n_mapped = np.bincount(protein, minlength=n)
     n_seen = np.bincount(protein[is_covered[evidence.rows.place[on_nearest]]], minlength=n)
-    # A peptide that lies in a protein twice is one.
+    # A peptide that occurs twice in a protein counts once.
     forms = np.unique(np.stack([evidence.places.protein, evidence.places.peptide], axis=1), axis=0)
     identities = np.append([chain.near.identity for chain in evidence.mapped], np.nan)
     with np.errstate(invalid="ignore"):
@@ -383,7 +390,7 @@ def _peptide_places(evidence: Evidence, columns: _Columns) -> pa.Table:
 
 def _residues(evidence: Evidence) -> pa.Table:
     residues, sites = evidence.residues, evidence.sites
-    # Sites are in the order of residues.
+    # Sites are ordered by residue.
     n_carried = np.bincount(residues.offsets[sites.protein] + sites.position, minlength=len(residues.residue))
     carried = taken(sites.names, sites.name)
     return described.RESIDUES.arrow(
@@ -406,7 +413,7 @@ def _mapped_residues(evidence: Evidence, columns: _Columns) -> pa.Table:
     unseen = np.concatenate([np.zeros(0, np.int64), *(chain.unseen for chain in evidence.mapped)])
     of_unseen = np.repeat(np.arange(len(evidence.mapped)), [len(chain.unseen) for chain in evidence.mapped])
     chain = np.concatenate((rows.chain, of_unseen))
-    # Of each chain first its mapped residues, then those without coordinates.
+    # For each chain, mapped residues precede those without coordinates.
     order = np.argsort(chain, kind="stable")
     row = np.where(order < n, order, -1)
     is_seen = row >= 0

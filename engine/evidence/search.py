@@ -1,4 +1,4 @@
-"""Tie identified peptides to structures: read -> index -> plan -> score -> report, from a project to a run of it."""
+"""Mapping of identified peptides onto structures, from a project to a further run: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -42,20 +42,26 @@ __all__ = ["find_evidence"]
 
 
 def find_evidence(request: SearchRequest, progress: Progress | None = None) -> EvidenceSummary:
-    """Place the peptides of a run on their proteins, and these on the nearest structures, and add a run to the project.
+    """Map the peptides of a run onto their proteins, and these onto the nearest structures; add a run to the project.
 
     Parameters
     ----------
-    request
-        Inputs ``project``, the folder of a project with an identification, ``structures``, a structure database, or files, folders and
-        lists of files, and ``homologues``, files of sequences or none; `EvidenceParameters`. Its option ``report`` is a folder for pages.
+    request : SearchRequest
+        Inputs ``project`` (folder of a project with an identification), ``structures`` (a structure database, or files, folders and lists
+        of files), and optionally ``homologues`` (sequence files), with `EvidenceParameters`. The option ``report`` is a folder for pages.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    EvidenceSummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        An input or parameter can be corrected by the user.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     parameters, project = request.parameters_as(EvidenceParameters), request.files("project")[0]
     tables = source_tables(project, parameters.run)
@@ -76,7 +82,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         with run.step("plan"):
             resources = opening().reporting_to(run.progress)
             run.load_writers()
-        # Both measure their own steps of scoring and reporting, batch by batch.
+        # Both record the time of scoring and reporting themselves, per batch.
         near, run.device = near_chains(proteins, structures.chains, remote, parameters, resources)
         conservation = written_homologues(proteins, homologues, parameters, stored, resources)
         with run.step("report"):
@@ -86,7 +92,7 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
 
 
 def _spec(request: SearchRequest, tables: SourceTables, source: ChainInput) -> RunSpec:
-    """Return the files that a search reads and writes."""
+    """Return the specification of the run, with the files that it reads and writes."""
     inputs: dict[str, list[str | Path]] = {
         "project_psms": [tables.psms],
         "project_proteins": [tables.proteins],
@@ -116,21 +122,21 @@ def _check_identification(peptides: IdentifiedPeptides, proteins: list[ProteinEn
 
 
 def _opened(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[Any]) -> tuple[ChainFiles, DescribedChains | None]:
-    """Return the chains and, if remote chains are searched, their descriptors."""
+    """Return the chains and, if remote chains are searched, the chains with descriptors."""
     structures, folder = open_files(source, run.progress, run.threads), source.folder
     for text in structures.messages:
         run.progress.message(text, "warning")
     if not parameters.remote_chains:
         return structures, None
-    # Both have the shortest chain first, and so the same numbers.
+    # Both are ordered by length, so chains have the same indices.
     if folder is None:
         return structures, described(structures.chains, threads=run.threads)
     return structures, open_chains(folder, run.progress, run.threads)
 
 
 def _summary(evidence: Evidence, tables: SourceTables, parameters: EvidenceParameters, run: SearchRun[Any]) -> EvidenceSummary:
-    """Record the run and return its summary."""
-    # A residue that carries one thing or another is one residue.
+    """Write the record of the run, and return its summary."""
+    # A residue with several alternative modifications counts once.
     residues, first = np.unique(np.stack([evidence.sites.protein, evidence.sites.position]), axis=1, return_index=True)
     placed = evidence.placed.row[first]
     where = burial_names(evidence.rows.exposure[placed[placed >= 0]], parameters.surface_exposure).tolist()

@@ -1,4 +1,4 @@
-"""The files of structures that a run read, by the names that its tables have for them."""
+"""Structure files of a run, found by their names in its tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ __all__ = ["find_structure"]
 def find_structure(name: str, files: Sequence[Path]) -> Path | None:
     """Return the single file whose path ends with `name`, or None.
 
+    Examples
+    --------
     >>> find_structure("b/1abc.pdb", [Path("/data/a/1abc.pdb"), Path("/data/b/1abc.pdb")]).as_posix()
     '/data/b/1abc.pdb'
     """

@@ -12,9 +12,9 @@ __all__ = ["EvidenceSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceSummary(Summary):
-    """Proteins and how many of them have a near chain, modified residues and how many lie on one, on its surface or inside.
+    """Summary of evidence: proteins with similar chains, and modified residues on chains, on the surface or buried.
 
-    `source_run`: the run whose peptides these are.
+    `source_run` is the run that identified the peptides.
     """
 
     source_run: str
@@ -30,14 +30,14 @@ class EvidenceSummary(Summary):
     n_remote_chains: int
 
     def counts(self) -> list[Count]:
-        """Return proteins on structures, and modified residues on them."""
+        """Return the numbers of proteins on structures, and of modified residues on them."""
         return [
             Count(self.n_on_structures, "protein on a structure", "proteins on structures", total=self.n_proteins),
             Count(self.n_placed_sites, "modified residue on a structure", "modified residues on structures", total=self.n_sites),
         ]
 
     def lines(self) -> list[str]:
-        """Return what lies where."""
+        """Return lines about the numbers of mapped peptides, proteins and residues."""
         more = [
             f"{self.n_remote_chains:,} remote chains have the fold of a near one" if self.n_remote_chains else "",
             f"{self.n_homologues:,} homologues show how conserved residues are" if self.n_homologues else "",

@@ -1,4 +1,4 @@
-"""Tables of evidence on structures, each column described once."""
+"""Columns of the tables of evidence on structures."""
 
 from __future__ import annotations
 
@@ -358,7 +358,7 @@ RESIDUES = Table.of(
         _CONSERVATION,
     ),
 )
-"""A row for each residue of each protein."""
+"""One row per residue of each protein."""
 MAPPED_RESIDUES = Table.of(
     "mapped_residues",
     "Residues on structures",
@@ -380,13 +380,13 @@ MAPPED_RESIDUES = Table.of(
         Column("exposure", meaning="Part of its greatest area that water touches", kind="number", is_nullable=True, low=0, high=1),
     ),
 )
-"""Residues of proteins mapped onto a similar chain, or in its sequence without coordinates."""
+"""Protein residues that are mapped onto a similar chain, or are in its sequence without coordinates."""
 
 TABLES = (PROTEINS, CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUES)
-"""Tables from proteins to details."""
+"""Shown tables, from proteins to details."""
 STORED = (RESIDUES, MAPPED_RESIDUES)
 
 
 def text_file_name(table: Table) -> str:
-    """Return the name of a table in text files, distinct from the tables of the identification in the same project."""
+    """Return the text file name of a table, distinct from the tables of the identification in the same project."""
     return f"evidence_{table.name}.tsv"

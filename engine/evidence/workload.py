@@ -1,4 +1,4 @@
-"""Expected workload of mapping a project's peptides onto structures, from its records and the structure files."""
+"""Estimated workload of mapping a project's peptides onto structures, from its records and the structure files."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from proteoscope.engine.structure_search.workload import estimate_chains, estima
 __all__ = ["estimate_workload"]
 
 _USUAL_PROTEINS, _LENGTH = 500.0, 450.0
-_FILE, _ALIGNED = 0.02, 1e-3  # seconds of a file that is read; of a pair that is aligned and written
-_PROTEIN = 1.5e-3  # seconds of its tables
-_STACKED, _RESIDUE = 1e-4, 1.2e-8  # seconds of a homologue in a stack; of a byte of sequences that is read
-_QUERY = 0.05  # seconds of a chain whose like is sought
+_FILE, _ALIGNED = 0.02, 1e-3  # s per file read, and per pair aligned and written
+_PROTEIN = 1.5e-3  # s per protein, for its tables
+_STACKED, _RESIDUE = 1e-4, 1.2e-8  # s per homologue in a stack, and per byte of sequences read
+_QUERY = 0.05  # s per chain searched by structure
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """Return the expectation; see `proteoscope.engine.estimates`.
+    """Return the estimated workload of a request (see `proteoscope.engine.estimates`).
 
     Raises
     ------
     InputError
-        The folder is not a project, or has no structures.
+        If the folder is not a project, or there are no structures.
     """
     parameters = request.parameters_as(EvidenceParameters)
     (folder,) = request.files("project")[:1]

@@ -29,7 +29,7 @@ __all__ = ["ErrorCluster", "LowYieldRun", "affordable_spectra", "describe_yield"
 _LOW_YIELD = 0.05
 """Fraction of identified spectra below which wrong settings are more likely than poor spectra."""
 _MAXIMUM_PROBED, _MINIMUM_PROBED = 2000, 200
-"""Spectra of a probe. In fewer, ten confident matches are not to be expected."""
+"""Numbers of spectra in a probe; in fewer, ten confident matches are unlikely."""
 _PLANNED = 0.7
 """Fraction of the available time that is planned, since the estimate may be too low."""
 _WIDE_PRECURSOR = Tolerance(200.0, "ppm")
@@ -120,12 +120,12 @@ def find_error_cluster(error: NDArray[np.float64], half_width: float) -> ErrorCl
 
 
 def low_yield_run(scored: Scored, plan: PassPlan, seconds_per_candidate: float, folder: Path) -> LowYieldRun | None:
-    """Return the run if it identified so few spectra that causes are searched, otherwise None.
+    """Return the run if it identified so few spectra that causes are searched, else None.
 
     Parameters
     ----------
     scored : Scored
-        Matches of all passes with error rates; without decoys the yield is unknown, and the result is None.
+        Matches of all passes with error rates; without decoys the yield is unknown, and None is returned.
     plan : PassPlan
         The first pass.
     seconds_per_candidate : float

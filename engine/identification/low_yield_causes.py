@@ -33,7 +33,7 @@ _ENZYMES = ("Trypsin", "Lys-C", "Arg-C", "Asp-N", "glutamyl endopeptidase", "Chy
 _MOSTLY = 0.5
 _MAXIMUM_PROBED = 300
 _CONFIDENT, _ENOUGH, _TIMES = 0.05, 15, 3
-"""Minimum of confident matches of another enzyme, and of their ratio to those of the requested one."""
+"""q-value of confident matches; for advice, their minimum number and minimum ratio to those with the requested settings."""
 _MAXIMUM_RESIDUES = 12_000_000
 """Maximum size, with decoys, of a database that is digested with other enzymes."""
 _RESIDUES_PER_SECOND = 12e6

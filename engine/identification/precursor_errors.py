@@ -33,13 +33,14 @@ __all__ = ["PrecursorErrors", "errors_of_matches", "measured_errors"]
 _WIDEST = 20.0
 """Maximum half-width of the window, ppm, of the first search and of its result; even badly calibrated instruments are within it."""
 _LOOKED_AT, _LOOKED_AT_IN_A_FILE = 1000, 250
-"""Spectra of the first search, of all files together and at least of each; a twentieth of them identified is enough."""
+"""Numbers of spectra in the first search: in total, and at least per file; it suffices if a twentieth of them are identified."""
 _CONFIDENT = 0.01
 _ENOUGH = 30
 """Minimum number of matches: the standard errors of the median and of the spread are then a quarter and a fifth of the spread."""
 _SPREADS, _SPREADS_OF_SECOND = 3.0, 5.0
-"""Half-widths of windows in units of the scatter. Three include all but .3 % of normally distributed errors; those of runs have longer
-tails.
+"""Half-widths of the windows of both passes, in units of the scatter.
+
+Three include all but 0.3 % of normally distributed errors; those of runs have longer tails.
 """
 _NORMAL = 1.4826  # standard deviation / median absolute deviation of a normal distribution
 

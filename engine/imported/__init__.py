@@ -1,4 +1,7 @@
-"""Results of other search engines as runs. Its entry comes first, which makes the kind known."""
+"""Import of results of other search engines as runs.
+
+The entry is imported first, because it registers the kind of run.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The entry of results of other search engines in the list of searches."""
+"""Entry of the import of results in the list of searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""idXML, the identifications of OpenMS (Röst et al. 2016, Nat Methods 13:741; schema IdXML_1_5)."""
+"""Reader of idXML, the identifications of OpenMS (Röst et al. 2016, Nat Methods 13:741; schema IdXML_1_5)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NO_SCORES = {"target_decoy", "protein_references", "spectrum_reference", "map_i
 
 
 def read_idxml(source: ByteSource, progress: Progress) -> Identifications:
-    """Return the matches of an idXML file."""
+    """Read the matches of an idXML file."""
     return read_with_decimal_sign(source, progress, _read)
 
 
@@ -91,7 +91,7 @@ def _add_identification(
 
 
 def _scores(identification: Any, hit: Any, numbers: NumberReader, matches: MatchCollector) -> tuple[dict[str, float], dict[str, float]]:
-    """Return scores of a hit by their columns, and its error rates. The score that ranks the hits is taken also where its name is new."""
+    """Return the scores of a hit by column name, and its error rates; the main score is included even if its name is unknown."""
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
     main = identification.get("score_type", "")
@@ -106,7 +106,7 @@ def _scores(identification: Any, hit: Any, numbers: NumberReader, matches: Match
         except UnreadableValueError:
             if is_main or is_rate or engine_score is not None:
                 raise
-            continue  # a text, as a name of a file
+            continue  # text, such as a file name
         if math.isnan(value):
             continue
         if is_rate:
@@ -120,5 +120,5 @@ def _scores(identification: Any, hit: Any, numbers: NumberReader, matches: Match
 
 
 def _params(element: Any) -> dict[str, str]:
-    """Return the user's parameters of an element, by their names."""
+    """Return the user parameters of an element by name."""
     return {part.get("name", ""): part.get("value", "") for part in element.findall("{*}UserParam")}

@@ -1,4 +1,4 @@
-"""Methods paragraph of imported results; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of imported results (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _SOURCES = {"file": "taken from the file", "decoys": "computed here from the dec
 
 
 def _rates(facts: RunFacts) -> str:
-    """Whose the q-values are."""
+    """Return a sentence about the source of the q-values of PSMs, or ''."""
     sources = facts.record.get("q_values_of")
     source = sources.get("psms") if isinstance(sources, dict) else None
     return f"q-values of PSMs were {_SOURCES[source]}." if source in tuple(_SOURCES) else ""
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods of an import; those of the engine are in its own record."""
+    """Return the methods paragraph of an import; those of the search are in the engine's own record."""
     program, n_matches = facts.record.get("program"), facts.count("matches")
     engine = program[:_MAXIMUM_CHARACTERS] if isinstance(program, str) and program else "another search engine"
     of = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"

@@ -1,4 +1,7 @@
-"""mzIdentML 1.1 and 1.2 (Jones et al. 2012, Mol Cell Proteomics 11:M111.014381; Vizcaíno et al. 2017, Mol Cell Proteomics 16:1275)."""
+"""Reader of mzIdentML 1.1 and 1.2.
+
+Jones et al. 2012, Mol Cell Proteomics 11:M111.014381; Vizcaíno et al. 2017, Mol Cell Proteomics 16:1275.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ _WHOLE = ("Peptide", "SpectraData", "SpectrumIdentificationResult", "DBSequence"
 
 
 def read_mzidentml(source: ByteSource, progress: Progress) -> Identifications:
-    """Return the matches of an mzIdentML file."""
+    """Read the matches of an mzIdentML file."""
     return read_with_decimal_sign(source, progress, _read)
 
 
@@ -52,7 +55,20 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 class _WrittenPeptide(NamedTuple):
-    """A peptide of the file: localised and unlocalised modifications, the reason why it is unreadable, and the unreadable value, or ''."""
+    """A peptide as written in the file.
+
+    Attributes
+    ----------
+    sequence : str
+    placed : list of NotedModification
+        Localised modifications.
+    unplaced : list of tuple
+        Modifications without a location, each with the residues that may carry it.
+    reason : str
+        Why the peptide is unreadable, or ''.
+    value : str
+        The unreadable value, or ''.
+    """
 
     sequence: str
     placed: list[NotedModification]
@@ -62,7 +78,7 @@ class _WrittenPeptide(NamedTuple):
 
 
 class _Reader:
-    """State of reading a file, by identifiers."""
+    """State of reading a file; elements are stored by their identifiers."""
 
     def __init__(self, source: ByteSource, numbers: NumberReader) -> None:
         self.path, self.numbers, self.unfolding = source.path, numbers, source.unfolding
@@ -80,7 +96,7 @@ class _Reader:
         self.n = 0
 
     def take(self, name: str, element: Any) -> None:
-        """Take an element that has ended."""
+        """Process a complete element."""
         if name == "DBSequence":
             self.accessions[element.get("id", "")] = self.found.accession(element.get("accession", ""))
         elif name == "Peptide":
@@ -132,7 +148,10 @@ class _Reader:
         return written
 
     def _row(self, peptide_id: str) -> PeptideRow | str:
-        """Row of a peptide, or why it has none. The modifications searched for, which locate others, follow the peptides in a file."""
+        """Return the index of a peptide, or the reason why it is unreadable.
+
+        Peptides are converted late, because the searched modifications, which locate others, follow the peptides in a file.
+        """
         if peptide_id not in self.rows:
             written = self.peptides[peptide_id]
             reason, placed = written.reason, list(written.placed)
@@ -150,7 +169,7 @@ class _Reader:
         return self.rows[peptide_id]
 
     def warn(self, progress: Progress) -> None:
-        """Warn of modifications that the file does not locate, and of search settings that cannot be read."""
+        """Warn about modifications without a location in the file, and about unreadable search settings."""
         if self.unread_rules:
             progress.message(
                 f"{self.path}: {len(self.unread_rules):,} searched modifications have a mass that is not a number"
@@ -165,7 +184,7 @@ class _Reader:
             )
 
     def _take_rule(self, element: Any) -> None:
-        """Take a modification that the search looked for."""
+        """Store a modification that the search used."""
         try:
             self.searched.append(_searched_modification(self.numbers, element))
         except UnreadableValueError as error:
@@ -221,7 +240,7 @@ class _Reader:
         self.found.add(peptide, proteins, scores, place=self.n, is_decoy=is_decoy, **values, **spectrum, **rates)
 
     def _values(self, item: Any) -> dict[str, Any]:
-        """Return charge, rank and masses of a match."""
+        """Return charge, rank, precursor m/z and calculated mass of a match."""
         charge, calculated = self.numbers.whole(item, "chargeState", 0), self.numbers.number(item, "calculatedMassToCharge")
         return {
             "charge": charge,
@@ -246,7 +265,7 @@ class _Reader:
             except UnreadableValueError:
                 if is_q_value or is_error or engine_score is not None:
                     raise
-                continue  # a text, as a name of a file
+                continue  # text, such as a file name
             if math.isnan(value):
                 continue
             if is_q_value:
@@ -259,7 +278,7 @@ class _Reader:
 
 
 def _modification_name(terms: list[tuple[str, str]]) -> str:
-    """Return the name of a modification: its Unimod record, else its name; '' for an unknown one."""
+    """Return the Unimod accession of a modification, otherwise its name, or '' if it is unknown."""
     for accession, _ in terms:
         if accession.upper().startswith("UNIMOD:"):
             return accession
@@ -267,7 +286,7 @@ def _modification_name(terms: list[tuple[str, str]]) -> str:
 
 
 def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _WrittenPeptide:
-    """Return the peptide with one residue replaced: the file writes the original sequence, and the spectrum is of the other."""
+    """Return the peptide with a residue replaced: the file contains the original sequence, the spectrum that of the substituted peptide."""
     original, replacement = (part.get(name, "").strip().upper() for name in ("originalResidue", "replacementResidue"))
     sequence = written.sequence
     residue = sequence[position - 1] if 1 <= position <= len(sequence) else ""
@@ -278,7 +297,7 @@ def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _Written
 
 
 def _searched_modification(numbers: NumberReader, element: Any) -> SearchedModification:
-    """Return what a search looked for: name, mass, residues (empty where any) and termini."""
+    """Return a modification that the search used: name, mass, residues ('' for any) and termini."""
     terms = [(term.get("accession", ""), term.get("name", "")) for term in element.iterchildren("{*}cvParam")]
     rules = {term.get("accession", "") for rule in element.iter("{*}SpecificityRules") for term in rule.iter("{*}cvParam")}
     return SearchedModification(

@@ -1,6 +1,7 @@
-"""pepXML (Keller et al. 2005, Mol Syst Biol 1:2005.0017), by whichever engine, with what PeptideProphet, iProphet and Percolator added.
+"""Reader of pepXML of any engine, including PeptideProphet, iProphet and Percolator results.
 
-Pyteomics (Levitsky et al. 2019, J Proteome Res 18:709) reads the queries; here its dictionaries become columns.
+pepXML: Keller et al. 2005, Mol Syst Biol 1:2005.0017. Pyteomics (Levitsky et al. 2019, J Proteome Res 18:709) reads the queries; this
+module converts its dictionaries to columns.
 """
 
 from __future__ import annotations
@@ -37,20 +38,21 @@ _Q_VALUES = {"q_value", "q-value", "percolator_qvalue", "qvalue", "q value"}
 _ERRORS = {"posterior_error_probability", "percolator_pep", "pep", "posterior error probability_score"}
 _PROBABILITIES = {"peptideprophet_result": "score_peptideprophet", "interprophet_result": "score_iprophet"}
 _ENCODING = re.compile(rb"""^\s*<\?xml[^>]*?\sencoding\s*=\s*["']([^"'>]*)""")
-_HYDROGEN, _HYDROXYL, _TERMINAL_ERROR = 1.007825, 17.00274, 0.01  # dalton
+_HYDROGEN, _HYDROXYL, _TERMINAL_ERROR = 1.007825, 17.00274, 0.01  # Da
 _NUMBERS = {
     "search_hit": ("hit_rank",),
     "modification_info": ("mod_nterm_mass", "mod_cterm_mass"),
     "mod_aminoacid_mass": ("position", "mass"),
 }
-"""Attributes that Pyteomics computes with."""
+"""Attributes that Pyteomics uses as numbers."""
 _PLAIN_ENCODING = re.compile(r"(?i)utf-?8|(us-)?ascii|iso-?8859-\d{1,2}|windows-125\d|latin-?\d")
 
 
 class _Queries(PepXML):
-    """Spectrum queries of a pepXML file as Pyteomics' dictionaries, each with its ``run``, and hits with the ``problem`` of their numbers.
+    """Reader of the spectrum queries of a pepXML file as Pyteomics' dictionaries.
 
-    All values are texts except numbers that Pyteomics computes with, since an unreadable one would stop the file.
+    Each query has its ``run``, and each hit has the ``problem`` of its numbers. All values are texts, except numbers that Pyteomics uses,
+    because an unreadable one would stop the reader.
     """
 
     _default_schema = PepXML._default_schema | {
@@ -66,7 +68,7 @@ class _Queries(PepXML):
         self._problem: UnreadableValueError | None = None
 
     def _get_version_info(self) -> tuple[None, None]:
-        """Return no version: it matters only for schemas, and a packed file cannot be read twice."""
+        """Return no version: it matters only for schemas, and a compressed file cannot be read twice."""
         return None, None
 
     def _get_info_smart(self, element: Any, **options: Any) -> dict[str, Any]:
@@ -76,18 +78,18 @@ class _Queries(PepXML):
         self._correct_numbers(name, element)
         info: dict[str, Any] = super()._get_info_smart(element, **options)
         if name == "search_hit":
-            info.setdefault("hit_rank", 1)  # which Pyteomics sorts by
+            info.setdefault("hit_rank", 1)  # Pyteomics sorts by it
             info["problem"] = self._problem
         elif name == "spectrum_query":
             run = element.getparent()
             info["run"] = run.get("base_name", "") + run.get("raw_data", "")
-            # Pyteomics empties the queries before this one, and leaves their elements standing.
+            # Pyteomics clears previous queries but does not remove their elements.
             while element.getprevious() is not None:
                 del run[0]
         return info
 
     def _correct_numbers(self, name: str, element: Any) -> None:
-        """Replace numbers that Pyteomics cannot read by 0 with an error of their hit, or decimal commas by points."""
+        """Replace decimal commas by points, and unreadable numbers that Pyteomics uses by 0, with an error for their hit."""
         for attribute in _NUMBERS.get(name, ()):
             if name != "mod_aminoacid_mass" and not element.get(attribute, "").strip():
                 element.attrib.pop(attribute, None)
@@ -104,7 +106,7 @@ class _Queries(PepXML):
 
 
 def read_pepxml(source: ByteSource, progress: Progress) -> Identifications:
-    """Return the matches of a pepXML file."""
+    """Read the matches of a pepXML file."""
     _check_encoding(source)
     return read_with_decimal_sign(source, progress, _read)
 
@@ -119,7 +121,7 @@ def _read(source: ByteSource, numbers: NumberReader, progress: Progress) -> Iden
 
 
 def _program(source: ByteSource) -> str:
-    """Return the search engine that the file names before its first query, empty where it names none. Queries do not lead back to it."""
+    """Return the search engine that the file names before its first query, or ''; it cannot be found from the queries."""
     with ByteSource(source.path) as beginning:
         for name, element in elements(beginning, Progress(), ("search_summary", "spectrum_query")):
             return str(element.get("search_engine", "")) if name == "search_summary" else ""
@@ -132,9 +134,9 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
     Raises
     ------
     InputError
-        The XML is broken or cut off, or lacks what pepXML demands.
+        If the XML is malformed or truncated, or lacks required content.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     place = "before the first spectrum"
     try:
@@ -146,7 +148,7 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
     except etree.XMLSyntaxError as error:
         raise broken_xml(source, error) from None
     except (PyteomicsError, LookupError, ArithmeticError, TypeError, ValueError, AttributeError) as error:
-        # What Pyteomics raises of elements that lack what the schema demands.
+        # Pyteomics raises these errors for elements that lack required content.
         said = shortened(" ".join(str(getattr(error, "message", error)).split("\n", 1)[0].split()), 120)
         raise InputError(
             source.path,
@@ -157,7 +159,7 @@ def _queries(source: ByteSource, numbers: NumberReader, progress: Progress) -> I
 
 
 def _check_encoding(source: ByteSource) -> None:
-    """Reject encodings that hide entity declarations from format detection, since Pyteomics' parser resolves entities."""
+    """Reject encodings in which format detection cannot see entity declarations, because Pyteomics' parser resolves entities."""
     declared = _ENCODING.match(source.peek(HEAD_BYTES).removeprefix(b"\xef\xbb\xbf"))
     encoding = declared[1].decode("utf-8", "replace") if declared else "UTF-8"
     if not _PLAIN_ENCODING.fullmatch(encoding.strip()):
@@ -209,7 +211,7 @@ def _add_hit(
 
 
 def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, float], dict[str, float]]:
-    """Return scores of a hit by their columns, and its error rates."""
+    """Return the scores of a hit by column name, and its error rates."""
     scores: dict[str, float] = {}
     rates: dict[str, float] = {}
     for name, value in _search_scores(hit):
@@ -226,7 +228,7 @@ def _scores(hit: Mapping[str, Any], numbers: NumberReader) -> tuple[dict[str, fl
 
 
 def _search_scores(hit: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield names and values of the engine's scores, which are a list where one of them has more than a name and a value."""
+    """Yield names and values of the engine's scores, which are a list if a score has further attributes."""
     scores = hit.get("search_score", {})
     if isinstance(scores, Mapping):
         yield from scores.items()
@@ -246,7 +248,7 @@ def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, 
     except UnreadableValueError:
         if is_rate or score_called(name) is not None:
             raise
-        return  # text, as a comment of the engine
+        return  # text, such as a comment of the engine
     if is_rate and not math.isnan(number):
         rates["q_value" if lowered in _Q_VALUES else "posterior_error"] = number
     elif name and not is_rate:
@@ -254,7 +256,10 @@ def _take_score(name: str, value: Any, numbers: NumberReader, scores: dict[str, 
 
 
 def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: int) -> list[NotedModification]:
-    """Return modifications of a hit: masses of residues and termini with them, or what is added where the file says that too."""
+    """Return the modifications of a hit.
+
+    Masses are those of the modified residues and termini, or the added masses if the file contains them.
+    """
     result = []
     for modification in noted:
         position = numbers.whole(modification, "position", -1)
@@ -264,6 +269,6 @@ def _modifications(noted: list[dict[str, Any]], numbers: NumberReader, length: i
         mass = sum(added) if added else numbers.number(modification, "mass")
         bare = {0: _HYDROGEN, length + 1: _HYDROXYL}.get(position)
         if not added and bare is not None and abs(mass - bare) < _TERMINAL_ERROR:
-            continue  # the terminus without a modification, which some engines write too
+            continue  # an unmodified terminus, which some engines list too
         result.append(NotedModification(position, "", mass, is_whole=not added))
     return result

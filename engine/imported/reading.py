@@ -1,4 +1,4 @@
-"""Reading of result files, each by the reader of its detected format."""
+"""Reading of result files with the reader of their detected format."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ READERS: Mapping[str, Callable[[], Callable[[ByteSource, Progress], Identificati
     "DIA-NN Parquet report": lambda: imported.table_formats.read_dia_nn_parquet,
     "PeptideShaker report": lambda: imported.table_formats.read_peptideshaker,
 }
-"""The reader of each format of identifications in the registry, by the name of the format: a callable that imports and returns it."""
+"""Readers by format name in the registry: callables that import and return the reader."""
 
 _MAXIMUM_PLACES = 3
 _LARGEST_SCORE = 1e30
 _LARGEST_NUMBER = 1e9
-"""Maximum value of seconds, thomson and dalton."""
+"""Maximum value of times (s), m/z (Th) and masses (Da)."""
 
 
 def read_identifications(paths: Sequence[str | Path], progress: Progress | None = None) -> Identifications:
-    """Return the matches of result files of one format in order.
+    """Read the matches of result files of one format, in order.
 
     Raises
     ------
     InputError
-        A file is missing, or no results, or of another format than the first, or broken, or holds no match; where, and what to do.
+        If a file is missing, malformed, not a result file, of another format than the first, or without readable matches.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     progress = progress or Progress()
     parts: list[Identifications] = []
@@ -74,12 +74,12 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
 
 
 def _escaped(identifications: Identifications, progress: Progress) -> Identifications:
-    """Return the same with names without characters that cannot be printed, and warn of them.
+    """Return the identifications with escaped unprintable characters in names, and warn about them.
 
     Raises
     ------
     InputError
-        Two accessions would be one.
+        If two accessions would become equal.
     """
     accessions, n = escape_names(identifications.accessions)
     texts = {name: escape_column(getattr(identifications, name)) for name in ("run", "native_id", "title")}
@@ -95,7 +95,7 @@ def _escaped(identifications: Identifications, progress: Progress) -> Identifica
 
 
 def _nothing_read(identifications: Identifications) -> InputError:
-    """Return the error of a file without a match that can be read, with the first one."""
+    """Return the error for a file without readable matches, including the reason for the first one."""
     first = identifications.unread.slice(0, 1).to_pylist()
     reason = "".join(f": of the first, {row['reason']}{_shown(row['value'])}" for row in first)
     place = "".join(f"{identifications.place_name} {row['line']}" for row in first)
@@ -109,13 +109,7 @@ def _shown(value: str) -> str:
 
 
 def describe_unread(identifications: Identifications) -> dict[str, str]:
-    """Return examples of the matches that cannot be read by their reasons: the first three places, with the values.
-
-    Parameters
-    ----------
-    identifications
-        Identifications.
-    """
+    """Return the first three positions of unreadable matches, with their values, by reason."""
     coded = identifications.unread["reason"].combine_chunks().dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)
     shown = {}
@@ -128,7 +122,7 @@ def describe_unread(identifications: Identifications) -> dict[str, str]:
 
 
 def _bounded(identifications: Identifications) -> Identifications:
-    """Return the same, without numbers that nothing measured or scored can be: they count as not given."""
+    """Return the identifications with impossibly large numbers replaced by NaN."""
 
     def known(values: NDArray[np.float64], most: float) -> NDArray[np.float64]:
         return np.where(np.abs(values) <= most, values, np.nan)

@@ -1,4 +1,4 @@
-"""Imported matches with their error rates, and the tables of a run of them, with that of matches that were left out."""
+"""Error rates of imported matches, and the tables of their run, including omitted matches."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["WrittenImport", "left_out_table", "rated_matches", "write_import"]
 
 
 class WrittenImport(NamedTuple):
-    """Written results: names of text files, omitted matches by reason, table counts and their uncertainty.
+    """Written results: names of text files, omitted matches by reason, and counts with their certainty.
 
     See `proteoscope.engine.matches.run_tables.RunTables` and `proteoscope.engine.matches.match_lists.tables.ListedTables`.
     """
@@ -58,14 +58,16 @@ def write_import(
     begin: Callable[[Callable[[Progress], Any]], Callable[[], Any]],
     progress: Progress,
 ) -> WrittenImport:
-    """Write spectra, matches and what was left out into a run; `begin` starts what is written in the background.
+    """Write spectra, matches and omitted matches to a run.
+
+    `begin` starts a task in the background and returns a function that waits for it.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     Cancelled
-        The user cancelled the import.
+        If the user cancelled the import.
     """
     spectra_written = begin(lambda progress: write_spectra(run, spectra, progress))
     progress.stage("Writing results")
@@ -85,7 +87,7 @@ def write_import(
 def rated_matches(
     identifications: Identifications, matches: ListedMatches, spectra: Spectra, parameters: ImportParameters, progress: Progress
 ) -> RankedMatches:
-    """Return ranks, decoys, error rates and fragment ions of the matches."""
+    """Return the matches with ranks, decoy flags, error rates and numbers of fragment ions."""
     row, settings = matches.row, ErrorRateSettings.of(parameters, parameters.decoy_prefixes)
     deciding = select_ranking_score(identifications, parameters.score)
     score, is_decoy = deciding.value[row], are_decoys(identifications, parameters.decoy_prefixes)[row]
@@ -100,7 +102,7 @@ def rated_matches(
 
 
 def left_out_table(identifications: Identifications, matches: ListedMatches) -> pa.Table:
-    """Return the omitted matches with reasons: unread ones, then others, in order."""
+    """Return the omitted matches with reasons: unreadable ones first, then others, in order."""
     rows = matches.left_out
     at = pa.array(rows)
     called = spectrum_names(

@@ -1,4 +1,4 @@
-"""Results of another search engine as a run: read -> index -> plan -> score -> report, from files to a project."""
+"""Import of another engine's results as a run, from files to a project: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ImportSummary", "import_results", "warn_of_import"]
 
-_FAR = 5.0  # dalton: no isotope and no rounding makes a precursor differ so from its peptide
+_FAR = 5.0  # Da: exceeds differences between precursor and peptide due to isotopes or rounding
 _MAXIMUM_SHOWN = 5
 
 
@@ -47,21 +47,27 @@ class _Read(NamedTuple):
 
 
 def import_results(request: SearchRequest, progress: Progress | None = None) -> ImportSummary:
-    """Make a run of the results of another search engine, and write it into a project.
+    """Import the results of another search engine as a run of a project.
 
     Parameters
     ----------
-    request
-        Inputs ``results``, files of one of the formats of `proteoscope.engine.formats.registry` whose sort is identifications; ``spectra``,
-        those that were searched; ``database``, FASTA files, optional; `ImportParameters`. Its `project` is made where it does not exist; a
-        run is added to a project that does. With the option ``strict`` files with spectra that cannot be read are refused.
+    request : SearchRequest
+        Inputs ``results`` (files of one identification format of `proteoscope.engine.formats.registry`), ``spectra`` (the searched files),
+        and optionally ``database`` (FASTA files), with `ImportParameters`. The `project` is created if it does not exist; otherwise a run
+        is added. The option ``strict`` rejects files with unreadable spectra.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    ImportSummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the import.
+        If the user cancelled the import.
     """
     parameters = request.parameters_as(ImportParameters)
     spec = RunSpec("import", request, {"results": "RESULTS.pep.xml", "spectra": "--spectra SPECTRA.mzML"}, kernels="import")
@@ -100,12 +106,12 @@ def _matches(
     parameters: ImportParameters,
     progress: Progress,
 ) -> ListedMatches:
-    """Return the matches whose spectra are found.
+    """Return the matches whose spectra were found.
 
     Raises
     ------
     InputError
-        There are none.
+        If there are none.
     """
     matches = collect_matches(
         identifications, in_spectra, spectra, database, enzyme(parameters.enzyme), parameters.fixed_modifications, progress
@@ -128,7 +134,7 @@ def _recorded(
     written: WrittenImport,
     parameters: ImportParameters,
 ) -> ImportSummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     n_matches = len(identifications) + len(identifications.unread)
     counts = {"spectra": len(spectra), "matches": n_matches, "imported": len(matches), **written.counts}
     is_rated = written.source_of["psms"] != "none"
@@ -171,14 +177,23 @@ def warn_of_import(
     spectra: Sequence[str | Path],
     progress: Progress,
 ) -> None:
-    """Show whose the q-values are, and what the user may have to correct.
+    """Report the source of q-values, and warn about problems that the user may have to correct.
 
     Parameters
     ----------
-    score
-        Title of the score that ranks.
-    spectra
-        Files.
+    identifications : Identifications
+        Matches as read.
+    matches : ListedMatches
+        Imported matches.
+    in_spectra : FoundSpectra
+    database : Proteins or None
+    written : WrittenImport
+    score : str
+        Title of the ranking score.
+    spectra : sequence of str or Path
+        Spectrum files.
+    progress : Progress
+        Receives the messages.
     """
     progress.message(f"{rate_sources(written.source_of, score)}. Matched ions, mass errors, ranks and protein groups are computed here.")
     if identifications.format == "Percolator or mokapot" and written.source_of["psms"] == "decoys":
@@ -204,7 +219,7 @@ def warn_of_import(
 
 
 def _warn_of_database(matches: ListedMatches, database: Proteins | None, progress: Progress) -> None:
-    """Show how many proteins are not in the database, and how many peptides are found there only."""
+    """Report how many proteins are missing in the database, and how many peptides have proteins only there."""
     used = np.unique(matches.protein)
     n_unplaced = int(np.count_nonzero(matches.places.row[used] < 0))
     if database is not None and n_unplaced:
@@ -216,9 +231,9 @@ def _warn_of_database(matches: ListedMatches, database: Proteins | None, progres
 
 
 def _warn_of_masses(identifications: Identifications, matches: ListedMatches, progress: Progress) -> None:
-    """Warn of peptides whose mass is another one in the results, and of precursors far from their peptides."""
+    """Warn about peptides with another mass in the results, and about precursors far from their peptides."""
     difference = identifications.calculated_mass[matches.row] - matches.calculated_mass
-    # Some files give the mass of the ion with one proton.
+    # Some files contain the mass of the singly protonated ion.
     apart = np.minimum(np.abs(difference), np.abs(identifications.calculated_mass[matches.row] - 1.007276 - matches.calculated_mass))
     is_other = np.isfinite(apart) & (apart > 0.02)
     if is_other.any():

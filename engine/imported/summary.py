@@ -18,18 +18,17 @@ class ImportSummary(Summary):
 
     Attributes
     ----------
-    format, program
-        Format and program of the results.
-    n_matches, n_imported
-        Matches in the files, and in the tables, of all ranks and with decoys.
-    left_out
-        Others by reason.
-    found_by
-        Matches by the way in which their spectrum was found.
-    source_of
-        Source of q-values and error probabilities of PSMs, peptides and proteins: ``file``, ``decoys`` (computed here), ``best match`` or
-        ``none``.
-    certainty
+    format, program : str
+        Format of the results, and the program that created them.
+    n_matches, n_imported : int
+        Matches in the files, and in the tables, including all ranks and decoys.
+    left_out : mapping of str to int
+        Omitted matches by reason.
+    found_by : mapping of str to int
+        Matches by the method that found their spectrum.
+    source_of : mapping of str to str
+        Source of the q-values of PSMs, peptides and proteins: ``file``, ``decoys`` (computed here), ``best match`` or ``none``.
+    certainty : dict
         See `proteoscope.engine.matches.summary.MatchSummary`; empty without decoys.
     """
 
@@ -51,7 +50,7 @@ class ImportSummary(Summary):
     fdr: float = 0.01
 
     def counts(self) -> list[Count]:
-        """PSMs, peptides and protein groups at the false discovery rate; all that were imported where nothing says how sure they are."""
+        """Return the accepted PSMs, peptides and protein groups; all imported PSMs if there are no error rates."""
         if self.source_of["psms"] == "none":
             return [Count(self.n_imported, "PSM", "PSMs")]
         named = (
@@ -67,7 +66,7 @@ class ImportSummary(Summary):
         ]
 
     def lines(self) -> list[str]:
-        """Return lines on what was read, which spectra were found, the source of q-values, and the results."""
+        """Return lines about imported matches, the methods that found spectra, the source of q-values, and the results."""
         result = ", ".join(f"{n:,} by {way}" for way, n in self.found_by.items())
         matches = f"{self.n_imported:,} of {counted(self.n_matches, 'match', 'matches')}"
         lines = [f"{matches} of {self.program or self.format} imported ({result or 'none'})"]
@@ -83,13 +82,13 @@ class ImportSummary(Summary):
         return lines
 
     def record(self) -> dict[str, Any]:
-        """Return the record with plain mappings."""
+        """Return the record as a JSON-compatible dictionary."""
         record = super().record()
         return {**record, **{name: dict(getattr(self, name)) for name in ("left_out", "found_by", "source_of")}}
 
 
 def rate_sources(source_of: Mapping[str, str], score: str) -> str:
-    """Return whose the q-values of each level are, in a sentence; `score` : title of the score that ranks."""
+    """Return a sentence about the source of the q-values of each level; `score` is the title of the ranking score."""
     described = {
         "file": "those of the file",
         "decoys": f"computed here from the decoys, by {score}",

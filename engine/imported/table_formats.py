@@ -1,4 +1,4 @@
-"""Result tables of other programs: which column of each means what. The definitions are those of the programs' manuals.
+"""Readers of result tables of other programs; columns are defined in the manuals of these programs.
 
 Percolator: https://github.com/percolator/percolator/wiki/Interface. Crux: https://crux.ms/file-formats. mokapot:
 https://mokapot.readthedocs.io. Sage: https://sage-docs.vercel.app/docs/results/search. Comet: https://uwpr.github.io/Comet. MSFragger:
@@ -6,7 +6,7 @@ https://github.com/Nesvilab/MSFragger/wiki; Philosopher's ``psm.tsv``: https://f
 distribution. DIA-NN: https://github.com/vdemichev/DiaNN#main-output-reference. PeptideShaker: its default PSM report. mzTab: Griss et al.
 2014, Mol Cell Proteomics 13:2765.
 
-Parquet reports become the cells that reports as text have.
+Parquet reports are converted to the same text cells as text reports.
 """
 
 from __future__ import annotations
@@ -75,25 +75,25 @@ _NO_FEATURES = {
     "spectrum",
     "file_name",
 }
-"""Columns of Percolator's and mokapot's tables that are no features."""
+"""Columns in tables of Percolator and mokapot that are not features."""
 _TARGETS, _DECOYS = ("1", "true", "+1", "1.0"), ("-1", "false", "0", "-1.0")
 _PSM_ID = (
     r"^(?P<run>.*?)_(?P<scan>\d+)_(?P<charge>\d+)_(?P<rank>\d+)$",  # Comet, Proteoscope, Crux, MS-GF+'s converter
-    r"^(?P<run>.*)\.(?P<scan>\d+)\.\d+\.(?P<charge>\d+)(?:_(?P<rank>\d+))?$",  # MSFragger and whatever follows the TPP
+    r"^(?P<run>.*)\.(?P<scan>\d+)\.\d+\.(?P<charge>\d+)(?:_(?P<rank>\d+))?$",  # MSFragger and others that use TPP names
 )
 _MSFRAGGER_PLACE = re.compile(r"(?P<site>N-term|C-term|\d+[A-Z]?|[A-Z]\d+)\((?P<mass>[+-]?[\d.]+(?:[eE][+-]?\d+)?)\)")
 _COMET_PLACE = re.compile(r"(?P<place>\d+)_[SV]_(?P<mass>[+-]?[\d.]+)(?:_(?P<end>[nNcC]))?")
 _MZTAB_PLACE = re.compile(r"(?P<first>\d+)(?:\[[^\]]*\])?(?:\|\d+(?:\[[^\]]*\])?)*-(?P<name>[^,\[]+(?:\[[^\]]*\])?)")
 _DIA_NN_SCORES = ("Global.Q.Value", "Protein.Q.Value", "PG.Q.Value", "CScore", "Evidence", "Quantity.Quality")
 _MZTAB_LOSS = re.compile(r"(?:(?<![^,])\d+-|\||(?<=\d))\[[^\]]*loss[^\]]*\]")
-"""Neutral losses of a modification, or at a place: they change no mass of the peptide."""
+"""Neutral losses of a modification or position, which do not change the mass of the peptide."""
 
 Values = dict[str, Any]
 _MAXIMUM_ROWS = 5_000_000
 
 
 def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
-    """Percolator's and mokapot's tables of PSMs, and their input (``.pin``)."""
+    """Read PSM tables of Percolator and mokapot, and their input (``.pin``)."""
     cells = read_cells(source, progress, joins_last=True)
     is_direction = pa.compute.equal(pa.compute.utf8_lower(cells.text("SpecId", "PSMId")), "defaultdirection").to_numpy(zero_copy_only=False)
     ids = cells.required("PSMId", "SpecId", "PSM ID")
@@ -104,7 +104,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
     run = cells.text("filename", "file", "file_name") if any(map(cells.has, ("filename", "file", "file_name"))) else parts["run"]
     scan = cells.whole("ScanNr", "scan", missing=-1)
     charge = _charge_of_flags(cells)
-    # Proteoscope's own names of PSMs give the place among all spectra, not the scan.
+    # PSM names of Proteoscope contain the index among all spectra, not the scan number.
     is_own = np.array([has_suffix(name, "spectra") for name in pa.compute.unique(parts["run"]).to_pylist()], np.bool_)
     is_from_proteoscope = (
         is_own[pa.compute.index_in(parts["run"], pa.compute.unique(parts["run"])).to_numpy(zero_copy_only=False)]
@@ -112,7 +112,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
         else np.zeros(0, np.bool_)
     )
     scan = np.where(is_from_proteoscope, -1, np.where(scan >= 0, scan, parts["scan"]))
-    # Of other makers of names, as MS2Rescore, the name is that of the spectrum; a bare number may count anything.
+    # Other programs, such as MS2Rescore, use the spectrum name; a bare number may count anything.
     is_named = pa.compute.invert(pa.compute.match_substring_regex(ids, r"^\d*$"))
     native_id = pa.compute.if_else(pa.compute.and_(is_named, pa.array((scan < 0) & ~is_from_proteoscope)), ids, "")
     features = {name for name in cells.names if name.lower() not in _NO_FEATURES and not re.fullmatch(r"(?i)charge_?\d+", name)}
@@ -143,7 +143,7 @@ def read_percolator(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_crux(source: ByteSource, progress: Progress) -> Identifications:
-    """Crux's table of PSMs from Percolator, ``percolator.target.psms.txt``. Older versions number the files of spectra, and name none."""
+    """Read Crux's PSM table from Percolator, ``percolator.target.psms.txt``; older versions number the spectrum files without names."""
     cells = read_cells(source, progress)
     charge = cells.whole("charge", missing=0)
     side = pa.compute.utf8_lower(cells.text("target/decoy"))
@@ -166,7 +166,7 @@ def read_crux(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_sage(source: ByteSource, progress: Progress) -> Identifications:
-    """``results.sage.tsv``."""
+    """Read ``results.sage.tsv`` of Sage."""
     cells = read_cells(source, progress)
     identifier = cells.required("scannr")
     names = (
@@ -203,7 +203,7 @@ def read_sage(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_comet(source: ByteSource, progress: Progress) -> Identifications:
-    """Read Comet's text tables, whose first line has the version and the file."""
+    """Read text tables of Comet, whose first line contains the version and the file."""
     first = source.peek(1 << 16).split(b"\n", 1)[0].decode("utf-8", "replace").split("\t")
     cells = read_cells(source, progress, begins=lambda line: line.startswith("scan\tnum\t"))
     source.unfolding.add(CHARACTERS, sum(map(len, first[1:2])) * len(cells))
@@ -236,7 +236,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
-    """MSFragger's table of a run, or Philosopher's ``psm.tsv``."""
+    """Read MSFragger's table of a run, or Philosopher's ``psm.tsv``."""
     cells = read_cells(source, progress)
     is_own = cells.has("scannum")
     charge = cells.whole("charge", missing=0)
@@ -293,7 +293,7 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
-    """MaxQuant's ``msms.txt``."""
+    """Read ``msms.txt`` of MaxQuant."""
     cells = read_cells(source, progress)
     scores = _scores(
         cells, {name: name_score_column(name) for name in ("delta score", "number of matches", "localization prob") if cells.has(name)}
@@ -301,7 +301,7 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
     scores["score_andromeda"] = cells.numbers("Score")
     scores["score_dia_nn_pep"] = cells.numbers("PEP")
     is_decoy = pa.compute.equal(cells.text("Reverse"), "+")
-    # Of decoys MaxQuant names no protein, but the number of their group.
+    # For decoys MaxQuant names only the number of the protein group.
     groups = cells.text("Protein group IDs") if cells.has("Protein group IDs") else cells.text("Sequence")
     unnamed = pa.compute.and_(is_decoy, pa.compute.equal(cells.text("Proteins"), ""))
     named = pa.compute.replace_substring_regex(groups, r"([^;]+)", r"REV__group_\1")
@@ -323,12 +323,12 @@ def read_maxquant(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def read_dia_nn(source: ByteSource, progress: Progress) -> Identifications:
-    """DIA-NN's main report as text. A row is a precursor in a run; its spectrum is the one whose number the report gives."""
+    """Read DIA-NN's main report as text; a row is a precursor in a run, whose spectrum is identified by number."""
     return _dia_nn("DIA-NN report", read_cells(source, progress))
 
 
 def read_dia_nn_parquet(source: ByteSource, progress: Progress) -> Identifications:
-    """Return the same as DIA-NN 2 writes it, ``report.parquet``."""
+    """Read the report of DIA-NN 2, ``report.parquet``."""
     described = (
         Column("Modified.Sequence", is_nullable=True),
         Column("Precursor.Charge", type="int64", kind="integer", is_nullable=True),
@@ -364,12 +364,12 @@ def _dia_nn(format: str, cells: Cells) -> Identifications:
 
 
 def read_peptideshaker(source: ByteSource, progress: Progress) -> Identifications:
-    """PeptideShaker's default PSM report."""
+    """Read PeptideShaker's default PSM report."""
     cells = read_cells(source, progress)
     charge = cells.text("Identification Charge", "Measured Charge")
     texts = pa.compute.replace_substring_regex(cells.required("Modified Sequence"), r"-(COOH|OH)$", "")
     texts = pa.compute.replace_substring_regex(texts, r"^(NH2|H)-", "")
-    # A modified terminus is named before the dash, as ace-PEPTIDE: by its name in the column of modifications, as Acetylation of N-term.
+    # A modified terminus precedes the dash (ace-PEPTIDE); its full name is in a column of modifications (Acetylation of N-term).
     texts = pa.compute.binary_join_element_wise(
         cells.required("Sequence"), texts, cells.text("Variable Modifications"), cells.text("Fixed Modifications"), "\t"
     )
@@ -405,7 +405,7 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
 
 
 def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
-    """Read the PSMs of mzTab 1.0, which has a row for each protein of a PSM."""
+    """Read the PSMs of mzTab 1.0, which contains one row per protein of a PSM."""
     if re.search(rb"^MTD\s+mzTab-version\s+\S+-M", source.peek(1 << 16), re.MULTILINE):
         raise InputError(source.path, "is mzTab-M, which lists small molecules", remedy="Give mzTab 1.0, which lists PSMs")
     runs, scores_called = _mztab_metadata(source)
@@ -455,7 +455,7 @@ def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
 
 
 def _select_first(lists: pa.StringArray) -> pa.StringArray:
-    """Return the first items of lists that mzTab separates by bars, as references and retention times of merged spectra."""
+    """Return the first items of lists separated by bars, such as references and retention times of merged spectra in mzTab."""
     return pa.compute.replace_substring_regex(lists, r"\|.*$", "")
 
 
@@ -464,7 +464,7 @@ _Q_VALUE_NAMES = {"q-value", "psm-level q-value", "percolator:q value", "ms-gf:q
 
 
 def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple[str, str]]]:
-    """Return files of runs by number, and accessions and names of PSM scores."""
+    """Return files of runs by number, and accessions and names of PSM scores by number."""
     runs: dict[int, str] = {}
     scores: dict[int, tuple[str, str]] = {}
     for line in source.peek(8 << 20).decode("utf-8", "replace").splitlines():
@@ -480,7 +480,7 @@ def _mztab_metadata(source: ByteSource) -> tuple[dict[int, str], dict[int, tuple
 
 
 def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """Return the proteins of all rows of a PSM, at its first row."""
+    """Return the proteins of all rows of each PSM as CSR, at its first row; `key` identifies the PSM of each row."""
     offsets, codes, items = cells.lists(";", "accession")
     coded = key.dictionary_encode().indices.to_numpy(zero_copy_only=False).astype(np.int64)
     _, first, inverse = np.unique(coded, return_index=True, return_inverse=True)
@@ -493,7 +493,7 @@ def _merged_proteins(cells: Cells, key: pa.StringArray) -> tuple[NDArray[np.int6
 
 
 def _are_given(items: tuple[str, ...]) -> NDArray[np.bool_]:
-    """Return True for texts of mzTab that are values."""
+    """Return True for mzTab texts other than null."""
     return np.array([item.lower() != "null" for item in items], np.bool_)
 
 
@@ -501,17 +501,17 @@ def _parse_mztab(text: str) -> NotedPeptide:
     sequence, _, modifications = text.partition("\t")
     modifications = "" if modifications.lower() == "null" else _MZTAB_LOSS.sub("", modifications)
     placed = _whole_matches(_MZTAB_PLACE, modifications)
-    # Where several places are given, the first represents them.
+    # If there are several possible positions, use the first.
     return _checked(sequence, [noted_modification(int(modification["first"]), modification["name"]) for modification in placed])
 
 
 def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
-    """Return the matches of a list of modifications.
+    """Return the matches of `pattern` in a list of modifications.
 
     Raises
     ------
     ValueError
-        Something in the list is not one, and would be lost.
+        If part of the list is not a modification, and would be lost.
     """
     if rest := pattern.sub("", text).strip(" ,;-"):
         raise ValueError(f"{shortened(rest, 40)!r} in it is not a modification with its place and mass or name")
@@ -526,7 +526,7 @@ def _identifications(
     values: Values,
     is_included: NDArray[np.bool_] | None = None,
 ) -> Identifications:
-    """Return table columns as identifications, without rows lacking a peptide or excluded by `is_included`."""
+    """Return table columns as identifications, without rows that lack a peptide or are excluded by `is_included`."""
     n = len(cells)
     peptide, peptides, reason = cells.peptides(parse, texts)
     is_wanted = is_included if is_included is not None else np.ones(n, np.bool_)
@@ -577,7 +577,7 @@ def _identifications(
 
 
 def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False) -> dict[str, NDArray[np.float64]]:
-    """Return columns of numbers by the names of scores."""
+    """Return score columns by name, without columns that contain no numbers."""
     scores: dict[str, NDArray[np.float64]] = {}
     for name, column in named.items():
         result = cells.numbers(name, skip_texts=skip_texts)
@@ -587,7 +587,7 @@ def _scores(cells: Cells, named: Mapping[str, str], *, skip_texts: bool = False)
 
 
 def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
-    """File, scan, charge and rank that the names of PSMs are made of, where they are."""
+    """Return file, scan number, charge and rank from the names of PSMs, as far as these contain them."""
     run = pa.compute.replace_substring_regex(ids, "^.*$", "")
     scan = np.full(len(ids), -1, np.int64)
     charge, rank = scan.copy(), scan.copy()
@@ -601,7 +601,7 @@ def _parts_of_ids(ids: pa.StringArray) -> dict[str, Any]:
 
 
 def _read_numbers(matched: pa.StructArray, name: str, missing: int = -1) -> NDArray[np.int64]:
-    """Return a group of a regular expression as integers; `missing` for none, or 16 digits and more."""
+    """Return a group of a regular expression as integers, (n,) int64; `missing` if there is no match or at least 16 digits."""
     texts = matched.field(name)
     texts = pa.compute.if_else(
         pa.compute.fill_null(pa.compute.and_(matched.is_valid(), pa.compute.less(pa.compute.utf8_length(texts), 16)), False),
@@ -614,7 +614,7 @@ def _read_numbers(matched: pa.StructArray, name: str, missing: int = -1) -> NDAr
 
 
 def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
-    """Return the charge where a table has a column for each (``Charge2``), or one for all; 0 where it says none."""
+    """Return the charge from flags (``Charge2``) or from one column; 0 if unknown, (n,) int64."""
     charge = cells.whole("charge", missing=0)
     for name in cells.names:
         if result := re.fullmatch(r"(?i)charge_?(\d{1,3})", name):
@@ -623,17 +623,17 @@ def _charge_of_flags(cells: Cells) -> NDArray[np.int64]:
 
 
 def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return m/z of neutral masses; NaN where the charge is not known."""
+    """Return m/z from neutral masses; NaN if the charge is unknown."""
     return np.where(charge > 0, mz(mass, np.maximum(charge, 1)), np.nan)
 
 
 def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
-    """Return the peptide with these modifications after validation.
+    """Return a validated peptide with these modifications.
 
     Raises
     ------
     ValueError
-        The sequence is not valid, or a modification is outside it.
+        If the sequence is invalid, or a modification is outside it.
     """
     if not is_sequence(sequence):
         raise ValueError(f"{shortened(repr(sequence), 40)} is not a sequence of residues")
@@ -647,19 +647,21 @@ def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progr
 
     Parameters
     ----------
-    source
-        Source of the file, which is reopened by path since Parquet is read from its end.
-    table
+    source : ByteSource
+        The file is reopened by path, since Parquet is read from its end.
+    table : Table
         Names and types of the columns; those that are not optional are required.
-    remedy
-        Advice for the user about another table.
+    remedy : str
+        What the user should do if the table is invalid.
+    progress : Progress
 
     Raises
     ------
     InputError
-        It is packed, not such a table, damaged, has a nested column or too many rows, or unpacks to far more than its size.
+        If the file is compressed with gzip, not such a table, damaged, has a nested column or too many rows, or expands to far more than
+        its size.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     if source.is_gzip:
         raise InputError(source.path, "is a Parquet table that is packed with gzip", remedy="Unpack it first")

@@ -1,4 +1,4 @@
-"""The result tables of an import: those of an identification, with the scores of the engine."""
+"""Result tables of an import: those of an identification, with the scores of the engine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from proteoscope.engine.spectra.tables import SPECTRA
 __all__ = ["LEFT_OUT", "LEFT_OUT_FILE", "STORED", "TABLES"]
 
 LEFT_OUT_FILE = "left_out.tsv"
-"""Name of the table of matches that were left out, as text."""
+"""File name of the table of omitted matches."""
 
 LEFT_OUT = Table.of(
     "left_out",
@@ -28,6 +28,6 @@ LEFT_OUT = Table.of(
 )
 
 TABLES = (PROTEINS, PEPTIDES, IMPORTED_PSMS)
-"""Tables from groups to peptides and PSMs."""
+"""Shown tables, from protein groups to peptides and PSMs."""
 STORED = (SPECTRA, LEFT_OUT)
 """Further stored tables."""

@@ -1,4 +1,4 @@
-"""Expected time and memory of importing results, estimated from the request."""
+"""Estimated time and memory of importing results, from the request."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from proteoscope.engine.formats.sizes import input_size
 
 __all__ = ["estimate_workload"]
 
-_RESULT_BYTE, _SPECTRUM_BYTE, _PROTEIN_BYTE = 1.2e-7, 1.4e-8, 2e-8  # seconds
+_RESULT_BYTE, _SPECTRUM_BYTE, _PROTEIN_BYTE = 1.2e-7, 1.4e-8, 2e-8  # s per byte
 _BYTES_OF_MATCH = 1200.0
-_REPORT = 9e-5  # seconds of a match
+_REPORT = 9e-5  # s per match
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`; the processor does it all."""
+    """Return the estimated workload, which runs on the CPU only (see `proteoscope.engine.estimates`)."""
     results, spectra, proteins = (input_size(request.files(name)) for name in ("results", "spectra", "database"))
     matches = results.unpacked / _BYTES_OF_MATCH
     host = {

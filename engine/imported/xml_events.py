@@ -1,4 +1,4 @@
-"""XML of result files, element by element, with the guards of the house: no declared entities, no other files, bounded elements."""
+"""Safe reading of XML result files by element: no declared entities, no other files, elements of limited size."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ __all__ = ["CHECKED_EVERY", "NumberReader", "SourceBytes", "UnreadableValueError
 _CHUNK = 1 << 16
 _LARGEST_WHOLE = 2**53
 CHECKED_EVERY = 2000
-"""Number of elements between cancellation checks."""
+"""Number of elements between checks for cancellation."""
 
 
 class SourceBytes:
-    """Bytes of a source for lxml and Pyteomics, with progress.
+    """File-like bytes of a source for lxml and Pyteomics, with progress.
 
-    Detected files declare no document type: `proteoscope.engine.formats.recognition` searched the part with their root.
+    Detected files declare no document type: `proteoscope.engine.formats.recognition` checked the section with the root element.
 
-    Only pepXML is read by Pyteomics (`proteoscope.engine.imported.pepxml`). Its X!Tandem reader fails on real files (``KeyError:
-    'Xdata'``), its mzIdentML reader had not resolved the references of 2,000 matches in 100 s, and its idXML reader finds proteins only in
-    unpacked files and resolves neither the run of a match nor merged files.
+    Pyteomics reads only pepXML (`proteoscope.engine.imported.pepxml`). Its X!Tandem reader fails on real files (``KeyError: 'Xdata'``), its
+    mzIdentML reader had not resolved the references of 2,000 matches in 100 s, and its idXML reader finds proteins only in uncompressed
+    files and resolves neither the run of a match nor merged files.
     """
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:
         self._source, self._progress, self._reported = source, progress, 0
 
     def read(self, n: int = _CHUNK) -> bytes:
-        """Return up to `n` next bytes; none at the end.
+        """Return up to `n` further bytes; none at the end.
 
         Raises
         ------
         InputError
-            The file has more tags than its size allows.
+            If the file contains more tags than its size allows.
         """
         chunk = self._source.read(min(n, _CHUNK) if n > 0 else _CHUNK)
         self._source.unfolding.add(TAGS, chunk.count(b"<"))
@@ -49,24 +49,39 @@ class SourceBytes:
         return chunk
 
     def tell(self) -> int:
-        """0: a source is read once, from its beginning."""
+        """Return 0: a source is read once, from its beginning."""
         return 0
 
     def seek(self, position: int) -> None:
-        """Ignore a seek to the beginning, which Pyteomics makes before reading."""
+        """Ignore the seek to the beginning that Pyteomics performs before reading."""
 
 
 def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, whole_names: Sequence[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Yield elements of these names (without namespace) as they end, at any depth.
+    """Yield elements with these names (without namespace), at any depth, when they end.
 
-    Ended elements are freed, except within elements of the names `whole_names`, which are complete when yielded and freed afterwards.
+    Elements are freed after they end, except within elements named in `whole_names`, which are complete when yielded and freed afterwards.
+
+    Parameters
+    ----------
+    source : ByteSource
+    progress : Progress
+    names : sequence of str
+        Names of the elements to yield.
+    whole_names : sequence of str
+        Names of elements whose content is needed.
+
+    Yields
+    ------
+    str
+        Name.
+    lxml element
 
     Raises
     ------
     InputError
-        The XML is broken or truncated.
+        If the XML is malformed or truncated.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     from lxml import etree  # slow to import: only XML needs it
 
@@ -108,7 +123,7 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, wh
 
 
 def broken_xml(source: ByteSource, error: Any) -> InputError:
-    """Return the error that lxml's `XMLSyntaxError` becomes."""
+    """Convert lxml's `XMLSyntaxError` to an `InputError`."""
     said = shortened(str(error.msg or "").split(", line")[0], 120)
     return InputError(
         source.path, f"the XML is broken or cut off ({said})", place=f"line {error.lineno or 0}", remedy="Copy it again, or write it again"
@@ -116,14 +131,14 @@ def broken_xml(source: ByteSource, error: Any) -> InputError:
 
 
 class UnreadableValueError(ValueError):
-    """A value of one record cannot be read.
+    """Error for an unreadable value of a single record.
 
     Attributes
     ----------
     reason : str
-        What is wrong, the same for all records with this error.
+        What is wrong, equal for all records with this error.
     value : str
-        The text of the file.
+        Text in the file, shortened.
     """
 
     def __init__(self, reason: str, value: str) -> None:
@@ -132,7 +147,7 @@ class UnreadableValueError(ValueError):
 
 
 class NumberReader:
-    """Reads the numbers of one file, all with one decimal sign.
+    """Reader of the numbers of one file, which all use one decimal sign.
 
     Parameters
     ----------
@@ -146,23 +161,11 @@ class NumberReader:
 
     @property
     def are_commas_decimal(self) -> bool:
-        """True if numbers so far include a decimal comma and no point."""
+        """True if the numbers so far include a decimal comma and no point."""
         return self._has_commas and not self._has_points
 
     def value(self, text: str, name: str) -> float:
-        """Return the number that a text is; NaN where it means no value.
-
-        Parameters
-        ----------
-        text : str
-        name : str
-            What the number is, for the error.
-
-        Raises
-        ------
-        UnreadableValueError
-            It is not a number.
-        """
+        """Convert a text to a number; NaN if the text means a missing value."""
         if not text.strip() or is_missing(text.encode()):
             return math.nan
         try:
@@ -174,24 +177,24 @@ class NumberReader:
         return number
 
     def number(self, element: Any, name: str, default: float = math.nan) -> float:
-        """Return an attribute of an element, or an item of a mapping (a text or a number), as a number; `default` where it has no value.
+        """Return an attribute of an element, or an item of a mapping, as a number; `default` if it is missing.
 
         Raises
         ------
         UnreadableValueError
-            It is not a number.
+            If the value is not a number.
         """
         value = element.get(name)
         number = math.nan if value is None else value if isinstance(value, int | float) else self.value(value, name)
         return default if math.isnan(number) else number
 
     def whole(self, element: Any, name: str, default: int) -> int:
-        """Return an attribute as a whole number; `default` where it has no value.
+        """Return an attribute as an integer; `default` if it is missing.
 
         Raises
         ------
         UnreadableValueError
-            It is not a whole number, or too large for one.
+            If the value is not an integer, or too large.
         """
         number = self.number(element, name)
         if math.isnan(number):
@@ -205,7 +208,7 @@ Read = Callable[[ByteSource, NumberReader, Progress], Identifications]
 
 
 def read_with_decimal_sign(source: ByteSource, progress: Progress, read: Read) -> Identifications:
-    """Read a file with decimal points, and again with decimal commas if its numbers have these and none has a point.
+    """Read a file with decimal points, and again with decimal commas if its numbers contain these and no points.
 
     Parameters
     ----------
@@ -214,7 +217,11 @@ def read_with_decimal_sign(source: ByteSource, progress: Progress, read: Read) -
     progress : Progress
         Progress of reading.
     read : callable
-        Reads a file with a given number reader.
+        Reads a file with a given `NumberReader`.
+
+    Returns
+    -------
+    Identifications
     """
     numbers = NumberReader()
     result = read(source, numbers, progress)

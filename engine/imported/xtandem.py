@@ -1,4 +1,4 @@
-"""X!Tandem's XML (Craig & Beavis 2004, Bioinformatics 20:1466; https://www.thegpm.org/docs/X_series_output_form.pdf)."""
+"""Reader of X!Tandem XML (Craig & Beavis 2004, Bioinformatics 20:1466; https://www.thegpm.org/docs/X_series_output_form.pdf)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCORES = (
 
 
 def read_xtandem(source: ByteSource, progress: Progress) -> Identifications:
-    """Return the matches of an X!Tandem file. A peptide of several proteins is one match; peptides of equal score share a rank."""
+    """Read the matches of an X!Tandem file; a peptide of several proteins is one match, and peptides of equal score share a rank."""
     return read_with_decimal_sign(source, progress, _read)
 
 
@@ -102,7 +102,7 @@ def _add_group(group: Any, numbers: NumberReader, run: str, collected: MatchColl
 
 
 def _spectrum(group: Any, run: str) -> dict[str, Any]:
-    """Return what names the spectrum of a group: file, and native identifier, title or scan number."""
+    """Return the fields that identify the spectrum of a group: file, and native identifier, title or scan number."""
     identifier = group.get("id", "")
     title = next((note.text or "" for note in group.iter("{*}note") if note.get("label") == "Description"), "").strip()
     named = _RUN_OF_TITLE.match(title)
@@ -144,7 +144,7 @@ def _peptide(domain: Any, numbers: NumberReader) -> NotedPeptide | None:
 
 
 def _modifications(domain: Any, numbers: NumberReader, length: int) -> tuple[NotedModification, ...]:
-    """Return the modifications of a domain; X!Tandem gives all, also terminal ones, by position in the protein."""
+    """Return the modifications of a domain; X!Tandem lists all, including terminal ones, by position in the protein."""
     start = numbers.whole(domain, "start", 1)
     result = []
     for part in domain.iter("{*}aa"):

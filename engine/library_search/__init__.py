@@ -1,4 +1,7 @@
-"""Search spectral libraries. Its entry comes first, which makes its kinds of work known."""
+"""Spectral library search.
+
+The entry is imported first, because it registers the workload types.
+"""
 
 import lazy_loader
 

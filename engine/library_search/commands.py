@@ -1,4 +1,4 @@
-"""The sub-command of libraries other than the search: ``predict``. What computes is imported when it runs."""
+"""Sub-command ``predict``, which predicts a spectral library. Modules that compute are imported when it runs."""
 
 from __future__ import annotations
 

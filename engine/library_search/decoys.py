@@ -1,8 +1,8 @@
-"""Decoys of a library: spectra of shuffled peptides in addition to those of its peptides.
+"""Decoys of a library: spectra of shuffled peptides.
 
-Residues are shuffled, and the peaks that the peptide's fragments explain go where those of the shuffled one are (Lam, Deutsch & Aebersold
-2010, J Proteome Res 9:605). A library's own decoys take precedence. Small molecules have no other decoys: no method of making them was
-shown to count false matches correctly here, and without decoys no error rate is estimated.
+The residues of a peptide are shuffled, and the peaks explained by its fragments are moved to those of the shuffled peptide (Lam, Deutsch &
+Aebersold 2010, J Proteome Res 9:605). Decoys in the library itself take precedence. Small molecules have no other decoys: no method of
+creating them was shown to count false matches correctly here, and without decoys no error rate is estimated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from proteoscope.engine.spectra.spectral_library import SpectralLibrary
 
 __all__ = ["LibraryPeptides", "decoys_per_peptide", "library_peptides", "shuffled_references"]
 
-_SHORTEST = 4  # residues: of fewer, nothing can be shuffled
+_SHORTEST = 4  # residues: shorter peptides cannot be shuffled
 _ENTRIES_AT_ONCE = 20_000
 _MOST, _ENOUGH = 40, 500
 _SEVERAL, _ENOUGH_OF_MANY = 10, 20_000
@@ -36,12 +36,19 @@ _MOST_IN_ALL = 1_000_000  # so that an index of many spectra of few peptides sta
 
 
 def decoys_per_peptide(n_peptides: int, n_entries: int) -> int:
-    """Return how many decoys are made of each peptide of a library.
+    """Return the number of decoys to create for each peptide of a library.
 
-    A list of n distinct peptides reaches a rate of 1 / (d n) with d decoys of each, so that 1 % needs 100 / d of them: a fifth of a library
-    of up to 50 peptides, ten of one of up to 2,000. More decoys are not made, because what they promise rests on rarer events: a foreign
-    peptide that is like the spectrum where no shuffled one is beats 40 decoys nearly as often as it beats 4. Of a million entries or more,
-    each has one.
+    With d decoys per peptide, a list of n distinct peptides reaches a false discovery rate of 1 / (d n), so that 1 % needs 100 / d of them:
+    a fifth of a library of up to 50 peptides, ten of a library of up to 2,000. More decoys are not created, since they would count rarer
+    events: an unrelated peptide that resembles the spectrum although no shuffled one does beats 40 decoys nearly as often as 4. Libraries
+    of a million entries or more have one decoy per peptide.
+
+    Parameters
+    ----------
+    n_peptides : int
+        Number of distinct peptides.
+    n_entries : int
+        Number of entries.
 
     Examples
     --------
@@ -56,15 +63,15 @@ def decoys_per_peptide(n_peptides: int, n_entries: int) -> int:
 
 
 class LibraryPeptides(NamedTuple):
-    """The peptides of a library, each form once.
+    """Distinct peptidoforms of a library with n entries.
 
     Attributes
     ----------
-    peptide : (n,) int64
-        Of each entry, -1 if it is not a peptide or has no mass.
-    noted
-        P peptides.
-    listed
+    peptide : ndarray of int64, shape (n,)
+        Index of each entry's peptidoform, or -1 if the entry is not a peptide or has no mass.
+    noted : tuple of NotedPeptide
+        Peptidoforms as written in the library.
+    listed : ListedPeptides
         Their residues and masses.
     """
 
@@ -74,7 +81,7 @@ class LibraryPeptides(NamedTuple):
 
 
 def library_peptides(texts: pa.StringArray) -> LibraryPeptides:
-    """Return the peptides of a column of peptidoforms, which is null where an entry is not a peptide."""
+    """Return the distinct peptidoforms in a column of peptide texts; null marks entries that are not peptides."""
     coded = texts.dictionary_encode()
     noted: list[NotedPeptide] = []
     number = np.full(len(coded.dictionary), -1, np.int64)
@@ -91,7 +98,27 @@ def library_peptides(texts: pa.StringArray) -> LibraryPeptides:
 def shuffled_references(
     library: SpectralLibrary, rows: NDArray[np.int64], peptides: LibraryPeptides, seed: int, tolerance: Tolerance, resources: Resources
 ) -> Iterator[tuple[NDArray[np.int64], Spectra]]:
-    """Yield the rows of entries among `rows` that can be shuffled, with the spectra of their shuffled peptides, in batches."""
+    """Yield batches of the entries among `rows` that can be shuffled, with the spectra of their shuffled peptides.
+
+    Parameters
+    ----------
+    library : SpectralLibrary
+    rows : ndarray of int64
+        Entries to shuffle.
+    peptides : LibraryPeptides
+        Peptides of all entries.
+    seed : int
+        Random seed.
+    tolerance : Tolerance
+        Fragment tolerance.
+    resources : Resources
+
+    Yields
+    ------
+    rows : ndarray of int64, shape (k,)
+    spectra : Spectra
+        The k shuffled spectra.
+    """
     listed = peptides.listed
     length = np.diff(listed.residue_offsets)
     of = peptides.peptide[rows]
@@ -103,7 +130,7 @@ def shuffled_references(
         form, own_form = np.unique(peptides.peptide[some], return_inverse=True)
         residues, offsets = take_runs(listed.residue_masses, listed.residue_offsets, form)
         none = np.zeros(len(form))
-        # Each chunk has all sequences, so that a sequence is shuffled alike wherever its entries are.
+        # Each batch has all sequences, so that a sequence is shuffled alike in all batches.
         identified = Identified(
             np.arange(len(some)),
             library.charge[some],

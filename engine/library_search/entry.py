@@ -1,4 +1,4 @@
-"""The entry of the search of spectral libraries in the list of searches."""
+"""Entry of the spectral library search in the list of searches."""
 
 from __future__ import annotations
 

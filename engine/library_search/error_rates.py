@@ -1,14 +1,14 @@
-"""Error rates of matches in a library: those of the same mass and those of another in groups of their own, each by its own decoys.
+"""Error rates of library matches, separately for matches of the same mass and of another mass, each estimated from its own decoys.
 
-A spectrum without a reference resembles a decoy as often as any other reference of its mass, whose decoys lie next to it. References of
-other masses are a thousand times more, so that they are rated apart, and spectra accepted at the same mass are not compared with them (a
-cascade: Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Nothing is trained.
+A spectrum without a correct reference resembles a decoy as often as any other reference of its mass. References of other masses are a
+thousand times more numerous; they have separate rates, and spectra accepted at the same mass are not compared with them (a cascade:
+Kertesz-Farkas, Keich & Noble 2015, J Proteome Res 14:3027). Nothing is trained.
 
-Rates are of spectra and of distinct peptides or compounds, whichever is the larger: replicates of one spectrum find one false reference
-again and again. Each peptide competes with the decoys that were made of it (`proteoscope.engine.statistics.multiple_competition`), all of
-its charges and modified forms together; a library's own decoys belong to no particular peptide, so that each reference is a hypothesis of
-its own with the number of decoys per target. Of spectra each decoy counts for 1 / d false targets. Entries without decoys, as small
-molecules among peptides, get no rate.
+Rates are estimated both by spectra and by distinct peptides or compounds, and the larger one is used: replicates of a spectrum find the
+same false reference repeatedly. Each peptide, with all its charges and modified forms, competes with the decoys that were created from it
+(`proteoscope.engine.statistics.multiple_competition`). Decoys in the library itself belong to no particular peptide; each reference is then
+a separate hypothesis, with the ratio of decoys to targets as number of decoys. By spectra, each decoy counts for 1 / d false targets.
+Entries without decoys, such as small molecules among peptides, get no rate.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from proteoscope.engine.statistics.target_decoy import q_values
 
 __all__ = ["RatedMatches", "accepted_spectra", "cascade", "estimate_error_rates", "missing_fdr_reason"]
 
-_MINIMUM_RATIO = 0.2  # decoys for each target: with fewer, each would count for too many false targets to be believed
+_MINIMUM_RATIO = 0.2  # decoys per target: with fewer, each would count for too many false targets to be reliable
 
 
 @dataclass(frozen=True)
 class RatedMatches(Matches):
-    """Matches with their error rates: (k,) is_decoy, q_value and posterior_error, NaN where unknown."""
+    """Matches with error rates: `is_decoy`, `q_value` and `posterior_error`, each (k,), NaN if unknown."""
 
     is_decoy: NDArray[np.bool_]
     q_value: NDArray[np.float64]
@@ -51,10 +51,10 @@ def missing_fdr_reason(references: References) -> str:
 
 
 def estimate_error_rates(matches: Matches, references: References, parameters: LibrarySearchParameters) -> RatedMatches:
-    """Return the matches of a comparison with their error rates."""
+    """Return the matches of a comparison with error rates."""
     is_decoy = references.is_decoy[matches.reference]
     q_value, posterior_error = np.full((2, len(matches)), np.nan)
-    # An entry without decoys is not rated by those of others.
+    # Decoys of other entries do not rate an entry without decoys.
     rows = np.flatnonzero(references.has_decoys[matches.reference])
     if not missing_fdr_reason(references) and len(rows):
         score, decoy, ratio = matches.similarity[rows], is_decoy[rows], references.decoy_ratio
@@ -66,17 +66,17 @@ def estimate_error_rates(matches: Matches, references: References, parameters: L
 
 
 def accepted_spectra(matches: RatedMatches, parameters: LibrarySearchParameters) -> NDArray[np.int64]:
-    """Return the spectra with a match accepted at the false discovery rate, which are not compared with references of other masses.
+    """Return the spectra with a match accepted at the false discovery rate, which need no comparison with other masses, (s,) int64.
 
-    Spectra of matches too dissimilar to be reported are not among them.
+    Matches below the minimum similarity, which are not reported, are not accepted.
     """
     return matches.spectrum[(matches.q_value <= parameters.fdr) & (matches.similarity >= parameters.minimum_similarity)]
 
 
 def cascade(same: RatedMatches, others: RatedMatches) -> RatedMatches:
-    """Return one match of each spectrum: that of another mass if it has one, else that of the same mass.
+    """Return one match per spectrum: that of another mass if there is one, otherwise that of the same mass.
 
-    Without rates, the more similar match of each spectrum is returned.
+    Of matches without rates, the more similar one is returned.
     """
     best = np.zeros(int(max(same.spectrum.max(initial=-1), others.spectrum.max(initial=-1))) + 1)
     is_unrated = np.isnan(same.q_value)
@@ -86,19 +86,19 @@ def cascade(same: RatedMatches, others: RatedMatches) -> RatedMatches:
 
 
 def _hypotheses(references: References, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the hypotheses, peptides or compounds, of some references, and how many decoys compete with the target of each."""
+    """Return the hypothesis (peptide or compound) of each reference in `rows`, and the number of decoys that compete with its target."""
     compound, is_decoy = _compounds(references, rows), references.is_decoy
     if references.decoys == "existing":
         return 2 * compound + is_decoy[rows], np.full(len(rows), references.decoy_ratio)
-    # Equal decoys are left out, so that entries have different numbers of them.
+    # Duplicate decoys are omitted, so the number of decoys varies between entries.
     n_decoys = np.bincount(references.entry[is_decoy], minlength=len(references.entries.offsets))
     return compound, n_decoys[references.entry[rows]].astype(np.float64)
 
 
 def _compounds(references: References, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Assign numbers to the sequences or compounds of references; a decoy has the number of its entry."""
+    """Return the index of each reference's sequence or compound; a decoy has that of its entry."""
     entry = pa.array(references.entry[rows])
     texts = [references.entries.texts[name].take(entry).cast(pa.large_string()) for name in ("sequence", "inchikey", "name")]
-    # The first block of an InChIKey identifies the skeleton: a spectrum does not distinguish its isomers.
+    # The first block of an InChIKey is the skeleton; spectra do not distinguish its isomers.
     texts[1] = pa.compute.utf8_slice_codeunits(texts[1], 0, 14)
     return np.asarray(pa.compute.coalesce(*texts).dictionary_encode().indices.fill_null(-1), np.int64)

@@ -1,4 +1,4 @@
-"""Export the matches of a library search as tables."""
+"""Export of the matches of a library search as tables."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["export_library_tables"]
 
 
 def export_library_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write PSMs, peptides and protein groups, and all library matches; see `proteoscope.engine.entry.Search.export`."""
+    """Write PSMs, peptides, protein groups and all library matches (see `proteoscope.engine.entry.Search.export`)."""
     written = export_matches(write_tables, project, request, progress)
     out = request.target / f"{MATCHES.name}.tsv"
     result = read_stored(project, request.run_id, MATCHES, MATCHES.saved)

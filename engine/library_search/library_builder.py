@@ -1,4 +1,4 @@
-"""Writing of a library predicted from proteins: read -> index -> predict, in chunks."""
+"""Creation of a library predicted from proteins, in chunks: read -> index -> predict."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ LIMITS = (
     "residue is predicted as the residue without it, with its mass. Not predicted are neutral losses and retention times; ion traps break "
     "peptides otherwise."
 )
-"""Limitations of predicted spectra, for users."""
+"""Limitations of predicted spectra, shown to users."""
 
 
 class Prediction(NamedTuple):
-    """A written library: its file, and numbers of peptides and entries."""
+    """Path of a written library, and its numbers of peptides and entries."""
 
     out: Path
     n_peptides: int
@@ -51,25 +51,31 @@ def predict_library(
 
     Parameters
     ----------
-    proteins
+    proteins : sequence of str or Path
         Protein files.
-    out
+    out : str or Path
         Path of the library.
-    format
-        ``msp``, ``mzspeclib`` or ``blib``; by default from the suffix of `out`.
-    threads
-        CPU threads; all by default.
+    parameters : PredictionParameters, optional
+    progress : Progress, optional
+    format : str
+        ``msp``, ``mzspeclib`` or ``blib``; '' selects it by the suffix of `out`.
+    threads : int, optional
+        CPU threads; None for all.
+
+    Returns
+    -------
+    Prediction
 
     Raises
     ------
     ParameterError
-        There is no such format.
+        If the format is unknown.
     InputError
-        A file has no proteins, or no peptide is within the limits.
+        If a file has no proteins, or no peptide is within the limits.
     StorageError
-        Writing failed.
+        If writing fails.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     parameters, progress, path = parameters or PredictionParameters(), progress or Progress(), Path(out)
     files = [Path(protein) for protein in proteins]

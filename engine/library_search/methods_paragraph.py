@@ -1,4 +1,4 @@
-"""Methods paragraph of a spectral library search; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of a spectral library search (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _EMERY = (
     "Emery K, Hasam S, Noble WS, Keich U. Multiple competition-based FDR control and its application to peptide detection. RECOMB 2020, "
     "LNCS 12074:54."
 )
-_NARROW = 3.0  # dalton
+_NARROW = 3.0  # Da
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods of a library search."""
+    """Return the methods paragraph of a library search."""
     n_spectra, n_entries = facts.count("spectra"), facts.count("entries")
     of_spectra = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
     of_entries = "" if n_entries is None else f" ({counted(n_entries, 'entry', 'entries')})"
@@ -52,7 +52,7 @@ def methods(facts: RunFacts) -> Methods:
 
 
 def _is_wide(tolerance: str) -> bool:
-    """Return True if a tolerance, as text, is wide enough for an open search."""
+    """Return True if a tolerance, given as text, is wide enough for an open search."""
     value, _, unit = tolerance.partition(" ")
     try:
         return unit == "Da" and float(value) > _NARROW

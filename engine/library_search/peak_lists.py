@@ -1,4 +1,4 @@
-"""Spectra and reference spectra as peak lists that are compared."""
+"""Peak lists of query and reference spectra, in the form in which they are compared."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["HIGHEST_MZ", "peak_lists", "peak_rules", "taken", "width_in_units"]
 
 HIGHEST_MZ = 20_000.0
-"""Thomson, and dalton: higher values are not compared."""
+"""Maximum m/z (Th) and maximum mass (Da) that are compared."""
 
 
 def width_in_units(tolerance: Tolerance) -> tuple[int, int]:
-    """Return a tolerance as the kernels take it: units, and thousandths of ppm."""
+    """Return a tolerance in the form that the kernels take: m/z units, and thousandths of a ppm; one of both is 0."""
     return (0, round(tolerance.value * 1000)) if tolerance.unit == "ppm" else (round(tolerance.value * UNITS), 0)
 
 
 def peak_rules(parameters: LibrarySearchParameters) -> PeakRules:
-    """Return the rules by which peaks are compared."""
+    """Return the rules for selecting and weighting peaks."""
     return PeakRules(
         *width_in_units(parameters.fragment_tolerance),
         parameters.minimum_fragment_mz,
@@ -44,7 +44,21 @@ def peak_rules(parameters: LibrarySearchParameters) -> PeakRules:
 def peak_lists(
     peaks: PeakArrays, precursor_mz: NDArray[np.float64], parameters: LibrarySearchParameters, resources: Resources
 ) -> PeakLists:
-    """Return the lists of n spectra, empty for too few peaks; `precursor_mz` is (n,) thomson, NaN if unknown."""
+    """Return the peak lists of n spectra, empty for spectra with too few peaks.
+
+    Parameters
+    ----------
+    peaks : PeakArrays
+        Peaks of the n spectra.
+    precursor_mz : ndarray of float64, shape (n,)
+        Th, NaN if unknown.
+    parameters : LibrarySearchParameters
+    resources : Resources
+
+    Returns
+    -------
+    PeakLists
+    """
     n, rules = len(precursor_mz), peak_rules(parameters)
     count, mz, weight = np.zeros(n, np.int64), np.empty(len(peaks.mz), np.int32), np.empty(len(peaks.mz), np.uint16)
 
@@ -66,7 +80,7 @@ def peak_lists(
 
 
 def taken(lists: PeakLists, rows: NDArray[np.int64]) -> PeakLists:
-    """Return some of the lists, some perhaps twice, in the order given."""
+    """Return the lists with the given indices, in this order; indices may repeat."""
     mz, offsets = take_runs(lists.mz, lists.offsets, rows)
     weight, _ = take_runs(lists.weight, lists.offsets, rows)
     return PeakLists(offsets, mz, weight)

@@ -1,9 +1,9 @@
-"""Predicted spectra of the peptides of proteins, in chunks, with memory independent of the library's size.
+"""Predicted spectra of the peptides of proteins, in chunks, with memory independent of the size of the library.
 
-Peptides come from the peptide index by mass, with forms listed as in a search. The shipped network
-(`proteoscope.engine.matches.fragment_intensities`) predicts b and y ions, from precursors of three charges also doubly charged ones, for
-beam-type collisions (HCD) of tryptic peptides. It ignores modifications: a modified residue is predicted as the residue, with its mass.
-Neutral losses, other series and retention times are not predicted.
+Peptides come from the peptide index in order of mass, with peptidoforms as in a search. The shipped network
+(`proteoscope.engine.matches.fragment_intensities`) predicts b and y ions for beam-type collisions (HCD) of tryptic peptides, also doubly
+charged ones for precursor charges of 3 and more. It ignores modifications: a modified residue is predicted as the unmodified residue, with
+its modified mass. Neutral losses, other series and retention times are not predicted.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from proteoscope.kernels.partitions import Partition, equal_partitions
 __all__ = ["PredictedLibrary"]
 
 _ENTRIES_AT_ONCE = 20_000
-_PROTEINS_NAMED = 20  # of one peptide
-_BUCKET = 1.0  # dalton
+_PROTEINS_NAMED = 20  # maximum per peptide
+_BUCKET = 1.0  # Da
 
 
 class _Forms(NamedTuple):
-    """Peptidoforms: `mass` (n,) float64; `peptide` (n,) int64; `site`, `modification` (n, s) uint8, see `decode_peptidoforms`."""
+    """Peptidoforms: `mass` (n,) float64, Da; `peptide` (n,) int64; `site`, `modification` (n, s) uint8, see `decode_peptidoforms`."""
 
     mass: NDArray[np.float64]
     peptide: NDArray[np.int64]
@@ -57,14 +57,14 @@ class _Forms(NamedTuple):
 
 
 class PredictedLibrary:
-    """Entries of proteins and parameters.
+    """Library entries predicted from proteins and parameters.
 
     Attributes
     ----------
-    n_peptides
-        Distinct peptides.
-    n_forms
-        Forms with variable modifications, an upper bound.
+    n_peptides : int
+        Number of distinct peptides.
+    n_forms : int
+        Number of peptidoforms with variable modifications, an upper limit.
     """
 
     def __init__(self, indexes: Indexes, parameters: PredictionParameters, resources: Resources) -> None:
@@ -81,7 +81,7 @@ class PredictedLibrary:
         self.n_peptides, self.n_forms = len(self._peptides.mass), int(self._counts.sum())
 
     def batches(self) -> Iterator[LibraryEntries]:
-        """Yield the entries by mass, in chunks."""
+        """Yield the entries in batches, ordered by mass range."""
         charges = np.arange(self._parameters.minimum_charge, self._parameters.maximum_charge + 1)
         for low, high in self._ranges(max(1, _ENTRIES_AT_ONCE // len(charges))):
             forms = self._forms(low, high)
@@ -97,7 +97,7 @@ class PredictedLibrary:
                     yield self._entries(some, form[retained], charge[retained])
 
     def _ranges(self, most: int) -> Iterator[tuple[float, float]]:
-        """Ranges of mass with about `most` forms, more only where a dalton has; all masses."""
+        """Yield mass ranges (Da) with about `most` peptidoforms each, or one bucket if it contains more; together they cover all masses."""
         before, low = np.cumsum(self._counts), 0
         while low < len(before):
             done = int(before[low - 1]) if low else 0
@@ -121,7 +121,7 @@ class PredictedLibrary:
         return _Forms(mass, peptide, site, modification)
 
     def _entries(self, forms: _Forms, form: NDArray[np.int64], charge: NDArray[np.int64]) -> LibraryEntries:
-        """Return the entries of `forms[form]` with these charges, without empty ones."""
+        """Return the entries of `forms[form]` with these charges, without entries that have no peaks."""
         peptides, parameters = self._peptides, self._parameters
         peptide = forms.peptide[form]
         start = np.asarray(peptides.position)[peptide].astype(np.int64)
@@ -168,7 +168,7 @@ class PredictedLibrary:
     def _masses(
         self, offsets: NDArray[np.int64], residues: NDArray[np.uint8], site: NDArray[np.int64], modification: NDArray[np.int64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Masses of residues with what they and the C-terminus carry, and what the N-termini carry."""
+        """Return the masses of residues (including modifications and the C-terminus), and the masses of N-terminal modifications, Da."""
         peptides, length = self._peptides, np.diff(offsets)
         masses = np.asarray(peptides.residue_mass)[residues.astype(np.int64) - ord("A")]
         masses[offsets[1:] - 1] += peptides.c_term_mass
@@ -185,7 +185,7 @@ class PredictedLibrary:
     def _placed(
         self, residues: NDArray[np.uint8], offsets: NDArray[np.int64], site: NDArray[np.int64], modification: NDArray[np.int64]
     ) -> EntryModifications:
-        """Return fixed and variable modifications of peptides by position."""
+        """Return the fixed and variable modifications of peptides, ordered by position."""
         length = np.diff(offsets)
         owner = np.repeat(np.arange(len(length)), length)
         parts = list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]]()  # rows, positions, kinds
@@ -217,7 +217,7 @@ class PredictedLibrary:
         )
 
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
-        """Return the first accessions of the proteins of each peptide."""
+        """Return the accessions of up to 20 proteins of each peptide, joined by `PROTEIN_SEPARATOR`."""
         index, proteins, names = self._indexes.peptides, self._indexes.proteins, self._indexes.proteins.proteins
         distinct, of = np.unique(peptide, return_inverse=True)
         pointer = np.asarray(index.pointer)

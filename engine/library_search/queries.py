@@ -1,9 +1,9 @@
-"""Queries: spectra with each charge that they may have, and the references that each is compared with.
+"""Queries (each spectrum with each possible charge), and the references with which each is compared.
 
-Of each spectrum with each charge that it may have the references of that charge are candidates whose mass agrees; then, where the precursor
-tolerance is wide, those of other masses, with the fragments where they are or moved by the difference. References of unknown charge are
-candidates whatever the charge is, but those of negative ions only for negative ions, and those of positive ions for all others. So the
-work is known in advance: pairs of a query and a reference, by which it is divided.
+Candidates of a query are first the references of its charge whose mass agrees. If the precursor tolerance is wide, references of other
+masses follow, with fragments at the same m/z or moved by the mass difference. References of unknown charge are candidates for all charges;
+those of negative ions only for negative ions, the others only for positive ions, if the polarity is known. All pairs of a query and a
+reference are thus known in advance, and their number divides the work.
 """
 
 from __future__ import annotations
@@ -29,16 +29,19 @@ __all__ = ["Queries", "SearchPlan", "plan_other_masses", "plan_same_mass", "prep
 
 @dataclass(frozen=True)
 class Queries:
-    """Spectra with each charge that they may have, q of them: `charge` is that of the candidates, 0 for references of unknown charge.
+    """Spectra with each possible charge: q queries.
 
     Attributes
     ----------
-    spectrum, charge, slot : (q,) int64
-        The slot is that of the references, see `References.starts`.
-    mz : (q,) float64
-        Thomson.
-    peaks
-        Their lists.
+    spectrum : ndarray of int64, shape (q,)
+    charge : ndarray of int64, shape (q,)
+        Charge of the candidates, negative for negative ions; 0 for references of unknown charge.
+    slot : ndarray of int64, shape (q,)
+        Slot of the candidates (see `References.starts`).
+    mz : ndarray of float64, shape (q,)
+        Precursor m/z, Th.
+    peaks : PeakLists
+        Their peak lists.
     """
 
     spectrum: NDArray[np.int64]
@@ -51,18 +54,18 @@ class Queries:
         return len(self.spectrum)
 
     def exclude(self, spectra: NDArray[np.int64]) -> Queries:
-        """Return the queries of all spectra but these."""
+        """Return the queries of all spectra except the given ones."""
         rows = np.flatnonzero(~np.isin(self.spectrum, spectra))
         return Queries(self.spectrum[rows], self.charge[rows], self.slot[rows], self.mz[rows], taken(self.peaks, rows))
 
     @property
     def charge_number(self) -> NDArray[np.int64]:
-        """(q, 1) int64, charges without sign; 1 where unknown."""
+        """Charges without sign, 1 if unknown, (q, 1) int64."""
         return np.maximum(np.abs(self.charge), 1)[:, None]
 
     @property
     def mass(self) -> NDArray[np.float64]:
-        """(q,) float64, neutral, dalton; unknown charges count as one."""
+        """Neutral precursor mass, Da, (q,) float64; unknown charges count as 1."""
         return np.maximum(np.abs(self.charge), 1) * self.mz - np.where(self.charge == 0, 1, self.charge) * PROTON_MASS
 
 
@@ -71,11 +74,12 @@ class SearchPlan(NamedTuple):
 
     Attributes
     ----------
-    pools
-        Rows of `References`, (q, k) for k isotope errors.
-    shifts : (k,) float64
-        Dalton, mass of each isotope error.
-    matching
+    queries : Queries
+    pools : Pools
+        Ranges of rows of `References`, (q, k) for k isotope errors.
+    shifts : ndarray of float64, shape (k,)
+        Mass of each isotope error, Da.
+    matching : Matching
         Rules of the comparison.
     """
 
@@ -91,7 +95,7 @@ def prepare_queries(spectra: Spectra, references: References, parameters: Librar
     Raises
     ------
     InputError
-        There are none.
+        If no spectrum can be compared.
     """
     resources.progress.stage("Preparing spectra", len(spectra))
     lists = peak_lists(spectra.peak_arrays, spectra.precursor_mz, parameters, resources)
@@ -113,7 +117,7 @@ def prepare_queries(spectra: Spectra, references: References, parameters: Librar
             "none of its spectra has a precursor, enough peaks, and a charge that the library has",
             remedy="Give spectra and a library of the same polarity, or lower minimum_peaks",
         )
-    # Neighbours in mass are compared with the same references.
+    # Order by mass, so that neighbours are compared with the same references.
     order = np.lexsort((mz[spectrum], slots[column]))
     spectrum, column = spectrum[order], column[order]
     return Queries(spectrum, charges[column], slots[column], mz[spectrum], taken(lists, spectrum))
@@ -124,7 +128,7 @@ def plan_same_mass(queries: Queries, references: References, parameters: Library
     tolerance, count = parameters.nearest_tolerance, queries.charge_number
     shifts = np.array(sorted(parameters.isotope_errors, key=abs), np.float64) * ISOTOPE_SPACING
     centre = queries.mz[:, None] - shifts[None] / count
-    # Of a tolerance in dalton the charge's part, of ppm those of the m/z.
+    # Divide a tolerance in dalton by the charge; ppm apply to the m/z.
     width = tolerance.width(centre) / (count if tolerance.unit == "Da" else 1)
     return SearchPlan(queries, _pools(queries, references, centre, width), shifts, _matching(parameters, None))
 
@@ -137,7 +141,7 @@ def plan_other_masses(queries: Queries, references: References, parameters: Libr
 
 
 def _pools(queries: Queries, references: References, centre: NDArray[np.float64], width: NDArray[np.float64]) -> Pools:
-    """Return the rows of references within `width` of `centre`, both (q, k) thomson."""
+    """Return the ranges of references within `width` of `centre`, both (q, k), Th."""
     low, high = centre - width, centre + width
     pools = Pools(np.zeros(centre.shape, np.int64), np.zeros(centre.shape, np.int64))
     for slot in np.unique(queries.slot).tolist():
@@ -149,9 +153,9 @@ def _pools(queries: Queries, references: References, centre: NDArray[np.float64]
 
 
 def _matching(parameters: LibrarySearchParameters, largest_mass: float | None) -> Matching:
-    """Return the rules of a comparison; `largest_mass`: of the queries, dalton, None among references of the same mass."""
+    """Return the rules of a comparison; `largest_mass` is the maximum query mass (Da), or None for references of the same mass."""
     is_shifted = largest_mass is not None
-    # A shift within the tolerance at the largest mass is not a modification.
+    # A mass difference within the tolerance at the largest mass is not a modification.
     nearest = 0 if largest_mass is None else round(float(parameters.nearest_tolerance.width(largest_mass)) * UNITS)
     tolerance, is_entropy = width_in_units(parameters.fragment_tolerance), parameters.similarity == "entropy"
     return Matching(*tolerance, parameters.minimum_matched_peaks, is_entropy, is_shifted, nearest)

@@ -1,10 +1,10 @@
-"""Index: the entries of libraries in the order in which they are searched, with their decoys, stored in the user's cache.
+"""Index of spectral libraries: their entries in search order, with decoys, stored in the user's cache.
 
 ::
 
     charge      | -1        | 0 (unknown) | 2            | 3          |      starts[charge + 32]
     m/z         | 90 ... 800| 100 ...     | 350.2 .. 900 | 310 ...    |
-    references  | peaks, mass, entry, is_decoy                         |      a shuffled peptide comes before its own
+    references  | peaks, mass, entry, is_decoy                         |      a shuffled peptide precedes its target
     entries     | names, peptides, formulas, peaks as read, ...        |      in the order of the files
 """
 
@@ -38,7 +38,7 @@ __all__ = ["HIGHEST_CHARGE", "UNKNOWN_CHARGE", "Entries", "References", "load_re
 
 HIGHEST_CHARGE = 31
 UNKNOWN_CHARGE = HIGHEST_CHARGE + 1
-"""Slot of references of unknown charge and positive ions; its negative for negative ions."""
+"""Slot of references of positive ions with unknown charge; its negative value is that of negative ions."""
 _FORMAT = 6
 _ENTRIES_AT_ONCE = 50_000
 _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", "adduct")
@@ -53,16 +53,20 @@ _NUMBERS: tuple[tuple[str, type], ...] = (
 
 
 class Entries(NamedTuple):
-    """The n entries of the libraries as they were read.
+    """Library entries (n) as read.
 
     Attributes
     ----------
-    texts
-        By name, each n texts that may be null.
-    numbers
-        By name, (n,).
-    offsets, mz, intensity
-        Peaks as read, CSR.
+    texts : dict of str to pyarrow.StringArray, length n
+        Text columns by name, with nulls.
+    numbers : dict of str to ndarray, shape (n,)
+        Number columns by name.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each entry's peaks, and the end of the last.
+    mz : ndarray of float64
+        Peak m/z as read, Th.
+    intensity : ndarray of float32
+        Peak intensities as read.
     """
 
     texts: dict[str, pa.StringArray]
@@ -74,33 +78,30 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True)
 class References:
-    """m reference spectra in search order.
+    """Reference spectra (m) in search order.
 
     Attributes
     ----------
-    entries
-        Source entries.
-    entry : (m,) int64
-        Source entry of each.
-    is_decoy : (m,) bool
-        True for decoys.
-    charge : (m,) int64
-        Charge, 0 if unknown.
-    mz : (m,) float64
-        Precursor, thomson.
-    mass : (m,) int32
-        Neutral, in `UNITS`.
-    peaks
-        Peak lists.
-    starts : (66,) int64
-        Starts of slots: a charge, `UNKNOWN_CHARGE` with the sign of the polarity if only that is known, or 0.
-    has_decoys : (m,) bool
-        True if the entry has decoys, so that its matches can be rated: its own for shuffled peptides, any of peptides or compounds for a
-        library's own decoys.
-    n_left_out
-        Entries that cannot be searched.
-    decoys
-        Origin of decoys: ``existing``, ``shuffle`` or ``none``.
+    entries : Entries
+        Entries of the libraries.
+    entry : ndarray of int64, shape (m,)
+        Entry of each reference.
+    is_decoy : ndarray of bool, shape (m,)
+    has_decoys : ndarray of bool, shape (m,)
+        True if the entry can be rated by decoys: those shuffled from it, or any decoys of peptides (or compounds) in the library itself.
+    charge : ndarray of int64, shape (m,)
+        Negative for negative ions, 0 if unknown.
+    mz : ndarray of float64, shape (m,)
+        Precursor m/z, Th.
+    mass : ndarray of int32, shape (m,)
+        Neutral mass, in `UNITS` per dalton.
+    peaks : PeakLists
+    starts : ndarray of int64, shape (66,)
+        First reference of each slot: a charge, 0, or `UNKNOWN_CHARGE` with the sign of the polarity if only that is known.
+    n_left_out : int
+        Number of entries that cannot be searched.
+    decoys : str
+        Origin of the decoys: ``existing``, ``shuffle`` or ``none``.
     """
 
     entries: Entries
@@ -120,7 +121,7 @@ class References:
 
     @property
     def decoy_ratio(self) -> float:
-        """Decoys per target with decoys."""
+        """Decoys per target that has decoys."""
         n = int(np.count_nonzero(self.is_decoy))
         return n / max(1, int(np.count_nonzero(self.has_decoys & ~self.is_decoy)))
 
@@ -128,12 +129,26 @@ class References:
 def open_references(
     paths: Sequence[Path], digests: Sequence[str], parameters: LibrarySearchParameters, fallback_folder: Path, resources: Resources
 ) -> References:
-    """Open the index of libraries, in the user's cache or built there; in `fallback_folder` where the cache cannot hold it.
+    """Open the index of libraries in the user's cache, or build it there; without a usable cache, build it in `fallback_folder`.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Library files.
+    digests : sequence of str
+        Their SHA-256.
+    parameters : LibrarySearchParameters
+    fallback_folder : Path
+    resources : Resources
+
+    Returns
+    -------
+    references : References
 
     Raises
     ------
     InputError
-        A file is not a library, or none of its entries can be searched.
+        If a file is not a library, or none of its entries can be searched.
     """
     progress = resources.progress
     parts = {
@@ -164,12 +179,12 @@ def open_references(
 
 
 def save_references(library: SpectralLibrary, folder: Path, parameters: LibrarySearchParameters, resources: Resources) -> None:
-    """Write the index of a library into an empty folder.
+    """Write the index of a library to an empty folder.
 
     Raises
     ------
     InputError
-        None of its entries can be searched.
+        If none of the entries can be searched.
     """
     charge, mz = np.asarray(library.charge), np.asarray(library.precursor_mz)
     count = np.maximum(np.abs(charge), 1)
@@ -190,7 +205,7 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     if has_own and (is_shuffled or parameters.decoys == "none"):
         lists = lists.take(np.flatnonzero(~(lists.is_decoy & library.is_decoy[lists.entry])))
     lists = lists.take(_distinct(lists))
-    # Of equal ones the first wins: a decoy, and of these the one that was shuffled first.
+    # Of equally similar references the first wins: decoys precede targets, in the order in which they were shuffled.
     lists = lists.take(np.lexsort((lists.entry, ~lists.is_decoy, mz[lists.entry], _slots(charge, library.polarities)[lists.entry])))
     entry, is_decoy, peaks = lists
     columns = {
@@ -214,21 +229,21 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
 
 
 class _Lists(NamedTuple):
-    """Peak lists of n spectra: (n,) int64 their entries, (n,) bool whether they are decoys, and their peaks."""
+    """Peak lists of n spectra, with their entries (n,) int64, and True for decoys (n,)."""
 
     entry: NDArray[np.int64]
     is_decoy: NDArray[np.bool_]
     peaks: PeakLists
 
     def take(self, rows: NDArray[np.int64]) -> _Lists:
-        """Return some of them in another order."""
+        """Return the lists with the given indices, in this order."""
         return _Lists(self.entry[rows], self.is_decoy[rows], taken(self.peaks, rows))
 
 
 def _as_read(
     library: SpectralLibrary, rows: NDArray[np.int64], parameters: LibrarySearchParameters, resources: Resources
 ) -> Iterator[_Lists]:
-    """Yield the lists of entries, in batches."""
+    """Yield the peak lists of entries, in batches."""
     resources.progress.stage("Preparing the spectra of the library", len(rows))
     for first in range(0, len(rows), _ENTRIES_AT_ONCE):
         some = rows[first : first + _ENTRIES_AT_ONCE]
@@ -241,7 +256,7 @@ def _as_read(
 def _shuffled(
     library: SpectralLibrary, rows: NDArray[np.int64], parameters: LibrarySearchParameters, resources: Resources
 ) -> Iterator[_Lists]:
-    """Yield the lists of shuffled peptides of targets among the rows, in batches."""
+    """Yield the peak lists of shuffled targets among the rows, in batches."""
     peptides, targets = library_peptides(library.peptidoform), rows[~library.is_decoy[rows]]
     n_peptides = len(library.sequence.take(targets[peptides.peptide[targets] >= 0]).unique())
     n_shuffles = parameters.decoys_per_peptide or decoys_per_peptide(n_peptides, len(targets))
@@ -261,7 +276,7 @@ def _prepared(
     parameters: LibrarySearchParameters,
     resources: Resources,
 ) -> _Lists:
-    """Return the non-empty peak lists of some spectra."""
+    """Return the non-empty peak lists of spectra."""
     lists = peak_lists(peaks, precursor_mz, parameters, resources)
     counts = np.diff(lists.offsets)
     has_peaks = counts > 0
@@ -269,7 +284,7 @@ def _prepared(
 
 
 def _joined(batches: list[_Lists]) -> _Lists:
-    """Return the lists of all batches."""
+    """Concatenate batches of lists."""
     entry, is_decoy, peaks = zip(*batches, strict=True)
     offsets = run_offsets(np.concatenate([np.diff(lists.offsets) for lists in peaks]))
     mz, weight = (np.concatenate([getattr(lists, name) for lists in peaks]) for name in ("mz", "weight"))
@@ -277,30 +292,30 @@ def _joined(batches: list[_Lists]) -> _Lists:
 
 
 def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the slots of entries, see `References.starts`."""
+    """Return the slots of entries (see `References.starts`)."""
     return np.where(charge == 0, UNKNOWN_CHARGE * polarity, charge)
 
 
 def _distinct(lists: _Lists) -> NDArray[np.int64]:
-    """Return ascending rows without decoys whose peaks equal those of their entry's target or another of its decoys.
+    """Return ascending rows without decoys whose peaks equal those of their target or of another decoy of the same entry.
 
-    Peptides of few or equal residues have few orders. Such a decoy is not evidence of false matches, but would count as such.
+    Peptides with few or equal residues have few permutations. Such a decoy is not evidence of false matches, but would be counted as one.
     """
     entry, is_decoy, peaks = lists
-    # Of each list the sum of its scattered peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`), which no order changes.
+    # Order-independent hash of each list: the sum of its hashed peaks (splitmix64, see `proteoscope.kernels.cpu.shuffled_spectra`).
     with np.errstate(over="ignore"):
         z = (peaks.mz.astype(np.uint64) << np.uint64(16)) + peaks.weight + np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         sums = np.add.reduceat(z ^ (z >> np.uint64(31)), peaks.offsets[:-1]) if len(z) else np.zeros(len(entry), np.uint64)
-    order = np.lexsort((is_decoy, sums, entry))  # a target before its decoys
+    order = np.lexsort((is_decoy, sums, entry))  # targets precede their decoys
     is_again = np.zeros(len(entry), np.bool_)
     is_again[order[1:]] = (entry[order[1:]] == entry[order[:-1]]) & (sums[order[1:]] == sums[order[:-1]])
     return np.flatnonzero(~(is_again & is_decoy))
 
 
 def _text_columns(name: str, texts: pa.StringArray) -> dict[str, NDArray]:
-    """Return texts as characters, offsets, and which are not null."""
+    """Return a text column as characters, offsets and flags of non-null values."""
     texts_of_all = Texts.from_arrow(texts.fill_null(""))
     is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.uint8)
     offsets = texts_of_all.offsets - texts_of_all.offsets[0]
@@ -313,7 +328,7 @@ def load_references(folder: Path) -> References:
     Raises
     ------
     InvalidIndexError
-        It is not an index as the program writes it.
+        If the folder does not contain a valid index.
     """
     numbers = read_numbers(folder / "numbers.json", ("left_out",), ("decoys",))
     require(numbers["decoys"] in ("existing", "shuffle", "none"), "numbers.json holds other decoys than there are")
@@ -364,11 +379,11 @@ def load_references(folder: Path) -> References:
 
 
 def _with_decoys(entry: NDArray[np.int64], is_decoy: NDArray[np.bool_], peptidoform: pa.StringArray, decoys: str) -> NDArray[np.bool_]:
-    """Return which references have decoys, see `References`."""
+    """Return True for references with decoys (see `References.has_decoys`)."""
     if decoys == "shuffle":
         return (np.bincount(entry[is_decoy], minlength=len(peptidoform)) > 0)[entry]
     is_peptide = peptidoform.is_valid().to_numpy(zero_copy_only=False)[entry]
-    if not (is_decoy & is_peptide).any():  # a library may name its decoys as it likes
+    if not (is_decoy & is_peptide).any():  # decoys in a library need not be peptides
         return np.full(len(entry), is_decoy.any())
     return is_peptide | (is_decoy & ~is_peptide).any()
 

@@ -1,4 +1,4 @@
-"""Report: write the library matches, and PSMs, peptides and protein groups of those that are peptides."""
+"""Results of a library search: the library matches, and PSMs, peptides and protein groups of matched peptides."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ __all__ = ["MATCHES_FILE", "LibraryReport", "report"]
 
 DECOY_PREFIX = "DECOY_"
 _NAMELESS = "unknown"
-"""Protein of peptides for which neither the library nor a database has one."""
+"""Protein accession of peptides for which neither the library nor a database names one."""
 MATCHES_FILE = "matches.tsv"
-"""File of the matches that the project shows."""
+"""Name of the matches file in the project folder."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,15 @@ class LibraryReport:
 
     Attributes
     ----------
-    counts
-        Of ``matches`` and of the PSM tables, at the false discovery rate; all without rates.
-    certainty
-        Of these, by the same names.
-    n_shifted, n_compounds
-        Of the matches, those of another mass, and names of entries.
-    n_unrated
+    counts : dict of str to int
+        Accepted ``matches``, and accepted rows of the PSM tables; all rows without error rates.
+    certainty : dict
+        Certainty of these counts, by the same names.
+    n_shifted : int
+        Accepted matches with another mass.
+    n_compounds : int
+        Distinct entry names among the accepted matches.
+    n_unrated : int
         Matches of entries without decoys.
     """
 
@@ -81,7 +83,7 @@ def report(
     database: Proteins | None,
     parameters: LibrarySearchParameters,
 ) -> LibraryReport:
-    """Write the library matches, and the PSMs, peptides and protein groups of those that are peptides; return their numbers."""
+    """Write the library matches, and the PSMs, peptides and protein groups of matched peptides; return their numbers."""
     spectra_written = run.begin(lambda progress: write_spectra(results, spectra, progress))
     libraries, progress, has_rates = run.paths("library"), run.progress, not missing_fdr_reason(references)
     matches = matches.take(matches.similarity >= parameters.minimum_similarity)
@@ -112,7 +114,7 @@ def report(
 
 
 def _matched_spectra(references: References, entries: NDArray[np.int64], libraries: list[Path]) -> Spectra:
-    """Return entries of the libraries as spectra, to be stored with the run."""
+    """Return library entries as spectra, to be stored with the run."""
     of, n = references.entries, len(entries)
     mz, offsets = take_runs(of.mz, of.offsets, entries)
     intensity, _ = take_runs(of.intensity, of.offsets, entries)
@@ -137,7 +139,7 @@ def _matched_spectra(references: References, entries: NDArray[np.int64], librari
 def _named_shifts(
     matches: RatedMatches, peptides: LibraryPeptides, spectra: Spectra, parameters: LibrarySearchParameters, progress: Progress
 ) -> NamedShifts:
-    """Return the names of the differences of mass of the matches of another mass, in the order of these."""
+    """Return the names of the mass differences of matches with another mass, in the order of these matches."""
     rows = np.flatnonzero(matches.is_shifted)
     spectrum, count = matches.spectrum[rows], np.maximum(np.abs(matches.charge[rows]), 1)
     return name_differences(
@@ -161,7 +163,7 @@ def _texts(references: References, name: str, entry: NDArray[np.int64]) -> pa.St
 def _match_table(
     matches: RatedMatches, references: References, spectra: Spectra, libraries: list[Path], shifts: NamedShifts
 ) -> tuple[NDArray[np.int64], pa.Table]:
-    """Return the entries that were matched, and the table of matches, the most certain first."""
+    """Return the matched entries, and the table of matches, most certain first."""
     is_unrated = np.isnan(matches.q_value)
     order = np.lexsort((matches.spectrum, -matches.similarity, np.where(is_unrated, 0.0, matches.q_value), is_unrated))
     order = order[~matches.is_decoy[order]]
@@ -201,7 +203,7 @@ def _identified(
     parameters: LibrarySearchParameters,
     progress: Progress,
 ) -> Tables:
-    """Return PSMs, peptides and protein groups of the matches that are peptides."""
+    """Return the tables of PSMs, peptides and protein groups of matched peptides."""
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed = _as_list(matches, references, peptides, rows, shifts, database, progress)
     of = FoundSpectra(matches.spectrum[rows], np.zeros(len(rows), np.int8), False)
@@ -222,7 +224,7 @@ def _identified(
 
 
 def _empty(table: Table) -> pa.Table:
-    """Return a table without rows, with the columns that are not optional."""
+    """Return a table without rows, with all columns that are not optional."""
     return table.schema(name for name, column in table.by_name.items() if not column.is_optional).empty_table()
 
 
@@ -235,9 +237,9 @@ def _as_list(
     database: Proteins | None,
     progress: Progress,
 ) -> Identifications:
-    """Return matches as identifications: peptides with the shift as modification, and proteins of the library.
+    """Return matches as identifications, with the mass difference as a modification, and the proteins named by the library.
 
-    Proteins of the database replace these if it contains the peptide.
+    If the database contains the peptide, its proteins replace those.
     """
     n, some = len(rows), matches.take(rows)
     at_shift = np.where(matches.is_shifted, np.cumsum(matches.is_shifted) - 1, -1)[rows]
@@ -284,7 +286,7 @@ def _as_list(
 def _proteins(
     matches: RatedMatches, references: References, sequences: list[str], database: Proteins | None, progress: Progress
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-    """Return the proteins named for each match as CSR into accessions: none for a target that the database holds."""
+    """Return the proteins of each match as CSR, and their accessions; targets that the database contains get none here."""
     texts = _texts(references, "proteins", references.entry[matches.reference]).to_pylist()
     is_placed = np.zeros(len(matches), np.bool_)
     if database is not None:

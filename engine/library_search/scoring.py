@@ -1,4 +1,4 @@
-"""Score: the reference that each spectrum resembles most, on any devices; the comparisons are a type of workload."""
+"""Search for the reference that each spectrum resembles most, on any devices, as a workload type."""
 
 from __future__ import annotations
 
@@ -23,27 +23,29 @@ __all__ = ["KIND", "Matches", "SpectraAgainstReferences", "score"]
 
 KIND = "library-spectra"
 _QUERIES, _REFERENCES, _OF_QUERY, _PEAKS = 4000, 50_000, 500, 60
-_DRAWN = 5000  # synthetic lists that are drawn at random, and then repeated
+_DRAWN = 5000  # random synthetic lists, which are then repeated
 
 
 @dataclass(frozen=True)
 class Matches:
-    """k spectra, each with the reference that it resembles most.
+    """Spectra (k), each with the reference that it resembles most.
 
     Attributes
     ----------
-    spectrum : (k,) int64
+    spectrum : ndarray of int64, shape (k,)
         Ascending.
-    reference : (k,) int64
-        Into `References`.
-    charge : (k,) int64
-        Assumed; 0 where unknown.
+    reference : ndarray of int64, shape (k,)
+        Row of `References`.
+    charge : ndarray of int64, shape (k,)
+        Assumed charge, 0 if unknown.
     similarity : ndarray of float64, shape (k,)
-    matched : (k,) int64
-        Peaks of the reference with a partner.
-    mass_difference : (k,) float64
-        The spectrum's less the reference's, dalton, for the isotope that is nearest where they are of the same mass.
+        0 to 1.
+    matched : ndarray of int64, shape (k,)
+        Number of matched peaks of the reference.
+    mass_difference : ndarray of float64, shape (k,)
+        Mass of the spectrum minus mass of the reference, Da; for the same mass, corrected by the nearest isotope error.
     is_shifted : ndarray of bool, shape (k,)
+        True for references of another mass.
     """
 
     spectrum: NDArray[np.int64]
@@ -58,22 +60,22 @@ class Matches:
         return len(self.spectrum)
 
     def take(self, rows: NDArray) -> Self:
-        """Return some of them, by number or truth."""
+        """Return the matches selected by indices or a mask."""
         return replace(self, **{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
     def joined(self, other: Self) -> Self:
-        """Return these and others, by spectrum."""
+        """Return these matches and `other`, ordered by spectrum."""
         columns = {field.name: np.concatenate([getattr(self, field.name), getattr(other, field.name)]) for field in fields(self)}
         return replace(self, **columns).take(np.argsort(columns["spectrum"], kind="stable"))
 
 
 def score(plan: SearchPlan, references: References, resources: Resources) -> Matches:
-    """Return the most similar reference of each spectrum of a plan that resembles any.
+    """Return the most similar reference of each spectrum that resembles any.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     queries, mass, is_shifted = plan.queries, plan.queries.mass, plan.matching.is_shifted
     sources = {
@@ -103,12 +105,12 @@ def score(plan: SearchPlan, references: References, resources: Resources) -> Mat
 
 
 class SpectraAgainstReferences:
-    """Workload type that compares queries, its items, with references."""
+    """Workload type whose items are queries, compared with references."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return synthetic queries against references next to each other in mass, by which the speed of devices is measured."""
+        """Return synthetic queries, each compared with references of neighbouring mass, for measuring the speed of devices."""
         rng = np.random.Generator(np.random.PCG64(seed))
         n, m = max(8, round(_QUERIES * size)), max(2 * _OF_QUERY, round(_REFERENCES * size**0.25))
         queries, references = _synthetic_lists(rng, n), _synthetic_lists(rng, m)
@@ -126,20 +128,14 @@ class SpectraAgainstReferences:
         return search_costs(Pools(**workload.sources["pools"]))
 
     def operations(self, workload: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the number of peaks compared in a round, the same on CPU and GPU.
-
-        Returns
-        -------
-        float
-            Mean peaks of a reference times the compared pairs; twice as many if references are also compared shifted.
-        """
+        """Return the estimated number of compared reference peaks over all pairs (see `PredictableWorkloadType`)."""
         references = workload.sources["references"]
         each = len(references["mz"]) / max(1, len(references["mass"]))
         return float(self.costs(workload, state).sum()) * each * (2.0 if workload.settings["is_shifted"] else 1.0)
 
     @contextmanager
     def open(self, workload: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Open the references on the device."""
+        """Load the references on the device."""
         yield _Computation(workload, device)
 
     def empty(self, workload: Workload, state: Any, n: int) -> Rows:
@@ -147,12 +143,12 @@ class SpectraAgainstReferences:
         return {"found": np.full(n, -1, np.int64), "similarity": np.zeros(n), "matched": np.zeros(n, np.int32)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by query."""
+        """Copy the results `rows` to the queries `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
 class _Computation:
-    """References on a device."""
+    """Search of queries on one device, which holds the references."""
 
     def __init__(self, workload: Workload, device: Device) -> None:
         queries, references = dict(workload.sources["queries"]), dict(workload.sources["references"])
@@ -169,7 +165,7 @@ class _Computation:
             raise ValueError("all spectra are searched in a library")
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Search the queries `first:last`."""
+        """Search the queries `first:last`; yield partial results."""
         rows, done = self._rows, first
         with closing(self._search.search(self._queries, self._mass, self._pools, self._matching, *rows.values(), first, last)) as ends:
             for end in ends:
@@ -178,7 +174,7 @@ class _Computation:
 
 
 def _synthetic_lists(rng: np.random.Generator, n: int) -> PeakLists:
-    """Return lists of peaks a thomson and more apart."""
+    """Return n lists of 60 peaks at least 1 Th apart."""
     places = np.sort(rng.random((min(n, _DRAWN), _PEAKS)), axis=1) * 1800.0 + np.arange(_PEAKS) + 100.0
     weight = np.full(n * _PEAKS, round(COSINE_LENGTH / _PEAKS**0.5), np.uint16)
     return PeakLists(np.arange(n + 1) * _PEAKS, np.resize(np.rint(places.ravel() * UNITS).astype(np.int32), n * _PEAKS), weight)

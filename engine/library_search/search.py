@@ -1,4 +1,4 @@
-"""Search spectral libraries: read -> index -> plan -> score -> report, from spectra and libraries to a project."""
+"""Spectral library search, from spectra and libraries to a project: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -28,20 +28,26 @@ Inputs = tuple[Spectra, Proteins | None]
 
 
 def search_library(request: SearchRequest, progress: Progress | None = None) -> LibrarySummary:
-    """Find the entry of spectral libraries that each spectrum resembles most, and write them into a project.
+    """Find the library entry that each spectrum resembles most, and write the matches to a project.
 
     Parameters
     ----------
-    request
-        Inputs ``spectra``; ``library``, files of formats whose sort is libraries; optionally ``database``, proteins in which peptides are
-        placed; `LibrarySearchParameters`. With the option ``strict`` files with spectra that cannot be read are refused.
+    request : SearchRequest
+        Inputs ``spectra``, ``library`` (spectral library files), and optionally ``database`` (proteins in which peptides are located), with
+        `LibrarySearchParameters`. The option ``strict`` rejects files with unreadable spectra.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    LibrarySummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     parameters = request.parameters_as(LibrarySearchParameters)
     spec = RunSpec("library", request, {"spectra": "SPECTRA.mzML", "library": "--library LIBRARY.msp"}, kernels="library")
@@ -82,7 +88,7 @@ def _summary(
     reported: LibraryReport,
     parameters: LibrarySearchParameters,
 ) -> LibrarySummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     n_decoys, reason = int(references.is_decoy.sum()), missing_fdr_reason(references)
     counts = {"spectra": n_spectra, "entries": len(references) - n_decoys, **reported.counts}
     if reason:

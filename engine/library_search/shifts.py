@@ -1,4 +1,4 @@
-"""Interpretation of mass differences to library entries: Unimod names, and the best-fitting residue."""
+"""Interpretation of mass differences between spectra and library entries: Unimod names, and the residue that fits best."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from proteoscope.engine.spectra.columns import Spectra
 
 __all__ = ["NamedShifts", "carrying", "name_differences"]
 
-_PLACES = 64  # residues that naming looks at
-_PER_ION = 2.0  # naming may draw a shift to a place that has no ion less; scores of naming differ by 1.5 at the most
+_PLACES = 64  # maximum number of residues for naming
+_PER_ION = 2.0  # score per ion: naming accepts residues up to 1.5 below the best, so none with fewer ions
 
 
 @dataclass(frozen=True)
 class NamedShifts:
-    """Names of n shifts.
+    """Names and positions of n mass shifts.
 
     Attributes
     ----------
-    name
+    name : list of str, length n
         Name, or the mass as text.
-    possible
-        All matching names.
-    mass
-        Mass of the name, dalton.
-    site
-        0 the N-terminus, 1 to L, L + 1 the C-terminus, -1 without a peptide.
+    possible : list of str, length n
+        All matching names, as one text.
+    mass : ndarray of float64, shape (n,)
+        Mass of the name, Da.
+    site : ndarray of int64, shape (n,)
+        Residue from 1, 0 the N-terminus, length + 1 the C-terminus, -1 without a peptide.
     """
 
     name: list[str]
@@ -59,18 +59,28 @@ def name_differences(
     parameters: ListParameters,
     progress: Progress,
 ) -> NamedShifts:
-    """Name shifts and localise them where most fragment ions are explained, at the first of equal residues.
+    """Name mass shifts, and place each at the residue that explains most fragment ions (the first of equal ones).
 
     Parameters
     ----------
-    peptide : (n,)
-        Into `peptides`, -1 where there is none: then the mass is the name.
-    shift, mass : (n,)
-        Dalton, the difference and the measured mass.
-    spectrum, charge : (n,)
-        Of the match.
-    tolerance
-        Of masses.
+    peptides : ListedPeptides
+    peptide : ndarray of int64, shape (n,)
+        Index into `peptides`; -1 without a peptide, which leaves the mass as the name.
+    shift : ndarray of float64, shape (n,)
+        Mass difference, Da.
+    mass : ndarray of float64, shape (n,)
+        Measured mass, Da.
+    spectrum, charge : ndarray of int64, shape (n,)
+        Of each match.
+    spectra : Spectra
+    tolerance : Tolerance
+        Mass tolerance of names.
+    parameters : ListParameters
+    progress : Progress
+
+    Returns
+    -------
+    NamedShifts
     """
     n = len(peptide)
     lengths = np.diff(peptides.residue_offsets)
@@ -82,7 +92,7 @@ def name_differences(
     of = peptide[rows]
     score = _ions_by_place(peptides, of, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
     begin = peptides.residue_offsets[of]
-    # The entry has no flanking residues, so that the peptide itself is used as its protein.
+    # Flanking residues are unknown: use the peptide as its own protein.
     places = ShiftPlaces(
         shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.residues, 1
     )
@@ -105,9 +115,12 @@ def _ions_by_place(
     parameters: ListParameters,
     progress: Progress,
 ) -> NDArray[np.float32]:
-    """Return (n, 64) ion counts with the shift at each residue, weighted so that implausible sites get no name; -inf after the last."""
+    """Return scores of the shift at each residue, (n, 64); -inf beyond the last residue.
+
+    A score is the number of matched ions times `_PER_ION`, so that naming does not accept residues with fewer ions.
+    """
     lengths = np.diff(peptides.residue_offsets)[of]
-    row = np.repeat(np.arange(len(of)), lengths)  # of each candidate: a peptide with the shift at one of its residues
+    row = np.repeat(np.arange(len(of)), lengths)  # one candidate per residue with the shift
     place = np.arange(len(row)) - np.repeat(run_offsets(lengths)[:-1], lengths)
     offsets = run_offsets(lengths[row])
     at = np.arange(offsets[-1]) + np.repeat(peptides.residue_offsets[of[row]] - offsets[:-1], lengths[row])
@@ -131,6 +144,6 @@ def _ions_by_place(
 
 
 def carrying(peptide: NotedPeptide, site: int, name: str, mass: float) -> NotedPeptide:
-    """Return a peptide with an additional modification."""
+    """Return a peptide with an additional modification at `site` (0 to length + 1) with this name and mass (Da)."""
     more = NotedModification(site, "" if name[:1] in "+-" else name, mass)
     return NotedPeptide(peptide.sequence, tuple(sorted((*peptide.modifications, more), key=lambda modification: modification.position)))

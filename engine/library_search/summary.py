@@ -1,4 +1,4 @@
-"""Summary of a search of spectral libraries."""
+"""Summary of a spectral library search."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ __all__ = ["LibrarySummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class LibrarySummary(Summary):
-    """Summary of a library search; matches, peptides and proteins are targets at the false discovery rate, all if it is unknown.
+    """Summary of a library search.
+
+    Numbers of matches, peptides and proteins are targets at the false discovery rate, or all targets if it is unknown.
 
     Attributes
     ----------
-    n_entries, n_decoys
-        Entries of the libraries, and decoys, made as `decoys` says.
-    unknown
+    n_entries, n_decoys : int
+        Library entries and decoys; `decoys` states the origin of the latter.
+    unknown : str
         Reason for missing error rates, or ''.
-    n_unrated
-        Matches of entries without decoys in a library with some.
-    certainty
-        Of matches, see `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`.
+    n_unrated : int
+        Matches of entries without decoys in a library with decoys.
+    certainty : mapping of str to float
+        Certainty of the matches (see `proteoscope.engine.matches.tables.AcceptanceCounts.certainty`).
     """
 
     n_spectra: int
@@ -46,11 +48,11 @@ class LibrarySummary(Summary):
     fdr: float = 0.01
 
     def counts(self) -> list[Count]:
-        """Spectra with a match."""
+        """Return the numbers of matched spectra, peptides and proteins."""
         return [self._matched, Count(self.n_peptides, "peptide", "peptides"), Count(self.n_proteins, "protein", "proteins")]
 
     def lines(self) -> list[str]:
-        """Return lines on what was searched and found."""
+        """Return lines about what was searched and found."""
         made = {"existing": "of its own", "shuffle": "of shuffled peptides", "none": ""}[self.decoys]
         decoys = f", with {self.n_decoys:,} decoys {made}" if self.n_decoys else ""
         lines = [

@@ -1,4 +1,4 @@
-"""The result tables of a search of spectral libraries."""
+"""Result tables of a spectral library search."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ MATCHES = Table.of(
 """Most similar entry of each spectrum, without decoys."""
 
 REFERENCES = replace(SPECTRA, name="references", title="Library spectra")
-"""The entries that were matched, with their peaks as the library has them."""
+"""Matched entries, with their peaks in the library."""
 
 TABLES = (PROTEINS, PEPTIDES, LIBRARY_PSMS, MATCHES)
-"""Tables from groups to peptides, PSMs and all matches."""
+"""Shown tables, from protein groups to peptides, PSMs and all matches."""
 STORED = (SPECTRA, REFERENCES)
 """Further stored tables."""

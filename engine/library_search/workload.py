@@ -1,4 +1,4 @@
-"""Workload of a library search, estimated from the request."""
+"""Estimated workload of a spectral library search, from its request."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from proteoscope.engine.library_search.scoring import KIND
 
 __all__ = ["estimate_workload"]
 
-_READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 6e-8, 3e-5, 2e-4  # seconds of a byte of spectra and of libraries, and of a spectrum
-_BYTES_OF_ENTRY, _PEAKS, _SPREAD = 4000.0, 60.0, 1200.0  # m/z over which most entries are spread
+_READ, _INDEX, _PREPARE, _REPORT = 1.4e-8, 6e-8, 3e-5, 2e-4  # s per byte of spectra, per byte of libraries, and per spectrum in two steps
+_BYTES_OF_ENTRY, _PEAKS, _SPREAD = 4000.0, 60.0, 1200.0  # the last: m/z range of most entries
 _USUAL_MASS, _CROWDED = 1000.0, 8.0  # masses cluster around whole numbers
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`."""
+    """Return the estimated workload of a request (see `proteoscope.engine.estimates`)."""
     parameters = request.parameters_as(LibrarySearchParameters)
     spectra, library = input_size(request.files("spectra")), input_size(request.files("library"))
     n, entries = spectra.records, library.unpacked / _BYTES_OF_ENTRY

@@ -43,7 +43,7 @@ _LINE = 80  # residues per line
 class SourceRun(NamedTuple):
     """A finished identification: identifier, result tables, parameters, fragment tolerance, and input files by kind.
 
-    `proteins` is None if the run has no protein table.
+    `proteins` may be None: imported results can lack a protein table.
     """
 
     run: str

@@ -53,7 +53,7 @@ class MatchSummary(Summary):
     passes: tuple[PassRecord, ...] = ()
 
     def counts(self) -> list[Count]:
-        """Return PSMs, peptides and protein groups at the false discovery rate with their uncertainty; all without decoys."""
+        """Return the accepted PSMs, peptides and protein groups with confidence intervals; all of them if there are no decoys."""
         return [
             Count.from_acceptance(number, singular, plural, interval, self.fdr) if self.has_decoys else Count(number, singular, plural)
             for number, singular, plural, interval in (

@@ -1,4 +1,4 @@
-"""Quantify: how much of each peptide and protein is in each sample, and what changes between conditions."""
+"""Quantification of peptides and proteins in samples, and of changes between conditions."""
 
 import lazy_loader
 

@@ -1,10 +1,10 @@
-"""Amounts by sample with reasons for missing ones, from ions to peptidoforms, peptides and proteins.
+"""Amounts by sample, with reasons for missing ones, from ions to peptidoforms, peptides and proteins.
 
 Amounts use pairwise medians of ion ratios: MaxLFQ (Cox et al. 2014, Mol. Cell. Proteomics 13:2513).
 
-For each pair of samples the median log ratio of shared ions is computed; amounts are those whose log ratios are closest to all of these by
-least squares, scaled to the sum of the ions' amounts. Samples not connected by pairs have no ratio: the largest connected set has amounts,
-the others none. No missing ion is imputed.
+For each pair of samples the median log ratio of shared ions is computed. The amounts of a group are those whose log ratios are closest to
+these by least squares, scaled to the sum of the ions' amounts. Samples that are not connected by shared ions have no ratio to each other:
+only the largest connected set of samples has amounts. Missing ions are not imputed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VALUES_OF_BATCH = 1 << 22
 
 
 class State(IntEnum):
-    """State of an amount; the least of several counts."""
+    """State of an amount; of several states, the smallest counts."""
 
     MEASURED = 0
     TRANSFERRED = 1
@@ -54,19 +54,19 @@ class State(IntEnum):
 
     @property
     def text(self) -> str:
-        """Text in tables."""
+        """State as text in tables."""
         return self.name.lower().replace("_", " ")
 
 
 @dataclass(frozen=True)
 class RawQuantities:
-    """Amounts of n things in s samples.
+    """Amounts of n items (such as ions, peptides or proteins) in s samples.
 
     Attributes
     ----------
-    value : (n, s) float64
-        NaN where there is none.
-    state : (n, s) int8
+    value : ndarray of float64, shape (n, s)
+        NaN if missing.
+    state : ndarray of int8, shape (n, s)
         `State`.
     """
 
@@ -78,11 +78,11 @@ class RawQuantities:
 
     @classmethod
     def of(cls, value: NDArray[np.float64]) -> RawQuantities:
-        """Return amounts that are measured, or where they are NaN, not seen."""
+        """Create amounts from values (n, s); NaN has the state not seen, other values are measured."""
         return cls(value, np.where(np.isnan(value), State.NOT_SEEN, State.MEASURED).astype(np.int8))
 
     def summed(self, group: NDArray[np.int64], n_groups: int) -> RawQuantities:
-        """Return amounts of groups: the sum of what is there. `group` (n,), -1 for none; (n_groups, s)."""
+        """Return the sums of the available amounts of each group, (n_groups, s); `group` (n,) is -1 for items without a group."""
         rows = np.flatnonzero(group >= 0)
         order = rows[np.argsort(group[rows], kind="stable")]
         result = np.full((n_groups, self.value.shape[1]), np.nan)
@@ -97,23 +97,23 @@ class RawQuantities:
         return RawQuantities(result, state)
 
     def of_samples(self, sample: NDArray[np.int64], n_samples: int) -> RawQuantities:
-        """Return the same by sample, where columns are files: `sample` (s,), -1 for none; fractions of a sample are added up."""
+        """Return amounts by sample instead of file; `sample` (s,) is the sample of each column, or -1. Fractions of a sample are added."""
         turned = RawQuantities(self.value.T, self.state.T).summed(sample, n_samples)
         return RawQuantities(np.ascontiguousarray(turned.value.T), np.ascontiguousarray(turned.state.T))
 
     def of_columns(self, columns: NDArray[np.bool_]) -> RawQuantities:
-        """Return those of some samples, (s,) bool."""
+        """Return the amounts in the samples selected by the mask `columns`, (s,)."""
         return RawQuantities(self.value[:, columns], self.state[:, columns])
 
     @property
     def log2(self) -> NDArray[np.float64]:
-        """Logarithms to base 2, NaN where there is no amount."""
+        """Logarithms to base 2, (n, s), NaN if missing."""
         result = np.full(self.value.shape, np.nan)
         np.log2(self.value, out=result, where=self.value > 0)
         return result
 
     def scaled(self, factor: NDArray[np.float64]) -> RawQuantities:
-        """Return amounts times the factor of each sample, (s,)."""
+        """Return the amounts multiplied by the factor of each sample, (s,)."""
         return replace(self, value=self.value * factor)
 
 
@@ -123,16 +123,16 @@ class Measured:
 
     Attributes
     ----------
-    ions
-        N rows; of numbers of spectra a row for each peptidoform.
-    form : (n,) int64
-        The peptidoform of each.
-    tables
-        What they are made of, by the names of the tables.
-    counts
-        Of the run's record, by name.
-    devices
-        What computed.
+    ions : RawQuantities
+        n rows; for spectral counts one row per peptidoform.
+    form : ndarray of int64, shape (n,)
+        Peptidoform of each row.
+    tables : mapping of str to pyarrow.Table
+        Tables of the underlying measurements, by name.
+    counts : mapping of str to int
+        Counts for the record of the run.
+    devices : str
+        Devices that computed.
     """
 
     ions: RawQuantities
@@ -143,19 +143,20 @@ class Measured:
 
 
 def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return factors that make the median thing the same in all samples.
+    """Return factors that make the median item equal in all samples.
 
-    Each sample's is the median ratio, to the geometric mean over samples, of what all samples have; where less than a few things are in
-    all, of what each has.
+    The factor of a sample is based on the median, over items that all samples have, of the ratios to the geometric mean over samples. If
+    fewer than three items are in all samples, the items in at least two samples are used.
 
     Parameters
     ----------
-    value : (n, s) float64
-        NaN where missing.
+    value : ndarray of float64, shape (n, s)
+        NaN if missing.
 
     Returns
     -------
-    (s,) float64, with a geometric mean of 1; 1 for samples that have nothing.
+    ndarray of float64, shape (s,)
+        With a geometric mean of 1; 1 for samples without values.
 
     Examples
     --------
@@ -181,13 +182,13 @@ def normalisation_factors(value: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Grouping(NamedTuple):
-    """The peptidoform of each ion, the sequence of each peptidoform, and the protein of each sequence.
+    """Peptidoform of each ion, sequence of each peptidoform, and protein of each sequence.
 
     Attributes
     ----------
     form : ndarray of int64, shape (ions,)
     sequence : ndarray of int64, shape (forms,)
-    protein : (sequences,) int64
+    protein : ndarray of int64, shape (sequences,)
         -1 for none.
     n_proteins : int
     """
@@ -211,13 +212,18 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
 
     Parameters
     ----------
-    ions
-        A row for each peptidoform and charge.
-    by
-        See `QuantificationParameters`.
-    plexes : (s,) int64
-        The plex of each sample, whose ratios are then taken apart from those of other plexes; None where ratios between all samples are
-        meant. Different plexes are compared by a reference, or not at all.
+    ions : RawQuantities
+        One row per peptidoform and charge.
+    grouping : Grouping
+    by : str
+        Method of protein amounts, see `QuantificationParameters`.
+    plexes : ndarray of int64, shape (s,), or None
+        Plex of each sample; ratios are only computed within a plex (plexes are compared by a reference, or not at all). None computes
+        ratios between all samples.
+
+    Returns
+    -------
+    Levels
     """
     if plexes is not None and len(np.unique(plexes)) > 1:
         return _joined(plexes, [level_amounts(ions.of_columns(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
@@ -228,7 +234,7 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
 
 
 def _joined(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
-    """Return levels whose columns are those of the plexes."""
+    """Return the levels of several plexes with the columns in the order of the samples."""
     place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
     return Levels(
         *(
@@ -243,14 +249,16 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
 
     Parameters
     ----------
-    ions
-        N of them in s samples.
-    group : (n,) int64
+    ions : RawQuantities
+        n ions in s samples.
+    group : ndarray of int64, shape (n,)
         -1 for none.
+    n_groups : int
 
     Returns
     -------
-    (n_groups, s). A sample without a ratio to the largest connected set of samples has no amount, and the state `State.NO_SHARED_ION`.
+    RawQuantities, shape (n_groups, s)
+        A sample without a ratio to the largest connected set of samples has no amount, and the state `State.NO_SHARED_ION`.
     """
     summed = ions.summed(group, n_groups)
     count = np.bincount(group[group >= 0], minlength=n_groups)
@@ -264,18 +272,21 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
 
 
 def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Grouping, by: ProteinQuantity) -> RawQuantities:
-    """Return the amounts of proteins by the ratios of their ions, or from the amounts of their peptides.
+    """Return the amounts of proteins, by the ratios of their ions or from the amounts of their peptides.
 
     Parameters
     ----------
-    sequences
+    ions : RawQuantities
+        Amounts of ions.
+    sequences : RawQuantities
         Amounts of peptides.
-    by
-        See `QuantificationParameters`; the three most abundant are those over all samples, the same in each.
+    grouping : Grouping
+    by : str
+        See `QuantificationParameters`; the three most abundant peptides are those over all samples, the same in each sample.
 
     Returns
     -------
-    (grouping.n_proteins, s).
+    RawQuantities, shape (grouping.n_proteins, s)
     """
     protein, n_proteins = grouping.protein, grouping.n_proteins
     if by == "maxlfq":
@@ -296,7 +307,10 @@ def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Gro
 
 
 def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Return medians of each column's values, (n, s), in each group, (n,): (n_groups, s) float64, NaN where there are none."""
+    """Return the medians of each column in each group, (n_groups, s) float64, NaN without values.
+
+    `value` is (n, s), `group` (n,).
+    """
     result = np.full((n_groups, value.shape[1]), np.nan)
     for column in range(value.shape[1]):
         result[:, column] = group_medians(value[:, column], group, n_groups)
@@ -304,13 +318,14 @@ def medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int)
 
 
 def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups: int) -> NDArray[np.float64]:
-    """Return median of the values of each group, (n_groups,) float64, NaN where it has none.
+    """Return the median of the values of each group, (n_groups,) float64, NaN without values.
 
     Parameters
     ----------
-    value : (n,) float64
-        Those that are NaN left out.
+    value : ndarray of float64, shape (n,)
+        NaN is ignored.
     group : ndarray of int64, shape (n,)
+    n_groups : int
 
     Examples
     --------
@@ -329,19 +344,20 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
 
 
 def pairwise_amounts(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the amounts of groups of ions: of proteins, peptides or peptidoforms.
+    """Return the amounts of groups of ions, such as proteins, peptides or peptidoforms.
 
     Parameters
     ----------
-    value : (n, s) float64
-        Amounts of ions in samples, NaN where missing, group after group.
-    offsets : (p + 1,) int64
+    value : ndarray of float64, shape (n, s)
+        Amounts of ions in samples, NaN if missing, ordered by group.
+    offsets : ndarray of int64, shape (p + 1,)
         The ions of group i are the rows `offsets[i]:offsets[i + 1]`.
 
     Returns
     -------
-    (p, s) float64, NaN where a group has no ion, or where a sample has no ratio to the largest set of samples that are connected by
-    shared ions; of several equally large sets, the most abundant.
+    ndarray of float64, shape (p, s)
+        NaN for groups without ions, and for samples without a ratio to the largest set of samples that are connected by shared ions (of
+        equally large sets, the most abundant).
     """
     n_proteins, n_samples = len(offsets) - 1, value.shape[1]
     result = np.full((n_proteins, n_samples), np.nan)
@@ -371,7 +387,7 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
             right[rows, i] += median[rows]
             right[rows, j] -= median[rows]
     part = _parts(laplacian != 0)
-    # One equation for each part, that its logarithms have no mean, makes the normal equations solvable.
+    # An additional equation per connected component (its mean logarithm is 0) makes the normal equations solvable.
     same = (part[:, :, None] == part[:, None, :]).astype(np.float64)
     solved = np.linalg.solve(laplacian + same, right[..., None])[..., 0]
     total = np.zeros((n_proteins, n_samples))
@@ -385,7 +401,7 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
 
 
 def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return the groups of each size and their rows, (groups, size): rows of one length are sorted together, without a key."""
+    """Return for each group size the groups (g,) and their rows (g, size), so that groups of equal size are sorted together."""
     size = np.diff(offsets)
     result = []
     for n in np.unique(size[size > 0]).tolist():
@@ -397,7 +413,7 @@ def _rows_by_size(offsets: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], N
 def _medians_by_size(
     value: NDArray[np.float64], of_sizes: list[tuple[NDArray[np.int64], NDArray[np.int64]]], n_groups: int
 ) -> NDArray[np.float64]:
-    """Return the median of the values of each group, (n_groups,) float64, NaN where it has none."""
+    """Return the median of the values of each group, (n_groups,) float64, NaN without values."""
     result = np.full(n_groups, np.nan)
     for groups, rows in of_sizes:
         values = np.sort(value[rows], axis=1)  # NaN last
@@ -409,7 +425,7 @@ def _medians_by_size(
 
 
 def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which samples are in the connected part with most samples, of several the most abundant, of equals the first: (p, s) bool."""
+    """Return True for samples in the largest connected component, (p, s); of equally large ones the most abundant, then the first."""
     has_any = total > 0
     size = np.where(has_any, (same * has_any[:, None, :]).sum(axis=2), 0.0)
     is_largest = has_any & (size == size.max(axis=1, keepdims=True))
@@ -419,7 +435,7 @@ def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> N
 
 
 def _parts(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the least sample that each is connected with, (p, s), by edges (p, s, s)."""
+    """Return the smallest sample index of each sample's connected component, (p, s), given the edges (p, s, s)."""
     n = edges.shape[1]
     reach = edges | np.eye(n, dtype=np.bool_)
     for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):

@@ -1,9 +1,9 @@
-"""Proteins that change between conditions: the moderated t-test of limma, and Benjamini-Hochberg.
+"""Protein changes between conditions: moderated t-tests as in limma, and Benjamini-Hochberg correction.
 
-A linear model of conditions and blocks is fitted to the log2 quantities of each protein, its residual variance is drawn towards what the
-variances of all proteins have in common (Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3:3), and t is taken with that. A test needs two
+A linear model of conditions and blocks is fitted to the log2 quantities of each protein. Its residual variance is shrunk towards a prior
+common to all proteins (Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3:3), and t is computed with the shrunk variance. A test needs two
 measured values in each condition. Missing quantities stay missing unless imputation is on: then two measured values in one condition are
-compared with imputed ones in the other, which contribute to the difference and not to the variance.
+compared with imputed values in the other, which contribute to the difference but not to the variance.
 """
 
 from __future__ import annotations
@@ -34,40 +34,47 @@ __all__ = [
 
 _INTERVAL = 0.95
 _LOW_PERCENT, _LESS_LOW_PERCENT = 1.0, 2.0
-"""Percent of the proteins of a sample that imputed quantities are above; and those whose distance from it is the error of these, as what
-is missing may be just below the limit of detection."""
+"""Percentile of a sample's proteins used as imputed value, and a higher percentile whose distance from it is the error of imputed values.
+
+The error reflects that a missing quantity may be just below the limit of detection.
+"""
 _FEWEST_VARIANCES = 3
 _FEWEST_VALUES = 2
-"""Measured values of a condition: the variance of one is that of other proteins alone, and one wrong identification is a large change."""
+"""Minimum number of measured values per condition.
+
+With one value, the variance would be that of other proteins only, and a wrong identification would appear as a large change.
+"""
 
 
 class VariancePrior(NamedTuple):
-    """Common prior of all proteins' variances: scaled inverse chi-square, by degrees of freedom and location."""
+    """Common prior of the variances of all proteins: scaled inverse chi-square, with degrees of freedom and location."""
 
     degrees: float
     variance: float
 
 
 def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float64]) -> tuple[NDArray[np.float64], VariancePrior]:
-    """Variances drawn towards their common prior, which is fitted by the moments of their logarithms (Smyth 2004, section 6.2).
+    """Return variances shrunk towards a common prior, which is fitted to the moments of their logarithms (Smyth 2004, section 6.2).
 
     Parameters
     ----------
-    variance : (n,) float64
-        Residual, at least 0.
-    degrees : (n,) float64
-        Of freedom; those without any take part in nothing.
+    variance : ndarray of float64, shape (n,)
+        Residual variances, at least 0.
+    degrees : ndarray of float64, shape (n,)
+        Degrees of freedom; rows with 0 are not used.
 
     Returns
     -------
-    (n,) float64, NaN where there is no degree of freedom at all; and the prior.
+    ndarray of float64, shape (n,)
+        NaN without degrees of freedom.
+    VariancePrior
     """
     from scipy.special import digamma, polygamma  # slow to import: loaded after the files are read
 
     used = (degrees > 0) & np.isfinite(variance)
     if used.sum() < _FEWEST_VARIANCES:
         return np.where(used, variance, np.nan), VariancePrior(0.0, 0.0)
-    # As in limma: variances of zero are replaced by a small part of the median.
+    # As in limma: variances of zero are replaced by a small fraction of the median.
     s2, d = variance[used], degrees[used] / 2
     middle = float(np.median(s2))
     s2 = np.maximum(s2, 1e-5 * (middle if middle > 0 else 1.0))
@@ -84,7 +91,7 @@ def moderated_variances(variance: NDArray[np.float64], degrees: NDArray[np.float
 
 
 def _inverse_trigamma(value: float) -> float:
-    """Return x with trigamma(x) equal to a positive value, by Newton's method on 1 / trigamma, nearly a line (Smyth 2004, appendix)."""
+    """Return x with trigamma(x) = `value` > 0, by Newton's method on 1 / trigamma, which is nearly linear (Smyth 2004, appendix)."""
     from scipy.special import polygamma  # slow to import: loaded after the files are read
 
     if value > 1e7:
@@ -103,16 +110,22 @@ def _inverse_trigamma(value: float) -> float:
 
 @dataclass(frozen=True)
 class Changes:
-    """A comparison of p proteins between a condition and the one that it is compared with.
+    """Comparison of p proteins between a condition and the condition of reference.
 
     Attributes
     ----------
-    log2_fold_change, low, high, t, p_value, q_value : (p,) float64
-        NaN where it cannot be estimated.
-    outcome : (p,)
-        Texts.
-    n_first, n_second, n_too_low, n_not_seen, n_imputed : (p,) int64
-        Samples.
+    name : str
+        Both conditions.
+    log2_fold_change : ndarray of float64, shape (p,)
+        NaN if it cannot be estimated, as all of the following.
+    low, high : ndarray of float64, shape (p,)
+        95 % confidence interval.
+    t, p_value, q_value : ndarray of float64, shape (p,)
+    outcome : ndarray of str, shape (p,)
+    n_first, n_second : ndarray of int64, shape (p,)
+        Number of samples with a measured value in the condition, and in the condition of reference.
+    n_too_low, n_not_seen, n_imputed : ndarray of int64, shape (p,)
+        Number of samples of both conditions.
     """
 
     name: str
@@ -131,12 +144,12 @@ class Changes:
 
     @property
     def n_tested(self) -> int:
-        """Proteins with a p-value."""
+        """Number of proteins with a p-value."""
         return int((~np.isnan(self.p_value)).sum())
 
     @property
     def n_changed(self) -> int:
-        """Proteins that change at the requested rate."""
+        """Number of proteins that change at the requested false discovery rate."""
         return int((self.outcome == "changed").sum())
 
 
@@ -145,22 +158,29 @@ def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
 
     Parameters
     ----------
-    logs : (p, s) float64
-        Of the samples of the model, NaN where missing.
+    logs : ndarray of float64, shape (p, s)
+        log2 quantities in the samples of the model, NaN if missing.
+    model : ComparisonModel
     """
     result = fit(logs, model.matrix, model.contrasts)
     variance, prior = moderated_variances(result.variance, result.degrees)
-    # As limma: no more degrees of freedom than all proteins have together.
+    # As in limma: at most as many degrees of freedom as all proteins have together.
     return result._replace(variance=variance, degrees=np.minimum(result.degrees + prior.degrees, result.degrees.sum()))
 
 
 def protein_changes(proteins: RawQuantities, model: ComparisonModel | None, parameters: QuantificationParameters) -> list[Changes]:
-    """Compare each condition of a model but the first with the first; none without a model.
+    """Compare each further condition of a model with the first; return an empty list without a model.
 
     Parameters
     ----------
-    proteins : (p, s)
-        Normalised, in all samples of the design.
+    proteins : RawQuantities, shape (p, s)
+        Normalised amounts in all samples of the design.
+    model : ComparisonModel or None
+    parameters : QuantificationParameters
+
+    Returns
+    -------
+    list of Changes
     """
     if model is None:
         return []
@@ -193,7 +213,7 @@ def _sample(
     i: int,
     parameters: QuantificationParameters,
 ) -> tuple[_Sample, NDArray[np.bool_]]:
-    """Return what proteins have in the first condition and in the one of number `i`, and which quantities are imputed."""
+    """Return the values of proteins in the first condition and in condition `i`, and True for imputed quantities."""
     estimate, factor = fitted.estimate[:, i - 1], fitted.factor[:, i - 1]
     is_apart = _without_ratio(proteins, model, number, i)
     imputed, spread, rows = np.zeros(logs.shape, np.bool_), np.zeros(len(logs)), np.zeros(len(logs), np.bool_)
@@ -206,7 +226,7 @@ def _sample(
 
 
 def _without_ratio(proteins: RawQuantities, model: ComparisonModel, number: NDArray[np.int64], i: int) -> NDArray[np.bool_]:
-    """Return the proteins that one of two compared conditions has only in samples that share no ion with the others."""
+    """Return True for proteins that one of the two conditions has only in samples without a shared ion."""
     result = np.zeros(len(proteins), np.bool_)
     for k in (0, i):
         state = proteins.state[:, model.columns[model.condition == k]]
@@ -219,16 +239,18 @@ class _Sample(NamedTuple):
 
     Attributes
     ----------
-    difference, factor : (p,) float64
-        Difference of mean logs, and its variance relative to the residual one.
-    n_first, n_second : (p,)
+    difference : ndarray of float64, shape (p,)
+        Difference of mean log2 quantities.
+    factor : ndarray of float64, shape (p,)
+        Variance of the difference, relative to the residual variance.
+    n_first, n_second : ndarray of int64, shape (p,)
         Number of measured values.
-    is_imputed : (p,) bool
-        True for imputed values.
-    imputed_error : (p,) float64
-        log2, of the imputed values.
-    is_apart : (p,) bool
-        True if a condition has amounts without a ratio to those of the other.
+    is_imputed : ndarray of bool, shape (p,)
+        True if values of a condition are imputed.
+    imputed_error : ndarray of float64, shape (p,)
+        Error of imputed values, log2.
+    is_apart : ndarray of bool, shape (p,)
+        True if amounts of one condition have no ratio to those of the other.
     """
 
     difference: NDArray[np.float64]
@@ -243,9 +265,9 @@ class _Sample(NamedTuple):
 def _imputed(
     logs: NDArray[np.float64], model: ComparisonModel, number: NDArray[np.int64], i: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
-    """Return the logs with imputed values, True for imputed ones, and their error for each protein.
+    """Return the log2 quantities including imputed values, True for imputed values, and the error of imputed values of each protein.
 
-    A condition without values is filled with the first percentile of its samples if the other has two measured values.
+    If a condition has no values and the other has at least two, its samples get their first percentile.
     """
     result, imputed, spread = logs.copy(), np.zeros(logs.shape, np.bool_), np.zeros(len(logs))
     for lacking, other in ((i, 0), (0, i)):
@@ -286,7 +308,7 @@ def _tested(sample: _Sample, fitted: Fit, fdr: float) -> tuple[NDArray, ...]:
 
 
 def changes_table(changes: Sequence[Changes], proteins: Proteins) -> pa.Table:
-    """Return the comparisons as a table, one after the other, those with the lowest p-values first."""
+    """Return all comparisons as one table, each ordered by p-value."""
     orders = [np.lexsort((-np.abs(np.nan_to_num(change.t)), np.where(np.isnan(change.p_value), 2.0, change.p_value))) for change in changes]
     if not changes:
         return CHANGES.schema().empty_table()

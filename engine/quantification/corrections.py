@@ -1,4 +1,4 @@
-"""Quantities anew from ion traces whose borders somebody corrected: peptidoforms, peptides, proteins, and what changes."""
+"""Recalculation of peptidoform, peptide and protein quantities and of changes after manual correction of integration limits."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from proteoscope.engine.results.reader import read_stored
 __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
 
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
-"""Columns of a trace that a correction has: all that is measured between its borders, but for the width."""
+"""Columns of an ion trace that a correction replaces: all values measured between its limits, except the width."""
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
 """Values of other columns of a corrected trace."""
 _AGAIN = "Quantify again"
 
 
 def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
-    """Return all tables of a run by their names, with what people corrected in it.
+    """Return all tables of a run by name, including manual corrections.
 
     Raises
     ------
     InputError
-        The run is not there, or a table of it is not sound.
+        If the run does not exist, or one of its tables is invalid.
     """
     tables = {table.name: read_stored(project, run_id, table, list(table.by_name)) for table in TABLES}
     for table in BY_SAMPLE:
@@ -60,17 +60,23 @@ def read_quantities(project: Project, run_id: str) -> dict[str, pa.Table]:
 def corrected_tables(
     tables: Mapping[str, pa.Table], corrections: Mapping[int, Mapping[str, float]], parameters: QuantificationParameters
 ) -> dict[str, pa.Table]:
-    """Return the tables of a run as they are with other ion traces.
+    """Return the tables of a run recalculated with corrected ion traces.
 
     Parameters
     ----------
-    corrections
-        Numbers of `CORRECTED` by rows of the table of ion traces; what is not all of them is passed over.
+    tables : mapping of str to pyarrow.Table
+    corrections : mapping of int to mapping of str to float
+        Values of `CORRECTED` by row of the ion trace table; incomplete corrections are ignored.
+    parameters : QuantificationParameters
+
+    Returns
+    -------
+    dict of str to pyarrow.Table
 
     Raises
     ------
     KeyError, ValueError
-        The tables do not fit each other.
+        If the tables are inconsistent.
     """
     sound = {row: correction for row, correction in corrections.items() if _is_sound(correction)}
     traces = _corrected_traces(tables[ION_TRACES.name], sound)
@@ -105,7 +111,7 @@ def _is_sound(correction: Mapping[str, float]) -> bool:
 
 
 def _with(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
-    """Return a table with other values in some of its columns."""
+    """Return a table with the given columns replaced."""
     for name, values in columns.items():
         at = table.schema.get_field_index(name)
         field = table.schema.field(at)
@@ -136,13 +142,13 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
 
 
 def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
-    """Return a text of each thing; the table has a row for each sample of it."""
+    """Return a text column with one value per item, from a table with one row per item and sample."""
     result: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
     return result
 
 
 def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[NDArray[np.int64], RawQuantities]:
-    """Return the peptidoform of each ion, and amounts of ions by sample, not normalised: files of a sample added up."""
+    """Return the peptidoform of each ion, and amounts of ions by sample (not normalised, files of a sample added)."""
     samples, long = tables[SAMPLES.name], tables[PEPTIDOFORMS.name]
     n_samples = len(samples)
     of_file: dict[str, int] = {}
@@ -171,7 +177,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
 
 
 def _model(samples: pa.Table, parameters: QuantificationParameters) -> ComparisonModel | None:
-    """Return the model that the run compared its conditions by."""
+    """Return the model with which the run compared its conditions, or None."""
     columns = [samples[name].to_pylist() for name in ("sample", "condition", "replicate", *BLOCKS)]
     design = Design(
         tuple(Sample(row[0], row[1] or "", row[2] or 0, *(value or "" for value in row[3:])) for row in zip(*columns, strict=True)), ()

@@ -1,4 +1,4 @@
-"""The design of an experiment: the sample and condition of each file."""
+"""Design of an experiment: the sample and condition of each file or label channel."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _SUFFIXES = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".d", ".raw", ".xml")
 
 
 class Sample(NamedTuple):
-    """A sample: name, condition (may be ''), replicate number (0 without a condition), and level of each block (may be '')."""
+    """A sample: name, condition ('' if none), replicate number (0 without a condition), and the level of each block ('' if none)."""
 
     name: str
     condition: str
@@ -41,7 +41,7 @@ class Sample(NamedTuple):
 
 
 class DesignRow(NamedTuple):
-    """A file, or one channel of it, assigned to a sample, by numbers; channel -1 without a label."""
+    """A file, or one channel of a file, assigned to a sample, all by index; channel -1 without a label."""
 
     file: int
     sample: int
@@ -50,14 +50,16 @@ class DesignRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Design:
-    """Samples with their files or label channels; several files of one sample are fractions, which are added up.
+    """Samples with their files or label channels; several files of one sample are fractions, which are added.
 
     Attributes
     ----------
-    left_out
-        Names of files of the identification that the design does not name.
-    unused
-        Names of its columns that nothing reads.
+    samples : tuple of Sample
+    parts : tuple of DesignRow
+    left_out : tuple of str
+        Names of files of the identification that are missing in the design.
+    unused : tuple of str
+        Names of columns that are not used.
     """
 
     samples: tuple[Sample, ...]
@@ -67,12 +69,15 @@ class Design:
 
     @property
     def conditions(self) -> tuple[str, ...]:
-        """The conditions, in the order in which they are first named."""
+        """Conditions in the order of first occurrence."""
         return tuple(dict.fromkeys(sample.condition for sample in self.samples if sample.condition))
 
     @property
     def plexes(self) -> NDArray[np.int64]:
-        """Number of the plex of each sample, (samples,) int64: those that share files are of one; without labels each is its own."""
+        """Plex index of each sample, (samples,) int64.
+
+        Samples that share files are in one plex. Without labels, each sample is its own plex.
+        """
         result = np.arange(len(self.samples))
         for file in {part.file for part in self.parts}:
             samples = np.unique([part.sample for part in self.parts if part.file == file])
@@ -81,7 +86,7 @@ class Design:
 
     @property
     def look_alikes(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of conditions, and of samples, that differ only in case or in the encoding of characters."""
+        """Pairs of conditions, and of samples, whose names differ only by case or character encoding."""
         result = []
         for names in (self.conditions, tuple(sample.name for sample in self.samples)):
             first: dict[str, str] = {}
@@ -92,21 +97,26 @@ class Design:
         return tuple(result)
 
     def members(self, n_files: int) -> NDArray[np.int64]:
-        """Return which samples are in which file: (n_files, samples) int64, 0 or 1."""
+        """Return 1 for samples in each file, otherwise 0, (n_files, samples) int64."""
         result = np.zeros((n_files, len(self.samples)), np.int64)
         for part in self.parts:
             result[part.file, part.sample] = 1
         return result
 
     def groups(self, requested: Sequence[str], reference: str = "") -> tuple[str, ...]:
-        """Return the conditions to compare: the requested ones, or all but the reference of plexes with at least two samples.
+        """Return the conditions to compare, or an empty tuple if there are fewer than two.
 
-        Empty if there are fewer than two.
+        Parameters
+        ----------
+        requested : sequence of str
+            Conditions; if empty, all with at least two samples except `reference`.
+        reference : str
+            Condition by which plexes are scaled.
 
         Raises
         ------
         ParameterError
-            A requested condition is not in the design, has a single sample, or is the only one.
+            If a requested condition is not in the design, has only one sample, or is the only one.
         """
         count = {name: sum(sample.condition == name for sample in self.samples) for name in self.conditions}
         for name in requested:
@@ -121,7 +131,7 @@ class Design:
 
 
 def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
-    """Return each file, or of a label each channel of each file, a sample of its own, without conditions."""
+    """Return a design without conditions in which each file, or each label channel of each file, is a sample."""
     names = _different([_stem(file) for file in files])
     if label is None:
         return Design(tuple(Sample(name, "", 0) for name in names), tuple(DesignRow(number, number) for number in range(len(names))))
@@ -135,18 +145,24 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
 
     Parameters
     ----------
-    files
-        Paths of the files of the identification, by which, or by whose names, with or without suffix, the design calls them.
-    label
-        The isobaric label whose channels are named in a column of their own; None without one.
-    copies
-        Paths of further files of the identification that are byte for byte the same as one of `files`, with the path of that one.
+    path : Path
+        Tab-separated table.
+    files : sequence of str
+        Paths of the files of the identification; the design names them by path or name, with or without suffix.
+    label : Label or None
+        Isobaric label whose channels are named in a separate column.
+    copies : mapping of str to str, optional
+        Paths of further files of the identification with the same content as one of `files`, mapped to the path of that one.
+
+    Returns
+    -------
+    Design
 
     Raises
     ------
     InputError
-        The table is not valid, with the line; names a missing file; names a file, a channel of it or a replicate of a condition twice; or
-        gives a sample two conditions or two channels of a file, or the files of a plex different samples.
+        If the table is invalid; names a missing file; names a file, a channel of a file or a replicate of a condition twice; gives a sample
+        two conditions or two channels of a file; or gives the files of a plex different samples. The message names the line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip().lower() for cell in rows[0]]
@@ -196,19 +212,28 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
 def planned_design(
     path: Path | None, files: Sequence[str], copies: Mapping[str, str], parameters: QuantificationParameters, progress: Progress
 ) -> Design:
-    """Return the design of a file, or of the files of an identification without one, and show what of it and of them is not used.
+    """Return the design in a file, or without one a design of the files of the identification, and warn about unused parts.
 
     Parameters
     ----------
+    path : Path or None
+        Design file.
     files, copies
         See `read_design`.
+    parameters : QuantificationParameters
+    progress : Progress
+        Receives the warnings.
+
+    Returns
+    -------
+    Design
 
     Raises
     ------
     InputError
-        The file is not a design, see `read_design`.
+        If the file is not a valid design (see `read_design`).
     ParameterError
-        A plex lacks the reference.
+        If a plex lacks the reference.
     """
     kit = label(parameters.label) if parameters.method == "tmt" else None
     design = design_of_files(files, kit) if path is None else read_design(path, files, kit, copies)
@@ -233,7 +258,7 @@ def planned_design(
 
 
 def _check_reference(design: Design, reference: str) -> None:
-    """Check that each plex has the reference."""
+    """Raise `ParameterError` if a plex lacks the reference."""
     if reference not in design.conditions:
         raise ParameterError(
             f"reference = '{shortened(reference)}': the design has the conditions {', '.join(design.conditions) or 'none'}"
@@ -245,12 +270,12 @@ def _check_reference(design: Design, reference: str) -> None:
 
 
 def _with_plexes(path: Path, design: Design) -> Design:
-    """Return the design with the plex of each sample by its files, unless a column names it.
+    """Return the design with the plex of each sample, derived from the files unless a column names it.
 
     Raises
     ------
     InputError
-        The column puts samples of one plex apart, or those of several together.
+        If the column separates samples of one plex, or combines several plexes.
     """
     plexes = design.plexes
     if plexes.max(initial=0) == 0 and not any(sample.plex for sample in design.samples):
@@ -270,7 +295,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
 
 
 def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
-    """Return the name of the original by whatever names a copy and no file."""
+    """Return the name of the original file by all names of a copy that are not names of a file."""
     numbers = _numbers(files)
     result: dict[str, str] = {}
     for path, original in copies.items():
@@ -281,7 +306,7 @@ def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, st
 
 
 def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str, int]:
-    """Return places of the columns."""
+    """Return the indices of the columns by name."""
     names = _COLUMNS if label is None else (*_COLUMNS, "channel")
     for name in names:
         if header.count(name) != 1:
@@ -301,7 +326,7 @@ def _columns(path: Path, header: Sequence[str], label: Label | None) -> dict[str
 
 
 def _cells(path: Path, row: Sequence[str], at: Mapping[str, int], place: str) -> dict[str, str]:
-    """Return the cells of a row by their columns."""
+    """Return the cells of a row by column name."""
     cells = {name: row[column].strip() if column < len(row) else "" for name, column in at.items()}
     strange = next((name for name, cell in cells.items() if len(cell) > _MAXIMUM_CHARACTERS or not cell.isprintable()), None)
     if strange is not None:
@@ -342,7 +367,7 @@ def _channel(path: Path, name: str, label: Label, place: str) -> int:
 
 
 def _check_plexes(path: Path, parts: Sequence[DesignRow], samples: Sequence[Sample], files: Sequence[str]) -> None:
-    """Check that files which share a sample have the same samples in the same channels, as fractions of one plex."""
+    """Check that files that share a sample have the same samples in the same channels, as fractions of one plex."""
     channels_of_file: dict[int, dict[int, int]] = {}
     first: dict[int, int] = {}
     for part in parts:
@@ -386,7 +411,7 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
 
 
 def _numbers(files: Sequence[str]) -> dict[str, int]:
-    """Return numbers of files by whatever names them; -2 where that is the name of several."""
+    """Return the index of each file by all its names; -2 for names of several files."""
     result: dict[str, int] = {}
     for number, file in enumerate(files):
         for name in dict.fromkeys((file, PurePath(file).name, _stem(file))):
@@ -395,7 +420,7 @@ def _numbers(files: Sequence[str]) -> dict[str, int]:
 
 
 def _stem(file: str) -> str:
-    """Return the name of a file without the suffixes that formats of spectra have."""
+    """Return a file name without suffixes of spectrum formats."""
     name = PurePath(file).name
     while name.lower().endswith(_SUFFIXES) and "." in name[1:]:
         name = name[: name.rindex(".")]
@@ -403,7 +428,7 @@ def _stem(file: str) -> str:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """Return the names, repeated ones with a number after them."""
+    """Return distinct names: repeated ones get a number."""
     taken_names: set[str] = set()
     result = []
     for name in names:

@@ -1,4 +1,4 @@
-"""The entry of quantification in the list of searches."""
+"""Entry of quantification in the list of searches."""
 
 from __future__ import annotations
 

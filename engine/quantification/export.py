@@ -1,4 +1,4 @@
-"""Export quantities: the tables, and those by sample with a column for each sample; see `msstats` and `mztab` for other formats."""
+"""Exports of quantities as tables, including tables with one column per sample; see `msstats` and `mztab` for other formats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["export_matrix", "export_tables"]
 
 
 def export_tables(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the tables of a run; see `proteoscope.engine.entry.Search.export`."""
+    """Export the tables of a run (see `proteoscope.engine.entry.Search.export`)."""
     tables = read_quantities(project, request.run_id)
     for table in TABLES:
         result, path = tables[table.name], request.target / file_of(table)
@@ -26,6 +26,6 @@ def export_tables(project: Project, request: ExportRequest, progress: Progress) 
 
 
 def export_matrix(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export tables with a column per sample; see `proteoscope.engine.entry.Search.export`."""
+    """Export tables with one column per sample (see `proteoscope.engine.entry.Search.export`)."""
     progress.stage("Exporting quantities by sample")
     return write_wide(request.target, read_quantities(project, request.run_id), progress, spreadsheet_safe=request.spreadsheet_safe)

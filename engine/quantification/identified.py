@@ -1,4 +1,4 @@
-"""Results of identifications: peptidoforms, their spectra, files and proteins."""
+"""Results of identifications to be quantified: peptidoforms, their spectra, files and proteins."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ _PSMS = (
 )
 _GROUPS = ("accessions", "description", "length", "is_decoy", "q_value")
 _SHIFTED = frozenset({"modified"})
-"""Kinds of runs that identify peptides too, with modifications that are not listed."""
+"""Kinds of runs that identify peptides with unlisted modifications."""
 QUANTIFIED_TOO = _SHIFTED | {EXPLAIN}
-"""Kinds of runs other than identifications that are quantified."""
+"""Kinds of runs other than identifications that can be quantified."""
 _EXPLAINED = ("spectrum", "peptide", "charge", "q_value", "kind")
 _OF_SPECTRA = ("spectrum_index", "spectrum_id", "scan", "retention_time", "precursor_mz")
 _OF_PEPTIDES = ("sequence", "proteins", "calculated_mass", "modification_names", "modification_masses")
@@ -71,7 +71,7 @@ _AVERAGINE_MASS = 111.1254
 
 
 class SourceFile(NamedTuple):
-    """A file of spectra that an identification read: its path, and its SHA-256 and size as they were then."""
+    """A spectrum file of an identification: path, and SHA-256 and size (bytes) at that time."""
 
     path: str
     sha256: str
@@ -79,21 +79,26 @@ class SourceFile(NamedTuple):
 
     @property
     def content(self) -> str:
-        """Identity of the content: copies are one."""
+        """Identity of the content, equal for copies of a file."""
         return self.sha256 or self.path
 
 
 class Sources(NamedTuple):
-    """Identifications, with their tables of proteins.
+    """Identifications to be quantified.
 
     Attributes
     ----------
-    files_of_run, files
-        Files of spectra of each run, and of all, each content once.
-    explained
-        Table of each run with what a requested explanation adds to it, or None.
-    copies
-        Paths of files that are byte for byte the same as one of `files`, with the path of that one.
+    runs : tuple of SourceRun
+    proteins : tuple of Path
+        Protein table of each run.
+    files_of_run : tuple of tuple of SourceFile
+        Spectrum files of each run.
+    files : tuple of SourceFile
+        Spectrum files of all runs, without copies.
+    explained : tuple of (Path or None)
+        Table of explained spectra to add to each run.
+    copies : mapping of str to str
+        Paths of files with the same content as one of `files`, mapped to the path of that one.
     """
 
     runs: tuple[SourceRun, ...]
@@ -104,7 +109,7 @@ class Sources(NamedTuple):
     copies: Mapping[str, str]
 
     def inputs(self, *, with_spectra: bool) -> dict[str, list[str | Path]]:
-        """Return the files that are read, by kind: tables of the identifications, and spectra where they are needed."""
+        """Return the files to read, by kind: tables of the identifications, and spectra if `with_spectra`."""
         return {
             "project_psms": [run.psms for run in self.runs],
             "project_proteins": list(self.proteins),
@@ -112,12 +117,12 @@ class Sources(NamedTuple):
         }
 
     def check_sizes(self) -> None:
-        """Check that files of spectra have the recorded sizes, before any is read: a forged record may name any file.
+        """Check that spectrum files have the recorded sizes before any is read, since a manipulated record may name any file.
 
         Raises
         ------
         InputError
-            One is missing or has another size.
+            If a file is missing or has another size.
         """
         for file in self.files:
             try:
@@ -128,12 +133,12 @@ class Sources(NamedTuple):
                 raise _changed(file)
 
     def check_digests(self, digests: Sequence[str]) -> None:
-        """Check that files of spectra are those that were identified; `digests` : SHA-256 of each, or none at all.
+        """Check that spectrum files have not changed since the identification; `digests` are SHA-256 values, or empty to skip the check.
 
         Raises
         ------
         InputError
-            One has changed.
+            If a file has changed.
         """
         for file, digest in zip(self.files, digests, strict=False):
             if digest != file.sha256:
@@ -142,18 +147,18 @@ class Sources(NamedTuple):
 
 @dataclass(frozen=True)
 class Forms:
-    """m peptidoforms.
+    """Peptidoforms (m).
 
     Attributes
     ----------
-    peptide
-        In ProForma.
-    sequence
-        Row of `Identified.sequences`, (m,) int64.
-    mass : (m,) float64
-        Dalton.
-    elements : (m, elements) float64
-        Atoms of each of `proteoscope.engine.chemistry.isotopes.ELEMENTS`.
+    peptide : list of str, length m
+        ProForma.
+    sequence : ndarray of int64, shape (m,)
+        Index into `Identified.sequences`.
+    mass : ndarray of float64, shape (m,)
+        Neutral mass, Da.
+    elements : ndarray of float64, shape (m, elements)
+        Number of atoms of each of `proteoscope.engine.chemistry.isotopes.ELEMENTS`.
     """
 
     peptide: list[str]
@@ -167,24 +172,28 @@ class Forms:
 
 @dataclass(frozen=True)
 class Matches:
-    """n spectra that are identified, each once, by form, charge and file.
+    """Identified spectra (n), without duplicates.
 
     Attributes
     ----------
-    form, file : ndarray of int64, shape (n,)
+    form : ndarray of int64, shape (n,)
+        Peptidoform.
     charge : ndarray of int64, shape (n,)
-    retention_time : (n,) float64
-        Seconds, NaN where unknown.
+    file : ndarray of int64, shape (n,)
+        Index into `Identified.files`.
+    run : ndarray of int64, shape (n,)
+        Index of the run.
+    retention_time : ndarray of float64, shape (n,)
+        Seconds, NaN if unknown.
     precursor_mz : ndarray of float64, shape (n,)
-    run, row : (n,) int64
-        Run, and row in its table of spectra.
-    index : (n,) int64
-        Place in the file.
-    scan : (n,) int64
-        -1 where.
-    unknown.
-    spectrum_id
-        Of each.
+        Th.
+    row : ndarray of int64, shape (n,)
+        Row in the run's table of spectra.
+    index : ndarray of int64, shape (n,)
+        Index of the spectrum in its file, from 0.
+    scan : ndarray of int64, shape (n,)
+        Scan number, -1 if unknown.
+    spectrum_id : list of str, length n
     """
 
     form: NDArray[np.int64]
@@ -204,7 +213,18 @@ class Matches:
 
 @dataclass(frozen=True)
 class Proteins:
-    """Protein groups, each by its first protein: p accessions, names of the others, descriptions, and lengths, (p,) int64, 0 unknown."""
+    """Protein groups (p), named by their first protein.
+
+    Attributes
+    ----------
+    accession : list of str, length p
+        Accession of the first protein.
+    others : list of list of str, length p
+        Accessions of the other members.
+    description : list of str, length p
+    length : ndarray of int64, shape (p,)
+        Residues of the first protein, 0 if unknown.
+    """
 
     accession: list[str]
     others: list[list[str]]
@@ -221,18 +241,24 @@ class Identified:
 
     Attributes
     ----------
-    files
-        Files of spectra.
-    sequences
-        s unmodified peptides.
-    protein : (s,) int64
-        Protein that each sequence counts for, or -1.
-    peptide_q_value : (forms,) float64
-        Of each peptidoform over all runs together (see `_experiment_q_values`), NaN if unknown.
-    has_protein : (s,) bool
-        True for a sequence of an accepted protein, shared or not.
-    unrated
-        Runs without protein error rates: all proteins of their accepted matches are used.
+    files : tuple of SourceFile
+        Spectrum files.
+    forms : Forms
+        Peptidoforms.
+    matches : Matches
+        Identified spectra.
+    sequences : list of str, length s
+        Unmodified peptides.
+    proteins : Proteins
+        Protein groups.
+    protein : ndarray of int64, shape (s,)
+        Protein group to which each sequence is assigned, or -1.
+    peptide_q_value : ndarray of float64, shape (forms,)
+        q-value of each peptidoform over all runs (see `_experiment_q_values`), NaN if unknown.
+    has_protein : ndarray of bool, shape (s,)
+        True for sequences of an accepted protein, shared or not.
+    unrated : tuple of str
+        Runs without protein error rates; all their proteins with accepted matches are used.
     """
 
     files: tuple[SourceFile, ...]
@@ -247,14 +273,14 @@ class Identified:
 
 
 def sources(folder: Path, runs: Sequence[str]) -> Sources:
-    """Return the requested identifications and their files; the newest for empty `runs`.
+    """Return the requested identifications (the newest if `runs` is empty) and their files.
 
     Raises
     ------
     InputError
-        There is no project, or no such run, or one without proteins.
+        If there is no project or no such run, or a run has no proteins or spectrum files.
     ParameterError
-        A run is not an identification.
+        If a run is not an identification.
     """
     project = Project.open(folder)
     meant = [explained_run(project, name) for name in runs or ("",)]
@@ -276,12 +302,12 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
-    """Return the spectrum files recorded for a run, or for the run of the same project that it continues; empty if neither has any."""
+    """Return the recorded spectrum files of a run, or otherwise those of the run that it builds on; empty if there are none."""
     left = {run.id for run in project.runs()}
-    # An explanation reads the table of the identification's spectra.
+    # An explanation reads the spectrum table of an identification, so start from that.
     before: object = explained_run(project, run)[0]
     files: tuple[SourceFile, ...] = ()
-    # Forged records may lead back to a run that was looked at.
+    # Manipulated records may form a cycle.
     while not files and isinstance(before, str) and before in left:
         left.remove(before)
         files = tuple(
@@ -296,14 +322,26 @@ def _changed(file: SourceFile) -> InputError:
 
 
 def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_razor: bool) -> Identified:
-    """Return the peptidoforms of spectra up to a q-value and of proteins up to another: targets, the best match of each spectrum.
+    """Return the peptidoforms of rank 1 target matches, with the accepted proteins.
 
-    `uses_razor`: a peptide of several proteins counts for the one with the most peptides, and for none without.
+    Parameters
+    ----------
+    sources : Sources
+    psm_fdr : float
+        Maximum q-value of PSMs.
+    protein_fdr : float
+        Maximum q-value of protein groups.
+    uses_razor : bool
+        True assigns a shared peptide to the protein with most peptides, False to none.
+
+    Returns
+    -------
+    Identified
 
     Raises
     ------
     InputError
-        A table is not what it should be, or nothing is identified.
+        If a table is invalid, or nothing is identified.
     """
     numbers = {file.content: number for number, file in enumerate(sources.files)}
     tables, decoys, matched = [], [], list[set[str]]()
@@ -330,7 +368,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
 
 
 def warn_of_identified(quantified: Identified, method: str, progress: Progress) -> None:
-    """Propose reporter ions where peptides carry an isobaric label and another method is chosen; show runs without rates of proteins."""
+    """Warn about unread isobaric labels, and about runs without protein error rates."""
     labelled = None if method == "tmt" else labels_of_peptides(quantified.forms.peptide)
     if labelled is not None:
         name, kits, n_forms = labelled
@@ -352,12 +390,12 @@ def _donor_columns(table: pa.Table, file_of_row: NDArray[np.int64]) -> pa.Table:
 
 
 def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> dict[str, float]:
-    """Return the q-value of each target peptidoform over all files together, NaN where it has none.
+    """Return the q-value of each target peptidoform over all files, NaN if unknown.
 
-    It is at least the lowest q-value of its runs, times their number: what is wrong in any run is wrong in all together, while the right
-    peptides of the runs are mostly the same, so that the lowest value itself is too low. And it is at least the q-value among the
-    peptidoforms of as many files, one or several: wrong ones gather among those of one file, and are then looked for in all others.
-    Without decoys only the first is known.
+    It is at least the lowest q-value in the runs times the number of runs: false peptidoforms of all runs add up, while correct ones are
+    mostly the same in all runs, so the lowest value itself is too low. It is also at least the q-value among peptidoforms found in equally
+    many files (one, or several), because false ones accumulate among those of one file and would then be searched in all others. Without
+    decoys, only the first limit applies.
     """
     parts = [_by_peptide(table) for table in (targets, decoys)]
     names, best, n_files = (np.concatenate([part[k] for part in parts]) for k in range(3))
@@ -371,16 +409,16 @@ def _experiment_q_values(targets: pa.Table, decoys: pa.Table, n_runs: int) -> di
 
 
 def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the peptidoforms of matches, their lowest peptide q-value, and the number of files of each."""
+    """Return distinct peptidoforms, their lowest peptide q-value, and the number of files of each."""
     result = table.group_by("peptide").aggregate([("peptide_q_value", "min"), ("file", "count_distinct")])
     best = pa.compute.fill_null(result["peptide_q_value_min"].cast(pa.float64()), float("nan")).to_numpy()
     return np.array(result["peptide"].to_pylist(), np.object_), best, result["file_count_distinct"].to_numpy().astype(np.int64)
 
 
 def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
-    """Return spectra that resemble an identified peptide of the same mass, as rows like `psms`.
+    """Return explained spectra that resemble an identified peptide of the same mass, as rows like `psms`.
 
-    Those of another mass are another peptidoform with an unknown modification, and are not quantified.
+    Spectra explained by another mass belong to a peptidoform with an unknown modification and are not quantified.
     """
     with TableFile(run.spectra, SPECTRA, _OF_SPECTRA, remedy=_REMEDY) as source:
         spectra = source.read(_OF_SPECTRA)
@@ -401,10 +439,10 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
 
 
 def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
-    """Return number of the file of each row of a run's table of spectra."""
+    """Return the file index of each row of a run's table of spectra."""
     with TableFile(run.spectra, SPECTRA, ("spectrum_file",), remedy=_REMEDY) as source:
         table = source.read(("spectrum_file",))
-        # Spectra are in the order of their files, whose names may be as they were given, from some other folder.
+        # Spectra are ordered by file. Recorded file names may be relative to another folder, so compare by order instead of by name.
         file = in_one(table["spectrum_file"]).dictionary_encode().indices.to_numpy().astype(np.int64)
         if int(file.max(initial=-1)) + 1 != len(numbers):
             raise source.damaged("holds spectra of other files than the run read", "spectrum_file")
@@ -412,7 +450,7 @@ def _file_of_rows(run: SourceRun, numbers: Sequence[int]) -> NDArray[np.int64]:
 
 
 def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
-    """Return rows of the best match of each spectrum, which several runs may have identified."""
+    """Return the row of the best match of each spectrum; several runs may have identified it."""
     file, index = table["file"].to_numpy(), table["spectrum_index"].to_numpy()
     order = np.lexsort((table["q_value"].to_numpy(), index, file))
     is_first = np.ones(len(order), np.bool_)
@@ -421,9 +459,9 @@ def _first_of_spectra(table: pa.Table) -> NDArray[np.int64]:
 
 
 class _Groups(NamedTuple):
-    """Groups of proteins of several runs, those that share a protein joined, and the runs that have no error rate of any.
+    """Protein groups of several runs, combined if they share a protein, and runs without protein error rates.
 
-    `number_of` : group of each accession. `length` : of the first protein, 0 where unknown.
+    `number_of` is the group of each accession; `length` is that of the first protein, 0 if unknown.
     """
 
     number_of: dict[str, int]
@@ -434,7 +472,7 @@ class _Groups(NamedTuple):
 
 
 def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
-    """Return the groups up to a q-value; without q-values those of accepted matches (`matched`, the proteins of each run)."""
+    """Return the protein groups up to a q-value; without q-values, those of accepted matches (`matched`, the proteins of each run)."""
     groups = _Groups({}, [], [], [], [])
     for run, path, of_matches in zip(sources.runs, sources.proteins, matched, strict=True):
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:
@@ -496,7 +534,7 @@ def _columns(
 
 
 def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
-    """Atoms that the modifications of each row add: Unimod's composition of those that it knows, average residues by mass of others."""
+    """Return the atoms added by the modifications of each row: Unimod's composition, or average residues of the same mass."""
     names, masses = in_one(table["modification_names"]), in_one(table["modification_masses"])
     counts = np.diff(names.offsets.to_numpy())
     owner = np.repeat(np.arange(len(table)), counts)
@@ -517,7 +555,7 @@ def _modification_elements(table: pa.Table) -> NDArray[np.float64]:
 
 
 def _owners(table: pa.Table, groups: _Groups, *, uses_razor: bool) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the protein that the sequence of each row counts for, -1 for none, and which rows have an accepted protein."""
+    """Return the protein to which each row's sequence is assigned (-1 for none), and True for rows with an accepted protein."""
     lists = in_one(table["proteins"])
     text = lists.flatten().dictionary_encode()
     number = np.array([groups.number_of.get(name, -1) for name in text.dictionary.to_pylist()], np.int64)

@@ -1,4 +1,4 @@
-"""Isotope impurities of isobaric labels: the kit's table, and reporter intensities without what other channels spill into them."""
+"""Isotope impurities of isobaric labels: the table of a kit, and correction of reporter intensities."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ _REMEDY = (
     "Write a tab-separated table with the column channel and columns of shifts (-2, -1, +1, +2, -13C, +15N) or of channels, in percent"
 )
 _CARBON, _NITROGEN = 1.0033548, 0.9970349
-"""Mass differences of heavy carbon and nitrogen, dalton."""
+"""Mass differences of 13C and 15N, Da."""
 _NEAR = 0.0015
-"""Tolerance in thomson; carbon and nitrogen are 0.0063 apart."""
+"""m/z tolerance, Th; 13C and 15N are 0.0063 apart."""
 _SHIFT = re.compile(r"([+-])(?:(\d)(?:X|\*)?)?(13C|15N|C|N)")
 _MAXIMUM_SPILT = 90.0
 
 
 def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
-    """Return what part of each label is seen in which channel, (k, k) float64: row of the channel that shows it, column of the label.
+    """Read the fraction of each label that appears in each channel, (k, k) float64; rows are channels, columns labels.
 
-    A row of the table is a channel; its columns are shifts, of 13C where they are numbers, or channels, in percent of all of the label.
-    What is shifted to where the kit has no channel is lost. Without a column of the channel itself, it has what is left to a hundred.
+    A row of the file is a channel. Its columns are shifts (numbers mean 13C) or channels, in percent of the label. Signal shifted to m/z
+    without a channel is lost. Without a column for the channel itself, it has the remainder to 100 %.
 
     Raises
     ------
     InputError
-        The table is not valid for this kit, or its impurities are too large to correct; with the line.
+        If the table is invalid for this kit, or impurities are too large to correct. The message names the line.
     """
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip() for cell in rows[0]]
@@ -110,9 +110,9 @@ def _percent(path: Path, text: str, place: str) -> float:
 
 
 def corrected(intensity: NDArray[np.float64], matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return reporter intensities, (n, k), without impurities, by non-negative least squares.
+    """Return reporter intensities (n, k) without impurities, by non-negative least squares.
 
-    Channels without a peak, or without a remainder, are NaN.
+    Channels without a peak, or with nothing left, are NaN.
     """
     result = nonnegative_least_squares(matrix, np.nan_to_num(intensity))
     return np.where(np.isnan(intensity) | (result <= 0), np.nan, result)

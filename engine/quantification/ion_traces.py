@@ -1,4 +1,4 @@
-"""Traces of ions in the MS1 spectra of a file, extracted in one pass over the peaks, and measured."""
+"""Traces of ions in the MS1 spectra of a file, extracted in one pass over the peaks, and their measurement."""
 
 from __future__ import annotations
 
@@ -29,33 +29,36 @@ _PEAKS_OF_BLOCK = 1 << 21
 _CELLS_OF_PART = 1 << 26
 """256 MB."""
 _LOWEST, _VALLEY = 0.15, 0.6
-"""Fraction of the height at which a trace ends, and fraction of the lower of two summits below which a valley separates them.
+"""Fraction of the apex height at which a trace ends, and fraction of the lower of two summits below which a valley separates them.
 
-A Gaussian has 95 % of its area above the first. Lower limits lose small amounts in noise but not large ones, which distorts their ratio.
-Smoothed noise of a summit seldom falls below the second."""
+95 % of the area of a Gaussian is above the first. Lower limits lose small amounts, but not large ones, in noise, which distorts their
+ratio. Smoothed noise within a summit is seldom below the second.
+"""
 
 _ABOVE_LOWEST, _LOWEST_PERCENT, _SAMPLED_SPECTRA = 2.0, 1.0, 200
 
 
 @dataclass(frozen=True)
 class TraceQuery:
-    """n ions whose traces are to be extracted from a file.
+    """Ions (n) whose traces are to be extracted from a file.
 
     Attributes
     ----------
     mz : ndarray of float64, shape (n,)
-        m/z of the monoisotopic ion.
+        m/z of the monoisotopic ion, Th.
     charge : ndarray of int64, shape (n,)
     pattern : ndarray of float64, shape (n, isotopes)
+        Isotope pattern.
     anchor_offsets : ndarray of int64, shape (n + 1,)
+        Start of each ion in `anchors`, and the end of the last.
     anchors : ndarray of float64
-        Times in seconds at which each ion is known or expected.
+        Times at which each ion is known or expected, s.
     reach : ndarray of float64, shape (n,)
-        Maximum distance of the summit from these times in seconds; 0 to climb from them to the summit.
+        Maximum distance of the apex from these times, s; 0 climbs from them to the apex.
     window : float
-        Seconds before the first and after the last of these times that the trace covers.
+        Time before the first and after the last anchor that the trace covers, s.
     voltage : float
-        FAIMS compensation voltage of the used MS1 spectra; NaN for spectra without one.
+        FAIMS compensation voltage of the MS1 spectra; NaN for spectra without one.
     """
 
     mz: NDArray[np.float64]
@@ -71,14 +74,14 @@ class TraceQuery:
         return len(self.mz)
 
     def nearest_anchor(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return how far the nearest anchor of each ion is from a time of it, (n,) s."""
+        """Return the distance of each ion's nearest anchor from a time, (n,), s."""
         if not len(self):
             return np.zeros(0)
         apart = np.abs(self.anchors - np.repeat(times, np.diff(self.anchor_offsets)))
         return np.minimum.reduceat(apart, self.anchor_offsets[:-1])
 
     def part(self, first: int, last: int) -> TraceQuery:
-        """Return some of the ions."""
+        """Return the ions `first:last`."""
         low, high = self.anchor_offsets[first], self.anchor_offsets[last]
         rows = slice(first, last)
         return TraceQuery(
@@ -96,14 +99,27 @@ class TraceQuery:
 def measured_traces(
     ms1_spectra: Ms1Spectra, query: TraceQuery, parameters: QuantificationParameters, resources: Resources
 ) -> NDArray[np.float64]:
-    """Measure each ion: the columns of `proteoscope.kernels.cpu.elution`, (n, N_VALUES) float64, 0 without a signal.
+    """Measure each ion; every ion needs at least one anchor.
 
-    Every ion has at least one anchor. Memory is bounded by the cells of some ions and a block of peaks.
+    Memory is limited to a batch of ions and a block of peaks.
+
+    Parameters
+    ----------
+    ms1_spectra : Ms1Spectra
+    query : TraceQuery
+        The n ions.
+    parameters : QuantificationParameters
+    resources : Resources
+
+    Returns
+    -------
+    ndarray of float64, shape (n, N_VALUES)
+        The columns of `proteoscope.kernels.cpu.elution`, 0 without a signal.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     result = np.zeros((len(query), N_VALUES))
     is_used = ms1_spectra.at_voltage(query.voltage)
@@ -126,16 +142,17 @@ def measured_traces(
 
 
 def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectra: Ms1Spectra) -> NDArray[np.bool_]:
-    """Return True for ions so low that less than the upper half of their peak is visible, which does not measure the area.
+    """Return True for ions whose peak is visible only in less than its upper half, too little to measure the area, (n,).
 
     The lowest visible intensity of a run is the first percentile of its peaks.
 
     Parameters
     ----------
-    values : (n, N_VALUES)
+    values : ndarray of float64, shape (n, N_VALUES)
         Result of `measured_traces`.
-    pattern : (n, isotopes) float64
+    pattern : ndarray of float64, shape (n, isotopes)
         Isotope patterns.
+    ms1_spectra : Ms1Spectra
     """
     some = np.unique(np.linspace(0, len(ms1_spectra) - 1, _SAMPLED_SPECTRA).astype(np.int64)).tolist()
     seen = np.concatenate([ms1_spectra.intensity[ms1_spectra.offsets[i] : ms1_spectra.offsets[i + 1]] for i in some])
@@ -144,7 +161,7 @@ def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectr
 
 
 def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first MS1 spectrum at the voltage of each ion's trace and the one after its last, at least one spectrum apart."""
+    """Return the range of MS1 spectra (at the voltage) of each ion's trace, start and end, at least one spectrum."""
     starts = query.anchor_offsets[:-1]
     low = np.searchsorted(times, np.minimum.reduceat(query.anchors, starts) - query.window)
     high = np.searchsorted(times, np.maximum.reduceat(query.anchors, starts) + query.window, side="right")
@@ -153,7 +170,7 @@ def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.in
 
 
 def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int, int]]:
-    """Yield batches of ions whose cells fit into memory."""
+    """Yield ranges of ions whose cells fit memory."""
     if not len(query):
         return
     low, high = _spans(times, query)
@@ -174,7 +191,10 @@ def _cut(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Traces:
-    """Return the cells of some ions in the MS1 spectra at their voltage, which have `times` and are numbered by `places` (others -1)."""
+    """Return the cells of ions in the MS1 spectra at their voltage.
+
+    `times` are the retention times of these spectra; `places` is the index of each MS1 spectrum among them, or -1.
+    """
     n_isotopes = query.pattern.shape[1]
     low, high = _spans(times, query)
     count = high - low
@@ -203,7 +223,7 @@ def _cut(
 
 
 def _blocks(ms1_spectra: Ms1Spectra) -> Iterator[tuple[int, int]]:
-    """Yield MS1 spectra in blocks of some million peaks."""
+    """Yield ranges of MS1 spectra with about two million peaks each."""
     first = 0
     while first < len(ms1_spectra):
         last = int(np.searchsorted(ms1_spectra.offsets, ms1_spectra.offsets[first] + _PEAKS_OF_BLOCK, side="right")) - 1
@@ -213,7 +233,7 @@ def _blocks(ms1_spectra: Ms1Spectra) -> Iterator[tuple[int, int]]:
 
 
 def _sorted_peaks(ms1_spectra: Ms1Spectra, places: NDArray[np.int64], first: int, last: int) -> SurveyPeaks:
-    """Return the peaks of the MS1 spectra `first:last` that have a place, in order of m/z."""
+    """Return the peaks of the MS1 spectra `first:last` at the voltage, ordered by m/z."""
     rows = slice(ms1_spectra.offsets[first], ms1_spectra.offsets[last])
     mz, intensity = np.asarray(ms1_spectra.mz[rows]), np.asarray(ms1_spectra.intensity[rows])
     spectrum = np.repeat(places[first:last].astype(np.int32), np.diff(ms1_spectra.offsets[first : last + 1]))
@@ -224,7 +244,7 @@ def _sorted_peaks(ms1_spectra: Ms1Spectra, places: NDArray[np.int64], first: int
 
 
 def _extract(peaks: SurveyPeaks, windows: TraceWindows, cells: NDArray[np.float32], resources: Resources) -> None:
-    """Raise the cells on a card, or where there is none or it fails, on the processor."""
+    """Set the cells to the highest peaks in their windows, on a GPU or, if there is none or it fails, on the CPU."""
 
     def extract(device: Device) -> None:
         with closing(backend_module(device, "traces").extract_traces(device, peaks, windows, cells)) as extracting:

@@ -1,8 +1,7 @@
-"""Ions that identifications found: peptidoforms with their charges, the pattern of their isotopes, and ions whose trace is another's.
+"""Ions of identifications (peptidoforms with a charge), their isotope patterns, and ions that share a trace.
 
-Two ions that the instrument does not separate by m/z and that elute together have one summit in their traces. It is assigned to the ion
-whose identified spectra are nearest, or whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion
-has no quantity.
+Two ions that are not separated by m/z and elute together have one apex in their traces. It is assigned to the ion whose identified spectra
+are nearest, or whose monoisotopic peak is not a peak of the other ion and thus proves its presence. The other ion has no quantity.
 """
 
 from __future__ import annotations
@@ -22,32 +21,31 @@ from proteoscope.kernels.cpu.elution import APEX, TIME, WIDTH
 __all__ = ["Ions", "ion_keys", "ions_of", "traces_of_others"]
 
 _ALL_ISOTOPES = 8
-"""Number of isotopes beyond which a peptide of 3,000 Da has less than one part in five hundred."""
-_SHARE = 0.5  # of the height of a summit, from which on it is the other's
-_APART = 0.5  # of the wider of two summits, within which they are one
-_MOST = 200  # of one m/z that are compared with one: in a run there are a few
+"""Number of isotopes; of a peptide of 3,000 Da, less than 0.2 % lies beyond."""
+_SHARE = 0.5  # minimum fraction of the apex height that the other ion explains
+_APART = 0.5  # two apexes nearer than this fraction of the greater width are one
+_MOST = 200  # maximum number of ions of similar m/z that are compared with one
 
 
 @dataclass(frozen=True)
 class Ions:
-    """Peptidoforms with a charge, n of them.
+    """Peptidoforms with a charge (n).
 
     Attributes
     ----------
     form, charge : ndarray of int64, shape (n,)
-    mz : (n,) float64
-        Monoisotopic.
-    n_isotopes
-        How many peaks of their patterns are followed.
-    isotopes : (n, 8) float64
-        The part of an ion that each peak of its pattern is, those too that are not followed.
-    is_donor : (n,) bool
-        True for ions that may be looked for in other files.
-    of_match : (matches,) int64
-        The ion of each identified.
-    spectrum.
-    voltage : (n,) float64
-        Of FAIMS, in which the ion is followed, NaN without one.
+    mz : ndarray of float64, shape (n,)
+        Monoisotopic m/z, Th.
+    isotopes : ndarray of float64, shape (n, 8)
+        Fraction of the ion in each isotope peak, including peaks that are not traced.
+    n_isotopes : int
+        Number of isotope peaks that are traced.
+    is_donor : ndarray of bool, shape (n,)
+        True for ions that may be transferred to other files.
+    of_match : ndarray of int64, shape (matches,)
+        Ion of each identified spectrum.
+    voltage : ndarray of float64, shape (n,)
+        FAIMS voltage at which the ion is traced, NaN without one.
     """
 
     form: NDArray[np.int64]
@@ -68,7 +66,7 @@ class Ions:
         return len(self.form)
 
     def part(self, rows: NDArray[np.int64]) -> Ions:
-        """Return some of them, without the spectra."""
+        """Return the ions with the given indices, without identified spectra."""
         return Ions(
             self.form[rows],
             self.charge[rows],
@@ -81,20 +79,30 @@ class Ions:
         )
 
     def at_voltage(self, voltage: float) -> Ions:
-        """Return the same at a voltage of FAIMS."""
+        """Return the ions at a FAIMS voltage."""
         return replace(self, voltage=np.full(len(self), voltage))
 
 
 def ion_keys(matches: Matches) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return peptidoform and charge of each ion, (n, 2) int64, and the ion of each identified spectrum."""
+    """Return peptidoform and charge of each ion, (n, 2) int64, and the ion of each identified spectrum, (matches,)."""
     keys, of_match = np.unique(matches.form * 128 + matches.charge, return_inverse=True)
     return np.stack([keys // 128, keys % 128], axis=1), of_match
 
 
 def ions_of(identified: Identified, n_isotopes: int, donor_fdr: float) -> Ions:
-    """Return the ions that spectra are of.
+    """Return the ions of the identified spectra.
 
-    `donor_fdr`: maximum q-value of peptides, over the experiment, whose ions are looked for in other files; they have an accepted protein.
+    Parameters
+    ----------
+    identified : Identified
+    n_isotopes : int
+        Number of isotope peaks to trace.
+    donor_fdr : float
+        Maximum q-value, over the experiment, of peptides whose ions may be transferred to other files; they also need an accepted protein.
+
+    Returns
+    -------
+    Ions
     """
     forms = identified.forms
     keys, of_match = ion_keys(identified.matches)
@@ -112,18 +120,19 @@ def traces_of_others(
     from_spectra: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.bool_]:
-    """Return which of n measured ions of a file have the trace of another one, whose sequence is another.
+    """Return True for ions of a file whose trace belongs to another ion with another sequence, (n,).
 
     Parameters
     ----------
-    ions
-        These n.
-    sequence : (n,)
-        Number of the sequence of each: forms of one share their trace rightly.
-    values : (n, N_VALUES)
-        As `proteoscope.kernels.cpu.elution` measured them.
-    from_spectra : (n,)
-        S, how far the nearest spectrum of each is from its summit.
+    ions : Ions
+        The n measured ions.
+    sequence : ndarray of int64, shape (n,)
+        Sequence of each ion; peptidoforms of one sequence may share a trace.
+    values : ndarray of float64, shape (n, N_VALUES)
+        Measurements (`proteoscope.kernels.cpu.elution`).
+    from_spectra : ndarray of float64, shape (n,)
+        Distance of each ion's nearest spectrum from its apex, s.
+    parameters : QuantificationParameters
     """
     n, n_isotopes = ions.isotopes.shape
     result = np.zeros(n, np.bool_)

@@ -1,7 +1,7 @@
 """Quantities by isobaric labels: reporter ions of identified spectra, and amounts of ions by sample.
 
-Found are the peak of each channel in each spectrum, channels whose ions lie at other m/z than those of the kit, the spectrum of MS3 that
-shows them, and how much of what was isolated is the peptide.
+This includes the peak of each channel in each spectrum, the detection of a wrong kit by shifted reporter ions, the MS3 spectrum with the
+reporter ions of an MS2 spectrum, and the interference by other ions in the isolation window.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ __all__ = [
 ]
 
 _USUAL_WIDTH = 2.0
-"""Thomson, of an isolation window where the file has none."""
+"""Width of isolation windows that the file does not state, Th."""
 SEARCHED = 0.012
-"""Dalton on both sides of a channel in which its reporter ion is looked for; 13C instead of 15N is 0.0063."""
+"""Distance on both sides of a channel in which its reporter ion is searched, Da; 13C and 15N differ by 0.0063."""
 _LEAST_SHIFTED = 0.5
 _SAME_ION = 0.01
-"""Thomson by which the precursor of an MS2 spectrum may differ in the MS3 spectrum made from it."""
+"""Maximum m/z difference between the precursor of an MS2 spectrum and that in its MS3 spectrum, Th."""
 _MOST_IONS = 100
-"""Precursors of an MS3 spectrum that are compared: instruments take some 20."""
+"""Maximum number of compared precursors of an MS3 spectrum; instruments select about 20."""
 _LOOKED_BACK = 500
-"""Spectra of MS2 between the two: more than any cycle has."""
+"""Number of preceding MS2 spectra that are compared, more than in any cycle."""
 _REFUSED = ("", "no reporter ion", "too much interference", "too near the noise", "no spectrum of MS3")
 _NOTHING, _MIXED, _NOISY, _NO_THIRD = 1, 2, 3, 4
 
 
 class ReporterPeaks(NamedTuple):
-    """Intensity, m/z and signal-to-noise ratio of the peaks of n spectra and k channels, (n, k) float64 each.
+    """Intensity, m/z and signal-to-noise ratio of the peaks of n spectra and k channels, each (n, k) float64.
 
-    NaN without a peak; the ratio also if the file has no noise.
+    NaN without a peak; the ratio is also NaN if the file has no noise values.
     """
 
     intensity: NDArray[np.float64]
@@ -74,14 +74,22 @@ def reporter_peaks(
     tolerance: Tolerance,
     by: Literal["most-intense", "nearest"],
 ) -> ReporterPeaks:
-    """Return the peak of each channel within the tolerance: the most intense one, or the nearest; of equals the first.
+    """Return the most intense or the nearest peak of each channel within the tolerance; of equal ones the first.
 
     Parameters
     ----------
-    rows : (n,) int64
-        Of the spectra.
-    channels : (k,) float64
-        M/z.
+    regions : ReporterRegions
+        Peaks of all spectra.
+    rows : ndarray of int64, shape (n,)
+        Spectra.
+    channels : ndarray of float64, shape (k,)
+        m/z, Th.
+    tolerance : Tolerance
+    by : {"most-intense", "nearest"}
+
+    Returns
+    -------
+    ReporterPeaks
     """
     n, k = len(rows), len(channels)
     begin, count = regions.offsets[rows], np.diff(regions.offsets)[rows]
@@ -102,14 +110,18 @@ def reporter_peaks(
 
 
 def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Label, tolerance: Tolerance) -> NDArray[np.float64]:
-    """Return how far the most intense peak near each channel is from it, (n, k) float64, dalton; NaN without one.
+    """Return the m/z shift of the most intense peak near each channel, (n, k) float64, Th; NaN without one.
 
-    Peaks that are another channel's are left out.
+    Peaks of another channel are excluded.
 
     Parameters
     ----------
-    rows : (n,) int64
-        Of the spectra.
+    regions : ReporterRegions
+        Peaks of all spectra.
+    rows : ndarray of int64, shape (n,)
+        Spectra.
+    kit : Label
+    tolerance : Tolerance
     """
     result = np.full((len(rows), len(kit)), np.nan)
     near = Tolerance(SEARCHED, "Da")
@@ -122,7 +134,7 @@ def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Labe
 
 
 def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance) -> str:
-    """Return a sentence that names the channels whose peaks are outside the tolerance in most spectra and the kit that fits, or ''."""
+    """Return a sentence that names channels whose peaks are outside the tolerance in most spectra, and the kit that fits; '' if all fit."""
     outside = np.abs(shifts) > tolerance.width(kit.mz)
     n_peaks = (~np.isnan(shifts)).sum(axis=0)
     share = outside.sum(axis=0) / max(1, len(shifts))
@@ -147,10 +159,10 @@ def shift_message(shifts: NDArray[np.float64], kit: Label, tolerance: Tolerance)
 
 
 def ms3_spectra(second: ReporterRegions, third: ReporterRegions) -> NDArray[np.int64]:
-    """Return the row of the MS3 spectrum of each MS2 spectrum, (n,) int64, the first of several, or -1.
+    """Return the row of the MS3 spectrum of each MS2 spectrum, (n,) int64; the first of several, or -1.
 
-    MS3 spectra are made by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum is that named by
-    the MS3 spectrum or, if missing in the file, the nearest earlier one with one of its precursors.
+    MS3 spectra are acquired by synchronous precursor selection (McAlister et al. 2014, Anal. Chem. 86:7150). The MS2 spectrum is the one
+    that the MS3 spectrum names or, if the file lacks it, the nearest earlier one with one of its precursors.
     """
     row_of = {name: row for row, name in enumerate(second.identifier)}
     place = np.searchsorted(second.index, third.index)
@@ -175,31 +187,30 @@ def interference(
     width: NDArray[np.float64],
     tolerance: Tolerance,
 ) -> NDArray[np.float64]:
-    """Return the share of the ions in the isolation window of each spectrum that do not belong to its precursor.
+    """Return the fraction of the ion current in each spectrum's isolation window that does not belong to its precursor.
 
-    Peaks at the precursor's m/z and at whole isotopes from it belong to the precursor. The share is the mean of the shares in the MS1
-    spectra before and after, weighted by the inverse distance in time; if one of them is missing or has no peak in the window, it is that
-    of the other. With FAIMS, the MS1 spectrum after is the next of the same voltage as the one before.
+    Peaks at the precursor m/z and at whole isotope distances from it belong to the precursor. The fraction is the mean over the MS1 spectra
+    before and after, weighted by inverse time distance. If one of them is missing or has no peak in the window, the other is used. With
+    FAIMS, the MS1 spectrum after is the next one with the voltage of the one before.
 
     Parameters
     ----------
     ms1_spectra : Ms1Spectra
-        MS1 spectra.
     time : ndarray of float64, shape (n,)
-        Seconds.
+        Retention time, s.
     mz : ndarray of float64, shape (n,)
-        Of the precursor, thomson.
+        Precursor m/z, Th.
     charge : ndarray of int64, shape (n,)
-        Of the precursor.
+        Precursor charge.
     width : ndarray of float64, shape (n,)
-        Of the isolation window, thomson; NaN if the file does not state it.
+        Width of the isolation window, Th; NaN if the file does not state it.
     tolerance : Tolerance
-        For the peaks of the precursor.
+        Tolerance of the precursor's peaks.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        From 0 to 1, NaN where unknown.
+        From 0 to 1, NaN if unknown.
     """
     next_row = np.searchsorted(ms1_spectra.retention_time, time, side="right")
     before = np.where(np.isfinite(time) & (next_row > 0), next_row - 1, -1)
@@ -216,7 +227,7 @@ def interference(
 
 
 def _next_of_voltage(ms1_spectra: Ms1Spectra) -> NDArray[np.int64]:
-    """Return the next MS1 spectrum of the same FAIMS voltage after each; the number of spectra if there is none."""
+    """Return the next MS1 spectrum with the same FAIMS voltage after each; the number of spectra if there is none."""
     result = np.full(len(ms1_spectra), len(ms1_spectra), np.int64)
     for voltage in ms1_spectra.voltages:
         rows = np.flatnonzero(ms1_spectra.at_voltage(voltage))
@@ -232,7 +243,7 @@ def _foreign(
     half: NDArray[np.float64],
     tolerance: Tolerance,
 ) -> NDArray[np.float64]:
-    """Return the share of the window in an MS1 spectrum (-1: none) that is not of the precursor; NaN for an empty window."""
+    """Return the foreign fraction of the window in the MS1 spectrum `spectrum_row` (-1 for none); NaN for an empty window."""
     n = len(mz)
     first, last = np.zeros(n, np.int64), np.zeros(n, np.int64)
     order = np.argsort(spectrum_row, kind="stable")
@@ -258,18 +269,26 @@ def _foreign(
 
 @dataclass(frozen=True)
 class _Reporters:
-    """Values of the n identified spectra and k channels.
+    """Reporter ions of the n identified spectra in k channels.
 
     Attributes
     ----------
-    measured, mz, signal_to_noise, corrected : (n, k) float64
-        NaN without a peak; the ratio also if the noise is unknown.
-    foreign : (n,) float64
-        NaN if unknown.
-    refused, level : (n,) int8
-        The latter is 2 or 3, the level of the spectrum.
-    shift
-        Names the channels whose peaks lie outside the tolerance, or ''.
+    measured : ndarray of float64, shape (n, k)
+        Measured intensities, NaN without a peak.
+    mz : ndarray of float64, shape (n, k)
+        NaN without a peak.
+    signal_to_noise : ndarray of float64, shape (n, k)
+        NaN without a peak or if the noise is unknown.
+    corrected : ndarray of float64, shape (n, k)
+        Intensities corrected for impurities.
+    foreign : ndarray of float64, shape (n,)
+        Foreign fraction of the isolation window, NaN if unknown.
+    refused : ndarray of int8, shape (n,)
+        Index into `_REFUSED`.
+    level : ndarray of int8, shape (n,)
+        MS level of the reporter ions, 2 or 3.
+    shift : str
+        Message about channels whose peaks are outside the tolerance, or ''.
     """
 
     measured: NDArray[np.float64]
@@ -291,14 +310,14 @@ def measured_isobaric(
     resources: Resources,
     spool: Path | None,
 ) -> Measured:
-    """Measure reporter ions of all identified spectra of the design's files, corrected for impurities if a table is given.
+    """Measure the reporter ions of all identified spectra of the design's files, corrected for impurities if they are given.
 
     Raises
     ------
     InputError
-        A file is damaged, or holds no reporter ion in any identified spectrum.
+        If a file is damaged, or no identified spectrum has a reporter ion.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     result = _reporters(identified, design, label, parameters, resources, spool)
     if np.isnan(result.measured).all():
@@ -386,7 +405,7 @@ def _shown_in(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> tuple[ReporterRegions, NDArray[np.int64], int]:
-    """Return the spectra that show the reporter ions of some of MS2, the row of each there, -1 for none, and their level of MS."""
+    """Return the spectra with the reporter ions of MS2 spectra, the row of each there (-1 for none), and their MS level."""
     wanted, name = parameters.reporter_level, PurePath(path).name
     if wanted == "ms2" or (wanted == "automatic" and not regions.n_deeper):
         return regions, place, 2
@@ -403,7 +422,7 @@ def _shown_in(
 
 
 def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
-    """Return the mean over channels, (n,), with 0 for missing peaks; NaN if the noise is unknown."""
+    """Return the mean signal-to-noise ratio over channels, (n,), with 0 for missing peaks; NaN if the noise is unknown."""
     has_noise = ~np.isnan(peaks.signal_to_noise).all(axis=1)
     return np.where(has_noise, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
@@ -411,9 +430,9 @@ def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
 def _by_ion(
     identified: Identified, design: Design, reporters: _Reporters, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], RawQuantities]:
-    """Return the peptidoform of each ion, and amounts of ions by sample.
+    """Return the peptidoform of each ion, and the amounts of ions by sample.
 
-    An amount is the sum or median of the ion's spectra in the files of the sample, in its channel.
+    An amount is the sum or median over the ion's spectra in the files of the sample, in its channel.
     """
     matches, n_samples = identified.matches, len(design.samples)
     keys, of_match = ion_keys(matches)
@@ -438,7 +457,7 @@ def _by_ion(
 
 
 def _table(identified: Identified, design: Design, label: Label, reporters: _Reporters) -> pa.Table:
-    """Return a row for each identified spectrum and each channel that is a sample."""
+    """Return the table of reporter ions: one row per identified spectrum and channel with a sample."""
     matches, k = identified.matches, len(label)
     sample = np.full((len(identified.files), k), -1, np.int64)
     for part in design.parts:

@@ -1,15 +1,14 @@
-"""Label-free quantities: areas of the ion traces of identified peptidoforms, in the file that identified them and, if wanted, in others.
+"""Label-free quantities: areas of the ion traces of identified peptidoforms, in the identifying file and optionally in others.
 
-With FAIMS an ion is in the MS1 spectra of some voltages only, and in different parts there. It is followed in those of one voltage, and
-counts as an ion of its own at each voltage at which any file identified it, so that ratios are those of one voltage.
+With FAIMS, an ion is only in the MS1 spectra of a few voltages, in different proportions. It is traced in the spectra of one voltage, and
+counts as a separate ion at each voltage at which any file identified it, so that ratios are always within one voltage.
 
-Match between runs: ions that one file identified, measured in others at their aligned times, with the rate of false transfers.
-
-Donors are ions of peptides that are accepted over the whole experiment, and of accepted proteins: a wrong identification would be found in
-other files as well as a right one, and no decoy counts it. Each transfer has a decoy: the same ion at the same time, with an m/z that is as
-far off as no isotope or modification of it, and as usual for a peptide of its charge. What is found there is what chance gives, and shows
-how much of what is found at the ions' own m/z is chance. Transfers are ranked by how near the time is, how well the isotopes agree with the
-formula, and how near the area is to that of the other files.
+Match between runs: ions identified in one file are measured in others at their aligned times, with an estimated rate of false transfers.
+Donors are ions of peptides accepted over the whole experiment, with an accepted protein: a wrong identification would be found in other
+files as readily as a correct one, and no decoy counts it. Each transfer has a decoy: the same ion at the same time, at an m/z where no
+isotope or modification of it lies, but typical of a peptide of its charge. Signals found there are due to chance, and estimate how many
+signals at the ions' own m/z are. Transfers are ranked by the time difference, the agreement of isotopes with the formula, and the
+difference of the area from that in other files.
 """
 
 from __future__ import annotations
@@ -54,26 +53,28 @@ _REASONS = (
 _NO_TIME, _NO_SIGNAL, _FEW, _DISAGREES, _OF_ANOTHER, _ELSEWHERE, _LOW = range(1, 8)
 _STATES = (State.MEASURED, State.NOT_SEEN, State.NOT_SEEN, State.TOO_LOW, *[State.REFUSED] * 3, State.TOO_LOW)
 STATE_OF_REASON = dict(zip(_REASONS, _STATES, strict=True))
-"""State of an ion by the reason for which its trace is refused."""
-_REACH = 5.0  # of the spreads of both alignments together
+"""State of an ion by the reason for refusing its trace."""
+_REACH = 5.0  # search range, in standard deviations of the alignments
 _DECOY_STEP, _FEWEST_STEPS, _MOST_STEPS = 1.000476, 5, 14
-"""Da: masses of peptides lie near multiples of it (Wolski et al. 2006, BMC Bioinformatics 7:203); and how many of them
-decoys are shifted by."""
-_AREA_SPREAD = 1.0  # of the natural logarithm of areas between files
-_DISAGREEMENT = 0.01  # of the cosine from 1
+"""Mass step of decoys, Da, and minimum and maximum number of steps.
+
+Masses of peptides lie near multiples of the step (Wolski et al. 2006, BMC Bioinformatics 7:203).
+"""
+_AREA_SPREAD = 1.0  # standard deviation of ln(area) between files
+_DISAGREEMENT = 0.01  # scale of 1 - cosine
 
 
 def measured_label_free(
     identified: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
 ) -> Measured:
-    """Return areas of all ions in the files of the design.
+    """Measure the areas of all ions in the files of the design.
 
     Raises
     ------
     InputError
-        A file has no MS1 spectra, or is damaged.
+        If a file has no MS1 spectra or is damaged.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     ions = ions_of(identified, parameters.isotopes, parameters.donor_fdr)
     files = sorted({part.file for part in design.parts})
@@ -106,25 +107,26 @@ def measured_label_free(
 
 
 class _Traces(NamedTuple):
-    """Traces of k ions of a file, in its MS1 spectra of one voltage.
+    """Traces of k ions in the MS1 spectra of one file at one voltage.
 
     Attributes
     ----------
-    place
-        Of the file among those of the design.
-    voltage
-        NaN for MS1 spectra without one.
-    rows : (k,) int64
+    place : int
+        Index of the file in the design.
+    voltage : float
+        FAIMS voltage, NaN without one.
+    rows : ndarray of int64, shape (k,)
         Ions.
     values : ndarray of float64, shape (k, N_VALUES)
-    reason : (k,) int8
-        Why there is no quantity, 0 where there is one.
-    from_spectra : (k,) float64
-        S, from the nearest spectrum to the apex.
-    without
-        Ions of the file without a time.
-    identified
-        Ions that spectra at the voltage identify.
+        Measurements.
+    reason : ndarray of int8, shape (k,)
+        Reason for refusing the trace, 0 if it has a quantity.
+    from_spectra : ndarray of float64, shape (k,)
+        Distance of the nearest spectrum from the apex, s.
+    without : ndarray of int64
+        Ions of the file without a retention time.
+    identified : ndarray of int64
+        Ions identified by spectra at the voltage.
     """
 
     place: int
@@ -146,7 +148,7 @@ def _traces_at(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Traces:
-    """Measure the ions that a file identified in its MS1 spectra of one voltage; `at`: place of the file in the design, and number."""
+    """Measure the ions identified in a file in its MS1 spectra of one voltage; `at` is the index in the design and the file index."""
     (place, file), ions = at, all_ions.at_voltage(voltage)
     rows, query, without, is_at = _query(identified, ions, file, ms1_spectra, parameters)
     values = measured_traces(ms1_spectra, query, parameters, resources)
@@ -165,11 +167,12 @@ def _traces_at(
 
 
 def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
-    """Return n ions, each at the voltages at which any file identified it, in the order of ions and voltages, with their values.
+    """Return n ions, one per voltage at which any file identified it, ordered by ion and voltage, with their measurements.
 
-    Values (files, n, N_VALUES), reasons, -1 if the file did not identify it, and seconds from the spectra, (files, n).
+    The measurements are values (files, n, N_VALUES), reasons (files, n), -1 if the file did not identify the ion, and distances from
+    spectra (files, n), s.
     """
-    voltages = np.unique([trace.voltage for trace in traces])  # NaN last
+    voltages = np.unique([trace.voltage for trace in traces])  # NaN is last
     column = [int(np.searchsorted(voltages, trace.voltage)) for trace in traces]
     is_identified = np.zeros((len(ions), len(voltages)), np.bool_)
     for traced, k in zip(traces, column, strict=True):
@@ -194,7 +197,7 @@ def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, 
 def _query(
     identified: Identified, ions: Ions, file: int, ms1_spectra: Ms1Spectra, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], TraceQuery, NDArray[np.int64], NDArray[np.int64]]:
-    """Return the ions that a file identified, their query, those without a time, and those identified at the ions' voltage."""
+    """Return the ions identified in a file, their query, those without a time, and those identified at the ions' voltage."""
     matches = identified.matches
     of_file = np.flatnonzero(matches.file == file)
     timed = of_file[np.isfinite(matches.retention_time[of_file])]
@@ -216,7 +219,7 @@ def _query(
 
 
 def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: QuantificationParameters) -> NDArray[np.int8]:
-    """Why ions have no quantity, 0 where they have one."""
+    """Return the reason for refusing each trace, 0 if it has a quantity."""
     result = np.zeros(len(values), np.int8)
     result[low] = _LOW
     result[values[:, AGREEMENT] < parameters.minimum_agreement] = _DISAGREES
@@ -236,7 +239,7 @@ def _measured(
     counts: dict[str, int],
     resources: Resources,
 ) -> Measured:
-    """Return amounts of ions by sample: files of a sample added up."""
+    """Return amounts of ions by sample; files of a sample are added."""
     state = np.full(reason.shape, State.NOT_SEEN, np.int8)
     state[reason >= 0] = np.array(_STATES, np.int8)[reason[reason >= 0]]
     area = np.where(reason == 0, values[:, :, AREA], np.nan)
@@ -260,7 +263,7 @@ def _table(
     reason: NDArray[np.int8],
     transfers: Transfers | None,
 ) -> pa.Table:
-    """Return a row for each ion in each file that identified it, or to which it was transferred."""
+    """Return the table of ion traces: one row per ion and file that identified it or received it by transfer."""
     is_transferred = np.zeros(reason.shape, np.bool_)
     q_value = np.full(reason.shape, np.nan)
     if transfers is not None:
@@ -291,15 +294,15 @@ def _table(
 
 @dataclass(frozen=True)
 class Transfers:
-    """Accepted transfers, t of them.
+    """Accepted transfers (t).
 
     Attributes
     ----------
-    file : (t,) int64
-        Place among the files.
+    file : ndarray of int64, shape (t,)
+        Index of the file in the design.
     ion : ndarray of int64, shape (t,)
-    values
-        (t, N_VALUES).
+    values : ndarray of float64, shape (t, N_VALUES)
+        Measurements.
     q_value : ndarray of float64, shape (t,)
     """
 
@@ -311,7 +314,7 @@ class Transfers:
 
 @dataclass(frozen=True)
 class _Tried:
-    """Results of expected ions and their decoys in a file: k rows each."""
+    """Results of k expected ions and their decoys in a file."""
 
     file: int
     ion: NDArray[np.int64]
@@ -329,15 +332,25 @@ def transferred(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> Transfers:
-    """Ions in files that did not identify them, up to a rate of false transfers.
+    """Measure ions in files that did not identify them, up to a rate of false transfers.
 
     Parameters
     ----------
-    values : (files, ions, N_VALUES)
-        Reason : (files, ions), as `proteoscope.engine.quantification.label_free` measured them: 0 where there is an area, -1 where the file
-        did not identify it.
+    ions : Ions
+    values : ndarray of float64, shape (files, ions, N_VALUES)
+        Measurements.
+    reason : ndarray of int8, shape (files, ions)
+        0 for measured areas, -1 if the file did not identify the ion.
+    files : list of int
+        File indices.
     read_file : callable
         Returns the MS1 spectra of a file.
+    parameters : QuantificationParameters
+    resources : Resources
+
+    Returns
+    -------
+    Transfers
     """
     times = np.where(reason == 0, values[:, :, TIME], np.nan).T
     alignments = aligned(times)
@@ -371,7 +384,10 @@ def _tried(
     parameters: QuantificationParameters,
     resources: Resources,
 ) -> _Tried:
-    """Try all ions that other files measured and this one did not identify; `alignments` : of this file, and of others by their places."""
+    """Search all ions that other files measured and this file did not identify.
+
+    `alignments` are that of this file, and those of the others by index.
+    """
     of_file, others = alignments
     expected = np.full((len(ions), len(others)), np.nan)
     for column, (i, alignment) in enumerate(others.items()):
@@ -392,7 +408,7 @@ def _tried(
 
 
 def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the m/z shift of each ion's decoy: a random number of mass steps, up or down, large enough that no ion has this m/z."""
+    """Return the m/z shift of each ion's decoy, Th: a random number of mass steps, up or down, large enough to avoid related ions."""
     rng = np.random.default_rng(0)
     steps = rng.integers(_FEWEST_STEPS, _MOST_STEPS + 1, len(rows)) * rng.choice([-1, 1], len(rows))
     return steps * _DECOY_STEP / ions.charge[rows]
@@ -429,7 +445,7 @@ def _traced(
 
 
 def _expected_areas(area: NDArray[np.float64], reason: NDArray[np.int8], place: int, rows: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return logarithm of the area that each ion should have in a file, by those of the others, scaled as the ions that both have."""
+    """Return ln of the area expected for each ion, from the areas in other files, scaled by ions in both files."""
     logs = np.log(np.where(reason == 0, area, np.nan))
     scaled = []
     for i in range(len(logs)):
@@ -450,7 +466,7 @@ def _scores(
     area: NDArray[np.float64],
     parameters: QuantificationParameters,
 ) -> NDArray[np.float64]:
-    """Return how well traces fit expectations; minus infinity without a trace."""
+    """Return how well traces match expectations, higher is better; -inf without a trace."""
     is_there = (values[:, POINTS] >= parameters.minimum_points) & (values[:, AGREEMENT] >= parameters.minimum_agreement) & ~low
     result = np.full(len(values), -np.inf)
     some = values[is_there]
@@ -464,7 +480,7 @@ def _scores(
 
 
 def _accepted(tried: list[_Tried], parameters: QuantificationParameters, resources: Resources) -> Transfers:
-    """Return the transfers up to the rate, of all files together."""
+    """Return the transfers accepted at the requested rate, estimated over all files."""
     score = np.concatenate([np.zeros(0), *(part.score for part in tried)])
     decoy = np.concatenate([np.zeros(0), *(part.decoy_score for part in tried)])
     is_there, decoys = np.isfinite(score), decoy[np.isfinite(decoy)]

@@ -1,4 +1,4 @@
-"""Isobaric labels: the kits, their channels, and the m/z of the reporter ion of each."""
+"""Isobaric label kits with their channels and reporter ion m/z."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LabelName = Literal["tmt-6", "tmt-6-older", "tmt-10", "tmt-11", "tmt-16", "tmt-1
 
 @dataclass(frozen=True)
 class Label:
-    """A kit of k labels: its name, the names of its channels, and the m/z of their reporter ions, (k,) float64."""
+    """A kit of k labels: its name, the names of its channels, and their reporter ion m/z, (k,) float64, Th."""
 
     name: str
     channels: tuple[str, ...]
@@ -29,8 +29,10 @@ class Label:
         return len(self.channels)
 
     def number(self, channel: str) -> int:
-        """Return number of a channel by its name, as ``127N`` or ``127n``, or that with the name of the kit before it; -1 for none.
+        """Return the index of a channel by its name, such as ``127N`` or ``127n``, optionally after the kit name; -1 if there is none.
 
+        Examples
+        --------
         >>> label("tmt-10").number("TMT-127c"), label("tmt-10").number("135N")
         (2, -1)
         """
@@ -44,6 +46,8 @@ class Label:
 def label(name: LabelName) -> Label:
     """Return a kit by its name.
 
+    Examples
+    --------
     >>> label("itraq-4").channels
     ('114', '115', '116', '117')
     """
@@ -60,13 +64,15 @@ _KITS_OF_LABELS: dict[str, tuple[LabelName, ...]] = {
     "iTRAQ4plex": ("itraq-4",),
     "iTRAQ8plex": ("itraq-8",),
 }
-"""Kits by the names that their labels have in Unimod."""
+"""Kits by the Unimod names of their labels."""
 _LEAST_LABELLED = 0.5
 
 
 def labels_of_peptides(peptides: Sequence[str]) -> tuple[str, tuple[LabelName, ...], int] | None:
-    """Return the isobaric label that most peptidoforms carry, its kits, and how many carry it; None without one.
+    """Return the isobaric label carried by most peptidoforms, its kits, and the number of labelled peptidoforms; None without a label.
 
+    Examples
+    --------
     >>> labels_of_peptides(["[TMT6plex]-PEPTIDEK[TMT6plex]", "[TMT6plex]-AR", "PEPTIDER"])[::2]
     ('TMT6plex', 2)
     >>> labels_of_peptides(["PEPTIDER"])

@@ -22,7 +22,7 @@ _BY = {
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return what was done, from the record of the run."""
+    """Return the methods paragraph of a quantification, from the record of its run."""
     runs = facts.record.get("source_runs")
     names = ", ".join(str(run)[:60] for run in runs[:6]) if isinstance(runs, list) else ""
     method, citations = facts.text("method"), []
@@ -73,7 +73,7 @@ def _comparison(facts: RunFacts) -> str:
 
 
 def _centres(facts: RunFacts) -> str:
-    """Return how conditions were centred."""
+    """Return how conditions were centred, as part of a sentence, or ''."""
     shifts = facts.record.get("centre_shifts")
     if not isinstance(shifts, dict) or not shifts:
         return ""

@@ -1,7 +1,7 @@
-"""Linear models of compared conditions with blocks, and their fit to each protein by least squares over the samples that have it.
+"""Linear models of compared conditions with blocks, fitted to each protein by least squares over the samples with a quantity.
 
-A model has a mean for each condition and a shift for each level of a block: a plex, a batch or a subject. What a block does to a protein is
-then no change of it, and what differs between the subjects of a paired design does not count as error (Smyth 2004, Stat. Appl. Genet. Mol.
+A model has a mean for each condition and a shift for each level of a block (plex, batch or subject). Effects of a block are then not
+mistaken for changes, and differences between the subjects of a paired design do not count as error (Smyth 2004, Stat. Appl. Genet. Mol.
 Biol. 3:3; limma user's guide, sections 9.4 and 9.7).
 """
 
@@ -21,28 +21,28 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 __all__ = ["ComparisonModel", "Fit", "comparison_model", "fit", "planned_model"]
 
 _ZERO = 1e-8
-"""Part of the largest eigenvalue below which one is 0: entries are sums of zeros and ones."""
+"""Eigenvalues below this fraction of the largest one are 0; entries of the matrices are sums of zeros and ones."""
 _VALUES_OF_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
 class ComparisonModel:
-    """The samples of c compared conditions, and the linear model of their log quantities.
+    """Samples (s) of c compared conditions, and the linear model of their log quantities.
 
     Attributes
     ----------
-    groups
-        The conditions, the one that others are compared with first.
-    columns : (s,) int64
-        Numbers of the samples in the design.
-    condition : (s,) int64
-        Number of the condition of each.
-    matrix : (s, k) float64
-        C columns of conditions, then those of blocks.
-    blocks
-        Names of the blocks in the model.
-    messages
-        What the user should know of blocks that are not in it.
+    groups : tuple of str, length c
+        Conditions; the others are compared with the first.
+    columns : ndarray of int64, shape (s,)
+        Indices of the samples in the design.
+    condition : ndarray of int64, shape (s,)
+        Index of each sample's condition.
+    matrix : ndarray of float64, shape (s, k)
+        Model matrix: c columns of conditions, followed by those of blocks.
+    blocks : tuple of str
+        Blocks in the model.
+    messages : tuple of str
+        Messages to the user about blocks that are not in the model.
     """
 
     groups: tuple[str, ...]
@@ -63,18 +63,18 @@ class ComparisonModel:
 
 
 class Fit(NamedTuple):
-    """Least squares of p proteins.
+    """Least-squares fit of p proteins.
 
     Attributes
     ----------
-    estimate : (p, contrasts) float64
-        NaN where the samples that have the protein cannot separate the conditions.
-    factor : (p, contrasts) float64
-        Variance of the estimate as a part of the residual variance.
-    variance : (p,) float64
-        Residual, NaN without degrees of freedom.
-    degrees : (p,) float64
-        Of freedom.
+    estimate : ndarray of float64, shape (p, contrasts)
+        NaN if the samples of the protein cannot separate the conditions.
+    factor : ndarray of float64, shape (p, contrasts)
+        Variance of the estimate relative to the residual variance.
+    variance : ndarray of float64, shape (p,)
+        Residual variance, NaN without degrees of freedom.
+    degrees : ndarray of float64, shape (p,)
+        Residual degrees of freedom.
     """
 
     estimate: NDArray[np.float64]
@@ -84,14 +84,18 @@ class Fit(NamedTuple):
 
 
 def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArray[np.float64]) -> Fit:
-    """Fit a model to each protein by the samples that have it.
+    """Fit a model to each protein over the samples with a quantity.
 
     Parameters
     ----------
-    logs : (p, s) float64
-        NaN where missing.
+    logs : ndarray of float64, shape (p, s)
+        NaN if missing.
     matrix : ndarray of float64, shape (s, k)
     contrasts : ndarray of float64, shape (c, k)
+
+    Returns
+    -------
+    Fit
     """
     n, n_contrasts = len(logs), len(contrasts)
     result = Fit(np.full((n, n_contrasts), np.nan), np.full((n, n_contrasts), np.nan), np.full(n, np.nan), np.zeros(n))
@@ -106,10 +110,10 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
 def _fit_some(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArray[np.float64]) -> Fit:
     has = ~np.isnan(logs)
     count = has.sum(axis=1)
-    # Condition columns sum to one in each sample, so that a constant changes no contrast; without it less is lost to rounding.
+    # Condition columns sum to one in each sample, so a constant changes no contrast; subtracting it reduces rounding errors.
     middle = np.where(has, logs, 0.0).sum(axis=1) / np.maximum(count, 1)
     value = np.where(has, logs - middle[:, None], 0.0)
-    # Many proteins are in the same samples. Sums of zeros and ones are exact, whatever their order; those of quantities are made by einsum
+    # Many proteins are in the same samples. Sums of zeros and ones are exact in any order. Quantities are summed by einsum
     # instead of matrix products, whose order may depend on the number of threads.
     patterns, which = np.unique(has, axis=0, return_inverse=True)
     which = which.reshape(-1)
@@ -129,7 +133,7 @@ def _fit_some(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts:
 
 
 def _pseudo_inverses(normal: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the pseudo-inverses and ranks of positive semi-definite matrices, (p, k, k)."""
+    """Return pseudo-inverses and ranks of positive semi-definite matrices, (p, k, k) and (p,)."""
     values, vectors = np.linalg.eigh(normal)
     is_used = values > _ZERO * np.maximum(values[:, -1:], 1.0)
     parts = np.where(is_used, 1 / np.where(is_used, values, 1.0), 0.0)
@@ -142,13 +146,21 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
 
     Parameters
     ----------
-    reference
-        Condition that plexes are scaled by: where plexes and conditions cannot be separated, plexes are then no block.
+    design : Design
+    groups : tuple of str
+        Conditions.
+    reference : str
+        Condition by which plexes are scaled; if set, plexes that cannot be separated from conditions are not a block.
+
+    Returns
+    -------
+    ComparisonModel
 
     Raises
     ------
     ParameterError
-        A block cannot be separated from the conditions, or only some samples have one, or nothing is left to estimate errors.
+        If a block cannot be separated from the conditions, only part of the samples have a level of it, or nothing is left to estimate
+        errors.
     """
     columns = np.array([i for i, sample in enumerate(design.samples) if sample.condition in groups], np.int64)
     condition = np.array([groups.index(design.samples[i].condition) for i in columns.tolist()], np.int64)
@@ -184,12 +196,12 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
 
 
 def planned_model(design: Design, parameters: QuantificationParameters, progress: Progress) -> ComparisonModel | None:
-    """Return the model that compares the conditions of a design, None where nothing is compared, and show what is not.
+    """Return the model that compares the conditions of a design, or None if nothing is compared, and report what is not compared.
 
     Raises
     ------
     ParameterError
-        Conditions that the parameters name cannot be compared.
+        If conditions named by the parameters cannot be compared.
     """
     groups = design.groups(parameters.conditions, parameters.reference)
     if not groups:
@@ -216,12 +228,14 @@ def planned_model(design: Design, parameters: QuantificationParameters, progress
 
 
 def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[NDArray[np.int64] | None, str]:
-    """Return the level of a block of each sample, None if it has one level or as many as samples, and a message if it cannot be used.
+    """Return the block level of each sample, and a message if the block cannot be used.
+
+    The levels are None if all are equal or all are different.
 
     Raises
     ------
     ParameterError
-        Some samples have none.
+        If only part of the samples have a level.
     """
     texts = [getattr(design.samples[i], name) for i in columns.tolist()]
     if not any(texts):
@@ -238,7 +252,7 @@ def _levels_of(design: Design, columns: NDArray[np.int64], name: str) -> tuple[N
 
 
 def _inseparable(model: ComparisonModel, matrix: NDArray[np.float64]) -> list[str]:
-    """Return the conditions whose change against the first a model matrix cannot separate from its blocks."""
+    """Return the conditions whose change relative to the first cannot be separated from the blocks."""
     result = fit(np.zeros((1, len(matrix))), matrix, replace(model, matrix=matrix).contrasts)
     return [name for name, is_lost in zip(model.groups[1:], np.isnan(result.estimate[0]).tolist(), strict=True) if is_lost]
 

@@ -1,6 +1,6 @@
-"""Quantities as MSstats and MSstatsTMT take them (Choi 2014, Bioinformatics 30:2524; Huang 2020, Mol. Cell. Proteomics 19:1706).
+"""Export of quantities for MSstats and MSstatsTMT (Choi 2014, Bioinformatics 30:2524; Huang 2020, Mol. Cell. Proteomics 19:1706).
 
-A row for each ion and file, or for each spectrum and channel, with what was measured: not normalised, which those programs do themselves.
+There is one row per ion and file, or per spectrum and channel, with values that are not normalised, which these programs do themselves.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
     Raises
     ------
     ParameterError
-        The run has neither, or no conditions, or two files of one name.
+        If the run has neither traces nor reporter ions, or no conditions, or two files of one name.
     StorageError
-        Writing failed.
+        If writing fails.
     """
     progress.stage("Exporting the input of MSstats")
     tables = read_quantities(project, request.run_id)
@@ -82,7 +82,7 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
 
 
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
-    """Return ion traces; files of a sample are its fractions. Unidentified ions of a file have no row; MSstats fills them in."""
+    """Return ion traces; files of a sample are its fractions. Ions that a file did not identify have no row; MSstats adds them."""
     traces = tables[ION_TRACES.name]
     at: dict[str, tuple[int, int]] = {}
     for number, sample in enumerate(samples):
@@ -145,7 +145,7 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
 
 
 def _of_samples(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
-    """Return the condition of the sample of each row, and its subject, or its name without one."""
+    """Return the condition of each row's sample, and its subject or, without one, its name."""
     texts = {
         "Condition": [sample["condition"] for sample in samples],
         "BioReplicate": [sample["subject"] or sample["sample"] for sample in samples],
@@ -154,12 +154,12 @@ def _of_samples(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[s
 
 
 def _voltages(voltage: pa.ChunkedArray) -> pa.Array:
-    """Return the FAIMS voltage of each trace in place of a fragment, as an ion has a row for each, or NA."""
+    """Return the FAIMS voltage of each trace, or NA, in the column of fragments, since an ion has one row per voltage."""
     return pa.array(["NA" if value is None else f"CV{value:g}" for value in voltage.to_pylist()], pa.string())
 
 
 def _proteins(tables: Mapping[str, pa.Table], peptide: pa.ChunkedArray) -> pa.Array:
-    """Return the protein that each peptidoform counts for."""
+    """Return the protein to which each peptidoform is assigned, or null."""
     forms = tables[PEPTIDOFORMS.name]
     owner = dict(zip(forms["peptide"].to_pylist(), forms["accession"].to_pylist(), strict=True))
     text = in_one(peptide).dictionary_encode()

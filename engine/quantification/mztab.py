@@ -1,6 +1,7 @@
-"""Quantities as mzTab 1.0 (HUPO-PSI; Griss et al. 2014, Mol. Cell. Proteomics 13:2765): a summary of proteins and peptidoforms.
+"""Export of quantities as mzTab 1.0 (HUPO-PSI; Griss et al. 2014, Mol. Cell. Proteomics 13:2765): proteins and peptidoforms.
 
-Assays are the samples; study variables are conditions, or the samples where there are none, with means, deviations and errors over assays.
+Assays are samples. Study variables are conditions (or samples without conditions), with means, standard deviations and standard errors over
+assays.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from proteoscope.engine.version import VERSION
 __all__ = ["export_mztab", "write_mztab"]
 
 _DIALECT = replace(TRIMMED, has_quotes=False)
-"""A quote is a character like others in mzTab."""
+"""Text format without quoting: mzTab treats a quote as an ordinary character."""
 _METHODS = {
     "label-free": "[MS, MS:1001834, LC-MS label-free quantitation analysis, ]",
     "counts": "[MS, MS:1001836, spectral counting quantitation analysis, ]",
@@ -46,7 +47,7 @@ _BRACKET = re.compile(r"\[([^\]]*)\]")
 
 
 def export_mztab(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Write proteins and peptidoforms as mzTab 1.0; see `proteoscope.engine.entry.Search.export`."""
+    """Write proteins and peptidoforms as mzTab 1.0 (see `proteoscope.engine.entry.Search.export`)."""
     progress.stage("Exporting mzTab")
     files = [source.path for source in project.inputs(request.run_id) if source.kind == "spectra"]
     tables = read_quantities(project, request.run_id)
@@ -59,19 +60,21 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
 
     Parameters
     ----------
-    tables
-        Proteins, peptidoforms, ion traces, reporter ions and samples, by name.
-    files
-        Of spectra, by whose names samples call them.
-    fixed
-        Fixed modifications of the identifications, as ``Carbamidomethyl (C)``; None where they are not known.
+    path : Path
+    tables : mapping of str to pyarrow.Table
+        Proteins, peptidoforms, ion traces, reporter ions and samples.
+    files : sequence of Path
+        Spectrum files; samples refer to them by name.
+    fixed : sequence of str or None
+        Fixed modifications of the identifications, such as ``Carbamidomethyl (C)``; None if unknown.
+    progress : Progress
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     samples = tables[SAMPLES.name].to_pylist()
     variables = list(dict.fromkeys(sample["condition"] or sample["sample"] for sample in samples))
@@ -94,17 +97,17 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
 
 
 def _plain(text: str) -> str:
-    """Return a value without what ends cells and lines."""
+    """Return a text without tabs and line breaks."""
     return " ".join(text.split())
 
 
 def _parameter(text: str) -> str:
-    """Return a name of the user's as a value within a parameter, whose commas part it."""
+    """Return a user-defined name as a value within a parameter, quoted if it contains commas."""
     return '"' + text.replace('"', "'") + '"' if "," in text else text
 
 
 def _names(peptides: Sequence[str]) -> list[str]:
-    """Return modifications that peptidoforms carry, by name."""
+    """Return the names of the modifications of peptidoforms."""
     return sorted({name for peptide in peptides for name in _BRACKET.findall(peptide)})
 
 
@@ -152,7 +155,7 @@ def _metadata(
 
 
 def _fixed(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
-    """Return the lines of fixed modifications, with their residues or ends."""
+    """Return the lines of fixed modifications, with their residues or termini."""
     if fixed is None:
         return [("fixed_mod[1]", "[, , Fixed modifications are not known, ]")]
     lines = []
@@ -165,7 +168,7 @@ def _fixed(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
 
 
 def _name_of(text: str) -> str:
-    """Return the name of a modification in its text with a site, as ``Carbamidomethyl (C)``, by Unimod's title."""
+    """Return the Unimod title of a modification with a site, such as ``Carbamidomethyl (C)``."""
     try:
         return parse_modification(text).name
     except ParameterError:
@@ -173,14 +176,14 @@ def _name_of(text: str) -> str:
 
 
 def _term(name: str) -> str:
-    """Return a modification as a parameter: of Unimod where it is known there."""
+    """Return a modification as a parameter, from Unimod if possible."""
     if name in unimod():
         return f"[UNIMOD, {unimod().by_name(name).accession}, {_parameter(name)}, ]"
     return f"[CHEMMOD, CHEMMOD:{name if re.fullmatch(r'[+-][0-9.]+', name) else _parameter(name)}, , ]"
 
 
 def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int, what: str) -> dict[str, NDArray[np.float64]]:
-    """Return columns of assays, and of study variables: mean, standard deviation, and error of the mean."""
+    """Return the columns of assays, and of study variables: mean, standard deviation and standard error of the mean."""
     result = {f"{what}_abundance_assay[{number}]": value[:, number - 1] for number in range(1, value.shape[1] + 1)}
     for number in range(n):
         values = value[:, variable == number]
@@ -197,7 +200,7 @@ def _abundances(value: NDArray[np.float64], variable: NDArray[np.int64], n: int,
 def _section(
     head: str, kind: str, texts: Mapping[str, Any], numbers: Mapping[str, NDArray[np.float64]]
 ) -> tuple[pa.Table, tuple[Column, ...]]:
-    """Return a section as a table: `head` begins its line of names, and `kind` each other."""
+    """Return a section as a table; `head` starts its header line and `kind` its other lines."""
     n = len(next(iter(numbers.values())))
     table = {head: pa.array([kind], pa.string()).take(pa.array(np.zeros(n, np.int64)))}
     for name, value in texts.items():
@@ -210,7 +213,7 @@ def _section(
 
 
 def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
-    """Return a row for each thing, and its quantities by sample, which are always all there and in one order."""
+    """Return one row per item, and its quantities by sample, (items, samples)."""
     n = len(variable)
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
     return table.take(pa.array(np.arange(0, len(table), n))), value
@@ -235,12 +238,12 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _without_commas(lists: Any) -> Any:
-    """Return lists of accessions whose commas are escaped: commas part them in mzTab."""
+    """Return lists of accessions with escaped commas, since mzTab separates accessions by commas."""
     return pa.ListArray.from_arrays(lists.offsets, pa.compute.replace_substring(lists.values, ",", "%2C"))
 
 
 def _known(texts: Any) -> Any:
-    """Return texts, missing where they are empty."""
+    """Return texts with null instead of ''."""
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
@@ -266,7 +269,7 @@ def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
 
 
 def _placed(peptide: str) -> str | None:
-    """Return modifications of a peptidoform in ProForma, with their places: 0 before the first residue, one more after the last."""
+    """Return the modifications of a peptidoform (ProForma) with their positions: 0 is the N-terminus, length + 1 the C-terminus."""
     result, place = [], 0
     for part in re.split(r"(\[[^\]]*\])", peptide):
         if part.startswith("["):
@@ -283,8 +286,8 @@ def _placed(peptide: str) -> str | None:
 
 
 def _fixed_modifications(project: Project, run_id: str) -> list[str] | None:
-    """Return the fixed modifications of the identifications that a run quantifies, None where one does not name them."""
-    # An import knows only what the user names of those that its file leaves out.
+    """Return the fixed modifications of the quantified identifications, or None if one does not name them."""
+    # For an import, only fixed modifications named by the user are known.
     runs = {run.id: run for run in project.runs() if run.kind != "import" or run.parameters.get("fixed_modifications")}
     sources = project.record(run_id).get("source_runs")
     result: dict[str, None] = {}

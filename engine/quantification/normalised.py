@@ -1,11 +1,11 @@
 """Normalised amounts: plexes scaled by their reference, samples by their median ion, conditions centred on unchanged proteins.
 
-Differences of proteins are a mixture of those displaced from the centre only by their error, and of others at any distance. The mixture is
-fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat. Soc. B 39:1) from several starts; the centre is that with the largest
-fraction of proteins.
+Differences of proteins are modelled as a mixture: those at the centre, displaced only by their error, and others at any distance. The
+mixture is fitted by expectation-maximisation (Dempster et al. 1977, J. R. Stat. Soc. B 39:1) from several starts; the centre with the
+largest fraction of proteins is used.
 
-Changes that are small against a protein's error cannot be separated from the centre, and move it if most are in one direction. They leave
-an excess of proteins near the centre on that side, without others farther away; balanced changes leave none.
+Changes that are small relative to a protein's error cannot be separated from the centre, and move it if most are in one direction. They
+cause an excess of proteins near the centre on that side without others farther away; balanced changes do not.
 """
 
 from __future__ import annotations
@@ -32,16 +32,20 @@ __all__ = ["Centre", "Normalised", "Quantities", "normalised_levels", "quantitie
 _FEWEST = 20
 """Minimum number of proteins for a mixture."""
 _OFFSETS = np.array([2.2, 4.0, 6.0, 9.0, 13.0])
-"""Distances of changed proteins from the centre, in errors, from the smallest distinguishable one; `_WIDTH` is the standard deviation of
-each. Farther ones are in a uniform component.
+"""Distances of changed proteins from the centre, in errors, starting with the smallest distinguishable one.
+
+`_WIDTH` is the standard deviation of each component. Larger distances belong to a uniform component.
 """
 _WIDTH = 1.1
 _STARTS = (0.1, 0.25, 0.5, 0.75, 0.9)
 _MAXIMUM_ITERATIONS, _CONVERGED = 60, 1e-5
 _LEAST_SHARE, _NEARLY = 0.5, 0.7
 _EXCESS, _EXCESS_OF_FEW = 0.065, 2.0
-"""Share of proteins of the nearest component on one side less that on the other, from which on small changes of one side move the centre:
-chosen on ten simulated tables of 2,000 proteins; of fewer proteins, at least the second number over the square root of theirs."""
+"""Minimum excess of proteins (as a fraction) on one side of the centre that indicates small changes in one direction.
+
+The value was chosen with ten simulated tables of 2,000 proteins. With n proteins it is at least the second number divided by the square
+root of n.
+"""
 
 
 class Centre(NamedTuple):
@@ -50,14 +54,13 @@ class Centre(NamedTuple):
     Attributes
     ----------
     shift : float
-        Log2, 0 where too few proteins are measured.
+        log2; 0 with too few proteins.
     share : float
-        Of proteins at the centre, NaN where too few.
+        Fraction of proteins at the centre; NaN with too few proteins.
     other : float
-        Log2, of another centre that nearly as many proteins have, NaN without one.
+        log2 of another centre with nearly as many proteins; NaN without one.
     excess : float
-        Share of proteins near the centre on one side less that on the other, negative if more lie below, where it suggests small changes of
-        one side; 0 otherwise.
+        Fraction of proteins just above the centre minus that just below, if it indicates small changes in one direction, otherwise 0.
     """
 
     shift: float
@@ -67,7 +70,7 @@ class Centre(NamedTuple):
 
     @property
     def is_determined(self) -> bool:
-        """True if most proteins lie at the centre, at no other, and as many on both sides of it."""
+        """True if most proteins are at the centre, no other centre is similar, and both sides are balanced."""
         return self.share >= _LEAST_SHARE and bool(np.isnan(self.other)) and not self.excess
 
 
@@ -76,10 +79,14 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
 
     Parameters
     ----------
-    difference : (p,) float64
-        Log2, NaN where missing.
-    error : (p,) float64
-        Standard error of each, above 0.
+    difference : ndarray of float64, shape (p,)
+        log2, NaN if missing.
+    error : ndarray of float64, shape (p,)
+        Standard errors, above 0.
+
+    Returns
+    -------
+    Centre
 
     Examples
     --------
@@ -100,14 +107,17 @@ def unchanged_centre(difference: NDArray[np.float64], error: NDArray[np.float64]
 
 
 def _excess(shares: NDArray[np.float64], n_proteins: int) -> float:
-    """Return the excess of proteins near the centre on one side, 0 where it is small, or less than what lies farther off."""
+    """Return the excess of proteins near the centre on one side; 0 if it is small or smaller than the fraction of distant proteins."""
     below, above = shares[len(_OFFSETS)], shares[len(_OFFSETS) + 1]
     excess, n_far = float(above - below), float(shares[1:].sum() - above - below)
     return excess if abs(excess) > max(_EXCESS, _EXCESS_OF_FEW / np.sqrt(n_proteins), n_far) else 0.0
 
 
 def _fitted(d: NDArray[np.float64], e: NDArray[np.float64], centre: float) -> tuple[float, NDArray[np.float64]]:
-    """Return the centre and the shares of the components (centre, offsets from the lowest, uniform) that the mixture has from a start."""
+    """Return the centre and the fractions of the mixture's components after fitting from a start.
+
+    The components are the centre, the offsets in ascending order, and the uniform component.
+    """
     scale = float(np.median(e))
     offsets = np.concatenate([-_OFFSETS[::-1], _OFFSETS]) * scale
     spread = np.sqrt(e**2 + (_WIDTH * scale) ** 2)[:, None]
@@ -133,12 +143,12 @@ class Normalised(NamedTuple):
 
     Attributes
     ----------
-    levels
-        Of peptidoforms, peptides and proteins.
-    factor : (s,) float64
-        What the amounts of each sample were multiplied by.
-    centres
-        Of each comparison, in the order of the model; empty where nothing was centred.
+    levels : Levels
+        Amounts of peptidoforms, peptides and proteins.
+    factor : ndarray of float64, shape (s,)
+        Factor by which the amounts of each sample were multiplied.
+    centres : tuple of Centre
+        Centre of each comparison, in the order of the model; empty without centring.
     """
 
     levels: Levels
@@ -148,13 +158,17 @@ class Normalised(NamedTuple):
 
 @dataclass(frozen=True)
 class Quantities:
-    """Normalised amounts of m peptidoforms, of the sequences and of the p proteins in s samples; with the spectra of each.
+    """Normalised amounts of m peptidoforms, their sequences and p proteins in s samples, with spectral counts.
 
     Attributes
     ----------
+    design : Design
+    identified : Identified
+    normalised : Normalised
     nsaf : ndarray of float64, shape (p, s)
-    psms
-        Spectra of peptidoforms, sequences and proteins, (m, s), (sequences, s) and (p, s) int64.
+        Normalised spectral abundance factors.
+    psms : tuple of ndarray of int64
+        Spectral counts of peptidoforms (m, s), sequences (sequences, s) and proteins (p, s).
     """
 
     design: Design
@@ -172,14 +186,21 @@ class Quantities:
 def quantities_of(
     identified: Identified, design: Design, measured: Measured, model: ComparisonModel | None, parameters: QuantificationParameters
 ) -> Quantities:
-    """Return peptidoforms, peptides and proteins by sample, normalised.
+    """Return normalised amounts of peptidoforms, peptides and proteins by sample.
 
     Parameters
     ----------
-    measured
+    identified : Identified
+    design : Design
+    measured : Measured
         Amounts of ions.
-    model
-        Of the conditions that are compared, None without any.
+    model : ComparisonModel or None
+        Model of the compared conditions.
+    parameters : QuantificationParameters
+
+    Returns
+    -------
+    Quantities
     """
     sequence, protein, n_proteins = identified.forms.sequence, identified.protein, len(identified.proteins)
     of_match = identified.matches.form, sequence[identified.matches.form], protein[sequence[identified.matches.form]]
@@ -211,14 +232,20 @@ def normalised_levels(
 
     Parameters
     ----------
-    ions
-        N of them in s samples, not normalised.
-    model
-        Of the conditions that are compared, None without any.
-    plexes
+    ions : RawQuantities
+        n ions in s samples, not normalised.
+    grouping : Grouping
+    model : ComparisonModel or None
+        Model of the compared conditions.
+    parameters : QuantificationParameters
+    plexes : ndarray of int64, shape (s,), or None
         See `level_amounts`.
-    scaled
-        Makes plexes alike, at each level.
+    scaled : callable
+        Scales plexes to a common reference, at each level.
+
+    Returns
+    -------
+    Normalised
     """
     is_normalised = parameters.normalisation != "none"
     factor = normalisation_factors(ions.value) if is_normalised else np.ones(ions.value.shape[1])
@@ -236,15 +263,15 @@ def normalised_levels(
     moved = factor.copy()
     moved[model.columns] *= np.exp2(-shift[model.condition])
     moved /= np.exp(np.log(moved).mean() - np.log(factor).mean())
-    # Ratios of scaled samples are those of scaled ions.
+    # Scaling samples afterwards is equivalent to scaling their ions.
     return Normalised(Levels(*(level.scaled(moved / factor) for level in levels)), moved, centres)
 
 
 def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str) -> RawQuantities:
-    """Return amounts with each plex scaled, thing by thing, so that its reference is the same as in all others.
+    """Scale each plex, item by item, so that its reference is equal in all plexes.
 
-    That is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al. 2017, Mol.
-    Cell. Proteomics 16:873). What the reference of a plex lacks, all of that plex lack.
+    The common value is the geometric mean over plexes of the means of their reference channels (internal reference scaling; Plubell et al.
+    2017, Mol. Cell. Proteomics 16:873). An item that the reference of a plex lacks is missing in all samples of that plex.
     """
     plexes, is_reference = design.plexes, np.array([sample.condition == reference for sample in design.samples])
     pools = np.full((len(amounts), int(plexes.max()) + 1), np.nan)
@@ -258,7 +285,7 @@ def _scaled_to_reference(amounts: RawQuantities, design: Design, reference: str)
 
 
 def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of what each row has, NaN where it has nothing."""
+    """Return the mean of each row's available values, NaN without values."""
     count = (~np.isnan(values)).sum(axis=1)
     return np.where(count > 0, np.nansum(values, axis=1) / np.maximum(count, 1), np.nan)
 
@@ -266,7 +293,7 @@ def _means(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def warn_of_quantities(
     quantities: Quantities, model: ComparisonModel | None, parameters: QuantificationParameters, progress: Progress
 ) -> None:
-    """Show which samples are empty, how many amounts have no ratio to those of other samples, and what comparisons are centred on."""
+    """Report empty samples, amounts without a ratio to other samples, plexes without a reference, and the centres of comparisons."""
     proteins, design = quantities.proteins, quantities.design
     for number in np.flatnonzero(np.isnan(proteins.value).all(axis=0)).tolist():
         progress.message(f"Sample {design.samples[number].name} has no quantity of any protein", "warning")
@@ -289,7 +316,7 @@ def warn_of_quantities(
 
 
 def _show_centre(centre: Centre, pair: str, progress: Progress) -> None:
-    """Show the proteins used as centre of a comparison; warn if they are not determined."""
+    """Report the centre of a comparison; warn if it is not determined."""
     if np.isnan(centre.share):
         text = f"{pair}: too few proteins are measured to find those that do not change; samples stay normalised by the median"
         return progress.message(text, "warning")

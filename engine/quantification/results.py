@@ -1,4 +1,4 @@
-"""Quantities as tables, by sample one after the other, and with a column for each sample."""
+"""Quantities as tables: with one row per item and sample, and with one column per sample."""
 
 from __future__ import annotations
 
@@ -38,12 +38,14 @@ _KEYS = ("accession", "other_accessions", "description", "peptide", "sequence")
 
 
 def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Return all tables of a run, by their names.
+    """Return all tables of a run by name.
 
     Parameters
     ----------
-    measured
-        Tables of what quantities are made of, by name; those of other methods are empty.
+    quantities : Quantities
+    changes : sequence of Changes
+    measured : mapping of str to pyarrow.Table
+        Tables of the underlying measurements; those of other methods are empty.
     """
     identified, design, levels = quantities.identified, quantities.design, quantities.normalised.levels
     proteins, of_form = identified.proteins, identified.forms.sequence
@@ -70,7 +72,10 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
 
 
 def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
-    """Return a table with a row for each thing and sample, by what names each thing, and by the columns of all rows."""
+    """Return a table with one row per item and sample.
+
+    `keys` are columns that identify items, `values` columns of all rows.
+    """
     schema, n_samples = table.schema(), len(design.samples)
     n = len(values["n_psms"]) // n_samples
     rows, samples = pa.array(np.repeat(np.arange(n), n_samples)), pa.array(np.tile(np.arange(n_samples), n))
@@ -83,7 +88,7 @@ def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Ma
 
 
 def _of_samples(design: Design) -> dict[str, list[Any]]:
-    """Return the columns that name each sample."""
+    """Return the columns that identify samples."""
     return {
         name: [getattr(sample, field) or None for sample in design.samples]
         for name, field in (("sample", "name"), ("condition", "condition"), ("replicate", "replicate"))
@@ -101,20 +106,23 @@ def _samples(quantities: Quantities) -> pa.Table:
 
 
 def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
-    """Return the columns of amounts that all tables by sample have."""
+    """Return the columns of amounts in tables with one row per item and sample."""
     states = taken([state.text for state in State], amounts.state.ravel().astype(np.int64))
     return {"quantity": or_null(amounts.value), "log2_quantity": or_null(amounts.log2), "state": states}
 
 
 def peptide_counts(sequences: RawQuantities, protein: NDArray[np.int64], n_proteins: int) -> NDArray[np.int64]:
-    """Return the number of peptides with a quantity of each protein and sample, one column; `protein` of each peptide, -1 for none."""
+    """Return the number of quantified peptides of each protein in each sample, flattened to one column.
+
+    `protein` is the protein of each peptide, or -1.
+    """
     result = np.zeros((n_proteins + 1, sequences.value.shape[1]), np.int64)
-    np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row takes those of no protein
+    np.add.at(result, protein, ~np.isnan(sequences.value))  # the last row collects peptides without a protein
     return result[:-1].ravel()
 
 
 def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDArray[Any]]:
-    """Return what each sample has a quantity of, and its factor."""
+    """Return the number of quantified items of each sample, by level, and its normalisation factor."""
     has = [~np.isnan(level.value) for level in levels]
     counts = {name: is_there.sum(axis=0) for name, is_there in zip(("n_peptidoforms", "n_peptides", "n_proteins"), has, strict=True)}
     is_transferred = (levels.forms.state == State.TRANSFERRED) & has[0]
@@ -122,14 +130,14 @@ def sample_counts(levels: Levels, factor: NDArray[np.float64]) -> dict[str, NDAr
 
 
 def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path | None, progress: Progress) -> list[str]:
-    """Write the tables of a run, as text too, and that of proteins to `out` if it is wanted; return the names of the text files.
+    """Write the tables of a run, also as text, and the protein table to `out` if it is not None; return the names of the text files.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     for table in TABLES:
         run.write_table(table.name, tables[table.name])
@@ -142,17 +150,17 @@ def write_quantities(run: Run, tables: Mapping[str, pa.Table], out: str | Path |
 
 
 def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress, *, spreadsheet_safe: bool = False) -> list[Path]:
-    """Write the tables by sample with a column for the quantity in each sample, as other programs take them; return the paths.
+    """Write the tables with one column of quantities per sample, as other programs expect them; return the paths.
 
     Raises
     ------
     StorageError
-        The disk refused.
+        If writing fails.
     Cancelled
-        The user cancelled.
+        If the user cancelled.
     """
     samples = tables[SAMPLES.name]["sample"].to_pylist()
-    # No column of the table is called so, and no spreadsheet takes it for a formula.
+    # The prefix avoids names of other columns and formulas of spreadsheets.
     columns = tuple(Column(f"quantity_{name}", saved=".6g", kind="number") for name in samples)
     for kind in BY_SAMPLE:
         table, described = _wide(tables[kind.name], kind, columns)
@@ -161,7 +169,7 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
 
 
 def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
-    """Return a row for each thing instead of one for each of its samples, which are always all there and in one order."""
+    """Return a table with one row per item, and quantities in one column per sample."""
     keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)
     first = pa.array(np.arange(0, len(table), n))

@@ -1,8 +1,8 @@
-"""Retention times of runs aligned by the ions that they share, and ions that one run has at another time than the others.
+"""Alignment of the retention times of runs by shared ions, and detection of ions at another time than in other runs.
 
-An alignment is a monotone curve that a few wrong ions do not bend. Where something with the m/z and pattern of an ion, and more of it,
-elutes shortly before or after it, there is one summit, and the way uphill from the spectra of the ion leads to the wrong one. One run does
-not show that. Others do, in which the ion is the larger.
+An alignment is a monotone curve that is robust against a few wrong ions. If a more abundant signal with the m/z and isotope pattern of an
+ion elutes shortly before or after it, the two have one apex, and climbing from the ion's spectra leads to the wrong one. A single run
+cannot reveal this, but other runs in which the ion is more abundant do.
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ __all__ = ["Alignment", "aligned", "at_another_time"]
 
 _FEWEST_SHARED = 10
 _LEAST_SPREAD = 1.0  # s: MS1 spectra do not resolve times below this
-_WIDEST, _NARROWEST = 101, 11  # ions of a running median
+_WIDEST, _NARROWEST = 101, 11  # maximum and minimum number of ions in a running median
 _MAD = 1.4826
 _SPREADS = 4.0
-"""Standard deviations of the alignments, from which on two times are not the same."""
+"""Minimum difference of two times that are not equal, in standard deviations of the alignments."""
 _FEWEST_COMPARED = 50
-"""Ions that a file shares with the one that has most: a curve through fewer may itself be wrong, above all at its ends."""
+"""Minimum number of ions that a file shares with the reference: a curve through fewer may be wrong, especially at its ends."""
 _PART_OF_WIDTH = 0.25
-"""Fraction of the narrower of two peaks within which their times are equal, since wide ones are less precise."""
+"""Times within this fraction of the narrower peak's width are equal, since times of wide peaks are less precise."""
 
 
 class Alignment(NamedTuple):
-    """Alignment of a run's times to the reference: straight lines between knots, and beyond them the nearest shift.
+    """Alignment of a run's times to the reference: linear interpolation between knots, and a constant shift beyond them.
 
     Attributes
     ----------
     times, reference : ndarray of float64, shape (k,)
         Times of the knots in the run and in the reference, s, both ascending.
-    spread
-        s, robust standard deviation of the residuals.
-    n_shared
+    spread : float
+        Robust standard deviation of the residuals, s.
+    n_shared : int
         Number of ions used.
     """
 
@@ -45,11 +45,11 @@ class Alignment(NamedTuple):
     n_shared: int
 
     def to_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return times of the run as those of the reference."""
+        """Convert times of the run to times of the reference, s."""
         return _mapped(times, self.times, self.reference)
 
     def from_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return times of the reference as those of the run."""
+        """Convert times of the reference to times of the run, s."""
         return _mapped(times, self.reference, self.times)
 
 
@@ -58,14 +58,19 @@ def _mapped(times: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.fl
 
 
 def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
-    """Return alignments of runs to the one with the most ions; None of those that share too few ions with it.
+    """Return the alignment of each run to the run with most ions; None for runs that share too few ions with it.
 
-    The shift of each shared ion is replaced by the median of those next to it in time, and the curve made monotone by isotonic regression.
+    The shift of each shared ion is replaced by the running median over neighbouring times, and the curve is made monotone by isotonic
+    regression.
 
     Parameters
     ----------
-    times : (ions, runs) float64
-        S, NaN where an ion was not seen.
+    times : ndarray of float64, shape (ions, runs)
+        Retention times, s, NaN if missing.
+
+    Returns
+    -------
+    list of (Alignment or None)
     """
     from scipy.ndimage import median_filter  # slow to import: loaded after the files are read
     from scipy.optimize import isotonic_regression  # slow to import: loaded after the files are read
@@ -91,20 +96,20 @@ def aligned(times: NDArray[np.float64]) -> list[Alignment | None]:
 
 
 def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], from_spectra: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which measured ions are at another time than most files have them; (ions, files) bool.
+    """Return True for measured ions at another time than in most files, (ions, files).
 
-    Of the times of an ion, after alignment, that one counts which the most files share, and of several that which is nearest to the spectra
-    that identified the ion. Others are further from it than two times of one ion are, and than a quarter of the narrower summit's width.
-    Files that share few ions are not compared.
+    After alignment, the time of an ion is the one that most files share; of several, the one nearest to the spectra that identified the
+    ion. Other times differ from it by more than the error of alignments and by more than a quarter of the narrower peak's width. Files that
+    share few ions are not compared.
 
     Parameters
     ----------
-    times : (ions, files) float64
-        S, of the summits, NaN where there is none.
-    widths : (ions, files)
-        S, at half of their heights.
-    from_spectra : (ions, files)
-        S, how far the nearest spectrum of the ion is from its summit.
+    times : ndarray of float64, shape (ions, files)
+        Times of the apexes, s, NaN if missing.
+    widths : ndarray of float64, shape (ions, files)
+        Widths at half height, s.
+    from_spectra : ndarray of float64, shape (ions, files)
+        Distance of the nearest spectrum of the ion from its apex, s.
     """
     there = ~np.isnan(times)
     result = np.zeros(times.shape, np.bool_)
@@ -126,12 +131,12 @@ def at_another_time(times: NDArray[np.float64], widths: NDArray[np.float64], fro
     best, best_score = np.zeros(len(rows), np.int64), np.full(len(rows), -np.inf)
 
     def is_apart(file: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which times are another than that of a file, one for each ion."""
+        """Return True for times that differ from the time in `file`, one file per ion."""
         own_times, its = common[np.arange(len(rows)), file], near[np.arange(len(rows)), file]
         return np.abs(common - own_times[:, None]) > np.maximum(_SPREADS * spread, np.minimum(near, its[:, None]))
 
     for column in range(len(files)):
-        # However near the spectra are, that is less than a file.
+        # The proximity of spectra only decides between equal numbers of files.
         score = (~is_apart(np.full(len(rows), column))).sum(axis=1) + 1 / (2 + from_spectra[rows, files[column]])
         is_better = ~np.isnan(common[:, column]) & (score > best_score)
         best[is_better], best_score[is_better] = column, score[is_better]

@@ -1,4 +1,4 @@
-"""Quantify what was identified: read -> index -> plan -> score -> report, from a project to a run of it."""
+"""Quantification of identifications, from a project to a further run: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DECIDING = {
     "label-free": "psm_fdr, precursor_tolerance and minimum_agreement",
     "counts": "psm_fdr",
 }
-"""Parameters by which something has a quantity or none."""
+"""Parameters that decide if an item has a quantity."""
 
 
 def quantify(request: SearchRequest, progress: Progress | None = None) -> QuantificationSummary:
@@ -43,16 +43,22 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
     Parameters
     ----------
-    request
-        Input ``project``, the folder of a project with identifications; `QuantificationParameters`. Its options: ``design``, a table of
-        samples, ``impurities``, a table of those of an isobaric label, and ``report``, a folder for tables and pages.
+    request : SearchRequest
+        Input ``project`` (folder of a project with identifications), with `QuantificationParameters`. Options: ``design``, a table of
+        samples; ``impurities``, a table of the impurities of an isobaric label; ``report``, a folder for tables and pages.
+    progress : Progress, optional
+        Receives stages and messages.
+
+    Returns
+    -------
+    QuantificationSummary
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        What the user can correct.
+        If there is an error that the user can correct.
     Cancelled
-        The user cancelled the search.
+        If the user cancelled the search.
     """
     parameters = request.parameters_as(QuantificationParameters)
     result = sources(request.files("project")[0], parameters.run)
@@ -67,7 +73,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
     with project_run(spec, read, progress) as (run, stored):
         result.check_digests(run.digests("spectra"))
-        # A design needs the names of the files only: what is wrong with it is shown before the identification is read.
+        # A design needs only file names, so its errors are reported before the identification is read.
         design = planned_design(request.path("design"), [file.path for file in result.files], result.copies, parameters, run.progress)
         model = planned_model(design, parameters, run.progress)
         matches = run.read()
@@ -85,7 +91,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
 
 
 def _spec(request: SearchRequest, sources: Sources, parameters: QuantificationParameters) -> RunSpec:
-    """Return the files that a search reads and writes."""
+    """Return the specification of the run, with the files that it reads and writes."""
     options = {name: request.path(name) for name in ("design", "impurities")}
     inputs = sources.inputs(with_spectra=parameters.method != "counts") | {
         name: [] if path is None else [path] for name, path in options.items()
@@ -103,7 +109,7 @@ def _measured(
     resources: Resources,
     spool: Path | None,
 ) -> Measured:
-    """Return amounts of ions, by the method of the parameters."""
+    """Return amounts of ions by the method in the parameters."""
     if parameters.method == "label-free":
         return measured_label_free(matches, design, parameters, resources, spool)
     if parameters.method == "counts":
@@ -131,7 +137,7 @@ def _recorded(
     changes: Sequence[Changes],
     exports: Sequence[str],
 ) -> QuantificationSummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     n_forms, n_sequences, n_proteins = (int((~np.isnan(level.value)).any(axis=1).sum()) for level in quantities.normalised.levels)
     counts = {
         "samples": len(quantities.design.samples),

@@ -1,4 +1,4 @@
-"""Small tables that people write for quantities, tab-separated: designs, and impurities of labels."""
+"""Reader of small tab-separated tables written by users, such as designs and label impurities."""
 
 from __future__ import annotations
 
@@ -17,12 +17,18 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 def separated_rows(path: Path, remedy: str) -> list[list[str]]:
-    """Return cells of a small tab-separated table that a person wrote; one row at least.
+    """Return the cells of a small tab-separated table with at least one row.
+
+    Parameters
+    ----------
+    path : Path
+    remedy : str
+        What the user should do if the table is invalid.
 
     Raises
     ------
     InputError
-        The file is missing, no text, too large, or no table; with `remedy`.
+        If the file is missing, too large, not text, or not a table.
     """
     with ByteSource(path) as source:
         data = source.read(_MAXIMUM_BYTES + 1)
@@ -40,7 +46,7 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
 
 
 def _encoding(data: bytes) -> str:
-    """UTF-8 or, as spreadsheets save text of all scripts, UTF-16 after its byte order mark."""
+    """Return UTF-16 if the data start with its byte order mark (as saved by spreadsheets), otherwise UTF-8."""
     is_wide = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) and not data.startswith(codecs.BOM_UTF32_LE)
     return "utf-16" if is_wide else "utf-8-sig"
 

@@ -1,4 +1,4 @@
-"""Spectral counts, and these as parts of a sample, normalised by length: NSAF (Zybailov et al. 2006, J. Proteome Res. 5:2339)."""
+"""Spectral counts, and normalised spectral abundance factors: NSAF (Zybailov et al. 2006, J. Proteome Res. 5:2339)."""
 
 from __future__ import annotations
 
@@ -13,30 +13,35 @@ __all__ = ["abundance_factors", "measured_counts", "spectra_by_sample"]
 
 
 def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int64]:
-    """Return the identified spectra of each thing in each sample, (n_things, samples); `thing` (n,) of each spectrum, -1 for none."""
+    """Return the number of identified spectra of each item in each sample, (n_things, samples) int64.
+
+    `thing` is the item of each spectrum, (n,), or -1.
+    """
     n_files, is_counted = len(identified.files), thing >= 0
     counts = np.bincount(thing[is_counted] * n_files + identified.matches.file[is_counted], minlength=n_things * n_files)
     return counts.reshape(n_things, n_files) @ design.members(n_files)
 
 
 def measured_counts(identified: Identified, design: Design) -> Measured:
-    """Return numbers of spectra as amounts; a peptidoform without any has none."""
+    """Return spectral counts as amounts; a count of 0 is missing."""
     counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
     return Measured(RawQuantities.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))
 
 
 def abundance_factors(counts: NDArray[np.int64], length: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the NSAF: spectra of each protein for each residue, as a part of the sum of that over all proteins of the sample.
+    """Return the NSAF: spectra per residue of each protein, relative to the sum over all proteins of the sample.
 
     Parameters
     ----------
     counts : ndarray of int64, shape (p, s)
-    length : (p,) int64
-        Residues; proteins of unknown length, 0, are left out.
+        Spectral counts.
+    length : ndarray of int64, shape (p,)
+        Residues; proteins of unknown length (0) are excluded.
 
     Returns
     -------
-    (p, s) float64, NaN for those of unknown length, and in samples without any spectrum.
+    ndarray of float64, shape (p, s)
+        NaN for proteins of unknown length, and for samples without spectra.
 
     Examples
     --------

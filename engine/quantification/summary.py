@@ -16,14 +16,16 @@ class QuantificationSummary(Summary):
 
     Attributes
     ----------
-    source_runs
+    source_runs : tuple of str
         The identifications.
-    n_transferred, n_refused
-        Ions identified in other files, and traces without a quantity.
-    n_tested, n_changed
-        Proteins, over all comparisons.
-    n_imputed
-        Quantities, over all comparisons.
+    n_transferred : int
+        Ions measured in files that did not identify them.
+    n_refused : int
+        Traces or spectra without a quantity.
+    n_tested, n_changed : int
+        Tested and changed proteins, over all comparisons.
+    n_imputed : int
+        Imputed quantities, over all comparisons.
     """
 
     source_runs: tuple[str, ...]
@@ -40,7 +42,7 @@ class QuantificationSummary(Summary):
     n_imputed: int
 
     def counts(self) -> list[Count]:
-        """Return proteins and peptides with a quantity, and changed proteins where conditions are compared."""
+        """Return the numbers of quantified proteins and peptides, and of changed proteins if conditions are compared."""
         result = [
             Count(self.n_proteins, "protein quantified", "proteins quantified", total=self.n_identified_proteins),
             Count(self.n_peptides, "peptide quantified", "peptides quantified"),
@@ -49,7 +51,7 @@ class QuantificationSummary(Summary):
         return [*result, changed] if self.n_tested else result
 
     def lines(self) -> list[str]:
-        """Return what was measured, and what was found of it."""
+        """Return lines about what was quantified and compared."""
         of = ", ".join(self.source_runs)
         result = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"

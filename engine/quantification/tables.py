@@ -1,4 +1,4 @@
-"""Tables of quantities, each column described once."""
+"""Columns of the tables of quantities."""
 
 from __future__ import annotations
 
@@ -313,19 +313,19 @@ SAMPLES = Table.of(
 )
 
 TABLES = (PROTEINS, CHANGES, PEPTIDES, PEPTIDOFORMS, ION_TRACES, SAMPLES, REPORTER_IONS)
-"""Tables from proteins to measurements."""
+"""All tables, from proteins to measurements."""
 STORED = (REPORTER_IONS,)
-"""Tables not shown in lists of results."""
+"""Tables that are not shown in lists of results."""
 RESULT_TABLES = tuple(table for table in TABLES if table not in STORED)
 BY_SAMPLE = (PROTEINS, PEPTIDES, PEPTIDOFORMS)
-"""Tables also written with a column per sample."""
+"""Tables that are also written with one column per sample."""
 
 
 def file_of(table: Table) -> str:
-    """Return the name of a table as text."""
+    """Return the file name of a table as text."""
     return f"{table.name}.tsv"
 
 
 def wide_file_of(table: Table) -> str:
-    """Return the name of a table as text with a column for each sample."""
+    """Return the file name of a table with one column per sample."""
     return f"{table.name}_by_sample.tsv"

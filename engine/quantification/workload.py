@@ -1,4 +1,4 @@
-"""Expected workload of a quantification, from the project's records and file sizes."""
+"""Estimated workload of a quantification, from the project's records and file sizes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from proteoscope.engine.quantification.parameters import QuantificationParameter
 __all__ = ["estimate_workload"]
 
 _USUAL_SPECTRA = 5000.0
-_PSM, _BYTE = 2e-5, 2.5e-8  # seconds
+_PSM, _BYTE = 2e-5, 2.5e-8  # s per PSM and per byte
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`.
+    """Return the estimated workload of a request (see `proteoscope.engine.estimates`).
 
     Raises
     ------
     InputError
-        The folder is not a project.
+        If the folder is not a project.
     """
     parameters, folder = request.parameters_as(QuantificationParameters), request.files("project")[0]
     project, spectra, size = Project.open(folder), _USUAL_SPECTRA, 0
-    with suppress(InputError, ParameterError):  # the search itself says what is wrong
+    with suppress(InputError, ParameterError):  # the search itself reports the error
         result = sources(folder, parameters.run)
         spectra = sum(read_counts(project.record(run.run)).get("psms", _USUAL_SPECTRA) for run in result.runs)
         paths = [Path(file.path) for file in result.files] if parameters.method != "counts" else []

@@ -1,1 +1,1 @@
-"""Error rates estimated with decoys."""
+"""Statistics of error rates estimated with decoys, and non-negative least squares."""

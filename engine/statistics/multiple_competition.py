@@ -1,18 +1,18 @@
-"""q-values where each target competes with several decoys: the max method.
+"""q-values for targets that each compete with several decoys: the max method.
 
-A hypothesis, such as that a peptide is in the sample, has a target and d decoys, and its score is the best of all. If it is false, target
-and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), whatever the scores depend on within the hypothesis.
-Emery, Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) let the target win if its rank among the d + 1, as a p-value, is at most c, the
-decoys if it is above lambda, and estimate
+A hypothesis, such as that a peptide is in the sample, has a target and d decoys, and its score is the best of all. If the hypothesis is
+false, target and decoys are exchangeable, so that the target wins with probability 1 / (d + 1), whatever the scores depend on within the
+hypothesis. Emery, Hasam, Noble & Keich (2020, RECOMB, LNCS 12074:54) count a target win if the rank of the target among the d + 1 scores,
+as a p-value, is at most c, and a decoy win if it is above lambda, and estimate
 
     FDR(t) = (1 + decoy wins with score >= t) / (target wins with score >= t) * c / (1 - lambda)
 
-Of the values that they suggest for c and lambda, which must not depend on counts, the max method takes c = lambda = 1 / (d + 1), so that
-the factor is 1 / d: a list of n targets reaches a rate of 1 / (d n). With c = lambda = 1/2 (mirror, mirandom) it would be 1 / n, as with
-one decoy. He et al. (2015, arXiv:1501.00537) show that the estimate with the 1 holds for lists of any length.
+c and lambda must not depend on counts. Of the suggested values, the max method uses c = lambda = 1 / (d + 1), so that the factor is 1 / d:
+a list of n targets reaches a rate of 1 / (d n). With c = lambda = 1/2 (mirror, mirandom) it would be 1 / n, as with one decoy. He et al.
+(2015, arXiv:1501.00537) show that the estimate with the added 1 holds for lists of any length.
 
-If hypotheses have different numbers of decoys, each decoy win counts as 1 / d of its hypothesis, and the 1 becomes the largest 1 / d of the
-hypotheses at or above the threshold, regardless of their winners: their scores are known without knowing the winners.
+If hypotheses have different numbers of decoys, each decoy win counts as 1 / d of its hypothesis, and the added 1 becomes the largest 1 / d
+of the hypotheses at or above the threshold, regardless of their winners: their scores are known without knowing the winners.
 """
 
 from __future__ import annotations
@@ -31,18 +31,17 @@ def competition_q_values(
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
-        Scores of matches of targets and decoys; higher is better, no NaN. Equal scores share a threshold; of equal best scores a decoy
-        wins.
+        Scores of target and decoy matches; higher is better, no NaN. Equal scores share a threshold; of equal best scores a decoy wins.
     is_decoy : ndarray of bool, shape (n,)
     hypothesis : ndarray of int64, shape (n,)
-        Number of the hypothesis, the same for a target and its decoys.
+        Hypothesis of each match, equal for a target and its decoys.
     n_decoys : ndarray of float64, shape (n,)
-        Number of decoys that compete with the target of the match's hypothesis, above 0.
+        Number of decoys that compete with the target of the hypothesis, above 0.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        In [0, 1], never rising with the score. A target that loses against its decoys also gets the value of its score.
+        From 0 to 1, not increasing with the score. A target that loses against its decoys also gets the value of its score.
 
     Examples
     --------
@@ -63,6 +62,6 @@ def competition_q_values(
     rate[targets == 0] = 1.0
     tie_ends = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
     lowest_rate = np.minimum.accumulate(np.minimum(rate[tie_ends], 1.0)[::-1])[::-1]
-    # The winners above the threshold of a match include that of its own hypothesis.
+    # The winners at or above the score of a match include that of its own hypothesis.
     q_value: NDArray[np.float64] = lowest_rate[np.searchsorted(ranked[tie_ends], -score, side="right") - 1]
     return q_value

@@ -1,8 +1,8 @@
-"""Non-negative least squares for many right-hand sides with one matrix, in batches: block principal pivoting.
+"""Non-negative least squares for many right-hand sides with one matrix, in batches, by block principal pivoting.
 
-Kim and Park 2011, SIAM J. Sci. Comput. 33:3261. The unknowns of each right-hand side are divided into free ones and zeros. Those that
-violate the optimality conditions change sides: all of them while this lowers their number, otherwise only the last of them, which
-guarantees termination. Most right-hand sides need one step, and all those of a step form a batch of small systems.
+Kim and Park 2011, SIAM J. Sci. Comput. 33:3261. The unknowns of each right-hand side are divided into free ones and zeros. Unknowns that
+violate the optimality conditions change sides: all of them while this reduces their number, otherwise only the last one, which guarantees
+termination. Most right-hand sides need one step, and all right-hand sides in a step form a batch of small systems.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _TINY = 1e-12
 
 
 def nonnegative_least_squares(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return x >= 0 that minimises the squares of ``matrix @ x - right``.
+    """Return the x >= 0 that minimises the squared norm of ``matrix @ x - right`` for each right-hand side.
 
     Parameters
     ----------
     matrix : ndarray of float64, shape (m, k)
-        Of full column rank.
+        With full column rank.
     right : ndarray of float64, shape (n, m)
         Right-hand sides.
 
@@ -34,7 +34,7 @@ def nonnegative_least_squares(matrix: NDArray[np.float64], right: NDArray[np.flo
     Raises
     ------
     ValueError
-        The columns of the matrix are linearly dependent.
+        If the columns of the matrix are linearly dependent.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def nonnegative_least_squares(matrix: NDArray[np.float64], right: NDArray[np.flo
 
 
 def _solve_batch(normal: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Solve the normal equations of a batch; each right-hand side is scaled, so that zero can be recognised."""
+    """Solve the normal equations of a batch; right-hand sides are scaled, so that values near zero can be recognised."""
     scale = np.maximum(np.abs(right).max(axis=1, initial=0.0), np.finfo(np.float64).tiny)
     right = right / scale[:, None]
     n, k = right.shape

@@ -1,9 +1,9 @@
-"""Posterior error probability: the probability that one match is false (a q-value is the share of false ones among all accepted matches).
+"""Posterior error probability: the probability that one match is false (a q-value is the false fraction of all accepted matches).
 
-If targets and decoys compete, as many false targets as decoys are expected at each score. With d(s), the share of decoys among the
-matches of score s, the posterior error probability of a target is therefore d / (1 - d), at most 1. d is a logistic regression of the
-decoy label on the score through a natural cubic smoothing spline, the method of qvality (Käll 2008, Bioinformatics 24:i42), with the
-smoothness selected by the Akaike criterion, with isotonic regression for monotonicity.
+If targets and decoys compete, as many false targets as decoys are expected at each score. With d(s), the fraction of decoys among the
+matches with score s, the posterior error probability of a target is therefore d / (1 - d), at most 1. d is estimated by a logistic
+regression of the decoy label on a natural cubic smoothing spline of the score, the method of qvality (Käll 2008, Bioinformatics 24:i42),
+with smoothness selected by the Akaike criterion, followed by isotonic regression for monotonicity.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ __all__ = ["posterior_error_probabilities"]
 
 Floats = NDArray[np.float64]
 
-_BINS = 120  # number of groups of equal size that scores are pooled into; more change the curve by less than its error
+_BINS = 120  # number of equally large groups of scores; more change the curve by less than its error
 _SMOOTHNESS = 10.0 ** np.arange(-4.0, 4.1, 1.0)
-_MODES = 24  # number of smoothest directions of the spline that the fit may use
+_MODES = 24  # number of smoothest components of the spline used by the fit
 _LARGEST_LOGIT = 30.0
 _ROUNDING = 1e-12  # fraction of the range of scores
 
@@ -30,7 +30,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
-        Finite, higher is better; the best match of each spectrum in a search of targets and decoys together.
+        Finite, higher is better; the best match of each spectrum in a common search of targets and decoys.
     is_decoy : ndarray of bool, shape (n,)
     decoy_ratio : float
         Decoy candidates per target candidate, above 0 (see `proteoscope.engine.statistics.target_decoy`).
@@ -38,13 +38,13 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
     Returns
     -------
     ndarray of float64, shape (n,)
-        In [0, 1], never rising with the score; 1 everywhere without targets. Decoys also get the value of their score. Without any decoy
+        From 0 to 1, not increasing with the score; 1 everywhere without targets. Decoys also get the value of their score. Without decoys,
         the curve depends on the half decoy that is added to every set.
 
     Raises
     ------
     ValueError
-        The arrays do not match, or a score is not finite.
+        If the shapes differ, or a score is not finite.
     """
     score = np.asarray(score, np.float64)
     is_decoy = np.asarray(is_decoy, bool)
@@ -65,11 +65,14 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
 
 
 def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Return mean score, decoys and matches of groups of neighbouring scores, ascending; scores equal up to rounding share a group."""
+    """Return mean score, number of decoys and number of matches of groups of neighbouring scores, ascending.
+
+    Scores that are equal up to rounding are in one group.
+    """
     order = np.argsort(score)
     ranked = score[order]
     new_score = np.append(True, np.diff(ranked) > _ROUNDING * (ranked[-1] - ranked[0]))
-    # A group begins at the first distinct score at or after each equal share of the rows.
+    # A group begins at the first distinct score at or after each of 120 equal fractions of the rows.
     group = (np.flatnonzero(new_score) * min(_BINS, len(score))) // len(score)
     begin = np.flatnonzero(new_score)[np.append(True, group[1:] != group[:-1])]
     total = np.diff(begin, append=len(score)).astype(np.float64)
@@ -78,11 +81,11 @@ def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats,
 
 
 def _smooth_logit(x: Floats, share: Floats, total: Floats) -> Floats:
-    """Return the logit of the decoys' share at the ascending points x.
+    """Return the logit of the decoy fraction at the ascending points x, by a natural cubic smoothing spline.
 
-    It is a natural cubic smoothing spline, with the smoothness selected by the Akaike criterion.
+    The smoothness is selected by the Akaike criterion.
     """
-    # Rough directions would be suppressed by the penalty in any case; without them each step solves a small system.
+    # Rough components would be suppressed by the penalty anyway; without them each step solves a small system.
     roughness, modes = np.linalg.eigh(_roughness((x - x[0]) / (x[-1] - x[0])))
     roughness, modes = np.maximum(roughness[:_MODES], 0.0), modes[:, :_MODES]
     best, lowest = np.zeros(len(x)), np.inf
@@ -95,7 +98,7 @@ def _smooth_logit(x: Floats, share: Floats, total: Floats) -> Floats:
 
 
 def _penalised_logistic(curve: Floats, share: Floats, total: Floats, modes: Floats, penalty: Floats) -> tuple[Floats, float]:
-    """Fit a curve of logits by Fisher scoring; return it and its Akaike criterion, the deviance plus twice the effective parameters."""
+    """Fit a curve of logits by Fisher scoring; return it and its Akaike criterion (deviance plus twice the effective parameters)."""
     for _ in range(30):
         fitted = _expit(curve)
         weight = np.maximum(total * fitted * (1 - fitted), 1e-6)
@@ -112,7 +115,10 @@ def _penalised_logistic(curve: Floats, share: Floats, total: Floats, modes: Floa
 
 
 def _roughness(x: Floats) -> Floats:
-    """Return the matrix K with g'Kg = integral of g''^2 of the natural cubic spline through (x, g) (Green & Silverman 1994, chapter 2)."""
+    """Return K such that g'Kg is the integral of g''^2 of the natural cubic spline through (x, g).
+
+    Green & Silverman 1994, chapter 2.
+    """
     h = np.diff(x)
     n = len(x)
     second = np.zeros((n, n - 2))
@@ -125,7 +131,7 @@ def _roughness(x: Floats) -> Floats:
 
 
 def _falling(value: Floats, weight: Floats) -> Floats:
-    """Return the isotonic regression: the nearest values, in weighted squares, that never rise (pool adjacent violators)."""
+    """Return the isotonic regression: the non-increasing values nearest in weighted squares (pool adjacent violators)."""
     means: list[float] = []
     weights: list[float] = []
     sizes: list[int] = []
@@ -142,7 +148,7 @@ def _falling(value: Floats, weight: Floats) -> Floats:
 
 
 def _extended(score: Floats, centre: Floats, logit: Floats) -> Floats:
-    """Interpolate the curve between its points, and extrapolate it after the last along its last slope."""
+    """Interpolate the curve between its points, and extrapolate it beyond the last point with its last slope."""
     value = np.interp(score, centre, logit)
     if len(centre) >= 3:
         slope = (logit[-1] - logit[-2]) / (centre[-1] - centre[-2])
@@ -151,10 +157,10 @@ def _extended(score: Floats, centre: Floats, logit: Floats) -> Floats:
 
 
 def _logit(share: Floats) -> Floats:
-    """Return the log odds of a share."""
+    """Return the log odds of a fraction."""
     return np.log(share) - np.log1p(-share)
 
 
 def _expit(logit: Floats) -> Floats:
-    """Return the share with these log odds."""
+    """Return the fraction with these log odds."""
     return 1 / (1 + np.exp(-logit))

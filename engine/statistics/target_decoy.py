@@ -1,7 +1,7 @@
 """Target-decoy statistics: q-values of ranked matches, and the best match of each group.
 
-Targets and decoys are searched together and compete, so that a false match hits either with the same probability (Elias & Gygi 2007, Nature
-Methods 4:207). At a threshold t the false discovery rate among the accepted targets is then estimated by
+Targets and decoys are searched together and compete, so that a false match is a target or a decoy with equal probability (Elias & Gygi
+2007, Nature Methods 4:207). At a threshold t, the false discovery rate among the accepted targets is then estimated by
 
     FDR(t) = (decoys with score >= t  [+ 1]) / (targets with score >= t) / r
 
@@ -9,15 +9,15 @@ where r, the decoy ratio, is the number of decoy candidates per target candidate
 decoys is incomplete (a false match is then a decoy with probability r / (1 + r); Levitsky 2017, J Proteome Res 16:393). The q-value of a
 match is the lowest FDR of all thresholds that still accept it (Storey & Tibshirani 2003; Käll 2008, J Proteome Res 7:29).
 
-The plain ratio is too optimistic: of all thresholds the one is used where decoys have been absent for longest by chance, so that on average
-one false target more than decoys is accepted, which is 3 % of a list of 33. The + 1 corrects this for lists of any length (He 2015,
-arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it fewer than 100 targets never reach 1 %. The number of decoys that are
-absent by chance can be estimated, however: the tail of all decoys is known far better than its end, and gives the number expected above a
+The plain ratio is too optimistic: the chosen threshold is the one at which decoys happen to be absent for longest, so that on average one
+false target more than decoys is accepted, which is 3 % of a list of 33. The + 1 corrects this for lists of any length (He 2015,
+arXiv:1501.00537; Levitsky 2017, J Proteome Res 16:393), but with it fewer than 100 targets never reach 1 %. However, the number of decoys
+that are absent by chance can be estimated: the tail of all decoys is known far better than its end, and gives the number expected above a
 threshold (`expected_decoys`). That number, at most 1, is added to the observed decoys. If one false peptide has several matches, as in
-replicates, it is multiplied by the mean number of matches of a decoy peptide.
+replicates, it is multiplied by the mean number of matches per decoy peptide.
 
-The tail starts at the median of the decoys. On simulated lists of 16 distributions of best scores, 8 to select the rule and 8 to confirm
-it (`benchmarks/decoy_tails.py`), the mean false discovery proportion was, in % at a nominal 1 %, for lists of about 20, 60, 200, 1,000 and
+The tail starts at the median of the decoys. On simulated lists of 16 distributions of best scores, 8 to select the rule and 8 to confirm it
+(`benchmarks/decoy_tails.py`), the mean false discovery proportion was, in % at a nominal 1 %, for lists of about 20, 60, 200, 1,000 and
 5,000 targets:
 
     rule                        selected on                   confirmed on                  worst distribution
@@ -27,7 +27,7 @@ it (`benchmarks/decoy_tails.py`), the mean false discovery proportion was, in % 
     quartile from 40 decoys on  0.51  0.98  0.88  0.93  0.99  0.60  0.88  0.78  0.91  0.96  0.96 and 0.98
     1 always                    0     0     0.85  0.93  0.99  0     0     0.76  0.91  0.96  0.58 and 0.57
 
-With the upper quartile two distributions of each half exceeded the rate by more than its error, with the median none. For single
+With the upper quartile, two distributions of each half exceeded the rate by more than its error; with the median, none did. For single
 distributions with heavy tails, at 60 targets, the median gave up to 1.1 % and the quartile up to 1.3 %. Counting expected decoys only where
 they exceed the observed ones gave 6.5 % for 20 targets at a nominal 5 %; adding them gave 3.9 %.
 """
@@ -42,15 +42,15 @@ from numpy.typing import NDArray
 
 __all__ = ["DecoyTail", "ScoreScale", "best_by_group", "expected_decoys", "false_share_interval", "q_values"]
 
-_TAIL = 0.025  # on either side of an interval of 95 %
+_TAIL = 0.025  # probability on either side of a 95 % interval
 _ENOUGH_DECOYS = 10  # minimum for estimating the tail without prior knowledge
 _TAIL_QUANTILE = 0.5  # quantile of the decoys where their tail starts (see the module's docstring)
 
 
 class ScoreScale(NamedTuple):
-    """Prior knowledge of a score: above `base` the number of false matches falls by a factor e per `spread`.
+    """Prior knowledge of a score: above `base`, the number of false matches decreases by a factor of e per `spread`.
 
-    `weight` is the number of decoys that this knowledge is worth.
+    `weight` is the number of decoys that this knowledge counts as.
     """
 
     base: float
@@ -59,9 +59,9 @@ class ScoreScale(NamedTuple):
 
 
 class DecoyTail(NamedTuple):
-    """Tail of the decoys: `number` of them are above `base`, with exponentially distributed excess of mean `spread`.
+    """Tail of the decoys: `number` of them exceed `base`, by an exponentially distributed excess with mean `spread`.
 
-    Best scores fall off like this or faster, so that the estimate is conservative.
+    Best scores decrease at least as fast, so that the estimate is conservative.
     """
 
     base: float
@@ -70,14 +70,14 @@ class DecoyTail(NamedTuple):
 
     @classmethod
     def of(cls, decoys: NDArray[np.float64], scale: ScoreScale | None = None) -> DecoyTail | None:
-        """Fit the tail of some decoys above their median.
+        """Fit the tail of decoy scores above their median.
 
         Parameters
         ----------
         decoys : ndarray of float64, shape (n,)
-            Scores.
+            Scores of decoys.
         scale : ScoreScale, optional
-            Prior knowledge of the score, to which fewer than 10 decoys are added.
+            Prior knowledge of the score, used with fewer than 10 decoys.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class DecoyTail(NamedTuple):
         return cls(scale.base, len(excess) + 0.5, spread)
 
     def at(self, score: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the number of decoys expected at or above each score, never rising with the score."""
+        """Return the number of decoys expected at or above each score (m,), not increasing with the score."""
         expected: NDArray[np.float64] = self.number * np.exp(-np.maximum(score - self.base, 0.0) / max(self.spread, 1e-12))
         return expected
 
@@ -117,23 +117,23 @@ def q_values(
         Higher is better, no NaN. Equal scores share a threshold, in any order.
     is_decoy : ndarray of bool, shape (n,)
     plus_one : bool
-        Count one decoy more than observed (see the module's docstring).
+        Count one decoy more than observed (see the module description).
     decoy_ratio : float
         Decoy candidates per target candidate, above 0.
     expected : ndarray of float64, shape (n,), optional
-        Decoys expected at or above each score: at most `at_once` of them are added to the observed ones. Not used with `plus_one`.
+        Decoys expected at or above each score; at most `at_once` of them are added to the observed ones. Not used with `plus_one`.
     at_once : float
-        Decoys per random event: 1, or, if matches are counted, the number of matches of a peptide.
+        Decoys per random event: 1, or, if matches are counted, the number of matches per peptide.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        In [0, 1], never rising with the score. Decoys also get the value of their threshold.
+        From 0 to 1, not increasing with the score. Decoys also get the value of their threshold.
 
     Raises
     ------
     ValueError
-        The arrays do not match, or a score is NaN.
+        If the shapes differ, or a score is NaN.
 
     Examples
     --------
@@ -167,26 +167,26 @@ def q_values(
 def expected_decoys(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], at: NDArray[np.float64], scale: ScoreScale | None = None
 ) -> NDArray[np.float64]:
-    """Return the number of decoys expected at or above some scores, from the tail of all decoys.
+    """Return the number of decoys expected at or above given scores, from the tail of all decoys.
 
-    The excess of decoys over their median is assumed to be exponentially distributed with its mean as the scale: the tail of best scores
-    is like this or lighter, so that the estimate is conservative. Fewer than 10 decoys are not enough: their number above `scale.base`
-    plus one half falls off with a spread that is shrunk towards `scale.spread`; without such knowledge one decoy is expected everywhere.
+    The excess of decoys over their median is assumed to be exponentially distributed: the tail of best scores is like this or lighter, so
+    that the estimate is conservative. With fewer than 10 decoys, their number above `scale.base` plus one half decreases with a spread that
+    is shrunk towards `scale.spread`; without a scale, one decoy is expected everywhere.
 
     Parameters
     ----------
     score : ndarray of float64, shape (n,)
+        Scores of all matches that compete.
     is_decoy : ndarray of bool, shape (n,)
-        All matches that compete.
     at : ndarray of float64, shape (m,)
-        Scores.
+        Scores at which the number is estimated.
     scale : ScoreScale, optional
         Prior knowledge of the score.
 
     Returns
     -------
     ndarray of float64, shape (m,)
-        Never rising with the score.
+        Not increasing with the score.
 
     Examples
     --------
@@ -199,13 +199,13 @@ def expected_decoys(
 
 
 def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) -> tuple[float, float]:
-    """Return a 95 % interval of the share of false matches among accepted targets, from the decoys accepted with them.
+    """Return a 95 % interval of the false fraction of accepted targets, from the decoys accepted with them.
 
-    A false match is a target or a decoy with the same probability, so that of N false ones d are decoys with d ~ Binomial(N, 1/2). The
-    interval contains every N for which at most as many decoys and at least as many decoys each have a probability above 2.5 %: the
+    A false match is a target or a decoy with equal probability, so that of N false matches d are decoys with d ~ Binomial(N, 1/2). The
+    interval contains every N for which both "at most as many decoys" and "at least as many decoys" have a probability above 2.5 %: the
     interval of Clopper & Pearson (1934, Biometrika 26:404), solved for N. It is exact for the number of false matches in this list; an
-    interval for the underlying rate would be narrower. Without any decoy up to 5 targets may be false. With incomplete decoys, r / (1 +
-    r) replaces 1/2.
+    interval for the underlying rate would be narrower. Without decoys, up to 5 targets may be false. With incomplete decoys, r / (1 + r)
+    replaces 1/2.
 
     Parameters
     ----------
@@ -217,12 +217,12 @@ def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) ->
     Returns
     -------
     float, float
-        Minimum and maximum share, in [0, 1]; (0, 1) without targets.
+        Minimum and maximum fraction, 0 to 1; (0, 1) without targets.
 
     Raises
     ------
     ValueError
-        A number is negative.
+        If a count is negative.
 
     Examples
     --------
@@ -236,7 +236,7 @@ def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) ->
         raise ValueError(f"{targets} targets and {decoys} decoys: neither can be negative")
     if targets == 0:
         return 0.0, 1.0
-    # P(d or fewer decoys of N) falls with N, P(d or more) rises.
+    # P(d or fewer decoys of N) decreases with N, P(d or more) increases.
     share, scale = decoy_ratio / (1 + decoy_ratio), max(1.0, 1 / decoy_ratio)
     minimum = _first(lambda n: 1.0 - _at_most(decoys - 1, n, share) > _TAIL, decoys, int((2 * decoys + 1) * scale))
     maximum = _first(lambda n: _at_most(decoys, n, share) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
@@ -244,7 +244,7 @@ def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) ->
 
 
 def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
-    """Return the first number from `low` on that meets a condition, which `high` and all numbers after the first meet."""
+    """Return the smallest number in [low, high] for which `holds` is True, by bisection; `holds` must be monotone and True for `high`."""
     while low < high:
         middle = (low + high) // 2
         if holds(middle):
@@ -255,7 +255,7 @@ def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def _at_most(k: int, n: int, share: float) -> float:
-    """Return the probability of at most `k` heads in `n` tosses of a coin with probability `share` of heads."""
+    """Return the probability of at most `k` successes in `n` trials with success probability `share`."""
     if k < 0:
         return 0.0
     if k >= n:
@@ -267,7 +267,7 @@ def _at_most(k: int, n: int, share: float) -> float:
 
 
 def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the row of the best score in each group (a spectrum, a peptide …).
+    """Return the row with the best score of each group, such as a spectrum or a peptide.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def best_by_group(group: NDArray[np.int64], score: NDArray[np.float64]) -> NDArr
     Returns
     -------
     ndarray of int64, shape (g,)
-        One row for each distinct group, ascending by group.
+        One row per distinct group, ascending by group.
     """
     group, score = np.asarray(group), np.asarray(score, np.float64)
     if len(group) == 0:
