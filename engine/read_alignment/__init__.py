@@ -1,4 +1,7 @@
-"""Alignment of reads. Its entry comes first, which makes its kinds of work known."""
+"""Alignment of reads.
+
+The entry is imported first, because it registers the workload types.
+"""
 
 import lazy_loader
 

@@ -1,4 +1,7 @@
-"""Write alignments as BAM, the packed form of SAM, through pysam (Bonfield et al. 2021, GigaScience 10:giab007), which is an extra."""
+"""Writer of alignments as BAM, the compressed form of SAM, with the optional package pysam.
+
+pysam: Bonfield et al. 2021, GigaScience 10:giab007.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +24,12 @@ _LONGEST_OF_BAI = 1 << 29
 
 
 def check_bam() -> None:
-    """Refuse where pysam is not installed.
+    """Check that pysam is installed.
 
     Raises
     ------
     ParameterError
-        Says how to install it.
+        If pysam is not installed. The message contains the command that installs it.
     """
     if find_spec("pysam") is None:
         raise ParameterError("BAM is written with pysam, which is not installed; pip install pysam does, or write SAM")
@@ -35,18 +38,34 @@ def check_bam() -> None:
 def write_bam(
     out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, is_sorted: bool = False, threads: int = 1
 ) -> None:
-    """Write rows of the table ``alignments`` as `write_sam` does, compressed; sorted ones get an index.
+    """Write rows of the table ``alignments`` as BAM; sorted records get an index.
 
-    The index is ``.bai``, or ``.csi`` if a reference is longer than 512 million bases. The uncompressed SAM is next to `out` meanwhile.
+    The index is ``.bai``, or ``.csi`` if a reference is longer than 512 million bases. The uncompressed SAM file is written to the folder
+    of `out` and deleted at the end.
+
+    Parameters
+    ----------
+    out : Path
+        File to write.
+    tables : iterable of Table
+        Rows, ordered by read.
+    aligned : Aligned
+        Reads and references of the rows.
+    progress : Progress
+        Progress of the run.
+    is_sorted : bool
+        True to sort the records by position.
+    threads : int
+        Number of threads that format the records.
 
     Raises
     ------
     ParameterError
-        Pysam is not installed.
+        If pysam is not installed.
     StorageError
-        Writing failed.
+        If the file cannot be written.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     check_bam()
     import pysam  # optional: installed with the extra "bam"
@@ -57,11 +76,11 @@ def write_bam(
         try:
             write_sam(text, tables, aligned, progress, is_sorted=is_sorted, threads=threads)
         except StorageError as error:
-            # Of the requested file, not of the temporary one.
+            # The message names the requested file instead of the temporary one.
             raise StorageError(str(error).replace(str(text), str(out))) from error
         ending = ".csi" if aligned.text_lengths.max(initial=0) >= _LONGEST_OF_BAI else ".bai"
         for former in (".bai", ".csi"):
-            # One of another file's would lead astray.
+            # An index left by an earlier file would be wrong.
             with contextlib.suppress(FileNotFoundError):
                 out.with_name(out.name + former).unlink()
         with (

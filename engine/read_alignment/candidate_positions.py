@@ -1,4 +1,4 @@
-"""Candidate positions of reads, the best one, and its confidence."""
+"""Candidate positions of reads, the best position of each read, and its mapping quality."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ _QUALITY_OF_DIFFERENCE, _QUALITY_OF_VOTE = 20, 10
 
 
 class CandidatePlaces(NamedTuple):
-    """Candidate positions of the reads of a round, all (candidates,) int64.
+    """Candidate positions of the reads of a round, each column int64 of shape (candidates,).
 
     Attributes
     ----------
     read
-        Number within the round.
+        Index of the read within the round.
     is_other
-        1 for the reverse complement.
-    text, begin, end
-        Window in a reference.
+        1 for the reverse complement of the read, else 0.
+    text
+        Index of the reference.
+    begin, end
+        Window in the reference: first base, and one past the last base.
     votes
-        Number of supporting minimisers.
+        Number of minimisers that support the position.
     """
 
     read: NDArray[np.int64]
@@ -36,11 +38,17 @@ class CandidatePlaces(NamedTuple):
     votes: NDArray[np.int64]
 
     def some(self, chosen: NDArray[Any]) -> CandidatePlaces:
-        """Return selected candidates."""
+        """Return the selected candidates.
+
+        Parameters
+        ----------
+        chosen : ndarray
+            Indices or a mask of candidates.
+        """
         return CandidatePlaces(*(column[chosen] for column in self))
 
     def joined(self, more: CandidatePlaces) -> CandidatePlaces:
-        """Merge candidates read by read."""
+        """Return these candidates and `more`, ordered by read."""
         if not len(more.read):
             return self
         every = CandidatePlaces(*map(np.concatenate, zip(self, more, strict=True)))
@@ -48,14 +56,14 @@ class CandidatePlaces(NamedTuple):
 
 
 class BestPlaces(NamedTuple):
-    """Best positions of reads.
+    """Best positions of the reads that have a candidate.
 
     Attributes
     ----------
     read, place
-        Indices of reads and of their candidates.
+        Index of each read, and of its best candidate.
     lead
-        Score lead over the best other position, -1 without one.
+        Difference between the best score and the best score at another position; -1 without another position.
     rivals
         Number of other positions.
     """
@@ -69,29 +77,45 @@ class BestPlaces(NamedTuple):
 def are_elsewhere(
     places: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Return True for candidates at different positions of a read; alignments that end within half a read are at one position."""
+    """Return True for each pair of candidates of a read at different positions.
+
+    Two alignments on one strand of one reference are at the same position if their ends differ by less than half the length of the read.
+
+    Parameters
+    ----------
+    places : CandidatePlaces
+        All candidates.
+    ends : ndarray of int64, shape (candidates,)
+        End of each alignment in its reference.
+    lengths : ndarray of int64, shape (reads,)
+        Length of each read in bases.
+    first, other : ndarray of int64, shape (n,)
+        Indices of the candidates to compare; both are of the same read.
+    """
     is_near = np.abs(ends[first] - ends[other]) * 2 < lengths[places.read[first]]
     return (places.text[first] != places.text[other]) | (places.is_other[first] != places.is_other[other]) | ~is_near
 
 
 def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArray[np.int64], lengths: NDArray[np.int64]) -> BestPlaces:
-    """Return the position of each read with the best score; ties prefer the first reference, the first end, then the + strand.
+    """Return the position of each read with the highest score.
+
+    Ties prefer the reference with the lowest index, then the lowest end, then the forward strand.
 
     Parameters
     ----------
-    places
-        Read by read.
-    scores, ends
+    places : CandidatePlaces
+        Candidates, ordered by read.
+    scores, ends : ndarray, shape (candidates,)
         Score of the alignment in each window, and its end in the reference.
-    lengths
-        (reads,) bases.
+    lengths : ndarray of int64, shape (reads,)
+        Length of each read in bases.
     """
     order = np.lexsort((places.is_other, ends, places.text, -scores.astype(np.int64), places.read))
     reads, starts = np.unique(places.read[order], return_index=True)
     place = order[starts]
     of_place = np.repeat(place, np.diff(np.append(starts, len(order))))
     is_elsewhere = are_elsewhere(places, ends, lengths, order, of_place)
-    # The first of the others in this order is the best of them.
+    # In this order, the first other position of each read is its best.
     others = np.flatnonzero(is_elsewhere)
     with_others, first = np.unique(places.read[order[others]], return_index=True)
     at = np.searchsorted(reads, with_others)
@@ -102,22 +126,24 @@ def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArra
 
 
 def mapping_qualities(lead: NDArray[np.int64], rivals: NDArray[np.int64], votes: NDArray[np.int64], difference: int) -> NDArray[np.int32]:
-    """Return mapping qualities, -10 log10 of the probability of a wrong position, 0 to 60.
+    """Return mapping qualities: -10 log10 of the probability of a wrong position, from 0 to 60.
 
-    It is the least of 60, 10 per supporting minimiser, and 20 per mismatch that would make another position as good, minus 10 log10 of the
-    number of other positions; 0 for equally good positions.
+    The quality is the minimum of 60, of 10 per supporting minimiser, and of 20 per mismatch by which the score leads; 10 log10 of the
+    number of other positions is subtracted from the last. Equally good positions give 0.
 
     Parameters
     ----------
-    lead
-        Score lead over the best other position, -1 without one.
-    rivals
+    lead : ndarray of int64, shape (n,)
+        Difference between the best score and the best score at another position; -1 without another position.
+    rivals : ndarray of int64, shape (n,)
         Number of other positions.
-    votes
+    votes : ndarray of int64, shape (n,)
         Number of supporting minimisers.
-    difference
-        Score change of one base.
+    difference : int
+        Change of the score by one mismatched base.
 
+    Examples
+    --------
     >>> mapping_qualities(np.array([-1, -1, 0, 5, 5]), np.array([0, 0, 1, 1, 3]), np.array([9, 2, 9, 9, 9]), 5).tolist()
     [60, 20, 0, 20, 15]
     """

@@ -1,4 +1,4 @@
-"""The entry of the read alignment in the list of searches."""
+"""Entry of the read alignment in the list of searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write alignments in the formats that other programs read: of a search, and of a finished run of a project."""
+"""Writers of alignments in the formats of other programs, for searches and for finished runs of a project."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ _SORTED = "sorted-"
 
 
 def check_format(name: str, *, is_sorted: bool = False) -> None:
-    """Check a format name.
+    """Check the name of an output format.
 
     Raises
     ------
     ParameterError
-        The format is unknown or cannot be sorted, or a package that writes it is not installed.
+        If the format is unknown, cannot be sorted, or needs a package that is not installed.
     """
     if name not in _FORMATS:
         raise ParameterError(f"there is no format '{name:.40}'; expected {', '.join(_FORMATS)}")
@@ -55,14 +55,35 @@ def write_as(
     spreadsheet_safe: bool = False,
     threads: int = 1,
 ) -> None:
-    """Write rows of the table ``alignments``, read by read, in a named format; `is_sorted` sorts by position.
+    """Write rows of the table ``alignments`` in the format `name`.
+
+    Parameters
+    ----------
+    out : Path
+        File to write.
+    name : str
+        Format, one that `check_format` accepts.
+    tables : iterable of Table
+        Rows, ordered by read.
+    aligned : Aligned
+        Reads and references of the rows; not used by ``tsv``.
+    progress : Progress
+        Progress of the run.
+    is_sorted : bool
+        True to sort SAM or BAM records by position.
+    spreadsheet_safe : bool
+        True to protect cells of ``tsv`` that spreadsheets would interpret as formulas.
+    threads : int
+        Number of threads that format the rows.
 
     Raises
     ------
+    ParameterError
+        If pysam is needed and not installed.
     StorageError
-        Writing failed.
+        If the file cannot be written.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     if name == "tsv":
         write_alignments(out, tables, progress, spreadsheet_safe=spreadsheet_safe, threads=threads)
@@ -74,7 +95,7 @@ def write_as(
 
 
 def export_alignments(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the alignments of a run as the run itself writes them; see `proteoscope.engine.entry.Search.export`."""
+    """Export the alignments of a run as the search itself writes them (see `proteoscope.engine.entry.Search.export`)."""
     check_format(request.format)
     progress.stage(
         "Exporting alignments", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "alignments")
@@ -95,7 +116,7 @@ _NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.fro
 
 
 def _aligned(project: Project, run: str, spool: Path) -> Aligned:
-    """Return the reads and references of a run; large ones are mapped from unnamed files in the folder `spool`."""
+    """Return the reads and references of a run; large arrays are mapped from unnamed files in the folder `spool`."""
     names = ("letters", "qualities")
     columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
     with stored_table(project, run, PATTERNS, names, verify=False) as source:
@@ -116,14 +137,14 @@ def _aligned(project: Project, run: str, spool: Path) -> Aligned:
 
 
 def _texts(column: pa.ChunkedArray) -> Texts:
-    """Return a column of strings with offsets from 0."""
+    """Return the strings of a column, with offsets that start at 0."""
     parts = [Texts.from_arrow(chunk) for chunk in column.chunks]
     lengths: list[NDArray[np.int64]] = [np.zeros(0, np.int64), *(np.diff(part.offsets) for part in parts)]
     return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.used for part in parts)]), run_offsets(np.concatenate(lengths)))
 
 
 def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
-    """Check that rows come read by read and that lengths match the reads and references."""
+    """Yield the tables after checking that rows are ordered by read and that their lengths match the reads and references."""
     before = 0
     for table in tables:
         if len(table):

@@ -1,4 +1,4 @@
-"""Preset suggestions and warnings for the inputs of a read alignment, before they are read whole."""
+"""Preset suggestions and warnings for the inputs of a read alignment, from the beginnings of the files."""
 
 from __future__ import annotations
 
@@ -16,35 +16,60 @@ __all__ = ["are_exchanged", "are_far_longer", "input_conflict", "suited_preset"]
 MAP_TO_GENOME = "map-to-genome"
 _MINIMUM_RESIDUES, _MINIMUM_TIMES = 20_000, 100
 _NAMES_A_PLACE = {"mode", "strands", "mapping", "recurrence", "seed_length"}
-"""Parameters that determine where reads are aligned; if one is given, no preset is suggested."""
+"""Parameters that determine where reads are aligned; if the user sets one, no preset is suggested."""
 
 
 def are_far_longer(n_text_residues: int, n_read_residues: float) -> bool:
-    """Return True if references are long enough for mapping: 20,000 bases and a hundred times the reads."""
+    """Return True if the references are long enough for mapping.
+
+    That is at least 20,000 residues, and at least a hundred times the read length.
+
+    Parameters
+    ----------
+    n_text_residues : int
+        Total length of the references.
+    n_read_residues : float
+        Length of a read.
+    """
     return n_text_residues >= max(_MINIMUM_RESIDUES, _MINIMUM_TIMES * n_read_residues)
 
 
 def are_exchanged(
     n_text_residues: int, n_texts: int, n_read_residues: int, n_reads: int, *, texts_have_qualities: bool, reads_do: bool
 ) -> bool:
-    """Return True if reads and reference seem exchanged: only the latter has qualities, and its sequences are far shorter."""
+    """Return True if reads and references seem to be exchanged.
+
+    This is the case if only the "references" have qualities; if both or neither have qualities, if there are more "references" than
+    "reads", and the reads are far longer.
+
+    Parameters
+    ----------
+    n_text_residues, n_texts : int
+        Total length and number of the references.
+    n_read_residues, n_reads : int
+        Total length and number of the reads.
+    texts_have_qualities, reads_do : bool
+        True if the file has qualities.
+    """
     if texts_have_qualities != reads_do:
         return texts_have_qualities
     return n_texts > 0 and n_reads > 0 and n_texts > n_reads and are_far_longer(n_read_residues, n_text_residues / n_texts)
 
 
 def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, Any], given: Collection[str] = ()) -> str:
-    """Return the preset for these files, or '' for the default.
+    """Return the preset for the given files, or '' for the default.
 
-    Nucleotides with qualities, with mates, or far shorter than the references are mapped. References in formats that are not parsed yet
-    (GenBank, EMBL) may be nucleotides; the search rejects proteins.
+    Nucleotide reads are mapped if they have qualities or mates, or if the references are far longer. References in formats that are not
+    parsed at this point (GenBank, EMBL) may be nucleotides; the search rejects proteins.
 
     Parameters
     ----------
-    contents, options
-        By the names of inputs and options.
-    given
-        Parameters set by the user.
+    contents : mapping of str to InputContent
+        Content of each input.
+    options : mapping
+        Value of each option.
+    given : collection of str
+        Parameters that the user set.
     """
     texts, patterns = contents.get("texts"), contents.get("patterns")
     if patterns is None or options.get("pairs") or _NAMES_A_PLACE.intersection(given):
@@ -58,7 +83,7 @@ def suited_preset(contents: Mapping[str, InputContent], options: Mapping[str, An
 
 
 def input_conflict(contents: Mapping[str, InputContent], options: Mapping[str, Any], parameters: SearchParameters) -> str:
-    """Why these files, options and parameters do not go together, in the words of a form; empty where they do."""
+    """Return why the given files, options and parameters are incompatible, in the words of the form; empty if they are compatible."""
     texts, patterns, values = contents.get("texts"), contents.get("patterns"), parameters.model_dump()
     are_pairs = bool(options.get("pairs"))
     if options.get("mates") and (values["mode"] == "prefix" or values["strands"] != "both" or are_pairs):

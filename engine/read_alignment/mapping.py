@@ -34,16 +34,17 @@ __all__ = ["MappingPlan", "QuietProgress", "are_looked_for", "index_texts", "sco
 
 _READS_OF_ROUND, _BASES_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
-_READS_OF_BATCH = 1 << 12  # some hundredths of a second
+_READS_OF_BATCH = 1 << 12  # a few hundredths of a second of work
 _WORDS_OF_BATCH = 1 << 22
-_SLACKS = 6, 16  # diagonals on each side of the window; first a few of them
+_SLACKS = 6, 16  # diagonals on each side of the window, tried in this order
 _CODES = np.array([SYMBOLS.index(base) for base in "ACGT"])
 
 
 def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
-    """Return True if reads are mapped: on request, or by default for nucleotide references far longer than the reads.
+    """Return True if reads are mapped.
 
-    Mode prefix and pairs fix the position.
+    This is the case on request, and by default for nucleotide references that are far longer than the reads, unless the mode ``prefix`` or
+    pairs fix the position.
     """
     if parameters.mapping != "auto":
         return parameters.mapping == "seeds"
@@ -53,12 +54,12 @@ def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: 
 
 
 def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, threads: int, progress: Progress) -> MinimiserIndex:
-    """Return the minimisers of references.
+    """Return the minimiser index of the references.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     k, w, base_codes, codes = parameters.minimiser_length, parameters.minimiser_window, bases(), texts.sequences.codes
     starts, lengths = texts.sequences.offsets[:-1], texts.lengths
@@ -87,16 +88,20 @@ def index_texts(texts: NamedSequences, parameters: ReadAlignmentParameters, thre
 
 @dataclass(frozen=True)
 class MappingPlan:
-    """Workload that maps reads in rounds.
+    """Plan that maps reads in rounds.
 
     Attributes
     ----------
-    index
-        Minimiser index of the references.
-    rules
-        Scores and limits of alignments; mode WITHIN or LOCAL.
-    inserts
-        Lengths of fragments, None without mates.
+    texts, patterns : NamedSequences
+        References and reads.
+    index : MinimiserIndex
+        Minimisers of the references.
+    rules : GapRules
+        Scores and limits of the alignments; the mode is WITHIN or LOCAL.
+    parameters : ReadAlignmentParameters
+        Parameters of the search.
+    inserts : InsertSizes or None
+        Range of fragment lengths; None without mates.
     """
 
     texts: NamedSequences
@@ -108,17 +113,17 @@ class MappingPlan:
 
     @property
     def difference(self) -> int:
-        """Score change of one mismatched base, at least 1."""
+        """Change of the score by one mismatched base, at least 1."""
         matrix = self.rules.matrix[np.ix_(_CODES, _CODES)]
         return max(1, int(matrix.max() - matrix.min()))
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
-        """Open a function that scores rounds without shared state."""
+        """Open a function that scores rounds independently of each other."""
         yield lambda first, last: score_reads(self, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of reads that are placed together."""
+        """Yield the ranges of reads (first, end) that are mapped together."""
         offsets, n, first = self.patterns.sequences.offsets, len(self.patterns), 0
         while first < n:
             last = int(np.searchsorted(offsets, offsets[first] + _BASES_OF_ROUND, side="right")) - 1
@@ -129,12 +134,12 @@ class MappingPlan:
 
 
 def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
-    """Return the plan with the lengths of fragments: of the parameters, or learnt from the first pairs.
+    """Return the plan with the range of fragment lengths, from the parameters or estimated from the first pairs.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     parameters = plan.parameters
     if parameters.maximum_insert:
@@ -151,7 +156,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     reads = Sequences(plan.patterns.sequences.codes, plan.patterns.sequences.offsets[first : last + 1])
     strands, lengths = with_other_strands(reads), np.diff(reads.offsets)
@@ -168,7 +173,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
     n, read = last - first, candidates.read[chosen]
     rows, window_of = Alignments.none(n, plan.rules.maximum_gaps), np.zeros(n, np.int64)
     text_of, is_reverse, qualities = np.full(n, -1, np.int64), np.zeros(n, np.bool_), np.zeros(n, np.int32)
-    # A score of zero or less is not an alignment.
+    # Scores of zero or less count as no alignment.
     is_placed = result.score > 0
     chosen, read = chosen[is_placed], read[is_placed]
     for column, values in zip(rows, result, strict=True):
@@ -185,7 +190,7 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
 
 
 def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> CandidatePlaces:
-    """Return candidate positions of reads, from minimisers."""
+    """Return the candidate positions of reads, from minimisers."""
     tolerance, rules = plan.parameters.mapping_tolerance, plan.rules
     rule = np.array([tolerance, tolerance * rules.maximum_gaps, plan.difference, rules.gap_open, rules.gap_extend], np.int64)
     n, base_codes, stop = len(reads.offsets) - 1, bases(), stop_flag()
@@ -206,7 +211,7 @@ def _candidates(plan: MappingPlan, resources: Resources, reads: Sequences) -> Ca
 
 
 def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
-    """Return the parts of the references around candidate positions."""
+    """Return the sections of the references around the candidate positions."""
     offsets = run_offsets(candidates.end - candidates.begin)
     codes, texts = np.empty(offsets[-1], np.int8), plan.texts.sequences
     kernels.cpu.strands.copy_runs(texts.codes, texts.offsets[candidates.text] + candidates.begin, offsets, codes)
@@ -216,9 +221,9 @@ def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
 def _chosen(
     plan: MappingPlan, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
-    """Return the candidate by which each read that has any is placed, its mapping quality, and the candidates that were scored.
+    """Return the best candidate of each read with candidates, its mapping quality, and the candidates that were scored.
 
-    A read with one candidate needs no score to choose; of mates, both are scored where one has several.
+    Reads with a single candidate are not scored. Of mates, both are scored if one has several candidates.
     """
     n = len(lengths)
     count = np.bincount(candidates.read, minlength=n)
@@ -251,10 +256,10 @@ def _traced(
     candidates: CandidatePlaces,
     chosen: NDArray[np.int64],
 ) -> tuple[Alignments, NDArray[np.int64]]:
-    """Return the alignments of chosen candidates, and those computed by the devices.
+    """Return the alignments of the chosen candidates, and the candidates that were aligned by the devices.
 
-    Most reads need no gap, which comparing bases often proves. Without GPUs, the CPU then aligns near the diagonal where that is provably
-    optimal. The others go to the devices.
+    Most reads need no gap, which the comparison of bases often proves. Without GPUs, the CPU then aligns near the diagonal where this is
+    provably optimal. The remaining reads are aligned by the devices.
     """
     slacks = () if resources.has_cards else _SLACKS
     lengths = np.diff(strands.offsets)
@@ -286,14 +291,22 @@ def _traced(
 def _aligned(
     plan: MappingPlan, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
 ) -> Alignments:
-    """Return the alignments of some of the candidates."""
+    """Return the alignments of the given candidates."""
     if not len(some):
         return Alignments.none(0, plan.rules.maximum_gaps)
     return align_pairs(session, some, candidates.read[some] + candidates.is_other[some] * len(lengths), traces=traces)
 
 
 class QuietProgress(Progress):
-    """Progress of a round: another progress notices cancellations and shows messages, each only once, but no steps."""
+    """Progress of a round that reports cancellation and messages to another progress, but no steps.
+
+    Each message is shown only once.
+
+    Parameters
+    ----------
+    progress : Progress
+        Progress that receives the messages.
+    """
 
     def __init__(self, progress: Progress) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Names of mates: tags of the two ends of a fragment, and pairs that are found by name.
+"""Names of mates: their tags, and pairs of reads found by name.
 
-Both mates have one name in SAM (specification, section 1.4: records with one QNAME come from one template). Files name them alike, or with
-a tag at the end: X/1 and X/2, X.1 and X.2 (SRA with --readids), X_1 and X_2, X/R1 and X/R2, X/f and X/r. What follows the first blank, as
-``1:N:0`` of Casava 1.8, is not a part of a name.
+SAM gives both mates one name (specification, section 1.4: records with one QNAME come from one template). Files give them either one name
+or names with a tag at the end: X/1 and X/2, X.1 and X.2 (SRA with --readids), X_1 and X_2, X/R1 and X/R2, X/f and X/r. Text after the first
+blank, such as ``1:N:0`` of Casava 1.8, does not belong to the name.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ __all__ = ["Interleaving", "find_mates", "inspect_interleaving", "other_names", 
 _SEPARATORS = "/._-"
 _PAIRS = (("1", "2"), ("R1", "R2"), ("r1", "r2"), ("f", "r"), ("F", "R"), ("fwd", "rev"), ("forward", "reverse"))
 _TAGS = [tag.encode() for mark in _SEPARATORS for pair in _PAIRS for tag in (mark + pair[0], mark + pair[1])]
-"""Numbers of tags; the numbers of two mates differ in the last bit."""
+"""Tags by number; the numbers of the tags of two mates differ in the last bit."""
 _TAG_CODES = np.array([int.from_bytes(tag) for tag in _TAGS], np.int64)
 _IS_SEPARATOR = np.isin(np.arange(256), np.frombuffer(_SEPARATORS.encode(), np.uint8))
 _NO_TAG, _WITH_SLASH = -1, 2 * len(_PAIRS)
-"""Numbers of names without a tag, and of the first tag without a slash; numbered reads do not end with slash tags."""
+"""Number of names without a tag, and number of the first tag without a slash; names of numbered reads do not end with slash tags."""
 _NAMES_OF_BATCH = 1 << 16
 _NAMES_INSPECTED = 1 << 16
-"""Names at the beginning of a file that decide which tags interleaved mates have."""
+"""Number of names at the beginning of a file that determine the tags of interleaved mates."""
 _MINIMUM_INTERLEAVED = 0.9
-"""Share of reads next to a mate in a file that is probably interleaved."""
+"""Minimum fraction of reads next to a mate in a file that is probably interleaved."""
 
 
 class _Tagged(NamedTuple):
-    """Lengths of the tags of names, and their numbers, each (n,)."""
+    """Tags of n names: the length in characters and the number of each tag, shape (n,)."""
 
     length: NDArray[np.int64]
     number: NDArray[np.int64]
@@ -50,13 +50,17 @@ def _tagged(names: Texts) -> _Tagged:
 
 
 def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
-    """Return the first characters of each name.
+    """Return the beginning of each name.
 
     Parameters
     ----------
+    names : Texts
+        Names, n of them.
     lengths : ndarray of int64, shape (n,)
-        Number of characters, at most the length of the name.
+        Number of characters to keep, at most the length of the name.
 
+    Examples
+    --------
     >>> trimmed(Texts.from_strings(["abc", "de"]), np.array([1, 2])).strings()
     ['a', 'de']
     """
@@ -67,7 +71,15 @@ def trimmed(names: Texts, lengths: NDArray[np.int64]) -> Texts:
 
 
 def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which pairs of two lists of strings have the same first characters, with these lengths."""
+    """Return True for each pair of strings that have the same beginning.
+
+    Parameters
+    ----------
+    ones, others : Texts
+        Strings to compare, n each.
+    lengths, other_lengths : ndarray of int64, shape (n,)
+        Number of characters of each beginning.
+    """
     same = np.empty(len(ones), np.bool_)
     kernels.cpu.mate_names.are_same(
         ones.characters, ones.offsets[:-1], lengths, others.characters, others.offsets[:-1], other_lengths, same
@@ -76,12 +88,15 @@ def _are_same(ones: Texts, others: Texts, lengths: NDArray[np.int64], other_leng
 
 
 def _are_tags(numbers: NDArray[np.int64], kind: int) -> NDArray[np.bool_]:
-    """Return which numbers are of tags with a slash, or of the kind."""
+    """Return True for each tag with a slash or of the given kind."""
     return (numbers >= 0) & ((numbers < _WITH_SLASH) | (numbers >> 1 == kind))
 
 
 def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[np.bool_]:
-    """Return which names belong to mates: equal, or equal except for tags of any type or as in `_are_tags`."""
+    """Return True for each pair of names that belong to mates.
+
+    The names are equal, or equal except for the tags of two mates. With a kind, only the tags that `_are_tags` accepts count.
+    """
     tags, of_others = _tagged(ones), _tagged(others)
     is_pair = (tags.number >= 0) & (tags.number ^ 1 == of_others.number)
     if kind is not None:
@@ -91,7 +106,15 @@ def _are_mates(ones: Texts, others: Texts, kind: int | None = None) -> NDArray[n
 
 
 def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
-    """Return the number of the tag that more than half of the names have, of every `step`-th one from `first` on; -1 without any."""
+    """Return the number of the tag that more than half of the names have, -1 if none.
+
+    Parameters
+    ----------
+    names : Texts
+        Names to inspect.
+    first, step : int
+        Only every `step`-th name from index `first` is inspected.
+    """
     counts = np.zeros(len(_TAGS) + 1, np.int64)
     for k, chunk in enumerate(_batches(names)):
         numbers = _tagged(chunk).number[(first - k * _NAMES_OF_BATCH) % step :: step]
@@ -101,15 +124,15 @@ def _common_tag(names: Texts, first: int = 0, step: int = 1) -> int:
 
 
 def _classify_tags(first: int, other: int) -> int:
-    """Return the kind of the common tags of both mates; -1 if they do not belong together.
+    """Return the kind of the common tags of both mates; -1 if the tags do not belong together.
 
-    X_1 in a file without a common tag may as well be the first of numbered reads.
+    Without a common tag in the other file, a name X_1 may belong to the first of numbered reads.
     """
     return first >> 1 if first >= 0 and first ^ 1 == other else _NO_TAG
 
 
 def _batches(names: Texts) -> Iterator[Texts]:
-    """Yield names in chunks, releasing their pages."""
+    """Yield names in batches, and release their memory pages."""
     for first in range(0, len(names), _NAMES_OF_BATCH):
         yield names[first : first + _NAMES_OF_BATCH]
         release_pages(names.characters)
@@ -118,6 +141,8 @@ def _batches(names: Texts) -> Iterator[Texts]:
 def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
     """Return the rows in which two files of mates have names of different fragments.
 
+    Examples
+    --------
     >>> other_names(Texts.from_strings(["a/1", "b/1"]), Texts.from_strings(["a/2", "c/2"])).tolist()
     [1]
     >>> other_names(Texts.from_strings(["r_1", "r_2", "r_3"]), Texts.from_strings(["r_2", "r_3", "r_1"])).tolist()  # numbered reads
@@ -131,13 +156,17 @@ def other_names(ones: Texts, others: Texts) -> NDArray[np.int64]:
 
 
 def template_names(names: Texts) -> Texts:
-    """Return one name for both mates of each pair: theirs without the tags, or that of the first where they have different ones.
+    """Return the common name of each pair of mates, twice.
+
+    It is the name without the tag, or the name of the first mate if the names differ otherwise.
 
     Parameters
     ----------
     names : Texts
-        Names of mates, each followed by the other's.
+        Names of reads; rows 2 i and 2 i + 1 are mates.
 
+    Examples
+    --------
     >>> template_names(Texts.from_strings(["a.1", "a.2", "b", "c"])).strings()
     ['a', 'a', 'b', 'b']
     """
@@ -147,13 +176,13 @@ def template_names(names: Texts) -> Texts:
     has_tag = _are_mates(ones, others) & ~_are_same(ones, others, np.diff(ones.offsets), np.diff(others.offsets))
     has_tag |= _are_tags(tags.number, -1)
     lengths = np.diff(ones.offsets)
-    # A name that is nothing but a tag stays as it is.
+    # A name that consists only of a tag is not shortened.
     is_shorter = has_tag & (tags.length < lengths)
     return trimmed(ones, lengths - np.where(is_shorter, tags.length, 0)).take(np.repeat(np.arange(len(first)), 2))
 
 
 def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
-    """Return names without tags."""
+    """Return the names without tags."""
     chunks = []
     for chunk in _batches(names):
         tags = _tagged(chunk)
@@ -162,8 +191,10 @@ def _keys(names: Texts, kind: int) -> pa.ChunkedArray:
 
 
 def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
-    """Return the row of the mate of each read by its name, -1 without one.
+    """Return the row of the mate of each read, found by name; -1 without a mate.
 
+    Examples
+    --------
     >>> find_mates(Texts.from_strings(["a/1", "b/1", "c/1"]), Texts.from_strings(["b/2", "a/2"])).tolist()
     [1, 0, -1]
     """
@@ -174,9 +205,18 @@ def find_mates(ones: Texts, others: Texts) -> NDArray[np.int64]:
 
 
 class Interleaving(NamedTuple):
-    """Number of reads next to a mate, True if all are pairs, and otherwise the row of the first read without a mate.
+    """Result of the inspection of a file for interleaved mates.
 
-    `looks_so` is true if nearly all reads are next to a mate.
+    Attributes
+    ----------
+    are_pairs : bool
+        True if all reads are pairs of mates that follow each other.
+    looks_so : bool
+        True if nearly all reads are next to a mate.
+    n_alone : int
+        Number of reads that are not next to a mate.
+    first_alone : int
+        Row of the first of these reads, -1 if all have a mate.
     """
 
     are_pairs: bool
@@ -186,8 +226,10 @@ class Interleaving(NamedTuple):
 
 
 def inspect_interleaving(names: Texts) -> Interleaving:
-    """Inspect whether reads of one file are mates that follow each other.
+    """Inspect whether the reads of one file are mates that follow each other.
 
+    Examples
+    --------
     >>> inspect_interleaving(Texts.from_strings(["a", "a", "b", "b"])).are_pairs
     True
     >>> inspect_interleaving(Texts.from_strings(["a", "a", "a", "a"])).are_pairs
@@ -201,7 +243,7 @@ def inspect_interleaving(names: Texts) -> Interleaving:
         is_next[first:last] = _are_mates(names[first:last], names[first + 1 : last + 1], kind)
         release_pages(names.characters)
         if first == 0 and last > 2 and 4 * int(is_next[:last].sum()) < last:
-            break  # of other reads the beginning is enough
+            break  # the beginning shows that the reads are not interleaved
     are_pairs = n >= 4 and n % 2 == 0 and bool(is_next[::2].all() and not is_next[1::2].any())
     has_mate = is_next[:n].copy()
     has_mate[1:] |= is_next[: n - 1]

@@ -1,4 +1,4 @@
-"""Mates: two reads of one fragment, from its ends towards each other; positions are chosen jointly."""
+"""Joint positions of mates, the two reads from the ends of one fragment, directed towards each other."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ __all__ = ["InsertSizes", "joint_choice", "learnt_inserts", "proper_pairs", "res
 _MINIMUM_PAIRS, _MINIMUM_QUALITY = 20, 30
 _DEFAULT_MOST = 1000
 _MAXIMUM_LEARNT = 100_000
-_SPREADS = 3  # distances between quartiles, beyond them: 4.7 standard deviations from the mean of a normal distribution
+_SPREADS = 3  # interquartile ranges beyond the quartiles: 4.7 standard deviations from the mean of a normal distribution
 _DIFFERENCES_OF_PAIR = 4
-"""Weight of a proper pair, in mismatches."""
+"""Score bonus of a proper pair, as a number of mismatches."""
 
 
 class InsertSizes(NamedTuple):
-    """Range of fragment lengths between the outer ends of both reads: `least` to `most` bases, from `pairs` pairs."""
+    """Range of fragment lengths, between the outer ends of both reads.
+
+    Attributes
+    ----------
+    least, most : int
+        Minimum and maximum length in bases.
+    pairs : int
+        Number of pairs from which the range was estimated, 0 if it was not estimated.
+    """
 
     least: int
     most: int
@@ -30,17 +38,17 @@ class InsertSizes(NamedTuple):
 
     @property
     def sentence(self) -> str:
-        """The same in a sentence."""
+        """Sentence that describes the range."""
         learnt = f"as {self.pairs:,} pairs are" if self.pairs else f"assumed: fewer than {_MINIMUM_PAIRS} pairs are placed well"
         return f"Mates belong together from {self.least:,} to {self.most:,} bases, {learnt}"
 
     def hold(self, lengths: NDArray[np.int64], tolerance: int = 0) -> NDArray[np.bool_]:
-        """Return True for fragment lengths within the range."""
+        """Return True for each fragment length within the range, extended by `tolerance` bases on both sides."""
         return (lengths >= self.least - tolerance) & (lengths <= self.most + tolerance)
 
 
 def learnt_inserts(rows: AlignmentRows) -> InsertSizes:
-    """Return the fragment lengths of well-mapped pairs: quartiles extended by three times their distance."""
+    """Return the range of fragment lengths of the well-mapped pairs: the quartiles, extended by three interquartile ranges."""
     result, quality = rows.alignments, rows.mapping_quality
     assert quality is not None
     first_mates, other = slice(0, None, 2), slice(1, None, 2)
@@ -59,7 +67,7 @@ def learnt_inserts(rows: AlignmentRows) -> InsertSizes:
 
 
 def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return (pairs,) lengths from the start of the forward to the end of the reverse read; both are on one reference."""
+    """Return the lengths (pairs,) from the start of the forward read to the end of the reverse read, which are on one reference."""
     start, end = alignments.text_start.astype(np.int64), alignments.text_end.astype(np.int64)
     forward_start = np.where(is_reverse[0::2], start[1::2], start[0::2])
     return np.where(is_reverse[0::2], end[0::2], end[1::2]) - forward_start
@@ -68,7 +76,21 @@ def _fragments(alignments: Alignments, is_reverse: NDArray[np.bool_]) -> NDArray
 def proper_pairs(
     text_of: NDArray[np.int64], alignments: Alignments, is_reverse: NDArray[np.bool_], inserts: InsertSizes | None
 ) -> NDArray[np.bool_]:
-    """Return True for reads that are properly paired."""
+    """Return True for each read of a proper pair.
+
+    Mates form a proper pair if they are on different strands of one reference and their fragment length is within the range.
+
+    Parameters
+    ----------
+    text_of : ndarray of int64, shape (reads,)
+        Index of the reference of each read, -1 if unmapped.
+    alignments : Alignments
+        Alignment of each read.
+    is_reverse : ndarray of bool, shape (reads,)
+        True for reads on the reverse strand.
+    inserts : InsertSizes or None
+        Range of fragment lengths; without it, no pair is proper.
+    """
     first_mates, other = slice(0, None, 2), slice(1, None, 2)
     if inserts is None:
         return np.zeros(len(text_of), np.bool_)
@@ -77,7 +99,7 @@ def proper_pairs(
 
 
 def _find_first_places(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
-    """Return the first candidate of each read, shape (n,), or -1."""
+    """Return the index of the first candidate of each of the `n` reads, -1 without a candidate."""
     first = np.full(n, -1, np.int64)
     reads, at = np.unique(places.read, return_index=True)
     first[reads] = at
@@ -87,20 +109,26 @@ def _find_first_places(places: CandidatePlaces, n: int) -> NDArray[np.int64]:
 def rescue_windows(
     places: CandidatePlaces, lengths: NDArray[np.int64], text_lengths: NDArray[np.int64], inserts: InsertSizes, tolerance: int
 ) -> CandidatePlaces:
-    """Return windows in which reads would be properly paired with their mate's first position, unless they have one there.
+    """Return windows next to the first position of mates, for reads without a candidate there.
+
+    A read in such a window would form a proper pair with its mate.
 
     Parameters
     ----------
-    places
-        Of reads 2 i and 2 i + 1, which are mates, read by read, most votes first.
-    lengths
-        (reads,) bases.
-    tolerance
-        Bases.
+    places : CandidatePlaces
+        Candidates, ordered by read and then by decreasing votes; reads 2 i and 2 i + 1 are mates.
+    lengths : ndarray of int64, shape (reads,)
+        Length of each read in bases.
+    text_lengths : ndarray of int64, shape (references,)
+        Length of each reference in bases.
+    inserts : InsertSizes
+        Range of fragment lengths.
+    tolerance : int
+        Number of bases by which a window is extended on each side.
     """
     n = len(lengths)
     first = _find_first_places(places, n)
-    # Each candidate paired with the first candidate of the read's mate.
+    # Pair each candidate with the first candidate of the read's mate.
     mate = first[places.read ^ 1]
     paired = np.flatnonzero(mate >= 0)
     mate = mate[paired]
@@ -132,15 +160,25 @@ def joint_choice(
     difference: int,
     tolerance: int,
 ) -> BestPlaces:
-    """Choose the best pair of positions for mates by the sum of scores, with a bonus for proper pairs.
+    """Return the best positions of mates by the sum of their scores, with a bonus for proper pairs.
 
-    See `candidate_positions.best_places`. A read whose mate has no position is chosen separately. Leads are
-    those of the sums.
+    A read whose mate has no candidate is chosen separately. The leads refer to the sums.
+
+    Parameters
+    ----------
+    places, scores, ends, lengths
+        As in `candidate_positions.best_places`; reads 2 i and 2 i + 1 are mates.
+    inserts : InsertSizes
+        Range of fragment lengths of proper pairs.
+    difference : int
+        Change of the score by one mismatched base.
+    tolerance : int
+        Number of bases by which the range of fragment lengths is extended.
     """
     n = len(lengths)
     first = _find_first_places(places, n)
     count = np.bincount(places.read, minlength=n)
-    # Each candidate of one read, or none, with each candidate of its mate, or none.
+    # Pair each candidate of a read with each candidate of its mate; a read without candidates counts as one unmapped candidate.
     ones, others = np.maximum(1, count[0::2]), np.maximum(1, count[1::2])
     sizes = np.where(count[0::2] + count[1::2] > 0, ones * others, 0)
     pair = np.repeat(np.arange(n // 2), sizes)

@@ -1,4 +1,4 @@
-"""Methods paragraph of a read alignment; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of a read alignment (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = {
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods of a read alignment."""
+    """Return the methods paragraph of a read alignment and its references."""
     n_texts, n_patterns, n_aligned = (facts.count(name) for name in ("texts", "patterns", "aligned"))
     of = "" if n_patterns is None else f" ({n_patterns:,})"
     against = "" if n_texts is None else f" ({counted(n_texts, 'sequence')})"

@@ -1,4 +1,4 @@
-"""Alignment of each read with each reference, or the i-th with the i-th: planning and scoring in rounds."""
+"""Alignment of each read with each reference, or of the i-th read with the i-th reference, in rounds."""
 
 from __future__ import annotations
 
@@ -24,14 +24,20 @@ _CELLS_OF_ROUND = 2e11
 
 @dataclass(frozen=True)
 class PairingPlan:
-    """Pairs to be aligned in rounds, each of some seconds and some hundred megabytes at the most.
+    """Plan of pairs that are aligned in rounds, each of at most several seconds and several hundred megabytes.
 
     Attributes
     ----------
-    are_pairs
-        True to align the i-th read only with the i-th reference, otherwise every read with every reference.
-    strands
-        Strands of the reads; with `is_of_both`, the better of a read and its reverse complement is reported.
+    texts, patterns : NamedSequences
+        References and reads.
+    strands : Sequences
+        Reads to align: the given ones, and their reverse complements if `is_of_both`.
+    rules : GapRules
+        Scores and limits of the alignments.
+    are_pairs : bool
+        True to align the i-th read only with the i-th reference, False to align every read with every reference.
+    is_of_both : bool
+        True to report the better alignment of a read and its reverse complement.
     """
 
     texts: NamedSequences
@@ -43,12 +49,12 @@ class PairingPlan:
 
     @contextmanager
     def scoring(self, resources: Resources) -> Iterator[RoundScorer]:
-        """Open a function that scores rounds; references and reads stay on the devices during the block."""
+        """Open a function that scores rounds; references and reads stay on the devices within the block."""
         with Executor(resources).session(build_workload(self.texts.sequences, self.strands, self.rules)) as session:
             yield lambda first, last: _score(self, session, resources, first, last)
 
     def rounds(self) -> Iterator[tuple[int, int]]:
-        """Yield ranges of pairs that are aligned together."""
+        """Yield the ranges of pairs (first, end) that are aligned together."""
         n = len(self.patterns) if self.are_pairs else len(self.texts) * len(self.patterns)
         mean = (1 + self.texts.lengths.mean()) * (1 + self.patterns.lengths.mean()) * (self.rules.maximum_gaps + 1)
         size = max(1, min(_PAIRS_OF_ROUND, int(_CELLS_OF_ROUND / mean)))
@@ -56,7 +62,19 @@ class PairingPlan:
 
 
 def plan_pairs(texts: NamedSequences, patterns: NamedSequences, rules: GapRules, *, are_pairs: bool, both_strands: bool) -> PairingPlan:
-    """Plan the alignment of pairs, of nucleotides on both strands where wanted."""
+    """Return the plan of aligning pairs.
+
+    Parameters
+    ----------
+    texts, patterns : NamedSequences
+        References and reads.
+    rules : GapRules
+        Scores and limits of the alignments.
+    are_pairs : bool
+        True to align the i-th read only with the i-th reference.
+    both_strands : bool
+        True to align also the reverse complements of nucleotide reads.
+    """
     is_of_both = both_strands and patterns.are_nucleotides
     strands = with_other_strands(patterns.sequences) if is_of_both else patterns.sequences
     return PairingPlan(texts, patterns, strands, rules, are_pairs, is_of_both)
@@ -68,7 +86,7 @@ def _score(plan: PairingPlan, session: Session, resources: Resources, first: int
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     texts, patterns, numbers = plan.texts, plan.patterns, np.arange(first, last)
     text_of, pattern_of = (numbers, numbers) if plan.are_pairs else (numbers % len(texts), numbers // len(texts))

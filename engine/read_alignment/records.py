@@ -1,4 +1,4 @@
-"""Alignments as SAM (Sequence Alignment/Map Format Specification 1.6) and as PAF, from rows of the table."""
+"""Writers of alignments as SAM (Sequence Alignment/Map Format Specification 1.6) and as PAF, from rows of the table."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from proteoscope.kernels.text_layouts import SamSequences
 __all__ = ["Aligned", "format_read_lines", "paf_lines", "write_paf", "write_sam"]
 
 _IS_PAIRED, _IS_PROPER, _MATE_IS_UNPLACED, _IS_REVERSE, _MATE_IS_REVERSE, _IS_FIRST, _IS_SECOND = 1, 2, 8, 16, 32, 64, 128
-_ROWS, _BASES = 1 << 15, 1 << 24  # bases of reads whose lines are written together
+_ROWS, _BASES = 1 << 15, 1 << 24  # maximum rows and bases of a batch of lines
 _COPIED_BYTES = 1 << 26
 _PHRED_64_SHIFT = 31
 _NOWHERE = np.int64(np.iinfo(np.int64).max)
@@ -49,16 +49,22 @@ _NOWHERE = np.int64(np.iinfo(np.int64).max)
 
 @dataclass(frozen=True)
 class Aligned:
-    """Sequences of the rows, as in the tables ``patterns`` and ``texts``.
+    """Reads and references of alignment rows, as in the tables ``patterns`` and ``texts``.
 
     Attributes
     ----------
-    codes, qualities
-        One byte per base of all reads, may be mapped from files; qualities may be None. `alphabet` converts codes to ASCII.
-    offsets
-        (reads + 1,) int64 into both.
-    text_names, text_lengths
-        Of the references.
+    codes : ndarray, shape (bases,)
+        Codes of all reads, one byte per base; may be mapped from a file.
+    qualities : ndarray of uint8, shape (bases,) or None
+        Qualities of all reads as characters; may be mapped from a file.
+    offsets : ndarray of int64, shape (reads + 1,)
+        Start of each read in `codes` and `qualities`.
+    text_names : Texts
+        Names of the references.
+    text_lengths : ndarray of int64, shape (references,)
+        Lengths of the references in bases.
+    alphabet : ndarray of uint8
+        ASCII character of each code.
     """
 
     codes: NDArray[Any]
@@ -70,7 +76,7 @@ class Aligned:
 
     @classmethod
     def of(cls, texts: NamedSequences, patterns: NamedSequences) -> Aligned:
-        """Create from read sequences."""
+        """Create from references (`texts`) and reads (`patterns`)."""
         codes, offsets = patterns.sequences
         return cls(codes, patterns.qualities, offsets, texts.names, texts.lengths, ALPHABET)
 
@@ -78,24 +84,32 @@ class Aligned:
 def write_sam(
     out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, is_sorted: bool = False, threads: int = 1
 ) -> None:
-    """Write rows of the table ``alignments``, which come read by read, as SAM.
+    """Write rows of the table ``alignments`` as SAM.
 
     The first alignment of a read with the best score is primary; a read without alignments has one unmapped record. Names end before the
-    first blank; characters invalid in SAM are escaped, as ``%40``. A ``*`` in a protein becomes X.
+    first blank; characters that are invalid in SAM are escaped, such as ``%40``. A ``*`` in a protein becomes X.
 
     Parameters
     ----------
-    is_sorted
-        Sort records by position, unmapped ones last, using a temporary file next to `out`.
-    threads
-        Number of formatting threads.
+    out : Path
+        File to write.
+    tables : iterable of Table
+        Rows, ordered by read.
+    aligned : Aligned
+        Reads and references of the rows.
+    progress : Progress
+        Progress of the run.
+    is_sorted : bool
+        True to sort records by position, with unmapped records last, through a temporary file in the folder of `out`.
+    threads : int
+        Number of threads that format the records.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If the file cannot be written.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     numbers = np.arange(len(aligned.text_names))
     names = SamNames()
@@ -112,7 +126,7 @@ def write_sam(
 
 
 def _warn_names(progress: Progress, n_escaped: int, n_cut: int) -> None:
-    """Warn of reads that have other names in SAM than in their file."""
+    """Warn of reads whose names in SAM differ from the names in their file."""
     if n_escaped:
         progress.message(f"{_count_names(n_escaped)} with characters that SAM does not allow; they are {ESCAPES}", "warning")
     if n_cut:
@@ -125,14 +139,14 @@ def _count_names(n: int) -> str:
 
 
 def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress: Progress, *, threads: int = 1) -> None:
-    """Write aligned rows of the table ``alignments`` as PAF with tags NM, AS and cg.
+    """Write the aligned rows of the table ``alignments`` as PAF with the tags NM, AS and cg.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If the file cannot be written.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
 
     def lines(table: pa.Table) -> bytes:
@@ -142,7 +156,7 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
 
 
 def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield the rows in tables that never split a read or a pair of mates."""
+    """Yield the rows in tables that contain only whole reads and whole pairs of mates."""
     carried: pa.Table | None = None
     for table in tables:
         rows = table if carried is None else pa.concat_tables([carried, table])
@@ -163,7 +177,7 @@ def _starts(rows: pa.Table) -> NDArray[np.int64]:
 
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Yield tables of some ten thousand rows, fewer for long reads, more if one read has more rows."""
+    """Yield tables of about ten thousand rows: fewer for long reads, more if a single read has more rows."""
     for table in tables:
         starts, longest = np.append(_starts(table), len(table)), int(_numbers(table, "pattern_length").max(initial=1))
         rows = max(1, min(_ROWS, _BASES // max(1, longest)))
@@ -187,7 +201,7 @@ def _is_reverse(table: pa.Table) -> NDArray[np.bool_]:
 
 
 def _is_missing(table: pa.Table) -> NDArray[np.bool_]:
-    """Return True for unmapped rows: without an alignment, or with one without a reference base."""
+    """Return True for each unmapped row, which has no alignment or an alignment without reference bases."""
     return np.asarray(table["score"].is_null().to_numpy(), np.bool_) | (_numbers(table, "text_end") < _numbers(table, "text_start"))
 
 
@@ -195,7 +209,15 @@ _PAF_NAME_CHARACTERS = NameCharacters(bytes(range(ord("!"), 127)) + bytes(range(
 
 
 class _ReadNames(NamedTuple):
-    """n names as SAM allows them, which of them hold escaped characters, and which were cut."""
+    """Names of n reads in SAM.
+
+    Attributes
+    ----------
+    names : Texts
+        Valid names.
+    is_escaped, is_cut : ndarray of bool, shape (n,)
+        True for each name with escaped characters, and for each shortened name.
+    """
 
     names: Texts
     is_escaped: NDArray[np.bool_]
@@ -203,14 +225,19 @@ class _ReadNames(NamedTuple):
 
 
 def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _ReadNames:
-    """Return names as SAM allows them.
+    """Return the names of reads in SAM.
 
-    Mates have one name. Of a name that is too long the beginning is left, and the number of the read in its file, which nothing else has.
+    Mates have one name. A name that is too long is shortened and gets the number of the read in its file as a suffix, which makes it
+    unique.
 
     Parameters
     ----------
+    names : Texts
+        Names of the reads, n of them.
     rows : ndarray of int64, shape (n,)
-        Row numbers of the reads.
+        Rows of the reads in their file.
+    are_mates : bool
+        True if names 2 i and 2 i + 1 belong to mates.
     """
     names, is_escaped = READ_NAME_CHARACTERS.escape_texts(template_names(names) if are_mates else names)
     lengths = np.diff(names.offsets)
@@ -225,7 +252,15 @@ def _read_names(names: Texts, rows: NDArray[np.int64], *, are_mates: bool) -> _R
 
 
 class _SamLines:
-    """Makes lines of SAM."""
+    """Formatter of SAM lines.
+
+    Parameters
+    ----------
+    aligned : Aligned
+        Reads and references of the rows.
+    texts : Texts
+        Names of the references in SAM.
+    """
 
     def __init__(self, aligned: Aligned, texts: Texts) -> None:
         self._texts, self._aligned = texts, aligned
@@ -235,7 +270,7 @@ class _SamLines:
         self._shift = _PHRED_64_SHIFT if aligned.qualities is not None and looks_like_phred_64(aligned.qualities) else 0
 
     def _sequences(self, first: int, last: int) -> SamSequences:
-        """Return bases and qualities of reads `first:last`, releasing their pages."""
+        """Return the bases and qualities of the reads `first:last`, and release their memory pages."""
         offsets = self._aligned.offsets[first : last + 1]
         begin, end = (int(offsets[0]), int(offsets[-1])) if len(offsets) else (0, 0)
         symbols = self._alphabet[self._aligned.codes[begin:end]]
@@ -247,7 +282,17 @@ class _SamLines:
         return SamSequences(symbols, qualities, offsets - begin, complement_table(), self._shift)
 
     def lines(self, rows: pa.Table) -> tuple[bytes, NDArray[np.int64], NDArray[np.int64]]:
-        """Return the lines of whole reads: their text, the end of each, and their sort keys."""
+        """Return the SAM lines of whole reads.
+
+        Returns
+        -------
+        lines : bytes
+            Text of all lines.
+        ends : ndarray of int64
+            End of each line in the text.
+        keys : ndarray of int64
+            Sort key of each line: reference and position; unmapped records have the maximum.
+        """
         chunk, is_primary = _records(rows)
         n, is_missing, is_reverse, patterns = len(chunk), _is_missing(chunk), _is_reverse(chunk), _numbers(chunk, "pattern_row")
         are_mates = n > 0 and chunk["mate"][0].is_valid and np.array_equal(patterns, patterns[0] + np.arange(n)) and n % 2 == 0
@@ -280,7 +325,7 @@ class _SamLines:
 
 
 def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
-    """Return the tags of each record: NM, AS and MD; empty for unmapped ones."""
+    """Return the tags NM, AS and MD of each record; empty for unmapped records."""
     columns = {name: pa.compute.fill_null(table[name], "").combine_chunks() for name in ("cigar", "md")}
     edits = pa.compute.cast(pa.array(count_cigar_symbols(columns["cigar"], "XID")), pa.string())
     scores = pa.compute.cast(pa.compute.fill_null(table["score"], 0), pa.string()).combine_chunks()
@@ -289,12 +334,12 @@ def _tags(table: pa.Table, is_missing: NDArray[np.bool_]) -> Texts:
 
 
 def format_read_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Return the SAM lines of rows that contain all rows of their reads."""
+    """Return the SAM lines of the given rows, which contain all rows of their reads."""
     return _SamLines(aligned, aligned.text_names).lines(rows)[0]
 
 
 def _records(rows: pa.Table) -> tuple[pa.Table, NDArray[np.bool_]]:
-    """Return the rows of whole reads that become records, and True for the primary one of each read."""
+    """Return the rows of whole reads that become records, and True for the primary record of each read."""
     patterns, is_missing = _numbers(rows, "pattern_row"), _is_missing(rows)
     scores = np.where(is_missing, np.iinfo(np.int64).min, _numbers(rows, "score"))
     starts = np.flatnonzero(np.diff(patterns, prepend=-1))
@@ -320,7 +365,10 @@ def _mate_flags(table: pa.Table, is_missing: NDArray[np.bool_], is_reverse: NDAr
 def _fill_mates(
     places: NDArray[np.int64], text: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64], is_missing: NDArray[np.bool_]
 ) -> None:
-    """Fill mate position and fragment length; an unmapped read and its mapped mate share a position."""
+    """Set the position of the mate and the fragment length of each record.
+
+    An unmapped read gets the position of its mapped mate.
+    """
     other = np.arange(len(text)) ^ 1
     places[:, 3] = np.where(is_missing[other], text, text[other])
     places[:, 4] = np.where(is_missing[other], start, start[other])
@@ -331,12 +379,12 @@ def _fill_mates(
 
 
 def _paf_names(names: Texts) -> Texts:
-    """Return names without blanks and control characters, which only the tables of a changed project hold."""
+    """Return names without blanks and control characters, which occur only in tables of a project that was modified by other programs."""
     return _PAF_NAME_CHARACTERS.escape_texts(escape_unprintable_texts(names)[0])[0]
 
 
 def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
-    """Return the PAF lines of mapped rows."""
+    """Return the PAF lines of the mapped rows."""
     chunk = rows.take(np.flatnonzero(~_is_missing(rows))).combine_chunks()
     text = _numbers(chunk, "text_row", -1)
     text_names = _paf_names(aligned.text_names)
@@ -370,9 +418,9 @@ def paf_lines(rows: pa.Table, aligned: Aligned) -> bytes:
 def _write_sorted(
     out: Path, header: bytes, tables: Iterable[pa.Table], lines: Callable[[pa.Table], Any], progress: Progress, threads: int
 ) -> None:
-    """Write lines by key: first into a sorted temporary file next to `out` per chunk, then merged.
+    """Write lines ordered by key: first as sorted batches to a temporary file in the folder of `out`, then merged.
 
-    Lines of a part of `out` are contiguous in each chunk, so that merging reads little of the file.
+    Each batch contains the lines of a section of `out` contiguously, so that the merge reads few pages of the temporary file.
     """
     ends, keys = [np.zeros(1, np.int64)], [np.zeros(0, np.int64)]
 

@@ -34,26 +34,26 @@ __all__ = [
     "write_sequences",
 ]
 
-_BASES = 1 << 27  # bases of reads in a table in memory
+_BASES = 1 << 27  # maximum bases of the reads of a table in memory
 
 
 class AlignmentRows(NamedTuple):
-    """n alignments, each a row of the table.
+    """Alignments of n pairs, each a row of the table.
 
     Attributes
     ----------
-    text_of, pattern_of
-        (n,) int64, indices of the reference, -1 if unmapped, and of the read.
-    alignments
-        The alignments; positions in the references, and in the reads or their reverse complements.
-    is_reverse
-        (n,) True for reverse complements.
-    cigars
-        CIGARs along the reference.
-    mapping_quality
-        (n,) int32; None without mapping.
-    is_proper_pair
-        (n,) True for properly paired mates; None without mates.
+    text_of, pattern_of : ndarray of int64, shape (n,)
+        Index of the reference, -1 if unmapped, and index of the read.
+    alignments : Alignments
+        Alignments; positions refer to the references and to the reads or their reverse complements.
+    is_reverse : ndarray of bool, shape (n,)
+        True if the reverse complement of the read is aligned.
+    cigars : Cigars
+        CIGAR strings along the reference.
+    mapping_quality : ndarray of int32, shape (n,) or None
+        Mapping quality, from 0 to 60; None if reads are not mapped.
+    is_proper_pair : ndarray of bool, shape (n,) or None
+        True for reads of a proper pair; None without mates.
     """
 
     text_of: NDArray[np.int64]
@@ -66,7 +66,7 @@ class AlignmentRows(NamedTuple):
 
 
 class ScoredRound(NamedTuple):
-    """Alignments of a round, the cells that were computed for them, and the devices that did."""
+    """Alignments of a round, the number of computed matrix cells, and the names of the devices that computed them."""
 
     rows: AlignmentRows
     cells: int
@@ -74,7 +74,7 @@ class ScoredRound(NamedTuple):
 
     @classmethod
     def of(cls, rows: AlignmentRows, cells: int, session: Session) -> ScoredRound:
-        """Return the round of a session."""
+        """Create from the alignments of a round and the session that computed them."""
         return cls(rows, cells, [share.device for share in session.shares()] or list(session.devices))
 
 
@@ -84,8 +84,14 @@ class AlignmentTotals:
 
     Attributes
     ----------
-    best_identity : (reads,) float32
-        Identity of each read with its most similar reference; -1 without an alignment.
+    best_identity : ndarray of float32, shape (reads,)
+        Identity of each read with its most similar reference, from 0 to 1; -1 without an alignment.
+    n_rows, n_aligned : int
+        Number of rows, and of rows with an alignment.
+    cells : int
+        Number of computed matrix cells.
+    devices : list of str
+        Devices that computed alignments.
     """
 
     best_identity: NDArray[np.float32]
@@ -95,7 +101,7 @@ class AlignmentTotals:
     devices: list[str] = field(default_factory=list)
 
     def add(self, scored: ScoredRound, table: pa.Table) -> None:
-        """Add the alignments of a round."""
+        """Add the alignments of a round, given also as a table."""
         is_aligned = scored.rows.alignments.score != NO_ALIGNMENT
         identity = table["identity"].to_numpy()[is_aligned].astype(np.float32)
         np.maximum.at(self.best_identity, scored.rows.pattern_of[is_aligned], identity)
@@ -106,11 +112,11 @@ class AlignmentTotals:
 
 
 RoundScorer = Callable[[int, int], ScoredRound]
-"""Score a round: pairs or reads from a first to before a last."""
+"""Function that scores a round, given the range (first, end) of its pairs or reads."""
 
 
 def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments, NDArray[np.bool_]]:
-    """Return the better alignment of both strands, forward for ties, and True for reverse ones."""
+    """Return the better alignment of both strands, and True where it is on the reverse strand; ties prefer the forward strand."""
     is_reverse = reverse.score > forward.score
     chosen = [
         np.where(is_reverse[:, None] if values.ndim == 2 else is_reverse, other, values)
@@ -120,12 +126,20 @@ def better_strands(forward: Alignments, reverse: Alignments) -> tuple[Alignments
 
 
 def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: AlignmentRows) -> pa.Table:
-    """Rows of the table ``alignments``."""
+    """Return the rows of the table ``alignments``.
+
+    Parameters
+    ----------
+    texts, patterns : NamedSequences
+        References and reads.
+    rows : AlignmentRows
+        Alignments.
+    """
     text_of, pattern_of, result, is_reverse, cigars, mapping_quality, is_proper_pair = rows
     is_missing, has_text = result.score == NO_ALIGNMENT, text_of >= 0
     text_length, pattern_length = texts.lengths[text_of], patterns.lengths_of(pattern_of)
     start, end = result.pattern_start.astype(np.int64), result.pattern_end.astype(np.int64)
-    # Positions of a reverse complement, counted on the read as given.
+    # Positions in the given read where its reverse complement is aligned.
     given_start, given_end = np.where(is_reverse, pattern_length - end, start), np.where(is_reverse, pattern_length - start, end)
     signs = Texts.from_strings(["+", "-"]).take(is_reverse.astype(np.int64))
     numbers = {
@@ -157,7 +171,7 @@ def alignment_rows(texts: NamedSequences, patterns: NamedSequences, rows: Alignm
 
 
 def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Write the tables ``texts`` and ``patterns`` (references and reads), to which rows of alignments refer."""
+    """Write the tables ``texts`` (references) and ``patterns`` (reads), to which the rows of alignments refer."""
     run.write_table("texts", TEXTS.arrow({"text": texts.names.arrow(), "length": texts.lengths}))
     offsets, begin = patterns.sequences.offsets, 0
     with run.table_writer("patterns", PATTERNS.schema()) as writer:
@@ -169,7 +183,7 @@ def write_sequences(run: Run, texts: NamedSequences, patterns: NamedSequences) -
 
 
 def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
-    """Yield the rows of the table ``patterns``."""
+    """Return the rows `first:last` of the table ``patterns``."""
     codes, offsets = patterns.sequences
     places = offsets[first : last + 1]
     symbols = Texts(ALPHABET[codes[places[0] : places[-1]]], places - places[0])
@@ -184,14 +198,27 @@ def _pattern_table(patterns: NamedSequences, first: int, last: int) -> pa.Table:
 def write_alignments(
     out: Path, tables: Iterable[pa.Table], progress: Progress, *, spreadsheet_safe: bool = False, threads: int = 1
 ) -> None:
-    """Write rows as ``alignments.tsv`` in order; unaligned pairs have the score ``-inf`` and no positions.
+    """Write rows as ``alignments.tsv``; pairs without an alignment have the score ``-inf`` and no positions.
+
+    Parameters
+    ----------
+    out : Path
+        File to write.
+    tables : iterable of Table
+        Rows, in the order of the file.
+    progress : Progress
+        Progress of the run.
+    spreadsheet_safe : bool
+        True to protect cells that spreadsheets would interpret as formulas.
+    threads : int
+        Number of threads that format the rows.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If the file cannot be written.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     columns = ALIGNMENTS.saved_columns
     write_separated(out, tables, columns, progress, ROUNDED, spreadsheet_safe=spreadsheet_safe, threads=threads)

@@ -1,4 +1,4 @@
-"""Workload that scores pairs of references and reads with a bounded number of gaps, on any devices."""
+"""Workload that aligns pairs of references and reads with a bounded number of gaps, on any devices."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ __all__ = ["KIND", "STEP_CELLS", "TextsAgainstPatterns", "align_pairs", "build_w
 
 KIND = "reads"
 STEP_CELLS = 1_000_000
-"""Cells in a step of the progress."""
-_TRACED = 1.65  # scored cells in the time of one that is traced, on one core of an EPYC
+"""Number of matrix cells per step of the progress."""
+_TRACED = 1.65  # time of a traced cell relative to a scored cell, on one core of an EPYC
 _PAIRS, _TEXT, _PATTERN = 100_000, 250, 200
-_DRAWN = 20_000  # synthetic pairs that are drawn at random, and then repeated
+_DRAWN = 20_000  # number of distinct synthetic pairs, which are then repeated
 _CODES = np.array([0, 2, 6, 19], np.int8)  # A, C, G, T
 _MATCH, _MISMATCH, _GAPS = 2, -3, 2
-_WINDOW = 2.0  # bases of a reference around the end of an alignment, per base of the read
+_WINDOW = 2.0  # traced reference bases before the end of an alignment, per base of the read
 
 
 def build_workload(texts: Sequences, patterns: Sequences, rules: GapRules) -> Workload:
@@ -39,29 +39,59 @@ def build_workload(texts: Sequences, patterns: Sequences, rules: GapRules) -> Wo
 
 
 def align_pairs(session: Session, text_of: NDArray[np.int64], pattern_of: NDArray[np.int64], *, traces: bool = True) -> Alignments:
-    """Align pairs given by the numbers of their references and reads.
+    """Return the alignments of pairs of references and reads.
+
+    Parameters
+    ----------
+    session : Session
+        Session of a workload from `build_workload`.
+    text_of, pattern_of : ndarray of int64, shape (n,)
+        Index of the reference and of the read of each pair.
+    traces : bool
+        True to compute also gaps and starts, False to compute only scores and ends.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     state = {"text": text_of, "pattern": pattern_of, "traces": traces}
-    # The pairs are named, since a round has others than the one before: none has a device where it belongs.
+    # Items are given explicitly because the pairs of rounds differ, so no pair is assigned to a device in advance.
     return Alignments(**session.run(state, np.arange(len(text_of)), step_cost=STEP_CELLS))
 
 
 def reached(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules) -> NDArray[np.int64]:
-    """Return the reference bases (n,) within reach of an alignment from the start; more would cost more than they can score."""
+    """Return the number of reference bases that an optimal alignment can reach, shape (n,).
+
+    In the mode PREFIX, the gap before later bases would cost more than an alignment can score; in other modes, this is the length of the
+    reference.
+
+    Parameters
+    ----------
+    texts, patterns : ndarray of int64, shape (n,)
+        Lengths of the references and reads.
+    rules : GapRules
+        Scores and limits of the alignments.
+    """
     if rules.mode != PREFIX or not rules.gap_extend:
         return texts
     return np.minimum(texts, patterns + (patterns * rules.maximum_gain + rules.maximum_loss(patterns)) // rules.gap_extend)
 
 
 def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules, *, traces: bool) -> NDArray[np.float64]:
-    """(n,) what pairs of these lengths take the processor, in cells that are scored.
+    """Return the estimated CPU time of pairs with the given lengths, in units of one scored cell, shape (n,).
 
-    Tracing a cell takes longer. Short references are traced directly; others are scored, and traced near the end of the alignment.
+    A traced cell takes longer than a scored cell. Short references are traced in a single pass; others are first scored, and then traced
+    near the end of the alignment.
+
+    Parameters
+    ----------
+    texts, patterns : ndarray of int64, shape (n,)
+        Lengths of the references and reads.
+    rules : GapRules
+        Scores and limits of the alignments.
+    traces : bool
+        True if the alignments are traced.
     """
     rows = (patterns + 1.0) * (rules.maximum_gaps + 1)
     scored = (texts + 1.0) * rows
@@ -73,12 +103,15 @@ def cells(texts: NDArray[np.int64], patterns: NDArray[np.int64], rules: GapRules
 
 
 class TextsAgainstPatterns:
-    """Items are the pairs of a round, which are its state."""
+    """Workload type whose items are the pairs of a round, which are its state."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return pairs of a synthetic reference and a part of it with some wrong bases, for measuring the speed of devices."""
+        """Return a synthetic workload, to measure the speed of devices.
+
+        Each read is the beginning of a random reference, with 2 % wrong bases.
+        """
         rng = np.random.default_rng(seed)
         n = max(8, round(_PAIRS * size))
         texts = _CODES[rng.integers(0, 4, (min(n, _DRAWN), _TEXT))]
@@ -94,19 +127,13 @@ class TextsAgainstPatterns:
         return Sample(work, [{"text": pairs, "pattern": pairs, "traces": True}])
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the cells of all gap layers of each pair, (pairs,) float64."""
+        """Return the number of matrix cells of each pair in all layers."""
         texts, patterns = (np.diff(work.sources[name]["offsets"]) + 1.0 for name in ("texts", "patterns"))
         cells: NDArray[np.float64] = texts[state["text"]] * patterns[state["pattern"]] * (work.settings["maximum_gaps"] + 1)
         return cells
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the work of a round.
-
-        Returns
-        -------
-        float
-            Cells within the reach of the gaps on the CPU; nanoseconds of the launch plan on a GPU.
-        """
+        """Return the operations (see `PredictableWorkloadType`): `cells` on the CPU, nanoseconds of the plan on a GPU."""
         texts, patterns = (
             np.diff(work.sources[name]["offsets"])[state[column]] for name, column in (("texts", "text"), ("patterns", "pattern"))
         )
@@ -120,23 +147,23 @@ class TextsAgainstPatterns:
 
     @contextmanager
     def open(self, work: Workload, device: Device, *, is_shared: bool) -> Iterator[_Computation]:
-        """Put references and reads onto the device.
+        """Copy references and reads to the device.
 
         Raises
         ------
         DeviceError
-            They do not fit there, or the scores do not fit into its numbers; the executor gives the pairs to others.
+            If they do not fit into the memory of the device, or the scores into its integers; other devices then align the pairs.
         """
         rules = GapRules(work.sources["matrix"]["scores"], **work.settings)
         texts, patterns = Sequences(**work.sources["texts"]), Sequences(**work.sources["patterns"])
         yield _Computation(backend_module(device, "gapsmis").ReadSearch(device, texts, patterns, rules), rules.maximum_gaps)
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
-        """Return an empty result."""
+        """Return `n` missing alignments."""
         return Alignments.none(n, work.settings["maximum_gaps"])._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by pair."""
+        """Copy the alignments `rows` to the pairs `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
@@ -148,13 +175,13 @@ class _Computation:
         self._out = Alignments.none(0, maximum_gaps)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Pairs come."""
+        """Select the pairs of a round, all or those of the given items."""
         chosen = slice(None) if items is None else items
         self._state = {**state, "text": state["text"][chosen], "pattern": state["pattern"][chosen]}
         self._out = Alignments.none(len(self._state["text"]), self._maximum_gaps)
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Align the pairs `first:last`."""
+        """Align the pairs `first:last`, and yield their alignments in sections."""
         requested = self._state["text"], self._state["pattern"], self._out, first, last
         with closing(self._search.align(*requested, traces=bool(self._state["traces"]))) as ends:
             begun = first

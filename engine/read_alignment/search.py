@@ -1,4 +1,4 @@
-"""Align reads with a bounded number of gaps: read -> index -> plan -> score -> report, from files of sequences to a table."""
+"""Alignment of reads with a bounded number of gaps, from files of sequences to a table: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -42,22 +42,27 @@ __all__ = ["align_reads"]
 
 
 def align_reads(request: SearchRequest, progress: Progress | None = None) -> ReadAlignmentSummary:
-    """Align every read with every reference, or the i-th with the i-th, or each where it belongs, with a bounded number of gaps.
+    """Align reads with references, with a bounded number of gaps.
+
+    Every read is aligned with every reference, the i-th read with the i-th reference, or each read is mapped to its best position.
 
     Parameters
     ----------
-    request
-        Inputs ``texts`` and ``patterns``, a FASTA or FASTQ file of nucleotides or proteins each, also gzipped; `ReadAlignmentParameters`.
-        `out` is a file for the alignments, in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``, ``sorted-bam`` or ``paf``); `project`
-        one to which a run with its tables is added; None for none. Its options: ``sorted``, of ``sam`` and ``bam``; ``pairs``, the i-th
-        read is aligned only with the i-th reference; ``mates``, a file with the other read of each fragment, in the same order.
+    request : SearchRequest
+        Inputs ``texts`` (references) and ``patterns`` (reads), each a FASTA or FASTQ file of nucleotides or proteins, optionally gzipped;
+        `ReadAlignmentParameters`. `out` is a file for the alignments in `format` (``tsv``, ``sam``, ``bam``, ``sorted-sam``, ``sorted-bam``
+        or ``paf``), or None; `project` is a project to which a run with its tables is added, or None. Options: ``sorted`` to sort ``sam``
+        and ``bam``; ``pairs`` to align the i-th read only with the i-th reference; ``mates``, a file with the other read of each fragment,
+        in the same order.
+    progress : Progress, optional
+        Progress of the search.
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        An input or parameter can be corrected by the user.
+        If an input or parameter is unsuitable; the user can correct it.
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     parameters, format = request.parameters_as(ReadAlignmentParameters), request.format or "tsv"
     is_sorted, pairs, mates = request.flag("sorted"), request.flag("pairs"), request.path("mates")
@@ -108,7 +113,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
                 write_as(Path(request.out), format, tables, aligned, progress_of_file, is_sorted=is_sorted, threads=run.threads)
             else:
                 deque(tables, maxlen=0)
-            # A cancellation noticed here discards everything; after this block, the written files are stored.
+            # A cancellation noticed here discards all results; when the block ends, the files and tables are stored.
             run.progress.stage("Writing")
         return _summary(run, sequences, totals, are_pairs=pairs)
 
@@ -116,7 +121,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
 def _plan(
     sequences: AlignedSequences, parameters: ReadAlignmentParameters, resources: Resources, index: MinimiserIndex | None, *, are_pairs: bool
 ) -> tuple[PairingPlan | MappingPlan, Resources]:
-    """Return the rounds of pairs, or of reads to map, and their resources."""
+    """Return the plan of pairs to align or of reads to map, and its resources."""
     texts, patterns, rules, _ = sequences
     if index is None:
         return plan_pairs(texts, patterns, rules, are_pairs=are_pairs, both_strands=parameters.strands == "both"), resources
@@ -134,7 +139,7 @@ def _scored_tables(
     *,
     are_pairs: bool,
 ) -> Generator[pa.Table, None, None]:
-    """Yield the rows of each round to the writers of tables."""
+    """Yield the rows of each round."""
     texts, patterns, _, has_places = sequences
     if has_places:
         run.progress.stage("Placing reads", len(patterns))
@@ -149,12 +154,12 @@ def _scored_tables(
             yield table
             if has_places:
                 run.progress.advance(last - first)
-    # Before the output is complete: a result that is nonsense leaves no file.
+    # This is checked before the output is complete, so that meaningless results leave no file.
     check_similarity(sequences, totals, run.progress, are_pairs=are_pairs)
 
 
 def _stored(tables: Iterator[pa.Table], write: Callable[[pa.Table], None]) -> Generator[pa.Table, None, None]:
-    """Yield the tables, each written before."""
+    """Yield the tables after writing each."""
     for table in tables:
         write(table)
         yield table
@@ -163,8 +168,8 @@ def _stored(tables: Iterator[pa.Table], write: Callable[[pa.Table], None]) -> Ge
 def _summary(
     run: SearchRun[AlignedSequences], sequences: AlignedSequences, totals: AlignmentTotals, *, are_pairs: bool
 ) -> ReadAlignmentSummary:
-    """Record the run and return its summary."""
-    run.device = "+".join(totals.devices) or "cpu"  # which computes everything that needs no layers
+    """Write the record of the run, and return its summary."""
+    run.device = "+".join(totals.devices) or "cpu"  # the CPU computes alignments without gaps
     counts = {
         "texts": len(sequences.texts),
         "patterns": len(sequences.patterns),

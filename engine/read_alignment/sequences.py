@@ -60,22 +60,28 @@ _BASES = {
 """Bases of each IUPAC nucleotide symbol."""
 _COMPLEMENT = dict(zip("ACGTRYSWKMBDHVN", "TGCAYRSWMKVHDBN", strict=True))
 ALPHABET = np.frombuffer(SYMBOLS.encode(), np.uint8)
-"""Symbol of each code."""
+"""ASCII character of each code."""
 _MODES = {"prefix": PREFIX, "within": WITHIN, "local": LOCAL}
 _PAIRS_OF_BATCH = 1 << 16
 
 
 @dataclass(frozen=True)
 class NamedSequences:
-    """Sequences of a file: names, and codes by `proteoscope.engine.sequences.matrices.SYMBOLS`, U of nucleotides as T.
-
-    Arrays may be mapped from files.
+    """Sequences of a file, which may be mapped from files.
 
     Attributes
     ----------
-    qualities
-        (bases,) uint8, the characters of the file, or None.
-    are_mates
+    path : Path
+        File of the sequences.
+    names : Texts
+        Names of the sequences.
+    sequences : Sequences
+        Codes by `proteoscope.engine.sequences.matrices.SYMBOLS`; U of nucleotides is encoded as T.
+    are_nucleotides : bool
+        True for nucleotides, False for proteins.
+    qualities : ndarray of uint8, shape (bases,) or None
+        Characters of the qualities in the file.
+    are_mates : bool
         True if sequences 2 i and 2 i + 1 are mates.
     """
 
@@ -96,26 +102,36 @@ class NamedSequences:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(n,) lengths."""
+        """Length of each sequence, shape (n,)."""
         return np.diff(self.sequences.offsets)
 
     def lengths_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the lengths of selected sequences."""
+        """Return the lengths of the given sequences."""
         return self.sequences.offsets[rows + 1] - self.sequences.offsets[rows]
 
     def release(self) -> None:
-        """Release the memory of mapped arrays until they are read again."""
+        """Release the memory pages of mapped arrays until the next access."""
         for column in (self.sequences.codes, self.names.characters, self.qualities):
             if column is not None:
                 release_pages(column)
 
     def mates(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """1 or 2 for each of some sequences: which of its fragment it is."""
+        """Return the number of each given sequence within its fragment, 1 or 2."""
         return rows % 2 + 1
 
 
 class AlignedSequences(NamedTuple):
-    """Sequences to align, limits of alignments, and whether reads are mapped onto the references."""
+    """Sequences to align and the rules of their alignment.
+
+    Attributes
+    ----------
+    texts, patterns : NamedSequences
+        References and reads.
+    rules : GapRules
+        Scores and limits of the alignments.
+    has_places : bool
+        True if reads are mapped onto the references.
+    """
 
     texts: NamedSequences
     patterns: NamedSequences
@@ -126,14 +142,27 @@ class AlignedSequences(NamedTuple):
 def read_patterns(
     path: Path, mates: Path | None, parameters: ReadAlignmentParameters, progress: Progress, spool: Path | None = None
 ) -> NamedSequences:
-    """Read reads, alternating with their mates from a second file; `spool` as in `read_sequences`.
+    """Read reads, alternating with their mates if there is a second file.
+
+    Parameters
+    ----------
+    path : Path
+        File of the reads.
+    mates : Path or None
+        File of their mates.
+    parameters : ReadAlignmentParameters
+        Parameters of the search.
+    progress : Progress
+        Progress of the run.
+    spool : Path, optional
+        Folder of temporary files, as in `read_sequences`.
 
     Raises
     ------
     InputError
-        A file cannot be read, or the two do not go together.
+        If a file cannot be read, or the two files do not match.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     ones = read_sequences(path, progress, spool)
     if mates is None:
@@ -164,19 +193,25 @@ def read_patterns(
 def with_interleaved_mates(
     patterns: NamedSequences, parameters: ReadAlignmentParameters, progress: Progress, *, can_be_mates: bool
 ) -> NamedSequences:
-    """Return reads of one FASTQ file as mates where they follow each other in pairs, and report it.
+    """Return the reads of one FASTQ file, marked as mates if they follow each other in pairs, and report it.
 
     Parameters
     ----------
+    patterns : NamedSequences
+        Reads.
+    parameters : ReadAlignmentParameters
+        Parameters of the search.
+    progress : Progress
+        Progress that shows the messages.
     can_be_mates : bool
         True if reads are mapped on both strands.
 
     Raises
     ------
     ParameterError
-        Interleaved mates are given in addition to a file of mates.
+        If interleaved mates are requested in addition to a file of mates.
     InputError
-        Reads that are to be pairs are odd in number.
+        If interleaved mates are requested and the number of reads is odd.
     """
     wanted = parameters.interleaved
     if patterns.are_mates and wanted == "yes":
@@ -214,12 +249,12 @@ def _get_name(reads: NamedSequences, row: int) -> str:
 
 
 def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | None) -> NamedSequences:
-    """Return mates in the order of their reads.
+    """Return the mates in the order of their reads.
 
     Raises
     ------
     InputError
-        Reads have no mate of their name, or several.
+        If reads have no mate of the same name, or several.
     """
     order, back = find_mates(ones.names, others.names), find_mates(others.names, ones.names)
     for reads, mates, rows in ((ones, others, order), (others, ones, back)):
@@ -232,7 +267,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
             remedy = "Remove reads without a mate, or pair in the order of the files with mate_pairing=order"
             raise InputError(reads.path, f"{reason}: {_get_name(reads, k)}", remedy=remedy)
     for reads, rows, targets in ((ones, back, order), (others, order, back)):
-        # Of reads with one name the first is found, so that the others do not lead back to themselves.
+        # Only the first of several reads with the same name is found, so the others do not map back to themselves.
         repeated = np.flatnonzero(rows[targets] != np.arange(len(targets)))
         if len(repeated):
             n, k = len(repeated), int(repeated[0])
@@ -248,7 +283,7 @@ def _paired_by_name(ones: NamedSequences, others: NamedSequences, spool: Path | 
 def _reordered(
     values: NDArray[Any], offsets: NDArray[np.int64], order: NDArray[np.int64], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return runs of an array in another order."""
+    """Return the segments of an array in another order, with their offsets."""
     taken = GrowingColumn(values.dtype.type, spool)
     for first in range(0, len(order), _PAIRS_OF_BATCH):
         taken.append(take_runs(values, offsets, order[first : first + _PAIRS_OF_BATCH])[0])
@@ -259,7 +294,7 @@ def _reordered(
 def _alternating(
     columns: tuple[NDArray[Any], NDArray[Any]], offsets: tuple[NDArray[np.int64], NDArray[np.int64]], spool: Path | None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Interleave the ragged arrays of two files."""
+    """Return the segments of two files' arrays alternately, with their offsets."""
     taken = GrowingColumn(columns[0].dtype.type, spool)
     for first in range(0, len(offsets[0]) - 1, _PAIRS_OF_BATCH):
         places = [starts[first : first + _PAIRS_OF_BATCH + 1] for starts in offsets]
@@ -283,18 +318,25 @@ def _warn_other_names(ones: NamedSequences, others: NamedSequences, progress: Pr
 
 
 def read_sequences(path: Path, progress: Progress, spool: Path | None = None) -> NamedSequences:
-    """Read the sequences of a FASTA or FASTQ file, detected by content.
+    """Read the sequences of a FASTA or FASTQ file; the format is detected by content.
 
-    `spool` : a folder; what takes more than some hundred megabytes is mapped from nameless files there.
+    Parameters
+    ----------
+    path : Path
+        File to read.
+    progress : Progress
+        Progress of the run.
+    spool : Path, optional
+        Folder of unnamed temporary files from which arrays of more than several hundred megabytes are mapped.
 
     Raises
     ------
     InputError
-        The file cannot be read, or mixes nucleotides with other characters.
+        If the file cannot be read, or mixes nucleotides with other characters.
     StorageError
-        The disk of `spool` refused.
+        If the temporary files cannot be written.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     with ByteSource(path) as source:
         has_qualities = is_fastq(source)
@@ -316,14 +358,27 @@ def read_sequences(path: Path, progress: Progress, spool: Path | None = None) ->
 def named_sequences(
     path: Path, names: Texts, characters: NDArray[np.uint8], offsets: NDArray[np.int64], spool: Path | None = None
 ) -> NamedSequences:
-    """Return sequences from ASCII capitals.
+    """Return sequences from upper-case ASCII characters.
 
-    They are nucleotides if `are_bases` accepts them; then every symbol must be an IUPAC nucleotide.
+    They are nucleotides if `are_bases` accepts them; then every character must be an IUPAC nucleotide symbol.
+
+    Parameters
+    ----------
+    path : Path
+        File of the sequences.
+    names : Texts
+        Names of the sequences, n of them.
+    characters : ndarray of uint8
+        Characters of all sequences.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each sequence in `characters`.
+    spool : Path, optional
+        Folder of temporary files, as in `read_sequences`.
 
     Raises
     ------
     InputError
-        Nearly all symbols are nucleotides, and one is not.
+        If nearly all characters are nucleotides, but not all.
     """
     counts = sum((character_counts(chunk) for chunk in iterate_chunks(characters)), np.zeros(256, np.int64))
     is_allowed = np.zeros(256, np.bool_)
@@ -345,7 +400,13 @@ def named_sequences(
 
 
 def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int:
-    """Return the index of the first symbol selected by a table of 256; there is one."""
+    """Return the index of the first character that is True in a table of 256 entries.
+
+    Raises
+    ------
+    ValueError
+        If there is no such character.
+    """
     first = 0
     for chunk in iterate_chunks(characters):
         result = is_one[chunk]
@@ -356,12 +417,12 @@ def _find_first(characters: NDArray[np.uint8], is_one: NDArray[np.bool_]) -> int
 
 
 def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Refuse proteins against nucleotides.
+    """Check that references and reads are of the same type.
 
     Raises
     ------
     InputError
-        One file is of nucleotides and the other is not.
+        If one file contains nucleotides and the other proteins.
     """
     if texts.are_nucleotides != patterns.are_nucleotides and len(texts.sequences.codes) and len(patterns.sequences.codes):
         proteins, others = (patterns, texts) if texts.are_nucleotides else (texts, patterns)
@@ -372,8 +433,8 @@ def check_sorts(texts: NamedSequences, patterns: NamedSequences) -> None:
 def nucleotide_matrix(match: int, mismatch: int) -> Matrix:
     """Return the substitution scores of IUPAC nucleotide symbols.
 
-    An ambiguous symbol scores the average over its bases, rounded down, so that N nearly mismatches everything. With the best case instead,
-    a run of N would attract every read.
+    An ambiguous symbol scores the average over its bases, rounded down, so that N scores almost as a mismatch. With the best score instead,
+    a segment of N would attract every read.
     """
     scores = np.full((len(SYMBOLS), len(SYMBOLS)), mismatch, np.int64)
     for symbol, bases in _BASES.items():
@@ -394,12 +455,12 @@ def _matrix(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> Mat
 
 
 def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> GapRules:
-    """Return the parameters in the form of the kernels.
+    """Return the parameters in the form that the kernels use.
 
     Raises
     ------
     ParameterError, InputError
-        There is no such matrix.
+        If the matrix does not exist or cannot be read.
     """
     return GapRules(
         _matrix(parameters, of_nucleotides=of_nucleotides).scores,
@@ -413,7 +474,7 @@ def gap_rules(parameters: ReadAlignmentParameters, *, of_nucleotides: bool) -> G
 
 
 def bases() -> NDArray[np.uint8]:
-    """Return (codes,) uint8: 0 to 3 for A, C, G and T, 4 for others."""
+    """Return the base number of each code, uint8 of shape (codes,): 0 to 3 for A, C, G and T, 4 for others."""
     result = np.full(len(SYMBOLS) + 1, 4, np.uint8)
     for number, symbol in enumerate("ACGT"):
         result[SYMBOLS.index(symbol)] = number
@@ -421,7 +482,7 @@ def bases() -> NDArray[np.uint8]:
 
 
 def complement_table() -> NDArray[np.uint8]:
-    """(256,) uint8: by an ASCII capital of a nucleotide, its partner; others stay."""
+    """Return the complement of each ASCII character, uint8 of shape (256,); characters other than upper-case nucleotides are unchanged."""
     partners = np.arange(256, dtype=np.uint8)
     for symbol, other in _COMPLEMENT.items():
         partners[ord(symbol)] = ord(other)
@@ -429,13 +490,15 @@ def complement_table() -> NDArray[np.uint8]:
 
 
 def other_strand(strand: str) -> str:
-    """Return the reverse complement of nucleotide capitals.
+    """Return the reverse complement of upper-case nucleotides.
 
     Raises
     ------
     ValueError
-        There are characters other than ASCII.
+        If there are characters other than ASCII.
 
+    Examples
+    --------
     >>> other_strand("AACGR")
     'YCGTT'
     """
@@ -443,8 +506,10 @@ def other_strand(strand: str) -> str:
 
 
 def with_other_strands(sequences: Sequences) -> Sequences:
-    """Return nucleotide sequences, each followed by its reverse complement.
+    """Return nucleotide sequences, followed by their reverse complements in the same order.
 
+    Examples
+    --------
     >>> codes = np.array([SYMBOLS.index(base) for base in "AACGR"], np.int8)
     >>> "".join(SYMBOLS[code] for code in with_other_strands(Sequences(codes, np.array([0, 2, 5]))).codes)
     'AACGRTTYCG'

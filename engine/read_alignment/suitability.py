@@ -1,4 +1,4 @@
-"""Check that sequences can be aligned as requested, and that reads resemble their references."""
+"""Checks that sequences can be aligned as requested, and that reads resemble their references."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from proteoscope.kernels.gapsmis_layouts import PREFIX, GapRules, score_bits
 __all__ = ["CHANCE_IDENTITY", "check_roles", "check_sequences", "check_similarity"]
 
 CHANCE_IDENTITY = {True: 0.5, False: 0.15}
-"""Identity that the best alignment of unrelated sequences stays below, of nucleotides or of proteins: a quarter or a seventeenth of their
-residues agree, gaps and the choice of a position find some more."""
+"""Upper limit of the identity of the best alignment of unrelated sequences, by True for nucleotides and False for proteins.
+
+By chance, 1/4 of nucleotides and 1/17 of residues agree; gaps and the choice of a position increase the fraction.
+"""
 
 _TIMES_LONGER = 2
-"""Reads are not aligned end to end with references that are longer by this factor."""
+"""Factor by which a reference must be longer than reads that are not aligned end to end with it."""
 
 
 def check_roles(texts: NamedSequences, patterns: NamedSequences) -> None:
-    """Refuse exchanged reads and references, which would give no or meaningless alignments.
+    """Reject exchanged reads and references, whose alignments would be missing or meaningless.
 
     Raises
     ------
     InputError
-        The two seem to be exchanged.
+        If the two files seem to be exchanged.
     """
     counts = len(texts.sequences.codes), len(texts), len(patterns.sequences.codes), len(patterns)
     if are_exchanged(*counts, texts_have_qualities=texts.qualities is not None, reads_do=patterns.qualities is not None):
@@ -42,12 +44,25 @@ def check_sequences(
 ) -> None:
     """Reject inputs that cannot be aligned.
 
+    Parameters
+    ----------
+    texts, patterns : NamedSequences
+        References and reads.
+    rules : GapRules
+        Scores and limits of the alignments.
+    parameters : ReadAlignmentParameters
+        Parameters of the search.
+    pairs : bool
+        True if the i-th read is aligned only with the i-th reference.
+    has_places : bool
+        True if reads are mapped.
+
     Raises
     ------
     ParameterError
-        Scores could exceed 32 bits, reads and references cannot be paired, or reads cannot be mapped.
+        If scores could exceed 32 bits, if there are not as many reads as references to pair, or if reads with mates are not mapped.
     InputError
-        Proteins or sequences that are too long for it are requested.
+        If proteins, or too many or too long sequences, are to be mapped.
     """
     longest = int(patterns.lengths.max(initial=0))
     if not score_bits(rules, longest):
@@ -80,7 +95,7 @@ def check_similarity(sequences: AlignedSequences, totals: AlignmentTotals, progr
     Raises
     ------
     InputError
-        The reads are aligned with the beginning of a reference onto which they should be mapped.
+        If reads that seem to require mapping are aligned with the beginning of a reference.
     """
     best, texts = totals.best_identity[totals.best_identity >= 0], sequences.texts
     if not len(best) or (typical := float(np.median(best))) >= CHANCE_IDENTITY[texts.are_nucleotides]:

@@ -12,10 +12,18 @@ __all__ = ["ReadAlignmentSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ReadAlignmentSummary(Summary):
-    """Counts of an alignment.
+    """Counts of a read alignment.
 
-    `n_aligned`: pairs that have an alignment with so few gaps. `cells`: of all layers, of the alignments that were computed whole.
-    `has_places`: True if reads were mapped, so that each has one row; else each pair has a row.
+    Attributes
+    ----------
+    n_texts, n_patterns, n_pairs : int
+        Number of references, of reads, and of aligned pairs or mapped reads.
+    n_aligned : int
+        Number of pairs that have an alignment within the maximum number of gaps.
+    cells : int
+        Number of computed matrix cells in all layers.
+    has_places : bool
+        True if reads were mapped, so that each read has one row; otherwise each pair has a row.
     """
 
     n_texts: int
@@ -26,12 +34,12 @@ class ReadAlignmentSummary(Summary):
     has_places: bool = False
 
     def counts(self) -> list[Count]:
-        """Alignments."""
+        """Return the number of alignments."""
         singular, several = ("placed read", "placed reads") if self.has_places else ("alignment", "alignments")
         return [Count(self.n_aligned, singular, several, total=self.n_pairs)]
 
     def lines(self) -> list[str]:
-        """Sequences that were aligned, and how much of it could be."""
+        """Return lines with the numbers of sequences and of alignments."""
         references, reads = Count(self.n_texts, "reference", "references"), Count(self.n_patterns, "read", "reads")
         pairs = Count(self.n_pairs, "pair", "pairs")
         score = self.stages.get("score", {}).get("seconds", 0.0)

@@ -1,4 +1,4 @@
-"""The result tables of a read alignment."""
+"""Result tables of a read alignment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _place(name: str, title: str, meaning: str) -> Column:
 
 
 def _fit(start: Any, end: Any, length: Any) -> bool:
-    """Return True for positions within a sequence: all missing, or the start at most one after the end."""
+    """Return True if all positions are within their sequences: missing, or a start at most one after the end."""
     is_known = pa.compute.is_valid(start)
     if not is_known.equals(pa.compute.is_valid(end)) or pa.compute.any(pa.compute.and_(is_known, pa.compute.is_null(length))).as_py():
         return False
@@ -42,7 +42,7 @@ def _fit(start: Any, end: Any, length: Any) -> bool:
 
 
 def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, pattern_end: Any) -> bool:
-    """Return True for CIGARs that match the lengths of their alignments."""
+    """Return True if all CIGAR strings match the lengths of their alignments."""
     is_known = pa.compute.is_valid(text_start)
     if not is_known.equals(pa.compute.is_valid(cigar)):
         return False
@@ -55,7 +55,7 @@ def _are_drawn(cigar: Any, text_start: Any, text_end: Any, pattern_start: Any, p
 
 
 def _belong_together(score: Any, *others: Any) -> bool:
-    """Return True if alignment values are present exactly where there is a score."""
+    """Return True if the other values are present exactly where there is a score."""
     is_known = pa.compute.is_valid(score)
     return all(is_known.equals(pa.compute.is_valid(other)) for other in others)
 
@@ -180,7 +180,7 @@ PATTERNS = Table.of(
     ),
     shown="pattern letters qualities mate",
 )
-"""Row `pattern_row` of it belongs to an alignment."""
+"""Table of reads; the column ``pattern_row`` of an alignment is a row number of this table."""
 TEXTS = Table.of(
     "texts",
     "References",
@@ -190,5 +190,5 @@ TEXTS = Table.of(
     ),
     shown="text length",
 )
-"""Row `text_row` of it belongs to an alignment."""
+"""Table of references; the column ``text_row`` of an alignment is a row number of this table."""
 STORED = (PATTERNS, TEXTS)

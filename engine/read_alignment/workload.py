@@ -1,4 +1,4 @@
-"""Expected workload of a read alignment, from its request."""
+"""Estimated workload of a read alignment, from its request."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from proteoscope.kernels.gapsmis_layouts import GapRules
 
 __all__ = ["estimate_workload"]
 
-_READ, _INDEX, _PLACE, _ROW = 8e-9, 2.5e-8, 1.2e-5, 4e-6  # seconds for a byte, a base of the reference, a placed read, a row
-_CANDIDATES, _MARGIN = 1.4, 60.0  # windows of a read, and bases by which they are longer
+_READ, _INDEX, _PLACE, _ROW = 8e-9, 2.5e-8, 1.2e-5, 4e-6  # seconds per byte, reference base, mapped read and row
+_CANDIDATES, _MARGIN = 1.4, 60.0  # windows per read, and number of bases by which a window exceeds the read
 _ROW_BYTES = 60.0
 _PAIRS_OF_PLAN = 1 << 17
 
 
 def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> ExpectedWork:
-    """Return the workload of aligning pairs of given lengths."""
+    """Return the workload of aligning a number of pairs with the given mean lengths."""
     text_length, pattern_length = (np.array([max(1, round(length))], np.int64) for length in (text, pattern))
     of_text = reached(text_length, pattern_length, rules)
 
@@ -42,7 +42,7 @@ def _aligning(pairs: float, text: float, pattern: float, rules: GapRules) -> Exp
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`."""
+    """Return the estimated workload of a read alignment (see `proteoscope.engine.estimates`)."""
     parameters = request.parameters_as(ReadAlignmentParameters)
     texts, patterns = input_size(request.files("texts")), input_size(request.files("patterns"))
     is_placed = parameters.mapping == "seeds" or (

@@ -1,4 +1,7 @@
-"""Search of sequences. Its entry comes first, which makes its kinds of work known."""
+"""Search of sequences.
+
+The entry is imported first, because it registers the workload types.
+"""
 
 import lazy_loader
 

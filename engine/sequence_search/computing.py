@@ -1,4 +1,4 @@
-"""Session of a sequence search on its devices, and each device's share of the scoring."""
+"""Session of a sequence search on its devices, and the fraction of the scoring that each device computed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["measure_shares", "open_session"]
 
 @contextmanager
 def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: Resources) -> Iterator[Session]:
-    """Open the database on all devices of a run; in the end, log what each GPU and the CPU did."""
+    """Open the database on all devices of a run; at the end, report the fraction and speed of each GPU and the CPU."""
     with Executor(resources).session(build_workload(database.residues, database.offsets, scheme)) as session:
         yield session
         shares = measure_shares(session)
@@ -27,7 +27,7 @@ def open_session(database: SequenceDatabase, scheme: ScoringScheme, resources: R
 
 
 def measure_shares(session: Session) -> tuple[DeviceShare, ...]:
-    """Return each device's share of the scoring."""
+    """Return the fraction of the scoring that each device computed."""
     return tuple(DeviceShare(share.device, share.share, share.speed / 1e9, share.with_start) for share in session.shares())
 
 

@@ -1,4 +1,4 @@
-"""Export the hits of a run of a project to the files that other programs read, as `align` writes them."""
+"""Export of the hits of a run to the formats of other programs, as the search itself writes them."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from proteoscope.engine.sequences.hits import Hits, QueryHits, hit_writer
 
 __all__ = ["export_hits"]
 
-_ROWS = 4096  # of a table in memory
+_ROWS = 4096  # maximum rows of a table in memory
 
 
 def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the hits of a run as the search itself writes them; see `proteoscope.engine.entry.Search.export`.
+    """Export the hits of a run as the search itself writes them (see `proteoscope.engine.entry.Search.export`).
 
-    Rows are read in chunks: memory does not grow with the number of hits.
+    Rows are read in batches, so that memory does not grow with the number of hits.
 
     Raises
     ------
     ParameterError
-        There is no such query, or several have hits and the format holds a single query.
+        If the requested query does not exist, or several queries have hits and the format holds a single query.
     """
     run_id, n_queries = request.run_id, 0
     with hit_writer(request.target, request.format, progress, spreadsheet_safe=request.spreadsheet_safe) as writer:
@@ -49,16 +49,16 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
 
 
 def _of_query(query_hits: QueryHits, name: str) -> Iterator[QueryHits]:
-    """Yield the queries of a name with their hits."""
+    """Yield the queries of the given name with their hits."""
     for place, accession in enumerate(query_hits.accessions.strings()):
         if accession == name:
             yield query_hits.part(slice(place, place + 1))
 
 
 def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
-    """Yield the queries of a run with their hits, in batches, in order."""
+    """Yield the queries of a run with their hits, in batches and in order."""
     columns = ("query_index", "query", "description", "sequence", "n_hits")
-    # The sizes of the tables reveal most damage; their digests would take as long as the export.
+    # The sizes of the tables reveal most damage; to verify their digests would take as long as the export.
     with (
         stored_table(project, run_id, HITS, verify=False) as hits,
         stored_table(project, run_id, QUERIES, columns, verify=False) as queries,
@@ -80,14 +80,14 @@ def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
 
 
 class _Rows:
-    """Rows of a table of hits, taken in batches."""
+    """Reader of the rows of a table of hits in batches of any size."""
 
     def __init__(self, source: TableFile) -> None:
         self._batches = source.batches(list(HITS.by_name), _ROWS)
         self._held = HITS.schema().empty_table()
 
     def take(self, n: int) -> Hits | None:
-        """Return the next n rows, or None if fewer remain."""
+        """Return the next `n` rows, or None if fewer remain."""
         parts, n_held = [self._held], len(self._held)
         while n_held < n:
             batch = next(self._batches, None)

@@ -1,4 +1,4 @@
-"""Warnings of sequences and scoring schemes whose hits need care."""
+"""Warnings of sequences and scoring schemes for which hits are unreliable."""
 
 from __future__ import annotations
 
@@ -19,7 +19,16 @@ def warn_of_unusual_input(
 ) -> None:
     """Warn of nucleotides, empty sequences, repeated names, unsuitable matrices and queries of low complexity.
 
-    `is_adjusted`: True if E-values are adjusted for composition, without segments of low complexity.
+    Parameters
+    ----------
+    queries, database : SequenceDatabase
+        Sequences of the search.
+    scheme : ScoringScheme
+        Matrix and gap costs.
+    progress : Progress
+        Progress that shows the warnings.
+    is_adjusted : bool
+        True if E-values are adjusted for composition, with segments of low complexity masked.
     """
     for sequences, name, is_each_meant in ((queries, "The queries", True), (database, "The sequences of the database", False)):
         _warn_of_sequences(sequences, name, progress, is_each_meant=is_each_meant)
@@ -32,7 +41,7 @@ def warn_of_unusual_input(
 
 
 def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progress, *, is_each_meant: bool) -> None:
-    """Warn of nucleotides, empty sequences and repeated names; `is_each_meant`: True if the user chose each sequence."""
+    """Warn of nucleotides, empty sequences and repeated names; `is_each_meant` is True if the user chose each sequence."""
     if are_nucleotides_suspicious(sequences.n_nucleotides, len(sequences), is_each_meant=is_each_meant):
         n = sequences.n_nucleotides
         which = name if n == len(sequences) else f"{n:,} of {len(sequences):,} {name.removeprefix('The ')}"
@@ -47,7 +56,7 @@ def _warn_of_sequences(sequences: SequenceDatabase, name: str, progress: Progres
 
 
 def _warn_of_low_complexity(queries: SequenceDatabase, progress: Progress) -> None:
-    """Warn of queries whose E-values rest on less than half of their residues."""
+    """Warn of queries whose E-values depend on less than half of their residues."""
     masked, _ = masked_sequences(queries.residues, queries.offsets)
     n_masked = np.diff(np.concatenate(([0], np.cumsum(masked != queries.residues)))[queries.offsets])
     if n := int((2 * n_masked > queries.lengths).sum()):

@@ -1,4 +1,4 @@
-"""Methods paragraph of a sequence search; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of a sequence search (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMPLEXITY = "Wootton JC, Federhen S. Statistics of local complexity in amino a
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods of a sequence search."""
+    """Return the methods paragraph of a sequence search and its references."""
     n_queries, n_subjects, n_hits = (facts.count(name) for name in ("queries", "subjects", "hits"))
     of = "" if n_queries is None else f" ({counted(n_queries, 'sequence')})"
     against = "" if n_subjects is None else f" ({counted(n_subjects, 'sequence')})"

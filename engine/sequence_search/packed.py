@@ -1,4 +1,4 @@
-"""The packed sequences of a database that a run was given."""
+"""Packed sequences of the database files of a run."""
 
 from __future__ import annotations
 
@@ -13,14 +13,23 @@ __all__ = ["packed_database"]
 
 
 def packed_database(run: SearchRun[Any], kind: str, translation: Translation | None = None) -> SequenceDatabase:
-    """Return the packed and cached sequences of the run's files of a kind; in memory if they cannot be cached.
+    """Return the packed sequences of the run's files, cached if possible and otherwise in memory.
+
+    Parameters
+    ----------
+    run : SearchRun
+        Run with the files.
+    kind : str
+        Name of the input.
+    translation : Translation, optional
+        Translation of nucleotides.
 
     Raises
     ------
     InputError
-        A file holds no sequences.
+        If a file contains no sequences.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     paths, progress = run.paths(kind), run.progress
     try:

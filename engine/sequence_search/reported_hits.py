@@ -1,4 +1,4 @@
-"""Hits of each query that are reported, with their alignments."""
+"""Reported hits of each query, with their alignments."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from proteoscope.kernels.partitions import equal_partitions
 
 __all__ = ["HitTotals", "ReportedHits", "reported_hits"]
 
-_ALIGNED_COLUMNS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # of hits that are aligned and written together: some 50 MB
-_BEST = 10  # hits that the summary shows
+_ALIGNED_COLUMNS, _COLUMNS_OF_A_HIT = 1 << 24, 1000  # memory of hits that are aligned and written together, about 50 MB
+_BEST = 10  # number of hits in the summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,12 +32,12 @@ class ReportedHits:
 
     Attributes
     ----------
-    query_hits
-        The queries with their hits.
-    scores : (queries, subjects) int32
-        In the order of the database.
-    statistics
-        From which their E-values follow.
+    query_hits : QueryHits
+        Queries with their hits.
+    scores : ndarray of int32, shape (queries, subjects)
+        Scores of all pairs, in the order of the database.
+    statistics : SearchStatistics
+        Statistics of the E-values.
     """
 
     query_hits: QueryHits
@@ -47,13 +47,14 @@ class ReportedHits:
 
 @dataclass
 class HitTotals:
-    """Counts of the hits of a search, and the best of them.
+    """Counts of the hits of a search, and its best hits.
 
     Attributes
     ----------
     n_hits, n_queries_with_hits : int
-    best
-        Query, subject, E-value and description of the best queries' best hits.
+        Number of hits, and of queries with hits.
+    best : list of tuple
+        Query, subject, E-value and description of the hits with the lowest E-values, at most one per query.
     """
 
     n_hits: int = 0
@@ -61,7 +62,7 @@ class HitTotals:
     best: list[tuple[str, str, float, str]] = field(default_factory=list)
 
     def add(self, query_hits: QueryHits) -> None:
-        """Add the hits of some queries."""
+        """Add the hits of the given queries."""
         hits, has_hits = query_hits.hits, np.diff(query_hits.offsets) > 0
         self.n_hits += len(hits)
         self.n_queries_with_hits += int(has_hits.sum())
@@ -84,19 +85,33 @@ def reported_hits(
     progress: Progress,
     n_writers: int = 0,
 ) -> Iterator[ReportedHits]:
-    """Yield the hits of a batch of queries with alignments, in parts that fit into memory.
+    """Yield the hits of a batch of queries with their alignments, in sections that fit into memory.
 
     Parameters
     ----------
-    scores : (queries, subjects) int32
-        Of the batch.
-    n_writers
-        How many writers advance the progress by each hit.
+    queries, database : SequenceDatabase
+        Sequences of the search.
+    scheme : ScoringScheme
+        Matrix and gap costs.
+    batch : QueryBatch
+        Indices of the queries.
+    scores : ndarray of int32, shape (queries, subjects)
+        Scores of the batch.
+    statistics : SearchStatistics
+        Statistics of the E-values.
+    parameters : SequenceSearchParameters
+        Parameters of the search.
+    threads : int
+        Number of threads that align.
+    progress : Progress
+        Progress of the run.
+    n_writers : int
+        Number of writers that advance the progress by one step per hit.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     significant = [
         _significant(queries.codes(query), row, database, statistics, parameters, progress)
@@ -139,7 +154,7 @@ def _aligned(
     threads: int,
     progress: Progress,
 ) -> QueryHits:
-    """Return the queries of these numbers with their hits and alignments."""
+    """Return the queries with the given indices, with their hits and alignments."""
     offsets = run_offsets(np.array([len(hits.subjects) for hits in significant]))
     query = np.repeat(np.arange(len(numbers)), np.diff(offsets))
     columns = ((hits.subjects, hits.e_values, hits.bit_scores) for hits in significant)
@@ -153,7 +168,7 @@ def _aligned(
 
 
 def _entries(database: SequenceDatabase, numbers: NDArray[np.int64]) -> SequenceEntries:
-    """Return the sequences of these numbers."""
+    """Return the entries of the sequences with the given indices."""
     names = Texts(database.accession_bytes, database.accession_offsets).take(numbers)
     descriptions = Texts(database.description_bytes, database.description_offsets).take(numbers)
     return SequenceEntries(names, descriptions, database.file_index[numbers].astype(np.int64), database.lengths[numbers])

@@ -1,4 +1,4 @@
-"""Writers of hits as they are found: of the project's tables, the file of all scores, and the file of hits."""
+"""Writers of hits during a search: the tables of the project, the file of all scores, and the file of hits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["HitWriter", "hit_writers"]
 
 HitWriter = Callable[[ReportedHits], None]
-_HITS_PER_GROUP = 1 << 13  # the window reads the alignment of a single hit
+_HITS_PER_GROUP = 1 << 13  # small groups, because the window reads the alignments of single hits
 
 
 @contextmanager
@@ -40,12 +40,21 @@ def hit_writers(
 
     Parameters
     ----------
-    format
-        Of the file of hits.
-    run
-        Whose tables are written, None without a project.
-    progress
-        Advances by each hit written.
+    queries, database : SequenceDatabase
+        Sequences of the search.
+    request : SearchRequest
+        Request with the output files.
+    format : str
+        Format of the file of hits.
+    run : Run or None
+        Run whose tables are written; None without a project.
+    progress : Progress
+        Progress that advances by one step per written hit.
+
+    Yields
+    ------
+    list of HitWriter
+        Functions to call with each section of hits.
     """
     all_scores = request.path("all_scores")
     with ExitStack() as stack:
@@ -54,7 +63,7 @@ def hit_writers(
             writers.append(stack.enter_context(_project_tables(run, queries, database, progress)))
         if all_scores is not None:
             writers.append(stack.enter_context(_score_file(all_scores, queries, database, progress)))
-        # Last, since it is finished first: a cancellation that it notices stops the others too.
+        # This writer is opened last, and thus closed first, so that a cancellation which it notices stops the other writers too.
         if request.out:
             writers.append(stack.enter_context(_hit_file(Path(request.out), format, progress)))
         yield writers
@@ -63,7 +72,7 @@ def hit_writers(
 
 @contextmanager
 def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter]:
-    """Write hits in a format; without hits, a message replaces the file of a format that cannot be empty."""
+    """Open a writer of hits in a format; a format that cannot be empty is replaced by a message if there are no hits."""
     try:
         with hit_writer(path, format, progress) as writer:
 
@@ -79,7 +88,7 @@ def _hit_file(path: Path, format: str, progress: Progress) -> Iterator[HitWriter
 
 @contextmanager
 def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
-    """Write all scores as one array, in the order of the files."""
+    """Open a writer of all scores as one array, in the order of the files."""
     with atomic_file(path) as file:
         shape = (len(queries), len(database))
         np.lib.format.write_array_header_1_0(file, {"descr": "<i4", "fortran_order": False, "shape": shape})
@@ -96,10 +105,10 @@ def _score_file(path: Path, queries: SequenceDatabase, database: SequenceDatabas
 
 @contextmanager
 def _project_tables(run: Run, queries: SequenceDatabase, database: SequenceDatabase, progress: Progress) -> Iterator[HitWriter]:
-    """Write ``hits``, ``queries``, ``score_counts``, ``score_expectations`` and ``features`` of a run.
+    """Open a writer of the tables ``hits``, ``queries``, ``score_counts``, ``score_expectations`` and ``features`` of a run.
 
-    ``score_counts``: how many subjects have each score with each query; ``score_expectations``: how many are expected by chance.
-    ``features``: of the queries and of the subjects of hits, if the files describe any.
+    ``score_counts`` contains the number of subjects with each score and query, ``score_expectations`` the number expected by chance.
+    ``features`` contains the features of the queries and of the subjects of hits, if the files describe any.
     """
     is_hit = np.zeros(len(database), np.bool_)
     with (
@@ -137,7 +146,7 @@ def _lengths(query_hits: QueryHits) -> NDArray[np.int64]:
 
 
 def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table:
-    """Return a row for each query."""
+    """Return the table of queries, a row for each."""
     n, n_hits = len(query_hits), np.diff(query_hits.offsets)
     best = np.full(n, np.nan)
     best[n_hits > 0] = query_hits.hits.e_value[query_hits.offsets[:-1][n_hits > 0]]
@@ -157,7 +166,7 @@ def _query_table(query_hits: QueryHits, statistics: ScoreStatistics) -> pa.Table
 
 
 def _features(chosen: Iterable[tuple[SequenceDatabase, NDArray[np.int64]]]) -> pa.Table:
-    """Return the features of some sequences; of sequences with equal names, only the features of the first."""
+    """Return the features of the given sequences; of several sequences with the same name, only the features of the first."""
     accessions: list[str] = []
     parts = []
     for database, numbers in chosen:

@@ -1,4 +1,4 @@
-"""Statistics of the scores of a search: from NCBI's tables, else fitted to scores of the search or of random sequences."""
+"""Statistics of the scores of a search: from the tables of NCBI, or fitted to the scores of the search or of random sequences."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ __all__ = ["SearchStatistics", "search_statistics"]
 
 _RANDOM_LENGTHS, _RANDOM_QUERIES, _RANDOM_SUBJECTS = (100, 1000), 16, 2000
 _SEED = 20141
-_MINIMUM_LAMBDA_SHARE = 0.5  # of the lambda of random sequences: real proteins have some 0.85
-_MINIMUM_SHARE_OF_UNGAPPED = 0.3  # below it, scores of random alignments grow with the lengths
+_MINIMUM_LAMBDA_SHARE = 0.5  # minimum lambda relative to random sequences; real proteins have about 0.85
+_MINIMUM_SHARE_OF_UNGAPPED = 0.3  # minimum lambda relative to ungapped alignments; below, scores of random alignments grow with the lengths
 _NO_STATISTICS = ScoreStatistics(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, "none")
 
 
@@ -30,12 +30,12 @@ class SearchStatistics:
 
     Attributes
     ----------
-    scores
-        Statistics for E-values and bit scores.
-    adjustment
-        Composition adjustment of scores, or None.
-    is_doubtful
-        True if E-values are unreliable, which was logged.
+    scores : ScoreStatistics
+        Statistics of E-values and bit scores.
+    adjustment : CompositionAdjustment or None
+        Adjustment of scores for composition.
+    is_doubtful : bool
+        True if E-values are unreliable, about which the user was warned.
     """
 
     scores: ScoreStatistics
@@ -52,14 +52,24 @@ def search_statistics(
     threads: int,
     progress: Progress,
 ) -> SearchStatistics:
-    """Return the statistics of a search; a message lists fitted constants.
+    """Return the statistics of a search, and report fitted constants.
 
     Parameters
     ----------
-    scores : (queries, subjects)
-        Of the first batch of queries.
-    lengths : (queries,)
-        Of these.
+    scores : ndarray of int32, shape (queries, subjects)
+        Scores of the first batch of queries.
+    lengths : ndarray of int64, shape (queries,)
+        Lengths of these queries.
+    database : SequenceDatabase
+        Sequences to search in.
+    scheme : ScoringScheme
+        Matrix and gap costs.
+    parameters : SequenceSearchParameters
+        Parameters of the search.
+    threads : int
+        Number of threads.
+    progress : Progress
+        Progress that shows the messages.
     """
     is_doubtful = ungapped_lambda(scheme.matrix) is None
     statistics = tabulated(scheme) if parameters.statistics == "automatic" else None
@@ -82,13 +92,13 @@ def _fitted(
     *,
     is_chosen: bool,
 ) -> tuple[ScoreStatistics, bool]:
-    """Return fitted statistics, and True if their E-values are unreliable; `is_chosen`: True if the user chose to fit them."""
+    """Return fitted statistics, and True if their E-values are unreliable; `is_chosen` is True if the user chose to fit them."""
     ungapped = ungapped_lambda(scheme.matrix)
     reasons = [] if is_chosen else [f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"]
     statistics = fit(scores, lengths, database.lengths, scheme, "fitted to the scores of this search")
     if statistics is None or ungapped is None or statistics.lambda_ < _MINIMUM_LAMBDA_SHARE * ungapped:
         of_search, statistics = statistics, _of_random_sequences(scheme, threads)
-        # Scores of related sequences vary widely and would be counted as random ones.
+        # Widely varying scores of related sequences would count as scores of random sequences and lower lambda.
         if of_search is not None and (statistics is None or of_search.lambda_ >= _MINIMUM_LAMBDA_SHARE * statistics.lambda_):
             statistics = of_search
         else:

@@ -1,4 +1,4 @@
-"""Score: every query against every sequence of a database, on any devices, as a kind of work.
+"""Workload that scores every query against every sequence of a database, on any devices.
 
 Queries are scored in batches whose scores fit into memory; synthetic sequences measure the speed of devices.
 """
@@ -43,35 +43,57 @@ __all__ = [
 
 KIND = "sequences"
 STEP_CELLS = 1_000_000
-"""Cells in a step of the progress."""
-_SECONDS_OF_SHARED, _SECONDS_OF_PARTITION = 0.25, 1.0  # duration of a part, with other devices that may take over and without
-# With threads only, the long sequences of a part come first, and threads wait for each other at its end. There are still
-# several parts, so that a cancelled run can be resumed.
+"""Number of matrix cells per step of the progress."""
+_SECONDS_OF_SHARED, _SECONDS_OF_PARTITION = 0.25, 1.0  # duration of a section, with other devices that can take over work, and without
+# Without GPUs, long sections are better, because threads wait for each other at the end of each. There are still
+# several sections, so that a cancelled run can be resumed.
 SECONDS_ON_THREADS = 10.0
-_FIRST_CELLS = {True: 8e9, False: 1e11}  # of the first part, on the CPU and on a GPU
-FIRST_SECONDS_ON_THREADS = 5.0  # at this number of cells per second and thread
+_FIRST_CELLS = {True: 8e9, False: 1e11}  # cells of the first section, on the CPU (True) and on a GPU
+FIRST_SECONDS_ON_THREADS = 5.0  # duration of the first section; the speed is `_FIRST_CELLS[True]` cells per second and thread
 QueryBatch = NewType("QueryBatch", NDArray[np.int64])
-"""Numbers of queries that are scored together, in the order of their files."""
+"""Indices of queries that are scored together, in the order of their files."""
 
-_MAXIMUM_SCORES = 64_000_000  # of a batch: 256 MB
+_MAXIMUM_SCORES = 64_000_000  # maximum scores of a batch, 256 MB
 _SUBJECTS, _QUERIES = 60_000, 20
-_MEAN_LOG, _SPREAD = 5.75, 0.6  # of lengths, as in proteins
+_MEAN_LOG, _SPREAD = 5.75, 0.6  # mean and standard deviation of the logarithms of lengths, similar to proteins
 _RESIDUES = 20
 
 
 def build_workload(residues: NDArray[np.int8], offsets: NDArray[np.int64], scheme: ScoringScheme) -> Workload:
-    """Return a database as a workload: sequences shortest first, their codes and starts (n + 1,)."""
+    """Return the workload of a database.
+
+    Parameters
+    ----------
+    residues : ndarray of int8
+        Residue codes of all sequences, shortest sequence first.
+    offsets : ndarray of int64, shape (n + 1,)
+        Start of each sequence in `residues`.
+    scheme : ScoringScheme
+        Matrix and gap costs.
+    """
     settings = {"gap_open": scheme.gap_open, "gap_extend": scheme.gap_extend}
     return Workload(KIND, {"database": {"residues": residues, "offsets": offsets}, "matrix": {"scores": scheme.matrix.scores}}, settings)
 
 
 def score_queries(session: Session, queries: Sequence[NDArray[np.int8]]) -> NDArray[np.int32]:
-    """Return exact Smith-Waterman scores of every query, as residue codes, and every subject: (queries, subjects) int32.
+    """Return the Smith-Waterman scores of all pairs of queries and subjects.
+
+    Parameters
+    ----------
+    session : Session
+        Session of a workload from `build_workload`.
+    queries : sequence of ndarray of int8
+        Residue codes of each query.
+
+    Returns
+    -------
+    ndarray of int32, shape (queries, subjects)
+        Exact scores.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     state = {
         "residues": np.concatenate([np.zeros(0, np.int8), *queries]),
@@ -89,14 +111,14 @@ def score_all(
     threads: int,
     progress: Progress,
 ) -> NDArray[np.int32]:
-    """Apply `score_queries` on the CPU to a database that is searched once.
+    """Return the scores of `score_queries`, computed on the CPU, for a database that is searched once.
 
     Raises
     ------
     ParameterError
-        A score could pass 32 bits.
+        If a score could exceed 32 bits.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     scheme.check(max(map(len, queries), default=0), int(np.diff(offsets).max(initial=0)))
     with Executor(Resources(threads, progress=progress)).session(build_workload(residues, offsets, scheme)) as session:
@@ -104,26 +126,23 @@ def score_all(
 
 
 class SequencesAgainstSequences:
-    """Workload type whose items are subjects and whose round state are queries; rows have a column for each item."""
+    """Workload type whose items are the subjects and whose state of a round are the queries.
+
+    The rows of the results have a column for each item.
+    """
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of about the given size."""
         return sample_sequences(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the cells of all queries with each database sequence, (sequences,) float64."""
+        """Return the number of matrix cells of each subject with all queries."""
         return np.diff(work.sources["database"]["offsets"]) * float(max(1, len(state["residues"])))
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the work of a round.
-
-        Returns
-        -------
-        float
-            Cells of the alignment matrices on the CPU; clock cycles of the launch plan on a GPU.
-        """
+        """Return the operations (see `PredictableWorkloadType`): cells on the CPU, cycles of the plan on a GPU."""
         if card is None:
             return float(self.costs(work, state).sum())
 
@@ -144,16 +163,16 @@ class SequencesAgainstSequences:
         yield _Computation(work, search, device, _SECONDS_OF_SHARED if is_shared else alone)
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
-        """Return zero scores."""
+        """Return scores of zero for `n` subjects."""
         return {"scores": np.zeros((len(state["offsets"]) - 1, n), np.int32)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by subject."""
+        """Copy the scores `rows` to the subjects `first:end` of `into`."""
         into["scores"][:, first:end] = rows["scores"]
 
 
 class _Computation:
-    """A database on a device."""
+    """Database on a device."""
 
     def __init__(self, work: Workload, search: AlignmentSearch, device: Device, seconds: float) -> None:
         self._search, self._seconds = search, seconds
@@ -166,14 +185,14 @@ class _Computation:
         self._scores = np.zeros((0, 0), np.int32)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin queries."""
+        """Set the queries of a round."""
         if items is not None:
             raise ValueError("sequences are scored against all subjects of a run of them")
         self._queries = np.split(state["residues"], state["offsets"][1:-1]) if len(state["offsets"]) > 1 else []
-        self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # takes memory where it is written to
+        self._scores = np.zeros((len(self._queries), len(self._offsets) - 1), np.int32)  # memory is allocated only where it is written to
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Score the subjects `first:last`, in chunks of about equal time."""
+        """Score the subjects `first:last`, and yield their scores in sections of about equal time."""
         residues = float(max(1, sum(map(len, self._queries))))
         while first < last:
             reach = self._offsets[first] + self._cells_of_partition / residues
@@ -193,7 +212,8 @@ def query_batches(queries: SequenceDatabase, database: SequenceDatabase, scheme:
 
     Raises
     ------
-    ParameterError : a score could exceed 32 bits.
+    ParameterError
+        If a score could exceed 32 bits.
     """
     scheme.check(int(queries.lengths.max(initial=0)), int(database.lengths.max(initial=0)))
     order, size = np.argsort(queries.file_index), max(1, _MAXIMUM_SCORES // max(1, len(database)))
@@ -203,18 +223,19 @@ def query_batches(queries: SequenceDatabase, database: SequenceDatabase, scheme:
 def score_batch(
     session: Session, queries: SequenceDatabase, batch: QueryBatch, database: SequenceDatabase, progress: Progress
 ) -> NDArray[np.int32]:
-    """Return the Smith-Waterman scores of the queries of a batch with all subjects: (queries, subjects) int32.
+    """Return the Smith-Waterman scores of a batch of queries with all subjects, int32 of shape (queries, subjects).
 
     Raises
     ------
-    Cancelled : the user cancelled the search.
+    Cancelled
+        If the user cancels.
     """
     progress.stage("Scoring", int(queries.lengths[batch].sum()) * database.n_residues // STEP_CELLS)
     return score_queries(session, [queries.codes(number) for number in batch.tolist()])
 
 
 def sample_sequences(size: float, seed: int) -> Sample:
-    """Return queries and a database; of a small sample both are small."""
+    """Return synthetic queries and a synthetic database whose numbers grow with `size`."""
     rng = np.random.default_rng(seed)
     n_queries = max(1, round(_QUERIES * size ** (1 / 3)))
     n = max(20, round(_SUBJECTS * size * _QUERIES / n_queries))

@@ -1,4 +1,4 @@
-"""Search a protein database exhaustively with Smith-Waterman: read -> index -> plan -> score -> report."""
+"""Exhaustive search of a protein database with Smith-Waterman: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -26,22 +26,24 @@ __all__ = ["SequenceSearchSummary", "align", "hit_counts"]
 
 
 def align(request: SearchRequest, progress: Progress | None = None) -> SequenceSearchSummary:
-    """Align every query with every sequence of a database and report the hits.
+    """Align every query with every sequence of a database, and report the hits.
 
     Parameters
     ----------
-    request
-        Inputs ``queries`` and ``database``, files of proteins, also gzipped; `SequenceSearchParameters`. `out` is a file for the hits in
-        `format` (default: ``tsv``); `project` a project to which a run with its tables is added; None for neither. The option
+    request : SearchRequest
+        Inputs ``queries`` and ``database``, files of proteins, optionally gzipped; `SequenceSearchParameters`. `out` is a file for the hits
+        in `format` (default: ``tsv``), or None; `project` is a project to which a run with its tables is added, or None. The option
         ``all_scores`` is an ``.npy`` file for the scores of all pairs, int32 of shape (queries, subjects), in the order of the files. The
-        device ``auto`` is the CPU if that finishes before a GPU is ready.
+        device ``auto`` is the CPU if it finishes before a GPU is ready.
+    progress : Progress, optional
+        Progress of the search.
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        An input or parameter can be corrected by the user.
+        If an input or parameter is unsuitable; the user can correct it.
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     parameters, format = request.parameters_as(SequenceSearchParameters), request.format or "tsv"
     if format not in FORMATS:
@@ -53,7 +55,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
 
     with search_run(_spec(request, parameters), read, progress) as run:
         opening = run.begin(run.resources)  # opening a GPU takes as long as reading the files
-        run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the report
+        run.load(lambda: kernels.cpu.signatures.load_kernels("align", "traceback"))  # for the alignments of the report
         queries = run.read()
         with run.step("index"):
             database = packed_database(run, "database", create_translation(parameters))
@@ -79,7 +81,7 @@ def align(request: SearchRequest, progress: Progress | None = None) -> SequenceS
                         for write in writers:
                             write(hits)
             _warn_of_doubtful_e_values(statistics, totals, parameters, run.progress)
-        run.device = "+".join([share.device for share in measure_shares(session)] or session.devices)  # without those that failed
+        run.device = "+".join([share.device for share in measure_shares(session)] or session.devices)  # without devices that failed
         return _summary(run, queries, database, totals, statistics, measure_shares(session))
 
 
@@ -100,7 +102,7 @@ def _spec(request: SearchRequest, parameters: SequenceSearchParameters) -> RunSp
 def _warn_of_doubtful_e_values(
     statistics: SearchStatistics | None, totals: HitTotals, parameters: SequenceSearchParameters, progress: Progress
 ) -> None:
-    """Advise on a search without hits whose E-values mean little."""
+    """Advise to raise the maximum E-value if E-values are unreliable and there are no hits."""
     if statistics is not None and statistics.is_doubtful and not totals.n_hits:
         least = f"No hit has an E-value up to {parameters.maximum_e_value:g}"
         progress.message(f"{least}: raise the largest E-value (maximum_e_value) to see the best scores", "warning")
@@ -114,8 +116,8 @@ def _summary(
     statistics: SearchStatistics | None,
     shares: tuple[DeviceShare, ...],
 ) -> SequenceSearchSummary:
-    """Record the run and return its summary."""
-    assert statistics is not None  # a file without sequences is refused
+    """Write the record of the run, and return its summary."""
+    assert statistics is not None  # files without sequences are rejected
     scores, seconds = statistics.scores, run.clock.stages.get("score", {"seconds": 0.0})["seconds"]
     gcups = round(queries.n_residues * database.n_residues / seconds / 1e9, 2) if seconds else 0.0
     counts = {

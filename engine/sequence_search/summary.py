@@ -12,9 +12,18 @@ __all__ = ["DeviceShare", "SequenceSearchSummary", "hit_counts"]
 
 @dataclass(frozen=True)
 class DeviceShare:
-    """A device's share of a search: its share of the cells, and thousand million cells in a second while it worked.
+    """Contribution of a device to a search.
 
-    `with_start`: True if the work was too small to exclude one-time work of a device, such as compiling.
+    Attributes
+    ----------
+    device : str
+        Name of the device.
+    share : float
+        Fraction of the cells that it computed, from 0 to 1.
+    gcups : float
+        Speed while it computed, in 10^9 cells per second.
+    with_start : bool
+        True if the workload was too small to exclude initial work of the device, such as compiling.
     """
 
     device: str
@@ -27,8 +36,22 @@ class DeviceShare:
 class SequenceSearchSummary(Summary):
     """Counts of a sequence search.
 
-    `gcups`: thousand million cells of the matrices in a second of scoring. `statistics`: where lambda and K come from.
-    `best`: (query, subject, E-value, description) of the best hits. `shares`: what each device did of the scoring.
+    Attributes
+    ----------
+    n_queries, n_subjects, n_residues : int
+        Number of queries and subjects, and of residues of all subjects.
+    n_hits, n_queries_with_hits : int
+        Number of hits, and of queries with hits.
+    gcups : float
+        Speed of the scoring, in 10^9 matrix cells per second.
+    lambda_, K : float
+        Constants of the extreme-value distribution.
+    statistics : str
+        Source of these constants.
+    best : tuple
+        Query, subject, E-value and description of the best hits.
+    shares : tuple of DeviceShare
+        Contribution of each device to the scoring.
     """
 
     n_queries: int
@@ -44,13 +67,13 @@ class SequenceSearchSummary(Summary):
     shares: tuple[DeviceShare, ...] = ()
 
     def counts(self) -> list[Count]:
-        """Return the numbers of hits and, for several queries, of those with hits."""
+        """Return the number of hits and, for several queries, of queries with hits."""
         hits = Count(self.n_hits, "hit", "hits")
         with_hits = Count(self.n_queries_with_hits, "query with hits", "queries with hits", total=self.n_queries)
         return [hits, with_hits] if self.n_queries > 1 else [hits]
 
     def lines(self) -> list[str]:
-        """Return lines on the searched data, the number of hits, their statistics, and the best ones."""
+        """Return lines with the searched data, the number of hits, their statistics, and the best hits."""
         searched = f"{counted(self.n_queries, 'query', 'queries')} against {counted(self.n_subjects, 'sequence')}"
         result = hit_counts(self.n_queries, self.n_hits, self.n_queries_with_hits)
         return [
@@ -61,7 +84,7 @@ class SequenceSearchSummary(Summary):
 
 
 def hit_counts(n_queries: int, n_hits: int, n_queries_with_hits: int) -> str:
-    """Return the result as text: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
+    """Return the numbers of hits as text: ``29 hits`` of one query, ``3,139 hits; 20 of 21 queries with hits`` of several."""
     if not n_hits:
         return "no hits"
     hits = counted(n_hits, "hit")

@@ -1,4 +1,4 @@
-"""The result tables of a sequence search."""
+"""Result tables of a sequence search."""
 
 from __future__ import annotations
 
@@ -48,4 +48,4 @@ EXPECTATIONS = Table.of(
 TABLES = (QUERIES, HITS)
 """Tables from queries to hits."""
 STORED = (SCORES, EXPECTATIONS, FEATURES)
-"""Further stored tables: observed and expected numbers of subjects by score and query."""
+"""Additional stored tables: observed and expected numbers of subjects by score and query, and features."""

@@ -1,4 +1,4 @@
-"""Expected workload of a sequence search, from its request."""
+"""Estimated workload of a sequence search, from its request."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from proteoscope.kernels.cuda.alignment_plan import predicted_cycles
 
 __all__ = ["estimate_scoring", "estimate_workload", "expectation"]
 
-_MOST_LENGTHS = 200_000  # that a plan is made for
-_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds of a byte; of a query; of an inspected score
-_SCORE_BYTES = 256e6  # of a batch of queries on a GPU
-_HITS = 40.0  # of a query, that are aligned
-_CELL = 2e-9  # seconds of a cell of an alignment
+_MOST_LENGTHS = 200_000  # maximum number of lengths in a plan
+_READ, _REPORT, _PAIR = 1.2e-8, 2.5e-3, 1.2e-8  # seconds per byte, query, and inspected score
+_SCORE_BYTES = 256e6  # memory of the scores of a batch of queries on a GPU
+_HITS = 40.0  # aligned hits per query
+_CELL = 2e-9  # seconds per cell of an alignment
 
 
 def sample_lengths(size: InputSize) -> np.ndarray:
-    """Return at most `_MOST_LENGTHS` lengths, distributed as at the beginning of the files."""
+    """Return at most `_MOST_LENGTHS` sorted lengths, distributed as at the beginning of the files."""
     n = int(min(_MOST_LENGTHS, max(1.0, size.records)))
     return np.sort(np.resize(np.array(size.lengths or (max(1, round(size.mean_length)),), np.int64), n))
 
 
 def estimate_scoring(queries: InputSize, database: InputSize) -> ExpectedWork:
-    """Return the workload of every query against every subject."""
+    """Return the workload of scoring every query against every subject."""
     pairs = queries.records * database.records
 
     def size(card: CardShape | None) -> WorkSize:
@@ -44,7 +44,7 @@ def estimate_scoring(queries: InputSize, database: InputSize) -> ExpectedWork:
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`."""
+    """Return the estimated workload of a sequence search (see `proteoscope.engine.estimates`)."""
     parameters = request.parameters_as(SequenceSearchParameters)
     queries, database = input_size(request.files("queries")), input_size(request.files("database"))
     if parameters.translation != "none":
@@ -53,7 +53,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 
 def expectation(queries: InputSize, database: InputSize) -> Expectation:
-    """Return the expectation for numbers of queries and subjects."""
+    """Return the estimated workload for inputs of the given sizes."""
     pairs = queries.records * database.records
     aligned = queries.records * min(_HITS, database.records)
     host = {
