@@ -1,4 +1,7 @@
-"""Search for proteins with the same fold. Its entry comes first, which makes its kinds of work known."""
+"""Search for proteins with the same fold.
+
+The entry is imported first, because it registers the workload types.
+"""
 
 import lazy_loader
 

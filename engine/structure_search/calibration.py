@@ -1,12 +1,12 @@
-"""Significance of a hit's score and superposition: an E-value from extreme-value statistics, and the probability of the same fold.
+"""Significance of hits: an E-value from extreme-value statistics, and the probability of the same fold.
 
 Best local alignment scores of unrelated chains follow an extreme-value distribution (Gumbel, as for sequences: Karlin and Altschul 1990,
 PNAS 87:2264). Its location and scale depend on the lengths of both chains and their shared secondary structure: two helix bundles score
 higher by chance than a bundle and a barrel. The constants are fitted to chains of different classes and to reversed chains.
 
 The probability of the same fold is a logistic function of the product of both TM-scores (Xu and Zhang 2010, Bioinformatics 26:889, use the
-TM-score only) and of the shorter chain's length. It needs neither database nor score. With the product, a fragment that fits a whole chain
-perfectly does not have the same fold.
+TM-score only) and of the length of the shorter chain. It depends neither on the database nor on the score. Owing to the product, a fragment
+that perfectly matches a section of a chain does not have the same fold.
 
 All constants are in ``resources/structures/calibration.json``, computed by `benchmarks/structure_calibration.py`.
 """
@@ -28,10 +28,10 @@ from proteoscope.engine.structures.chains import HELIX, STRAND, Chains
 __all__ = ["REFERENCE_LENGTH", "Calibration", "chance_features", "fold_features", "ordered_shares", "shipped_calibration"]
 
 REFERENCE_LENGTH = 200.0
-"""Reference length in residues; lengths enter as logarithms relative to it."""
+"""Reference length in residues; lengths enter as logarithms of their ratio to it."""
 
-_SHORTEST = 30  # residues; shorter chains count as this long for chance, and have no fold
-_MAXIMUM_EXPONENT = 700.0  # of the range of floating-point numbers
+_SHORTEST = 30  # residues; shorter chains have no fold, and count as this long in chances
+_MAXIMUM_EXPONENT = 700.0  # limit of exponents, within the range of floating-point numbers
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class Calibration:
 
     Attributes
     ----------
-    location, log_scale
-        (3,) of scores of unrelated chains, by `chance_features`; None if a mode's scores follow no extreme-value distribution.
-    same_fold
-        (3,) by `fold_features`.
+    location, log_scale : ndarray, shape (3,) or None
+        Coefficients of `chance_features` for the location and the logarithm of the scale of the scores of unrelated chains; None if the
+        scores of the mode follow no extreme-value distribution.
+    same_fold : ndarray, shape (3,)
+        Coefficients of `fold_features` for the logit of the probability of the same fold.
     """
 
     location: NDArray[np.float64] | None
@@ -52,19 +53,24 @@ class Calibration:
 
     @classmethod
     def of(cls, content: Any) -> Calibration:
-        """Create the calibration of a mode from the content of a file."""
+        """Create the calibration of a mode from its section of the file."""
         chance = [np.array(content[name], np.float64) if name in content else None for name in ("location", "log_scale")]
         return cls(chance[0], chance[1], np.array(content["same_fold"], np.float64))
 
     def chances(self, scores: NDArray[np.floating], features: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(n,) chance of each score, or a greater one, of one unrelated chain; NaN where the mode knows none.
+        """Return the probability that an unrelated chain has the given score or a higher one.
 
         Parameters
         ----------
-        scores : (n,)
-            In bits.
-        features : (n, 3)
-            By `chance_features`.
+        scores : ndarray, shape (n,)
+            Scores in bits.
+        features : ndarray, shape (n, 3)
+            Features from `chance_features`.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Probabilities from 0 to 1; NaN if the mode has no extreme-value distribution.
         """
         if self.location is None or self.log_scale is None:
             return np.full(len(scores), np.nan)
@@ -76,14 +82,21 @@ class Calibration:
     def same_fold_probabilities(
         self, tm_query: NDArray[np.floating], tm_target: NDArray[np.floating], shorter: NDArray[np.integer]
     ) -> NDArray[np.float64]:
-        """(n,) probability that a hit has the query's fold, where one chain in 76 of a database has it; NaN of chains too short for one.
+        """Return the probability that a target has the fold of the query.
+
+        The prior is a database in which 1 chain in 76 has the fold of the query.
 
         Parameters
         ----------
-        tm_query, tm_target : (n,)
-            TM-scores by the lengths of both.
-        shorter : (n,)
-            Residues of the shorter chain.
+        tm_query, tm_target : ndarray, shape (n,)
+            TM-scores normalised by the length of the query and of the target.
+        shorter : ndarray of int, shape (n,)
+            Length of the shorter chain in residues.
+
+        Returns
+        -------
+        ndarray, shape (n,)
+            Probabilities from 0 to 1; NaN for chains that are too short to have a fold.
         """
         logit = _weighed(fold_features(tm_query, tm_target, shorter), self.same_fold)
         return np.where(shorter < _SHORTEST, np.nan, 1.0 / (1.0 + np.exp(-np.clip(logit, -_MAXIMUM_EXPONENT, _MAXIMUM_EXPONENT))))
@@ -97,27 +110,41 @@ def shipped_calibration(mode: str) -> Calibration:
 
 
 def chance_features(lengths: NDArray[np.integer], others: NDArray[np.integer], shared: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3): 1, logarithm of the product of the lengths by that of two reference lengths, shared secondary structure from 0 to 1."""
+    """Return the features of the chance level, shape (n, 3).
+
+    They are 1, the logarithm of the product of the lengths relative to the squared reference length, and the shared fraction of secondary
+    structure.
+
+    Parameters
+    ----------
+    lengths, others : ndarray of int, shape (n,)
+        Lengths of both chains in residues.
+    shared : ndarray, shape (n,)
+        Shared fraction of secondary structure, from 0 to 1.
+    """
     product = np.maximum(lengths, _SHORTEST) * np.maximum(others, _SHORTEST)
     return np.stack([np.ones(len(shared)), np.log(product / REFERENCE_LENGTH**2), shared], axis=1)
 
 
 def fold_features(tm_query: NDArray[np.floating], tm_target: NDArray[np.floating], shorter: NDArray[np.integer]) -> NDArray[np.float64]:
-    """(n, 3): 1, the product of both TM-scores, logarithm of the shorter length by the reference length."""
+    """Return the features of the probability of the same fold, shape (n, 3).
+
+    They are 1, the product of both TM-scores, and the logarithm of the shorter length relative to the reference length.
+    """
     product = np.asarray(tm_query, np.float64) * np.asarray(tm_target, np.float64)
     return np.stack([np.ones(len(product)), product, np.log(np.maximum(shorter, 1) / REFERENCE_LENGTH)], axis=1)
 
 
 def _weighed(features: NDArray[np.float64], constants: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weighted sums in a fixed order, which linear algebra libraries do not guarantee."""
+    """Return weighted sums, added in a fixed order, which linear algebra libraries do not guarantee."""
     weighed: NDArray[np.float64] = features[:, 0] * constants[0] + features[:, 1] * constants[1] + features[:, 2] * constants[2]
     return weighed
 
 
 def ordered_shares(chains: Chains, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """(n, 2) shares of helix and of strand in the residues of some chains.
+    """Return the fractions of helix and strand residues of the chosen chains, shape (n, 2).
 
-    What two chains share of secondary structure is the sum of the lesser of their shares of each.
+    The shared secondary structure of two chains is the sum of the minima of their fractions.
     """
     states, offsets = take_runs(chains.secondary, chains.offsets, chosen)
     if not len(chosen):

@@ -1,4 +1,4 @@
-"""Candidates of queries: the chains of a database with the best scores, superposed; plan and score.
+"""Candidates of queries: the database chains with the best scores, which are superposed (the stages plan and score).
 
 ::
 
@@ -50,22 +50,28 @@ __all__ = [
 ]
 
 FEWEST_SUPERPOSED = 100
-"""Candidates of a query that the sensitive mode superposes before it ranks them, however few are reported."""
+"""Minimum number of candidates per query that the sensitive mode superposes before it ranks them."""
 
-_QUERIES_TOGETHER = 16  # queries whose candidates a GPU superposes together
+_QUERIES_TOGETHER = 16  # number of queries whose candidates a GPU superposes together
 
 
 class Comparison(NamedTuple):
-    """Queries and a database that stays open.
+    """Queries, database and sessions of a search.
 
     Attributes
     ----------
-    session
-        Scores.
-    superposing
-        Superposes the candidates of the sensitive mode; threads do without it.
-    tables
-        Of the sensitive mode, those that ship when None.
+    queries, database : DescribedChains
+        Chains with descriptors.
+    parameters : StructureSearchParameters
+        Parameters of the search.
+    session : Session
+        Session that scores chains.
+    resources : Resources
+        Devices and threads of the search.
+    superposing : Session or None
+        Session that superposes the candidates of the sensitive mode; None to superpose on CPU threads.
+    tables : SensitiveTables or None
+        Scoring tables of the sensitive mode; None for the shipped tables.
     """
 
     queries: DescribedChains
@@ -83,12 +89,24 @@ class Comparison(NamedTuple):
 
     @property
     def n_candidates(self) -> int:
-        """Number of candidates of a query, at most."""
+        """Maximum number of candidates of a query."""
         return max(self.parameters.hits_per_query, FEWEST_SUPERPOSED if self.is_sensitive else 0)
 
 
 class QueryScores(NamedTuple):
-    """Scores of all chains with a query, its rewards with their unit, and the score of its elements with themselves."""
+    """Scores of all chains with a query.
+
+    Attributes
+    ----------
+    chains : Scores
+        Scores of all chains in both phases.
+    rewards : Rewards
+        Rewards of the query, in integers.
+    unit : float
+        Integer value of a score of 1.
+    self_score : int
+        Phase 1 score of the query with itself.
+    """
 
     chains: Scores
     rewards: Rewards
@@ -97,7 +115,19 @@ class QueryScores(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Candidates of query number `query`, best first: its scores, (n,) z-scores of all chains of the database, (c,) the candidates."""
+    """Candidates of a query, best first.
+
+    Attributes
+    ----------
+    query : ChainRow
+        Index of the query.
+    scores : QueryScores
+        Scores of all chains.
+    z : ndarray, shape (n,)
+        z-scores of all database chains.
+    targets : ndarray of int64, shape (c,)
+        Indices of the candidates in the database.
+    """
 
     query: ChainRow
     scores: QueryScores
@@ -108,13 +138,13 @@ class Candidates(NamedTuple):
 def query_batches(queries: DescribedChains, parameters: StructureSearchParameters, resources: Resources) -> list[list[ChainRow]]:
     """Return the queries in the order of their files, in batches whose candidates are superposed together."""
     order: list[ChainRow] = np.argsort(queries.file_order).tolist()
-    # A GPU superposes the candidates of several queries in the time of a single one.
+    # A GPU superposes the candidates of several queries in about the time of one query.
     size = _QUERIES_TOGETHER if parameters.mode == "sensitive" and resources.has_cards else 1
     return [order[first : first + size] for first in range(0, len(order), size)]
 
 
 def compute_rewards(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
-    """Return the rewards for a query, in whole numbers, and the number of them in a unit of its scores."""
+    """Return the integer rewards of a query, and the integer value of a score of 1."""
     parameters, chain = comparison.parameters, comparison.queries.arrays.chain(query)
     weights, gaps = (
         Weights(*parameters.weights),
@@ -126,12 +156,12 @@ def compute_rewards(comparison: Comparison, query: ChainRow) -> tuple[Rewards, f
 
 
 def score_chains(comparison: Comparison, query: ChainRow) -> QueryScores:
-    """Return the scores of a query with all chains, in both phases.
+    """Return the scores of all chains with a query, in both phases.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     chain = comparison.queries.arrays.chain(query)
     rewards, unit = compute_rewards(comparison, query)
@@ -143,12 +173,12 @@ def score_chains(comparison: Comparison, query: ChainRow) -> QueryScores:
 
 
 def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
-    """Return the chains with the best scores with a query, which are to be superposed.
+    """Return the chains with the best scores with a query.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     scores, database = score_chains(comparison, query), comparison.database
     residues = scores.chains.residues
@@ -160,22 +190,24 @@ def best_candidates(comparison: Comparison, query: ChainRow) -> Candidates:
 
 
 def superpose_candidates(comparison: Comparison, candidates: Sequence[Candidates]) -> list[Superpositions]:
-    """Return the superpositions of the candidates of queries on these; see `superpose_targets`."""
+    """Return the superpositions of the candidates on their queries (see `superpose_targets`)."""
     return superpose_targets(comparison, [(some.query, some.targets, some.scores.rewards) for some in candidates])
 
 
 def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[Superpositions]:
-    """Return chains of the database superposed on queries, from their alignments by descriptors.
+    """Return the superpositions of database chains on queries, which start from alignments by descriptors.
 
     Parameters
     ----------
-    targets
-        Queries, chains of the database for each, and its rewards.
+    comparison : Comparison
+        Queries, database and sessions.
+    targets : sequence of tuple
+        For each query its index, the indices of its targets, and its rewards.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     starts = _alignments(comparison, targets)
     if comparison.is_sensitive:
@@ -188,7 +220,7 @@ def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, 
 
 
 def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]]) -> list[NDArray[np.int32]]:
-    """Return the alignments by descriptors of queries with their targets, one after the other."""
+    """Return the alignments by descriptors of all queries with their targets, in order."""
     resources, chains = comparison.resources, comparison.database.arrays
     pairs = [
         (query, target, rewards)
@@ -207,7 +239,7 @@ def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArra
 def _realigned(
     comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]], starts: list[NDArray[np.int32]]
 ) -> list[Superpositions]:
-    """Return targets of queries aligned anew by their superposition, which begins with the alignment by descriptors."""
+    """Return the superpositions of targets that are realigned by structure, starting from the alignments by descriptors."""
     queries, chains, progress = comparison.queries.chains, comparison.database.chains, comparison.resources.progress
     bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
     every = []
@@ -225,7 +257,7 @@ def _realigned(
 
 
 def _fitted(comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]) -> Superpositions:
-    """Return targets laid on a query by least squares over the alignment by descriptors."""
+    """Return the superpositions of targets on a query, by least squares over the alignments by descriptors."""
     queries, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
     position, rows = queries.position[queries.rows(query)], [ChainRow(target) for target in targets.tolist()]
     rotation, translation = np.zeros((len(targets), 3, 3)), np.zeros((len(targets), 3))

@@ -1,7 +1,7 @@
 """Search of complexes: all chains of a query file against all chains of each database file, ranked by the sum over chains.
 
-Query chains are assigned to different target chains to maximise the sum of z-scores (the assignment problem). Complexes are scored chain
-by chain; the relative arrangement of chains is not considered.
+Query chains are assigned to different target chains so that the sum of z-scores is maximal (the assignment problem). Complexes are scored
+chain by chain; the relative arrangement of chains is not considered.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ __all__ = ["COLUMNS", "ComplexHit", "assignment", "by_file", "complex_hits", "co
 
 @dataclass(frozen=True, slots=True)
 class ComplexHit:
-    """A database file matched with a query file.
+    """Database file whose chains match those of a query file.
 
     Attributes
     ----------
-    query, target
+    query, target : str
         Names of the files.
-    query_chains, target_chains
-        Number of chains.
-    matched_chains
+    query_chains, target_chains : int
+        Number of chains of each file.
+    matched_chains : int
         Number of assigned chains.
-    z_score, score
-        Sums over assigned chains.
-    tm_score_query, tm_score_target
-        Length-weighted means over the chains of each file, with separate superpositions; unassigned chains count 0.
-    pairs
+    z_score, score : float
+        Sums over the assigned chains.
+    tm_score_query, tm_score_target : float
+        Length-weighted means over the chains of each file, which are superposed separately; unassigned chains count as 0.
+    pairs : str
         Assigned chains as ``query=target``, comma-separated.
     """
 
@@ -59,14 +59,17 @@ class ComplexHit:
 
 
 COLUMNS = COMPLEXES.saved
-"""Columns of the table of complexes and their order."""
+"""Columns of the table of complexes, in order."""
 
 
 def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """Assign rows to different columns with the maximum total worth; worthless pairs are not assigned.
+    """Assign rows to different columns with the maximum total worth.
 
-    The Hungarian method by shortest paths (Jonker & Volgenant, Computing 38, 1987, 325-340): a row after the other, O(n^3).
+    Pairs without positive worth are not assigned. The algorithm is the Hungarian method by shortest paths (Jonker & Volgenant, Computing
+    38, 1987, 325-340), which adds one row after the other in O(n^3).
 
+    Examples
+    --------
     >>> assignment(np.array([[3.0, 2.9], [2.8, 0.5]]))
     [(0, 1), (1, 0)]
     """
@@ -79,7 +82,7 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
     for begin in range(n):
         least, is_done = np.full(m, np.inf), np.zeros(m, np.bool_)
         row, column, previous = begin, -1, 0.0
-        # The shortest way from this row to a column that is free.
+        # Find the shortest path from this row to a free column.
         while row >= 0:
             through = previous + cost[row] - by_row[row] - by_column
             shorter = ~is_done & (through < least)
@@ -87,7 +90,7 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
             column = int(np.where(is_done, np.inf, least).argmin())
             is_done[column] = True
             row, previous = int(row_of[column]), float(least[column])
-        # Update the prices of visited nodes, and flip the matches along the path.
+        # Update the prices of visited nodes, and exchange the matches along the path.
         passed = is_done.copy()
         passed[column] = False
         by_row[begin] += previous
@@ -101,9 +104,17 @@ def assignment(worth: NDArray[np.float64]) -> list[tuple[int, int]]:
 
 
 def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -> list[ComplexHit]:
-    """Return files of the database for the chains of a query's file, best first, as many as are reported of a chain.
+    """Return the database files that match the chains of a query file, best first.
 
-    Sensitive mode: the files with the greatest sums of z-scores are ranked by the sum of `relatedness`; published mode: by that of scores.
+    The sensitive mode ranks the files with the highest sums of z-scores by the sum of `relatedness`; the published mode ranks by the sum of
+    scores. The maximum number of files is that of hits per query.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Queries, database and sessions.
+    chains : sequence of StructureQueryHits
+        Hits of each chain of the query file.
     """
     database, is_sensitive = comparison.database, comparison.is_sensitive
     z = np.stack([chain.z_scores for chain in chains])
@@ -141,15 +152,27 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
 
 
 def _place(comparison: Comparison, query_hits: StructureQueryHits) -> ChainRow:
-    """Return the number of a query in order of length."""
+    """Return the index of a query in order of length."""
     return ChainRow(int(np.flatnonzero(comparison.queries.file_order == query_hits.index)[0]))
 
 
 def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: int, wanted: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Numbers of the files whose matches are worth the most, each with its pairs (row of `worth`, chain of the database)."""
+    """Return the files with the highest worth, each with its pairs of a row of `worth` and a database chain.
+
+    Parameters
+    ----------
+    worth : ndarray, shape (query chains, database chains)
+        Worth of each pair of chains.
+    file : ndarray of int64, shape (database chains,)
+        File of each database chain.
+    n_files : int
+        Number of files.
+    wanted : int
+        Maximum number of files to return.
+    """
     order = np.argsort(file, kind="stable")
     bounds = np.searchsorted(file[order], np.arange(n_files + 1))
-    # Upper bound of a file: each chain has its best partner, even if several share it.
+    # Upper bound of a file: the sum of the best partners of all chains, even if several chains share one.
     at_most = np.zeros(n_files)
     for row in worth:
         best = np.zeros(n_files)
@@ -170,7 +193,7 @@ def _best_files(worth: NDArray[np.float64], file: NDArray[np.int64], n_files: in
 def _tm_scores(
     comparison: Comparison, chains: Sequence[StructureQueryHits], best: Sequence[tuple[int, list[tuple[int, int]]]]
 ) -> dict[tuple[int, int], tuple[float, float]]:
-    """Return TM-scores by query and target of all assigned pairs, superposing those that are not hits."""
+    """Return both TM-scores of all assigned pairs by query chain and target, after superposing the pairs that are not hits."""
     place = np.argsort(comparison.database.file_order)
     cached: dict[tuple[int, int], tuple[float, float]] = {}
     for k, chain in enumerate(chains):
@@ -187,14 +210,14 @@ def _tm_scores(
 
 
 def by_file(queries: DescribedChains, query_hits: Iterator[StructureQueryHits]) -> Iterator[Iterator[StructureQueryHits]]:
-    """Yield the hits of each file of queries."""
+    """Yield the hits of each query file."""
     place = np.argsort(queries.file_order)
     return (chains for _, chains in groupby(query_hits, key=lambda hits: int(queries.file[place[hits.index]])))
 
 
 @contextmanager
 def complex_writer(path: Path | None) -> Iterator[Callable[[Sequence[ComplexHit]], None] | None]:
-    """Open a writer of complexes as a table, tab-separated, which appears whole or not at all; None without a path."""
+    """Open a writer of complexes as a tab-separated table, which is written atomically; None without a path."""
     if path is None:
         yield None
         return

@@ -31,7 +31,7 @@ def load_descriptors(database: StructureDatabase, progress: Progress, threads: i
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     progress.stage("Opening the database")
     chains = database.chains
@@ -54,12 +54,12 @@ def load_descriptors(database: StructureDatabase, progress: Progress, threads: i
 
 
 def key_parts(identity: str) -> dict[str, Any]:
-    """Return the cache key of descriptors: identity of the database and `descriptor_key`."""
+    """Return the contents of the cache key of descriptors: the identity of the database, and `descriptor_key`."""
     return {"format": _FORMAT, "columns": identity, **descriptor_key()}
 
 
 def descriptor_key() -> dict[str, Any]:
-    """Return the dependencies of descriptors other than chains: the shipped alphabets and the word construction."""
+    """Return all dependencies of descriptors except the chains: the shipped alphabets and the composition of the words."""
     alphabets = resources.path("structures", "descriptors.json").read_bytes()
     return {
         "alphabets": hashlib.sha256(alphabets).hexdigest(),
@@ -70,18 +70,18 @@ def descriptor_key() -> dict[str, Any]:
 
 
 def write_descriptors(folder: Path, arrays: StructureArrays) -> None:
-    """Write the columns of descriptors."""
+    """Write the columns of descriptors to a folder."""
     for name in _COLUMNS:
         np.save(folder / f"{name}.npy", getattr(arrays, name))
 
 
 def open_descriptors(folder: Path, chains: Chains) -> StructureArrays:
-    """Open descriptors of chains written by `write_descriptors`, memory-mapped.
+    """Open memory-mapped descriptors of chains that `write_descriptors` wrote.
 
     Raises
     ------
     InvalidIndexError
-        They are not valid descriptors of these chains.
+        If the files do not contain valid descriptors of these chains.
     """
     state, length, angle = (open_column(folder / f"{name}.npy", kind) for name, kind in _COLUMNS.items())
     n = int(chains.offsets[-1])

@@ -1,4 +1,4 @@
-"""Export the hits of a finished structure search of a project."""
+"""Export of the hits of a finished structure search."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from proteoscope.engine.structure_search.tables import HITS
 
 __all__ = ["export_hits"]
 
-_ROWS = 4096  # of a table in memory
+_ROWS = 4096  # maximum rows of a table in memory
 
 
 def export_hits(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
-    """Export the hits of a run as the search itself writes them; see `proteoscope.engine.entry.Search.export`."""
+    """Export the hits of a run as the search itself writes them (see `proteoscope.engine.entry.Search.export`)."""
     progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "hits"))
     with stored_table(project, request.run_id, HITS, HITS.saved, verify=False) as source:
         # All columns are checked, including those that are not exported.

@@ -1,4 +1,4 @@
-"""Hits of a finished search with their queries: both chains read from the run's files, and their superposition."""
+"""Chains of the hits of a finished search and of their queries, read from the files of the run, and their superposition."""
 
 from __future__ import annotations
 
@@ -28,30 +28,38 @@ if TYPE_CHECKING:
 __all__ = ["FoundChain", "HitChains", "parse_cigar_pairs", "parse_transformation", "trace_geometry", "write_hit", "write_hits"]
 
 _RUNS = re.compile(r"(\d+)([MID])")
-_MAXIMUM_FILES = 8  # chains that stay in memory: the query and the last viewed targets
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that a superposition lacks
+_MAXIMUM_FILES = 8  # maximum number of files in memory: that of the query and those of the last viewed targets
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that come from the search alone
 _REMEDY = "Put the file back where it was, or search again"
 
 
 @dataclass(frozen=True)
 class FoundChain:
-    """A searched chain, the only one of `chains`; `path` may be missing if a database holds the chain."""
+    """Searched chain.
+
+    Attributes
+    ----------
+    chains : Chains
+        Chains that contain only this chain.
+    path : Path
+        File of the chain; it may be missing if a database contains the chain.
+    """
 
     chains: Chains
     path: Path
 
 
 class HitChains:
-    """Reader of the chains of a run's hits, with recent ones cached; for one thread.
+    """Reader of the chains of a run's hits, which caches recent files; for use in one thread.
 
     Parameters
     ----------
-    inputs
-        Kind and path of the run's files.
+    inputs : iterable of tuple
+        Kind and path of each file of the run.
     minimum_plddt, models
         Parameters of the run.
-    check
-        Called with each file path before reading; raises InputError to refuse it.
+    check : callable
+        Function that is called with each file path before the file is read; it raises InputError to reject the file.
     """
 
     def __init__(
@@ -71,22 +79,29 @@ class HitChains:
         self._database: StructureDatabase | None = None
 
     def query(self, name: str, sequence: str) -> FoundChain:
-        """Return a query by its name and sequence.
+        """Return the query with the given name and sequence.
 
         Raises
         ------
         InputError
-            No file of the run holds it any more.
+            If no file of the run contains the chain any more.
         """
         return self._in_files("queries", name, sequence)
 
     def target(self, name: str, sequence: str, index: ChainRow) -> FoundChain:
-        """Return a target chain by name, sequence and row of a structure database.
+        """Return the target with the given name and sequence.
+
+        Parameters
+        ----------
+        name, sequence : str
+            Name and sequence of the chain.
+        index : ChainRow
+            Row of the chain in a structure database, which is tried first.
 
         Raises
         ------
         InputError
-            See `query`.
+            If no file of the run contains the chain any more.
         """
         paths = self._paths["database"]
         if len(paths) != 1 or paths[0].name != DATABASE_FILE:
@@ -99,7 +114,7 @@ class HitChains:
         every = zip(row_range(ChainRow, len(chains)), chains.names, strict=True)
         places = [index] if is_there else [i for i, chain_name in every if chain_name == name and chains.sequence(i) == sequence]
         if not places:
-            # It may have been changed since it was opened.
+            # The database may have been replaced since it was opened.
             self._database = None
             raise InputError(folder, f"no longer holds {name} as it was searched", remedy="Search again")
         return FoundChain(chains.taken(places[:1]), self._database.file_of(places[0]))
@@ -131,8 +146,10 @@ class HitChains:
 
 
 def parse_cigar_pairs(cigar: str) -> NDArray[np.int32]:
-    """(n, 2) aligned rows of query and target.
+    """Return the aligned rows of query and target, shape (n, 2).
 
+    Examples
+    --------
     >>> parse_cigar_pairs("1I2M2D1M").tolist()
     [[1, 0], [2, 1], [3, 4]]
     """
@@ -144,15 +161,27 @@ def parse_cigar_pairs(cigar: str) -> NDArray[np.int32]:
 
 
 def parse_transformation(hit: Mapping[str, Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return rotation (3, 3) and translation (3,), Å, that move a hit's target onto its query, from its table row."""
+    """Return the rotation (3, 3) and translation (3,) in Å that superpose a target on its query, from the table row of the hit."""
     translation = np.array([float(number) for number in hit["translation"].split(",")])
     return np.array(hit["rotation"], np.float64).reshape(3, 3), translation
 
 
 def trace_geometry(position: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lengths (n,) of the vectors from each Cα to the next, Å, and angles (n,) between successive vectors, degrees; NaN at the end.
+    """Return the distance from each Cα to the next, and the angle between successive vectors.
 
-    These are the descriptors of Mrozek et al. (2014), equation 3, before they are rounded.
+    These are the descriptors of Mrozek et al. (2014), equation 3, before rounding.
+
+    Parameters
+    ----------
+    position : ndarray, shape (n, 3)
+        Coordinates of Cα in Å.
+
+    Returns
+    -------
+    length : ndarray, shape (n,)
+        Distances in Å; NaN for the last residue.
+    angle : ndarray, shape (n,)
+        Angles in degrees; NaN for the last two residues.
     """
     length, angle = np.full(len(position), np.nan), np.full(len(position), np.nan)
     vectors = np.diff(np.asarray(position, np.float64), axis=0)
@@ -169,22 +198,24 @@ def write_hit(folder: Path, query: FoundChain, target: FoundChain, hit: Mapping[
 
     Parameters
     ----------
-    folder
-        Created if missing.
-    hit
-        Row of the table of hits.
+    folder : Path
+        Folder of the files, created if missing.
+    query, target : FoundChain
+        Both chains.
+    hit : mapping
+        Row of the hit in the table of hits.
 
     Returns
     -------
     paths : list of Path
         Written files.
     messages : list of str
-        Remarks, such as a missing file replaced by Cα atoms.
+        Remarks, for example that only Cα atoms are written because a file is missing.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If a file cannot be written.
     """
     pairs = parse_cigar_pairs(str(hit["cigar"]))
     rotation, translation = parse_transformation(hit)
@@ -216,30 +247,36 @@ def write_hits(
     background: tuple[int, int, int] = (255, 255, 255),
     shown: Sequence[NDArray[np.bool_] | None] | None = None,
 ) -> tuple[list[Path], list[str]]:
-    """Write several hits superposed onto their query, with scripts that reproduce a picture.
+    """Write several hits superposed on their query, with scripts that reproduce a picture.
 
     Parameters
     ----------
-    folder
-        Created if missing.
-    hits
-        Chains with their rows of the table of hits.
-    colours
-        (r, 3) of the query and of each hit.
-    shown
-        Shown residues of the query and of each hit; None for all.
+    folder : Path
+        Folder of the files, created if missing.
+    query : FoundChain
+        Chain of the query.
+    hits : sequence of tuple
+        Chain of each hit, and its row of the table of hits.
+    colours : sequence of ndarray of uint8, shape (residues, 3)
+        Colours of the residues of the query and of each hit.
+    style : Style
+        Style of the picture.
+    background : tuple of int
+        Background colour.
+    shown : sequence of ndarray of bool, shape (residues,) or None
+        True for each shown residue of the query and of each hit; None for all residues.
 
     Returns
     -------
     paths : list of Path
-        Written files (`query`, `hit_1`, …).
+        Written files, of `query`, `hit_1`, ….
     messages : list of str
-        See `write_hit`.
+        Remarks, as in `write_hit`.
 
     Raises
     ------
     StorageError
-        Writing failed.
+        If a file cannot be written.
     """
     messages: list[str] = []
     masks = list(shown) if shown is not None else [None] * (len(hits) + 1)

@@ -1,4 +1,4 @@
-"""Hits of queries: the best of their superposed candidates, in the order in which they are reported."""
+"""Hits of queries: the best superposed candidates, in the order in which they are reported."""
 
 from __future__ import annotations
 
@@ -26,20 +26,24 @@ _E_VALUE_DIGITS = 4
 
 @dataclass(frozen=True)
 class StructureQueryHits:
-    """A query with its hits, best first.
+    """Query with its hits, best first.
 
     Attributes
     ----------
-    n_aligned
-        Number of chains aligned in phase 2.
-    index
-        Position in the order of the files.
-    hits
+    query : str
+        Name of the query.
+    index : int
+        Index of the query in the order of the files.
+    description, sequence, states : str
+        Description, sequence and secondary structure of the query.
+    n_aligned : int
+        Number of database chains that were aligned in phase 2.
+    hits : Table
         Rows of the table ``hits`` (`proteoscope.engine.structure_search.tables.HITS`).
-    aligned
+    aligned : sequence of AlignedChains
         Superposition of each hit.
-    scores, z_scores
-        (n,) of all database chains by length; `scores` are negative for chains rejected in phase 1.
+    scores, z_scores : ndarray, shape (n,)
+        Scores of all database chains, ordered by length; `scores` are negative for chains that phase 1 rejected.
     """
 
     query: str
@@ -55,20 +59,27 @@ class StructureQueryHits:
 
 
 def relatedness(z_score: NDArray[np.float64], tm_score: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the rank of candidates of the sensitive mode: the mean of both TM-scores, and two hundredths of the z-score.
+    """Return the rank value of candidates in the sensitive mode: the mean of both TM-scores plus 0.02 z-scores.
 
-    Of relatives whose structures are equally alike, those come first whose descriptors, residues among them, agree better.
+    Among relatives with equally similar structures, those with better agreement of descriptors, including residue types, rank first.
+
+    Parameters
+    ----------
+    z_score : ndarray, shape (n,)
+        z-scores.
+    tm_score : ndarray, shape (n,)
+        Means of both TM-scores.
     """
     return tm_score + _OF_Z_SCORE * z_score
 
 
 def query_hits(comparison: Comparison, queries: Sequence[ChainRow]) -> list[StructureQueryHits]:
-    """Return the hits of some queries, whose candidates are superposed together.
+    """Return the hits of the given queries, whose candidates are superposed together.
 
     Raises
     ------
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     candidates = [best_candidates(comparison, query) for query in queries]
     aligned = superpose_candidates(comparison, candidates)
@@ -76,7 +87,17 @@ def query_hits(comparison: Comparison, queries: Sequence[ChainRow]) -> list[Stru
 
 
 def reported_hits(comparison: Comparison, candidates: Candidates, aligned: Superpositions) -> StructureQueryHits:
-    """Return the hits among the candidates of a query, which are superposed."""
+    """Return the hits among the superposed candidates of a query.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Queries, database and sessions.
+    candidates : Candidates
+        Candidates of the query.
+    aligned : Superpositions
+        Superposition of each candidate.
+    """
     query, scores, z, targets = candidates
     queries, chains, parameters = comparison.queries.chains, comparison.database.chains, comparison.parameters
     order, in_units = np.arange(len(targets)), scores.chains.residues / scores.unit
@@ -113,7 +134,7 @@ def _figures(
     ratios: NDArray[np.float64],
     aligned: Superpositions,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return scores, z-scores, E-values, probabilities of the same fold and ratios of phase 1 of targets of a query, rounded."""
+    """Return rounded scores, z-scores, E-values, probabilities of the same fold and phase 1 ratios of the targets of a query."""
     queries, chains, calibration = comparison.queries.chains, comparison.database.chains, shipped_calibration(comparison.parameters.mode)
     length, lengths = queries.lengths[query], chains.lengths[targets]
     probabilities = calibration.same_fold_probabilities(aligned.tm_score_query, aligned.tm_score_target, np.minimum(length, lengths))
@@ -138,7 +159,7 @@ def _table(
     aligned: Superpositions,
     rows: NDArray[np.int64],
 ) -> pa.Table:
-    """Return the table of hits, best first, with the superpositions at the positions `rows`."""
+    """Return the table of hits with the superpositions `rows`, best first."""
     queries, chains = comparison.queries.chains, comparison.database.chains.taken(targets)
     residues, n_query, n = queries.residue[queries.rows(query)], int(queries.lengths[query]), len(targets)
     query_rows, offsets = take_runs(aligned.pairs[:, 0], aligned.pair_offsets, rows)
@@ -170,10 +191,10 @@ def _table(
 
 
 def _rounded_to_digits(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]:
-    """Round to a number of significant digits."""
+    """Round to the given number of significant digits."""
     return np.array([float(f"{value:.{digits}g}") for value in values.tolist()], np.float64)
 
 
 def _rounded(values: NDArray[np.float64], decimals: int) -> NDArray[np.float64]:
-    """Round in decimal arithmetic; NumPy multiplies first and treats 0.00625 as a tie."""
+    """Round in decimal arithmetic, because NumPy multiplies first and so treats 0.00625 as a tie."""
     return np.array(list(map(round, values.tolist(), repeat(decimals))), np.float64)

@@ -1,4 +1,4 @@
-"""Methods paragraph of a structure search; see `proteoscope.engine.results.methods`."""
+"""Methods paragraph of a structure search (see `proteoscope.engine.results.methods`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PROBABILITY = "Xu J, Zhang Y. How significant is a protein structure similarity
 
 
 def methods(facts: RunFacts) -> Methods:
-    """Return the methods of a structure search."""
+    """Return the methods paragraph of a structure search and its references."""
     n_queries, n_chains, n_hits = (facts.count(name) for name in ("queries", "chains", "hits"))
     is_published = facts.text("mode") == "published"
     of = "" if n_queries is None else f" ({counted(n_queries, 'chain')})"

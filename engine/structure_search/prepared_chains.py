@@ -3,8 +3,8 @@
 ::
 
     columns/            the chains in the form of a structure database, with their source files
-    file_order.npy      position of each chain in the order of the files
-    state.npy ...       their descriptors
+    file_order.npy      index of each chain in the order of the files
+    state.npy ...       descriptors of the chains
     messages.json       remarks on the files
 """
 
@@ -31,29 +31,37 @@ from proteoscope.engine.structures.reading import Models, stem
 __all__ = ["FEWEST_FILES", "key_parts", "prepared_chains"]
 
 FEWEST_FILES = 20
-"""Minimum number of files for caching; fewer are faster to read again than to find in the cache."""
+"""Minimum number of files for caching; fewer files are faster to read than to open from the cache."""
 
 _NAME = "structures"
-_FORMAT = 2  # another one whenever the same files would give other chains or messages
+_FORMAT = 2  # to increase whenever the same files would give other chains or messages
 _MAXIMUM_MESSAGES = 1 << 20  # bytes
 
 
 def prepared_chains(
     sources: Sequence[ChainSource], digests: Sequence[str], progress: Progress, threads: int, models: Models = "first"
 ) -> DescribedChains:
-    """Return the chains of files as `read_chains` does, from the cache if possible.
+    """Return the chains of files, from the cache if possible (see `read_chains`).
 
     Parameters
     ----------
-    digests
+    sources : sequence of ChainSource
+        Files of the chains.
+    digests : sequence of str
         SHA-256 of each file.
-    models
-        See `read_structure`.
+    progress : Progress
+        Progress of the run.
+    threads : int
+        Number of threads.
+    models : Models
+        Models to read, as in `read_structure`.
 
     Raises
     ------
-    InputError, Cancelled
-        See `read_chains`.
+    InputError
+        If a file is unsuitable, as in `read_chains`.
+    Cancelled
+        If the user cancels.
     """
     if len(sources) < FEWEST_FILES:
         return read_chains(sources, progress, threads, models=models)
@@ -72,7 +80,7 @@ def prepared_chains(
 
 
 def key_parts(sources: Sequence[ChainSource], digests: Sequence[str], models: Models = "first") -> dict[str, Any]:
-    """Content of the key of chains: content and order of the files, the selected chains, and the settings of descriptors."""
+    """Return the contents of the cache key of chains: the digests and order of the files, the selected chains, and `descriptor_key`."""
     files = [
         [str(source.path), source.chain, source.is_of_folder, source.note, digest] for source, digest in zip(sources, digests, strict=True)
     ]

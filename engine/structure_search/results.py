@@ -1,4 +1,4 @@
-"""Writers of hits as they are found: of the project's tables, the file of hits, and superpositions."""
+"""Writers of hits during a search: the tables of the project, the file of hits, and superpositions."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ HitWriter = Callable[[StructureQueryHits], None]
 _N_BEST = 10
 _OF_BEST = ["query", "target", "tm_score_query", "same_fold_probability", "e_value", "z_score", "description"]
 _NOT_IN_FOLDERS = re.compile(r"[^0-9A-Za-z_-]")
-_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # figures of the search without the superposition
+_OF_SEARCH = ("score", "z_score", "e_value", "same_fold_probability", "phase1_ratio")  # columns that come from the search alone
 
 
 @dataclass
 class HitTotals:
-    """Counts of the hits of a search, and the best of them.
+    """Counts of the hits of a search, and its best hits.
 
     Attributes
     ----------
-    n_hits, n_aligned
-        Hits, and pairs that took part in phase 2.
+    n_hits, n_aligned : int
+        Number of hits, and of pairs that were aligned in phase 2.
     """
 
     n_hits: int = 0
@@ -51,7 +51,7 @@ class HitTotals:
 
     @property
     def best(self) -> tuple[Best, ...]:
-        """Best hits of the best queries; unknown values are None, since JSON has no NaN."""
+        """Best hits, at most one per query; unknown values are None, because JSON has no NaN."""
         best = sorted(self._best, key=lambda hit: -hit["tm_score_query"])[:_N_BEST]
         rows = [{name: None if isinstance(value, float) and isnan(value) else value for name, value in hit.items()} for hit in best]
         return tuple(tuple(hit[name] for name in _OF_BEST) for hit in rows)  # type: ignore[misc]
@@ -63,12 +63,17 @@ def hit_writers(run: Run | None, out: Path | None, superpose: Path | None) -> It
 
     Parameters
     ----------
-    run
-        Run whose tables are written, or None.
-    out
-        File of hits, or None.
-    superpose
-        Folder of superpositions, or None.
+    run : Run or None
+        Run whose tables are written.
+    out : Path or None
+        File of hits.
+    superpose : Path or None
+        Folder of superpositions.
+
+    Yields
+    ------
+    list of HitWriter
+        Functions to call with the hits of each query.
     """
     with ExitStack() as stack:
         writers: list[HitWriter] = []
@@ -83,7 +88,7 @@ def hit_writers(run: Run | None, out: Path | None, superpose: Path | None) -> It
 
 @contextmanager
 def _hit_file(path: Path) -> Iterator[HitWriter]:
-    """Write ``hits.tsv``, whole or not at all."""
+    """Open a writer of ``hits.tsv``, which is written atomically."""
     with atomic_file(path) as file:
         file.write(header_line(HITS.saved_columns))
 
@@ -95,7 +100,7 @@ def _hit_file(path: Path) -> Iterator[HitWriter]:
 
 @contextmanager
 def _project_tables(run: Run) -> Iterator[HitWriter]:
-    """Write ``queries`` and ``hits`` of a run."""
+    """Open a writer of the tables ``queries`` and ``hits`` of a run."""
     with run.table_writer("hits", HITS.schema()) as hits, run.table_writer("queries", QUERIES.schema()) as queries:
 
         def write(query_hits: StructureQueryHits) -> None:
@@ -122,7 +127,7 @@ def _project_tables(run: Run) -> Iterator[HitWriter]:
 
 
 def _write_superpositions(folder: Path, query_hits: StructureQueryHits) -> None:
-    """Write each hit of a query superposed on it, into folders ``QUERY/RANK-TARGET`` with names that any file system takes."""
+    """Write each hit of a query superposed on it to a folder ``QUERY/RANK-TARGET``, whose name is valid in all file systems."""
     query_folder = folder / f"{query_hits.index + 1}-{_NOT_IN_FOLDERS.sub('_', query_hits.query)}"
     for hit, aligned in zip(query_hits.hits.select(["rank", "target", *_OF_SEARCH]).to_pylist(), query_hits.aligned, strict=True):
         place = query_folder / f"{hit['rank']}-{_NOT_IN_FOLDERS.sub('_', hit['target'])}"

@@ -1,4 +1,4 @@
-"""Score: a query against every chain of a database, in both phases, on any devices, as a kind of work."""
+"""Workload that scores a query against every chain of a database in both phases, on any devices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["KIND", "STEP_CELLS", "Scores", "StructureAgainstStructures", "build_
 
 KIND = "structures"
 STEP_CELLS = 1_000_000
-"""Cells in a step of the progress."""
+"""Number of matrix cells per step of the progress."""
 
 
 class Scores(NamedTuple):
@@ -30,10 +30,10 @@ class Scores(NamedTuple):
 
     Attributes
     ----------
-    residues
-        (n,) int32, phase 2, -1 if rejected in phase 1.
-    elements
-        (n,) int32, phase 1, -1 if skipped.
+    residues : ndarray of int32, shape (n,)
+        Phase 2 scores, -1 for chains that phase 1 rejected.
+    elements : ndarray of int32, shape (n,)
+        Phase 1 scores, -1 if phase 1 was skipped.
     """
 
     residues: NDArray[np.int32]
@@ -41,17 +41,28 @@ class Scores(NamedTuple):
 
 
 def build_workload(chains: StructureArrays) -> Workload:
-    """Return a database as a workload, shortest chains first."""
+    """Return the workload of a database, whose chains are ordered by length, shortest first."""
     return Workload(KIND, {"chains": chains._asdict()}, {})
 
 
 def score_query(session: Session, query: StructureArrays, rewards: Rewards, least: int) -> Scores:
-    """Score a query chain against every database chain. `least` is the phase 1 threshold; 0 skips phase 1.
+    """Score a query against every database chain.
+
+    Parameters
+    ----------
+    session : Session
+        Session of a workload from `build_workload`.
+    query : StructureArrays
+        Descriptors of the query.
+    rewards : Rewards
+        Rewards of the query.
+    least : int
+        Minimum phase 1 score of chains that enter phase 2; 0 skips phase 1.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     state = {"query": query._asdict(), "rewards": rewards._asdict(), "least": least}
     rows = session.run(state, step_cost=STEP_CELLS)
@@ -59,20 +70,20 @@ def score_query(session: Session, query: StructureArrays, rewards: Rewards, leas
 
 
 class StructureAgainstStructures:
-    """Workload type whose items are database chains and whose round state is the query with its rewards."""
+    """Workload type whose items are the database chains and whose state of a round is the query with its rewards."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of about the given size."""
         return structure_search.synthetic_workload.sample_structures(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the cells of the alignment matrix of the query with each chain, (chains,) float64."""
+        """Return the number of matrix cells of each chain with the query."""
         return np.diff(work.sources["chains"]["offsets"]) * float(max(1, len(state["query"]["state"])))
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the number of cells of all alignment matrices of a round, the same on CPU and GPU."""
+        """Return the number of matrix cells (see `PredictableWorkloadType`)."""
         return float(self.costs(work, state).sum())
 
     @contextmanager
@@ -82,23 +93,23 @@ class StructureAgainstStructures:
         yield _Computation(backend_module(device, "structure_alignment").StructureSearch(device, chains), len(chains.offsets) - 1)
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
-        """Return an empty result."""
+        """Return missing scores for `n` chains."""
         return {"scores": np.full(n, -1, np.int32), "element_scores": np.full(n, -1, np.int32)}
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by chain."""
+        """Copy the scores `rows` to the chains `first:end` of `into`."""
         by_item(into, first, end, rows)
 
 
 class _Computation:
-    """A database on a device."""
+    """Database on a device."""
 
     def __init__(self, search: StructureSearch, n: int) -> None:
         self._search, self._state = search, dict[str, Any]()
         self._scores, self._element_scores = np.empty(n, np.int32), np.empty(n, np.int32)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Begin a query."""
+        """Set the query of a round."""
         if items is not None:
             raise ValueError("structures are scored against all chains of a run of them")
         self._state = {
@@ -110,7 +121,7 @@ class _Computation:
         }
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Score the chains `first:last`."""
+        """Score the chains `first:last`, and yield their scores in sections."""
         with closing(self._search.score(**self._state, first=first, last=last)) as ends:
             begun = first
             for end in ends:

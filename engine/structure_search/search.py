@@ -1,4 +1,4 @@
-"""Find proteins with the same fold: read -> index -> plan -> score -> report, from structures to tables."""
+"""Search for proteins with the same fold, from structures to tables: read -> index -> plan -> score -> report."""
 
 from __future__ import annotations
 
@@ -34,23 +34,25 @@ __all__ = ["StructureSearchSummary", "find_structures"]
 
 
 def find_structures(request: SearchRequest, progress: Progress | None = None) -> StructureSearchSummary:
-    """Align every query with the chains of a database by their descriptors, superpose the best and report them.
+    """Align every query with the chains of a database by their descriptors, superpose the best chains, and report them.
 
     Parameters
     ----------
-    request
-        Inputs ``queries``, files of structures, folders and lists of them, each optionally with ``:CHAIN``, and ``database``, the folder of
-        a structure database, or the same; `StructureSearchParameters`. `out` is a file for the hits, tab-separated; `project` one to which
-        a run with its tables is added; None for none. Its options: ``superpose``, a folder for each hit's superposition (Cα): coordinates,
-        alignment and scripts; ``complexes``, a file for the table in which the chains of a query's file are searched together
-        (`proteoscope.engine.structure_search.complexes`).
+    request : SearchRequest
+        Inputs ``queries``: structure files, folders and lists of them, each optionally with ``:CHAIN``; and ``database``: the folder of a
+        structure database, or files as for the queries; `StructureSearchParameters`. `out` is a file for the hits, tab-separated, or None;
+        `project` is a project to which a run with its tables is added, or None. Options: ``superpose``, a folder for the superposition of
+        each hit (Cα): coordinates, alignment and scripts; ``complexes``, a file for the table of database files that match all chains of a
+        query file (`proteoscope.engine.structure_search.complexes`).
+    progress : Progress, optional
+        Progress of the search.
 
     Raises
     ------
     InputError, ParameterError, StorageError
-        An input or parameter can be corrected by the user.
+        If an input or parameter is unsuitable; the user can correct it.
     Cancelled
-        The user cancelled the search.
+        If the user cancels.
     """
     parameters = request.parameters_as(StructureSearchParameters)
     superpose, complexes = request.path("superpose"), request.path("complexes")
@@ -98,21 +100,21 @@ def find_structures(request: SearchRequest, progress: Progress | None = None) ->
                     with run.step("score"):
                         result = complex_hits(comparison, complex_chains)
                     write_complexes(result)
-            # A cancellation noticed here discards everything; after this block, the written files are stored.
+            # A cancellation noticed here discards all results; when the block ends, the files and tables are stored.
             run.progress.stage("Writing")
             run.device = "+".join([share.device for share in session.shares()] or session.devices)
         return _summary(run, queries, chains, totals, parameters)
 
 
 def _database(run: SearchRun[DescribedChains], database: ChainInput, parameters: StructureSearchParameters) -> DescribedChains:
-    """Return the chains to be searched, from a structure database or from files."""
+    """Return the chains to search in, from a structure database or from files."""
     if database.folder is not None:
         return open_chains(database.folder, run.progress, run.threads)
     return prepared_chains(database.files, run.digests("database"), run.progress, run.threads, parameters.models)
 
 
 def _warn_of_input(queries: DescribedChains, chains: DescribedChains, parameters: StructureSearchParameters, progress: Progress) -> None:
-    """Warn about unusual input."""
+    """Warn of unusual input."""
     for name in without_structure(queries):
         progress.message(f"{name} has neither a helix nor a strand: its hits say little", "warning")
     if parameters.has_idle_weight:
@@ -139,7 +141,7 @@ def _summary(
     totals: HitTotals,
     parameters: StructureSearchParameters,
 ) -> StructureSearchSummary:
-    """Record the run and return its summary."""
+    """Write the record of the run, and return its summary."""
     counts = {
         "queries": len(queries),
         "chains": len(chains),

@@ -8,30 +8,30 @@ from numpy.typing import NDArray
 __all__ = ["z_scores"]
 
 _ROUNDS = 5
-_FAR = 2.0  # standard deviations above the line, from which on a chain counts as related
-_TO_DEVIATION = 1.4826  # from a median of absolute differences, of normal numbers
-_FEWEST = 10  # chains that are enough to fit a line
+_FAR = 2.0  # standard deviations above the line; chains with higher scores count as related
+_TO_DEVIATION = 1.4826  # standard deviation relative to the median absolute deviation, for a normal distribution
+_FEWEST = 10  # minimum number of chains to fit a line
 
 
 def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Return standard deviations of scores above the chance level of a chain's length.
+    """Return the difference of each score from the chance level of its chain's length, in standard deviations.
 
-    The chance level is a line over log length, fitted iteratively by least squares to chains not far above it, since nearly all chains are
-    unrelated to a query. The deviation is the median one.
+    The chance level is a line over the logarithm of the length, fitted iteratively by least squares to the chains that are not far above
+    it, since nearly all chains are unrelated to a query. The standard deviation is estimated from the median absolute deviation.
 
     Parameters
     ----------
-    scores
-        (n,) of one query.
-    lengths
-        (n,) residues of each chain.
-    of
-        (n,) chains used for the fit; all by default.
+    scores : ndarray, shape (n,)
+        Scores of one query.
+    lengths : ndarray of int, shape (n,)
+        Length of each chain in residues.
+    of : ndarray of bool, shape (n,), optional
+        True for chains used in the fit; all by default.
 
     Returns
     -------
     ndarray of float64, shape (n,)
-        Zeros if there are too few chains.
+        z-scores; 0 if there are too few chains.
     """
     of = np.ones(len(scores), np.bool_) if of is None else of
     observed, logarithms = np.asarray(scores, np.float64)[of], np.log(np.maximum(lengths, 1))

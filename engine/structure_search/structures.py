@@ -1,4 +1,4 @@
-"""Queries and databases: chains of files, folders, lists of files and structure databases, described for the kernels."""
+"""Queries and databases: chains of files, folders, lists of files and structure databases, with the descriptors of the kernels."""
 
 from __future__ import annotations
 
@@ -41,19 +41,23 @@ __all__ = [
 
 _MAXIMUM_ERRORS_SHOWN = 10
 _CHAINS_SHOWN = 3
-_FEWEST_ELEMENTS = 1  # of helix or strand, without which a query says little
+_FEWEST_ELEMENTS = 1  # minimum number of helices and strands of a query with meaningful hits
 
 
 @dataclass(frozen=True)
 class ChainSource:
-    """A file with an optional chain name.
+    """File with an optional chain name.
 
     Attributes
     ----------
-    is_of_folder
-        True if found in a folder, so that it may be skipped.
-    note
-        Other contents of the folder, for its first file.
+    path : Path
+        Structure file.
+    chain : str
+        Name of the only chain to use; empty for all chains.
+    is_of_folder : bool
+        True if the file was found in a folder, so that it is skipped if it is unsuitable.
+    note : str
+        Message on other contents of the folder, for its first file.
     """
 
     path: Path
@@ -64,7 +68,19 @@ class ChainSource:
 
 @dataclass(frozen=True)
 class ChainFiles:
-    """Chains, and the file that each comes from: `file` (n,) int64, of `paths`. `messages`: warnings."""
+    """Chains with their files.
+
+    Attributes
+    ----------
+    chains : Chains
+        Chains, n of them.
+    file : ndarray of int64, shape (n,)
+        Index of the file of each chain in `paths`.
+    paths : sequence of Path
+        Files.
+    messages : tuple of str
+        Warnings.
+    """
 
     chains: Chains
     file: NDArray[np.int64]
@@ -72,14 +88,14 @@ class ChainFiles:
     messages: tuple[str, ...] = ()
 
     def by_length(self) -> ChainFiles:
-        """Return the files sorted by chain length."""
+        """Return the same chains sorted by length."""
         order = np.argsort(self.chains.lengths, kind="stable")
         return replace(self, chains=self.chains.taken(order), file=self.file[order])
 
 
 @dataclass(frozen=True)
 class ChainInput:
-    """Search input: a structure database or files."""
+    """Input of a search: the folder of a structure database, or files."""
 
     folder: Path | None
     files: Sequence[ChainSource]
@@ -92,18 +108,22 @@ class ChainInput:
 
 @dataclass(frozen=True)
 class DescribedChains:
-    """Chains in order of length, shortest first, with their descriptors.
+    """Chains with their descriptors, ordered by length, shortest first.
 
     Attributes
     ----------
-    file_order : (n,) int64
-        The place of each chain in the order of the files.
-    messages
+    chains : Chains
+        Chains, n of them.
+    arrays : StructureArrays
+        Descriptors of the chains.
+    file_order : ndarray of int64, shape (n,)
+        Index of each chain in the order of the files.
+    file : ndarray of int64, shape (n,)
+        Index of the file of each chain.
+    files : sequence of str
+        Names of the files.
+    messages : tuple of str
         Warnings about files and chains.
-    file : (n,) int64
-        The number of each chain's file.
-    files
-        What each is called.
     """
 
     chains: Chains
@@ -120,12 +140,12 @@ class DescribedChains:
 def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
     """Return the sources of files, folders and lists of files (``.txt``), each with an optional ``:CHAIN``.
 
-    For folders and lists see `proteoscope.engine.structures.sources`.
+    For folders and lists see `proteoscope.engine.structures.sources`. Missing files are reported when they are opened.
 
     Raises
     ------
     InputError
-        A folder or list is empty, or a list cannot be read. Missing files are reported when opened.
+        If a folder or list is empty, or a list cannot be read.
     """
     result: list[ChainSource] = []
     for given_path in map(Path, given):
@@ -140,12 +160,12 @@ def sources_of(given: Sequence[str | Path]) -> list[ChainSource]:
 
 
 def check_sources(sources: Sequence[ChainSource]) -> None:
-    """Check that files exist before messages about files that are opened later.
+    """Check that files exist, so that a missing file is reported before the errors of opening files.
 
     Raises
     ------
     InputError
-        Naming the first that is missing.
+        If a file does not exist; the message names the first.
     """
     for source in sources:
         if not is_there(source.path):
@@ -153,7 +173,7 @@ def check_sources(sources: Sequence[ChainSource]) -> None:
 
 
 def database_folder(given: Sequence[str | Path]) -> Path | None:
-    """Return the folder of a structure database given as folder or as its file; None for structure files."""
+    """Return the folder of a structure database that is given as folder or file; None for structure files."""
     if len(given) != 1:
         return None
     folder = Path(given[0])
@@ -167,21 +187,21 @@ def chain_input(given: Sequence[str | Path]) -> ChainInput:
     Raises
     ------
     InputError
-        A folder or list holds none.
+        If a folder or list is empty, or a list cannot be read.
     """
     folder = database_folder(given)
     return ChainInput(folder, () if folder else sources_of(given))
 
 
 def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChains:
-    """Open the chains of a structure database, memory-mapped.
+    """Open the memory-mapped chains of a structure database.
 
     Raises
     ------
     InputError
-        It is damaged.
+        If the database is damaged.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     database = open_database(folder)
     result = _of_database(database)
@@ -190,14 +210,14 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
 
 
 def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFiles:
-    """Open the input's chains, shortest first, without descriptors; chains of a database are memory-mapped.
+    """Open the chains of an input without descriptors, shortest first; chains of a database are memory-mapped.
 
     Raises
     ------
     InputError
-        A database is damaged, or no file is any good, or one that was named is not.
+        If a database is damaged, a given file is unsuitable, or all files of folders are unsuitable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     return read_files(given.files, progress, threads).by_length() if given.folder is None else _of_database(open_database(given.folder))
 
@@ -209,7 +229,7 @@ def _of_database(database: StructureDatabase) -> ChainFiles:
 
 
 def _source(path: Path) -> ChainSource:
-    """Return a source; ``:CHAIN`` is a chain only if the whole text is not a file."""
+    """Return the source of a path; ``:CHAIN`` is a chain name only if the whole path is not a file."""
     if not is_there(path) and ":" in path.name:
         name, _, chain = path.name.rpartition(":")
         if name and is_there(path.parent / name):
@@ -220,14 +240,29 @@ def _source(path: Path) -> ChainSource:
 def read_files(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> ChainFiles:
-    """Read the chains of files in order. Files of folders without chains or that cannot be read are skipped with a warning.
+    """Read the chains of files in order.
+
+    Files of folders that cannot be read or contain no chains are skipped with a warning.
+
+    Parameters
+    ----------
+    sources : sequence of ChainSource
+        Files to read.
+    progress : Progress
+        Progress of the run.
+    threads : int
+        Number of threads.
+    minimum_plddt : float
+        Minimum pLDDT of residues to use, from 0 to 100.
+    models : Models
+        Models to read, as in `read_structure`.
 
     Raises
     ------
     InputError
-        A file that was named cannot be read, holds no protein chain, or lacks the requested one; or no file of a folder is readable.
+        If a given file cannot be read, or contains no protein chain or not the requested chain; or if no file of a folder is readable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
 
     def read(source: ChainSource) -> tuple[Chains, list[str]] | InputError:
@@ -264,7 +299,7 @@ def read_files(
 def read_chains(
     sources: Sequence[ChainSource], progress: Progress, threads: int, *, minimum_plddt: float = 0.0, models: Models = "first"
 ) -> DescribedChains:
-    """Read and describe the chains of files. Parameters and errors are as in `read_files`."""
+    """Read the chains of files and compute their descriptors; parameters and errors are as in `read_files`."""
     result = read_files(sources, progress, threads, minimum_plddt=minimum_plddt, models=models)
     unrated = result.chains.unrated(minimum_plddt)
     return described(
@@ -283,9 +318,20 @@ def described(
     *,
     threads: int = 1,
 ) -> DescribedChains:
-    """Chains put in order of length, with their descriptors, in alphabets that ship or in others.
+    """Return chains with their descriptors, ordered by length.
 
-    `files`: the number of each chain's file, and what each file is called; a file for each chain when None.
+    Parameters
+    ----------
+    chains : Chains
+        Chains, n of them.
+    messages : sequence of str
+        Warnings about the chains.
+    using : Alphabets, optional
+        Alphabets of the descriptors; by default those that are shipped.
+    files : tuple, optional
+        Index of the file of each chain, shape (n,), and the name of each file; by default, each chain has a file.
+    threads : int
+        Number of threads.
     """
     numbers, names = files or (np.arange(len(chains)), chains.names)
     order = np.argsort(chains.lengths, kind="stable")
@@ -312,7 +358,7 @@ def _named(file: StructureFile) -> str:
 
 
 def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
-    """Return remarks on omissions and deviations of a file, and on omitted chains if the whole file was requested."""
+    """Return remarks on omissions and deviations of a file, and on its omitted chains if the whole file was requested."""
     remarks = [f"{source.path.name}: {text}" for text in file.messages]
     if source.chain:
         return remarks
@@ -322,7 +368,7 @@ def _remarks(source: ChainSource, file: StructureFile) -> list[str]:
 
 
 def without_structure(queries: DescribedChains) -> list[str]:
-    """Names of the queries that have neither a helix nor a strand."""
+    """Return the names of the queries with neither a helix nor a strand."""
     arrays = queries.arrays
     ordered = np.add.reduceat(arrays.element_type > 0, arrays.element_offsets[:-1]) if len(queries) else np.zeros(0, int)
     return [name for name, n in zip(queries.chains.names, ordered.tolist(), strict=True) if n < _FEWEST_ELEMENTS]

@@ -10,15 +10,25 @@ from proteoscope.engine.summary import Summary
 __all__ = ["Best", "StructureSearchSummary"]
 
 Best = tuple[str, str, float, float | None, float | None, float, str]
-"""Query, target, TM-score by the query's length, probability of the same fold, E-value, z-score, description; None: not known."""
+"""Query, target, TM-score by the query's length, probability of the same fold, E-value, z-score and description; None if unknown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StructureSearchSummary(Summary):
     """Counts of a structure search.
 
-    `mode`: sensitive or published. `n_aligned`: pairs that phase 1 admitted to phase 2.
-    `best`: of the best hits.
+    Attributes
+    ----------
+    mode : str
+        ``sensitive`` or ``published``.
+    n_queries, n_chains, n_residues : int
+        Number of queries and database chains, and of residues of these chains.
+    n_hits : int
+        Number of hits.
+    n_aligned : int
+        Number of pairs that phase 1 admitted to phase 2.
+    best : tuple of Best
+        Best hits.
     """
 
     mode: str
@@ -30,11 +40,11 @@ class StructureSearchSummary(Summary):
     best: tuple[Best, ...]
 
     def counts(self) -> list[Count]:
-        """Hits."""
+        """Return the number of hits."""
         return [Count(self.n_hits, "hit", "hits")]
 
     def lines(self) -> list[str]:
-        """Return lines on the searched data, the number of hits, and the best ones."""
+        """Return lines with the searched data, the number of hits, and the best hits."""
         queries, chains = Count(self.n_queries, "query", "queries"), Count(self.n_chains, "chain", "chains")
         pairs = Count(self.n_queries * self.n_chains, "pair", "pairs")
         return [

@@ -1,4 +1,4 @@
-"""Superpose: candidates on their queries, on any devices, as a kind of work."""
+"""Workload that superposes candidates on their queries, on any devices."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ KIND = "superpositions"
 
 
 def build_superposition_workload(effort: Effort) -> Workload:
-    """Pairs of chains to be superposed, which come with each round."""
+    """Return the workload of superposing pairs of chains, which each round brings along."""
     return Workload(KIND, {}, {"effort": effort})
 
 
 def superpose_pairs(session: Session, pairs: ChainPairs) -> FoundSuperpositions:
-    """Superpose pairs of chains; progress advances by pair.
+    """Return the superpositions of pairs of chains; the progress advances by one step per pair.
 
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     return FoundSuperpositions(**session.run(pairs._asdict()))
 
 
 class ChainsOnChains:
-    """Items are pairs of chains, which are the state of a round."""
+    """Workload type whose items are the pairs of chains of a round, which are its state."""
 
     parts_of_worker = 0
 
     def samples(self, size: float, seed: int) -> Sample:
-        """Return a synthetic workload of about this size."""
+        """Return a synthetic workload of about the given size."""
         return structure_search.synthetic_workload.sample_pairs(size, seed)
 
     def costs(self, work: Workload, state: Any) -> NDArray[np.float64]:
-        """Return the cells of the alignment matrix of each pair of chains, (pairs,) float64."""
+        """Return the number of matrix cells of one alignment of each pair."""
         shorter, longer = ChainPairs(**state).lengths
         return (shorter * longer).astype(np.float64)
 
     def operations(self, work: Workload, state: Any, card: CardShape | None) -> float:
-        """Return the number of cells of the alignment matrices of all pairs, the same on CPU and GPU."""
+        """Return the number of matrix cells of one alignment of all pairs (see `PredictableWorkloadType`)."""
         return float(self.costs(work, state).sum())
 
     @contextmanager
@@ -64,11 +64,11 @@ class ChainsOnChains:
         yield _Computation(backend_module(device, "superposition").ChainSuperposition(device, EFFORTS[work.settings["effort"]]))
 
     def empty(self, work: Workload, state: Any, n: int) -> Rows:
-        """Return an empty result."""
+        """Return empty superpositions."""
         return FoundSuperpositions.empty(ChainPairs(**state))._asdict()
 
     def merge(self, into: Rows, first: int, end: int, rows: Rows) -> None:
-        """Merge results by pair of chains, and pairs of residues at their reserved positions."""
+        """Copy the results `rows` to the pairs of chains `first:end` of `into`, and residue pairs to their reserved positions."""
         for name in ("moves", "scores", "rmsd", "counts"):
             into[name][first:end] = rows[name]
         into["pairs"][into["places"][first] : into["places"][end]] = rows["pairs"]
@@ -81,14 +81,14 @@ class _Computation:
         self._superposition, self._pairs = superposition, list[tuple[ChainPairs, FoundSuperpositions]]()
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Take the pairs of chains of a round."""
+        """Set the pairs of chains of a round."""
         if items is not None:
             raise ValueError("all pairs of a round are superposed")
         pairs = ChainPairs(**state)
         self._pairs = [(pairs, FoundSuperpositions.empty(pairs))]
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
-        """Superpose the pairs `first:last`."""
+        """Superpose the pairs `first:last`, and yield the results in sections."""
         ((pairs, result),) = self._pairs
         with closing(self._superposition.superpose(pairs, result, first, last)) as ends:
             begun = first

@@ -17,7 +17,7 @@ _CHAINS, _QUERY, _PAIRS = 40_000, 300, 2000
 _CODES = 20
 _RESIDUES_OF_ELEMENT = 8
 _STEP = 3.8  # Å between two Cα
-_DRAWN = 1 << 20  # numbers at random, which then come again: to draw more takes longer than to align them
+_DRAWN = 1 << 20  # maximum number of random numbers, which are then repeated: drawing more takes longer than the alignment
 
 
 def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
@@ -42,7 +42,7 @@ def _chains(lengths: np.ndarray, rng: np.random.Generator) -> StructureArrays:
 
 
 def sample_structures(size: float, seed: int) -> Sample:
-    """Return a query and a database, without phase 1, which rejects most unrelated chains."""
+    """Return a synthetic query and database without phase 1, which would reject most unrelated chains."""
     rng = np.random.default_rng(seed)
     lengths = np.sort(np.clip(rng.lognormal(5.3, 0.55, max(10, round(_CHAINS * size))), 20, 3000).astype(np.int64))
     query = _chains(np.array([_QUERY]), rng)
@@ -51,7 +51,7 @@ def sample_structures(size: float, seed: int) -> Sample:
 
 
 def sample_pairs(size: float, seed: int) -> Sample:
-    """Return pairs of a random walk and a perturbed part of it."""
+    """Return synthetic pairs, each a random walk and a perturbed section of it."""
     rng = np.random.default_rng(seed)
     n = max(4, round(_PAIRS * size))
     lengths = rng.integers(80, 350, n)

@@ -1,4 +1,4 @@
-"""The result tables of a structure search."""
+"""Result tables of a structure search."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _STATES = "[A-Za-z-]*"
 
 
 def _spans(cigar: Any, target_length: Any) -> bool:
-    """Return True for CIGARs that span the whole targets."""
+    """Return True if all CIGAR strings span whole targets."""
     return bool((count_cigar_symbols(cigar, "MD") == target_length.to_numpy()).all())
 
 
@@ -183,7 +183,7 @@ COMPLEXES = Table.of(
     ),
     saved="query target query_chains target_chains matched_chains z_score score tm_score_query tm_score_target pairs",
 )
-"""Files whose chains are searched together."""
+"""Table of database files whose chains are searched together."""
 
 TABLES = (QUERIES, HITS)
 """Tables from queries to hits."""

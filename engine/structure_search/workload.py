@@ -1,4 +1,4 @@
-"""Expected workload of a structure search, from its request."""
+"""Estimated workload of a structure search, from its request."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from proteoscope.engine.structures.sources import DATABASE_FILE
 __all__ = ["estimate_chains", "estimate_workload", "estimate_workloads"]
 
 _RESIDUES, _CHAINS_OF_FILE = 250.0, 1.5
-_BYTES_OF_CHAIN = 6000.0  # in a database, with everything
-_READ_FILE, _CHAIN, _QUERY = 0.02, 1e-5, 0.05  # seconds of a file that is read, of a chain that is opened, and of a query's report
-_SUPERPOSED = 100.0  # candidates of a query
+_BYTES_OF_CHAIN = 6000.0  # bytes per chain of a database, with all columns
+_READ_FILE, _CHAIN, _QUERY = 0.02, 1e-5, 0.05  # seconds per read file, opened chain, and reported query
+_SUPERPOSED = 100.0  # candidates per query
 _RESIDUE_BYTES = 9.0
 
 
 def estimate_workload(request: SearchRequest) -> Expectation:
-    """See `proteoscope.engine.estimates`.
+    """Return the estimated workload of a structure search (see `proteoscope.engine.estimates`).
 
     Raises
     ------
     InputError
-        A file is missing, or a folder holds no structures.
+        If a file is missing, or a folder contains no structures.
     """
     parameters = request.parameters_as(StructureSearchParameters)
     queries = sources_of(request.inputs.get("queries", ()))
@@ -42,7 +42,7 @@ def estimate_workload(request: SearchRequest) -> Expectation:
 
 
 def estimate_chains(given: ChainInput) -> float:
-    """Chains of a database or of files, about."""
+    """Return the approximate number of chains of a database or of files."""
     if given.folder is None:
         return _CHAINS_OF_FILE * len(given.files)
     size = sum(path.stat().st_size for path in given.folder.rglob("*") if path.is_file() and path.name != DATABASE_FILE)
@@ -54,7 +54,7 @@ def _pairs(n_queries: float, chains: float) -> float:
 
 
 def estimate_workloads(n_queries: float, chains: float) -> tuple[ExpectedWork, ExpectedWork]:
-    """Return the workload of scoring queries against chains, and of superposing candidates."""
+    """Return the workloads of scoring queries against chains, and of superposing candidates."""
     cells, pairs, rounds = n_queries * chains * _RESIDUES * _RESIDUES, _pairs(n_queries, chains), max(1, round(n_queries))
     scored = WorkSize(cells, int(n_queries * chains), chains * _RESIDUES * _RESIDUE_BYTES, 8 * n_queries * chains, rounds)
     superposed = WorkSize(pairs * _RESIDUES * _RESIDUES, int(pairs), pairs * _RESIDUES * 32, pairs * (_RESIDUES * 8 + 128))
