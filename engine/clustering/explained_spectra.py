@@ -158,7 +158,7 @@ class Explained:
         return Explained(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def accepted(self, fdr: float) -> NDArray[np.int64]:
-        """Return the spectra that are explained at a false discovery rate, int64."""
+        """Return the indices of the spectra that are explained at the false discovery rate `fdr`, int64."""
         return self.spectrum[~self.is_decoy & (self.q_value <= fdr)]
 
 

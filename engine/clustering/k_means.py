@@ -157,10 +157,10 @@ class _Data(Protocol):
         """Return centroids at these items."""
 
     def given(self, centroids: Any) -> Any:
-        """Return centroids in computed units, after checking them."""
+        """Return centroids in computed units, after checking the given ones."""
 
     def in_data_unit(self, centroids: Any) -> Any:
-        """Return centroids in the unit of the data."""
+        """Return centroids in the unit of the data, given centroids in computed units."""
 
     def moved(self, sums: Any, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> Any:
         """Return the sums after each item has moved from its cluster `labels` to the otherwise empty cluster in `clusters`."""
@@ -205,26 +205,26 @@ class Points:
         return len(self.points)
 
     def work(self) -> Workload:
-        """See `_Data`."""
+        """See `_Data.work`."""
         return point_workload(self.points)
 
     def centroids_at(self, items: NDArray[np.int64]) -> NDArray[np.float64]:
-        """See `_Data`."""
+        """See `_Data.centroids_at`."""
         return self.points[items].astype(np.float64)
 
     def given(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `_Data`."""
+        """See `_Data.given`."""
         centroids = np.asarray(centroids, np.float64)
         if centroids.ndim != 2 or centroids.shape[1] != self.points.shape[1] or not (np.abs(centroids) <= _FARTHEST / self.scale).all():
             raise ParameterError(f"centroids: expected an array (k, {self.points.shape[1]}) of numbers, none very far from the points")
         return centroids * self.scale
 
     def in_data_unit(self, centroids: NDArray[np.float64]) -> NDArray[np.float64]:
-        """See `_Data`."""
+        """See `_Data.in_data_unit`."""
         return centroids / self.scale
 
     def moved(self, sums: PointSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> PointSums:
-        """See `_Data`."""
+        """See `_Data.moved`."""
         new, counts = sums.sums.copy(), sums.counts.copy()
         np.subtract.at(new, labels, self.points[items])
         np.subtract.at(counts, labels, 1)
@@ -233,12 +233,12 @@ class Points:
 
     @property
     def unit(self) -> float:
-        """See `_Data`."""
+        """See `_Data.unit`."""
         return 1.0 / self.scale
 
     @property
     def variance(self) -> float:
-        """See `_Data`."""
+        """See `_Data.variance`."""
         return float(np.mean([np.var(column.astype(np.float64)) for column in self.points.T]))
 
 
@@ -263,28 +263,28 @@ class Vectors:
         return len(self.vectors.offsets) - 1
 
     def work(self) -> Workload:
-        """See `_Data`."""
+        """See `_Data.work`."""
         return vector_workload(self.vectors, self.n_bins, self.low, self.high)
 
     def centroids_at(self, items: NDArray[np.int64]) -> VectorSums:
-        """See `_Data`."""
+        """See `_Data.centroids_at`."""
         labels = np.full(len(self), -1, np.int32)
         labels[items] = np.arange(len(items))
         return sums_of(self.vectors, labels, len(items), 0, len(self))
 
     def given(self, centroids: VectorSums) -> VectorSums:
-        """See `_Data`."""
+        """See `_Data.given`."""
         k = len(centroids.counts)
         if self.high is not None and len(self.high) and int(self.high.max()) > k:
             raise ParameterError(f"ranges of centroids: expected none beyond {k}, their number")
         return centroids
 
     def in_data_unit(self, centroids: VectorSums) -> VectorSums:
-        """See `_Data`."""
+        """See `_Data.in_data_unit`."""
         return centroids
 
     def moved(self, sums: VectorSums, items: NDArray[np.int64], labels: NDArray[np.int32], clusters: NDArray[np.int64]) -> VectorSums:
-        """See `_Data`."""
+        """See `_Data.moved`."""
         k = len(sums.counts)
         every = np.full(len(self), -1, np.int32)
         every[items] = labels
@@ -297,7 +297,7 @@ class Vectors:
 
     @property
     def variance(self) -> float:
-        """See `_Data`."""
+        """See `_Data.variance`."""
         weights, n = self.vectors.weights.astype(np.float64), max(1, len(self))
         means = np.bincount(self.vectors.bins, weights, minlength=self.n_bins) / n
         return float((np.sum(weights * weights) / n - np.sum(means * means)) / self.n_bins)

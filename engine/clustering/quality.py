@@ -29,7 +29,7 @@ class Quality(NamedTuple):
     clustered : float
         Fraction of labelled spectra in clusters of at least two spectra.
     incorrect : float
-        Fraction of those clustered whose label is not the most frequent one of their cluster.
+        Fraction of the clustered labelled spectra whose label is not the most frequent label of their cluster.
     completeness : float
         1 if all spectra of each label are in one cluster.
     homogeneity : float

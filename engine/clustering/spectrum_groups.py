@@ -42,7 +42,19 @@ class LinkagePlan(NamedTuple):
 
 
 class MeansPlan(NamedTuple):
-    """k-means of the vectors with indices `places`, out of `n`, with initial centroids; None without vectors."""
+    """Plan of a k-means clustering.
+
+    Attributes
+    ----------
+    n : int
+        Number of spectra.
+    places : ndarray of int64, shape (m,)
+        Indices of the spectra that are clustered.
+    vectors : Vectors or None
+        Vectors of these spectra; None without vectors.
+    centroids : VectorSums or None
+        Initial centroids; None without vectors.
+    """
 
     n: int
     places: NDArray[np.int64]

@@ -13,7 +13,19 @@ __all__ = ["ClusteringSummary", "ExplanationSummary"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClusteringSummary(Summary):
-    """Summary of a clustering; clusters have at least two spectra. `quality` is the agreement with labels, or None."""
+    """Counts of a clustering; clusters have at least two spectra.
+
+    Attributes
+    ----------
+    n_spectra, n_clusters : int
+        Number of spectra and of clusters.
+    n_clustered : int
+        Number of spectra in clusters.
+    method : str
+        Method of clustering.
+    quality : Quality or None
+        Agreement of the clusters with labels; None without labels.
+    """
 
     n_spectra: int
     n_clusters: int

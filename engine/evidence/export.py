@@ -174,7 +174,7 @@ def _name(accession: str) -> str:
 
 
 def _unused(name: str, used: set[str]) -> str:
-    """Return the name, with a number if it differs from a used one only by case, which some file systems ignore."""
+    """Return the name, with a number if another used name differs only in case, which some file systems ignore."""
     result, number = name, 1
     while result.casefold() in used:
         number += 1
@@ -240,7 +240,21 @@ def _chain(path: Path, name: str, rows: NDArray[np.int64], residues: NDArray[np.
 def _painted(
     name: str, chain: Chains, atoms: gemmi.Structure, rows: NDArray[np.int64], n_psms: NDArray[np.int64], is_modified: NDArray[np.bool_]
 ) -> PictureChain:
-    """Return a chain with colours and B-factors by number of spectra."""
+    """Return a chain whose colours and B-factors represent the number of spectra of each residue.
+
+    Parameters
+    ----------
+    name : str
+        Name of the chain in scripts.
+    chain, atoms
+        Chain, and its atoms.
+    rows : ndarray of int64, shape (m,)
+        Residues of the chain with evidence.
+    n_psms : ndarray of int64, shape (m,)
+        Number of spectra of each of these residues.
+    is_modified : ndarray of bool, shape (m,)
+        True for modified residues.
+    """
     n = len(chain.residue)
     inside = rows < n
     rows, n_psms, is_modified = rows[inside], n_psms[inside], is_modified[inside]

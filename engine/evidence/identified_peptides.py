@@ -217,7 +217,8 @@ def fixed_modifications(
 ) -> FixedModifications:
     """Return the modifications that do not count as sites.
 
-    If the run does not record them (such as an import), these are the ones that all residues of a type carry.
+    If the run does not record its fixed modifications (for example an import), they are the modifications that all residues of a type
+    carry.
     """
     if parameters.fixed_sites:
         return NONE_FIXED

@@ -33,7 +33,7 @@ _MAXIMUM_PROBED, _MINIMUM_PROBED = 2000, 200
 _PLANNED = 0.7
 """Fraction of the available time that is planned, since the estimate may be too low."""
 _WIDE_PRECURSOR = Tolerance(200.0, "ppm")
-"""Four times the drift of the worst time-of-flight instruments between calibrations."""
+"""Probed precursor tolerance: four times the drift of the worst time-of-flight instruments between calibrations."""
 _WIDE_FRAGMENTS = Tolerance(100.0, "ppm"), Tolerance(0.5, "Da")
 """Probed fragment tolerances; the second suits ion traps."""
 _CONFIDENT, _ENOUGH = 0.05, 10

@@ -109,7 +109,7 @@ def _shown(value: str) -> str:
 
 
 def describe_unread(identifications: Identifications) -> dict[str, str]:
-    """Return the first three positions of unreadable matches, with their values, by reason."""
+    """Return the positions and values of the first three unreadable matches for each reason."""
     coded = identifications.unread["reason"].combine_chunks().dictionary_encode()
     codes = coded.indices.to_numpy(zero_copy_only=False)
     shown = {}

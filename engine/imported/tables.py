@@ -1,4 +1,4 @@
-"""Result tables of an import: those of an identification, with the scores of the engine."""
+"""Result tables of an import: the tables of an identification, with the scores of the engine."""
 
 from __future__ import annotations
 

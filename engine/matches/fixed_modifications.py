@@ -27,7 +27,7 @@ NONE_FIXED: FixedModifications = frozenset()
 
 
 def fixed_of_parameters(parameters: Mapping[str, Any]) -> FixedModifications:
-    """Return the fixed modifications in a run's parameters; unreadable entries are skipped.
+    """Return the fixed modifications in the parameters of a run; unreadable entries are skipped.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Result tables of an open modification search: those of an identification with mass shifts, and the table of modifications."""
+"""Result tables of an open modification search: the tables of an identification with mass shifts, and the table of modifications."""
 
 from __future__ import annotations
 

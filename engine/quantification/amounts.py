@@ -124,15 +124,15 @@ class Measured:
     Attributes
     ----------
     ions : RawQuantities
-        n rows; for spectral counts one row per peptidoform.
+        Amounts of the ions, n rows; for spectral counts, a row per peptidoform.
     form : ndarray of int64, shape (n,)
-        Peptidoform of each row.
+        Index of the peptidoform of each row.
     tables : mapping of str to pyarrow.Table
         Tables of the underlying measurements, by name.
     counts : mapping of str to int
-        Counts for the record of the run.
+        Counts for the record of the run, by name.
     devices : str
-        Devices that computed.
+        Names of the devices that computed the amounts.
     """
 
     ions: RawQuantities

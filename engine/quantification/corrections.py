@@ -29,7 +29,7 @@ __all__ = ["CORRECTED", "corrected_tables", "read_quantities"]
 CORRECTED = ("area", "apex", "retention_time", "begin", "end", "n_points", "agreement")
 """Columns of an ion trace that a correction replaces: all values measured between its limits, except the width."""
 _BY_HAND = {"source": "manual", "refused": None, "q_value": None, "width": None}
-"""Values of other columns of a corrected trace."""
+"""Values of the other columns in the row of a manually corrected trace."""
 _AGAIN = "Quantify again"
 
 

@@ -30,7 +30,19 @@ _SUFFIXES = (".gz", ".mzml", ".mzxml", ".mgf", ".ms2", ".d", ".raw", ".xml")
 
 
 class Sample(NamedTuple):
-    """A sample: name, condition ('' if none), replicate number (0 without a condition), and the level of each block ('' if none)."""
+    """Sample of a design.
+
+    Attributes
+    ----------
+    name : str
+        Name of the sample.
+    condition : str
+        Condition, '' if none.
+    replicate : int
+        Number of the replicate within the condition, 0 without a condition.
+    plex, batch, subject : str
+        Level of each block, '' if none.
+    """
 
     name: str
     condition: str
@@ -41,7 +53,7 @@ class Sample(NamedTuple):
 
 
 class DesignRow(NamedTuple):
-    """A file, or one channel of a file, assigned to a sample, all by index; channel -1 without a label."""
+    """File, or channel of a file, assigned to a sample; all fields are indices, and the channel is -1 without a label."""
 
     file: int
     sample: int
@@ -428,7 +440,7 @@ def _stem(file: str) -> str:
 
 
 def _different(names: Sequence[str]) -> list[str]:
-    """Return distinct names: repeated ones get a number."""
+    """Return the names, made distinct by a number at the end of repeated names."""
     taken_names: set[str] = set()
     result = []
     for name in names:

@@ -27,7 +27,7 @@ __all__ = ["TraceQuery", "is_low", "measured_traces"]
 
 _PEAKS_OF_BLOCK = 1 << 21
 _CELLS_OF_PART = 1 << 26
-"""256 MB."""
+"""Maximum number of cells of a section of the ions, 256 MB."""
 _LOWEST, _VALLEY = 0.15, 0.6
 """Fraction of the apex height at which a trace ends, and fraction of the lower of two summits below which a valley separates them.
 

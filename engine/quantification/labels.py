@@ -19,7 +19,17 @@ LabelName = Literal["tmt-6", "tmt-6-older", "tmt-10", "tmt-11", "tmt-16", "tmt-1
 
 @dataclass(frozen=True)
 class Label:
-    """A kit of k labels: its name, the names of its channels, and their reporter ion m/z, (k,) float64, Th."""
+    """Labelling kit with k channels.
+
+    Attributes
+    ----------
+    name : str
+        Name of the kit.
+    channels : tuple of str
+        Names of the channels.
+    mz : ndarray of float64, shape (k,)
+        m/z of the reporter ions, Th.
+    """
 
     name: str
     channels: tuple[str, ...]

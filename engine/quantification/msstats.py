@@ -82,7 +82,10 @@ def export_msstats(project: Project, request: ExportRequest, progress: Progress)
 
 
 def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> pa.Table:
-    """Return ion traces; files of a sample are its fractions. Ions that a file did not identify have no row; MSstats adds them."""
+    """Return the ion traces as rows; the files of a sample are its fractions.
+
+    Ions that a file did not identify have no row; MSstats adds these rows.
+    """
     traces = tables[ION_TRACES.name]
     at: dict[str, tuple[int, int]] = {}
     for number, sample in enumerate(samples):

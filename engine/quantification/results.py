@@ -43,9 +43,11 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
     Parameters
     ----------
     quantities : Quantities
+        Normalised quantities.
     changes : sequence of Changes
+        Tested changes of proteins.
     measured : mapping of str to pyarrow.Table
-        Tables of the underlying measurements; those of other methods are empty.
+        Tables of the underlying measurements; the tables of other methods are empty.
     """
     identified, design, levels = quantities.identified, quantities.design, quantities.normalised.levels
     proteins, of_form = identified.proteins, identified.forms.sequence

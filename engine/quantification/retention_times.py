@@ -49,7 +49,7 @@ class Alignment(NamedTuple):
         return _mapped(times, self.times, self.reference)
 
     def from_reference(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Convert times of the reference to times of the run, s."""
+        """Convert retention times of the reference to retention times of the run, both in seconds."""
         return _mapped(times, self.reference, self.times)
 
 

@@ -148,7 +148,7 @@ def _peptides(
 
 
 def _least(group: Integers, value: Floats, n: int) -> Floats:
-    """Return the minimum value of each of n groups, NaN if none is known."""
+    """Return the minimum value in each of n groups; NaN for groups without a known value."""
     least = np.full(n, np.inf)
     finite = np.isfinite(value)
     np.minimum.at(least, group[finite], value[finite])
