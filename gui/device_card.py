@@ -57,7 +57,9 @@ class DeviceCard(Section):
         self.clock: QLabel | None = None
         self.calibrate_button = QPushButton("Calibrate")
         self.calibrate_button.setAccessibleName(f"Calibrate {device.name}")
-        self.calibrate_button.setToolTip("Measure transfer, memory and computing speed, used for run-time estimates and for distributing work")
+        self.calibrate_button.setToolTip(
+            "Measure transfer, memory and computing speed, used for run-time estimates and for distributing work"
+        )
         self.cancel_button = QPushButton("Cancel")
         self.cancel_button.setAccessibleName(f"Cancel the calibration of {device.name}")
         self.cancel_button.setToolTip("Stop measuring; the previous calibration is retained")

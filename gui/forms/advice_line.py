@@ -45,9 +45,7 @@ class AdviceLine(QWidget):
             self.label.setText(f"{advice.text}.")
             self.button.setVisible(bool(advice.preset))
             self.button.setText(f"Use {advice.preset}")
-            self.button.setToolTip(
-                f"Apply the preset {advice.preset}. Undo, next to the preset, restores your edited values"
-            )
+            self.button.setToolTip(f"Apply the preset {advice.preset}. Undo, next to the preset, restores your edited values")
         self.setVisible(advice is not None)
 
     def _take(self) -> None:
