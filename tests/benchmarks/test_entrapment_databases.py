@@ -186,7 +186,7 @@ def test_estimators_equal_their_definitions():
     assert math.isnan(paired(count(q_value, score, is_entrapped, 0.01, 0.5)))
 
 
-def test_q_values_equal_a_plain_loop():
+def test_q_values_equal_reference_loop():
     generator = np.random.default_rng(8)
     score, is_decoy = generator.integers(0, 30, 200).astype(float), generator.random(200) < 0.3
     rates = {

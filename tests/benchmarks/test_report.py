@@ -10,7 +10,7 @@ import pytest
 from benchmarks.report import RESULTS, Published, benchmarks, main, published_figures, read_rows
 
 
-def test_every_result_file_has_existing_commands() -> None:
+def test_commands_of_result_files_exist() -> None:
     every = benchmarks()
     assert {benchmark.name for benchmark in every} == {path.stem for path in RESULTS.glob("*.jsonl")}
     for benchmark in every:

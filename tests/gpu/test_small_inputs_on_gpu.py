@@ -104,7 +104,7 @@ def test_alignment_with_overflow(numbers, n_queries, device):
 
 
 @pytest.mark.parametrize("linkage", [Linkage(SINGLE, 0.5, 4), Linkage(COMPLETE, 0.5), Linkage(AVERAGE, 0.5, 2, 20)], ids=str)
-def test_vector_clustering(linkage, device):
+def test_vector_clustering_on_gpu_equals_cpu(linkage, device):
     random = np.random.default_rng(650)
     vectors, ends = random_vectors(random, 200, kinds=3, coarse=True, bins=15, elements=4), windows(random, 200, 60.0)
     expected = clustered(cpu_vector_clustering.VectorClustering, Processor(1), vectors, ends, linkage)

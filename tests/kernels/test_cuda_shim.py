@@ -351,7 +351,7 @@ def test_search_accepts_the_promised_number_of_peaks(score):
     assert_same_hits(actual, expected)
 
 
-def test_search_rejects_sizes_beyond_the_kernels():
+def test_search_rejects_sizes_above_kernel_limits():
     spectra, queries, peptides, modifications, settings = random_search(80, HYPERSCORE, n_queries=4)
     search = SpectrumSearch(ShimCard(), peptides, modifications, settings)
     with pytest.raises(UnsupportedSearchError, match="33 hits"):

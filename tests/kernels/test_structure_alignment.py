@@ -126,7 +126,7 @@ def test_self_score_is_independent_of_longer_chains(device):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10**6), lengths=st.tuples(st.integers(1, 80), st.integers(1, 80)), compares=st.booleans())
-def test_pair_alignment_has_its_score(seed, lengths, compares):
+def test_alignment_score_equals_sum_over_pairs(seed, lengths, compares):
     rng = np.random.default_rng(seed)
     # Part of a database, the type that the kernel is compiled ahead for.
     query, chain = (random_structures(rng, [length]).chain(0) for length in lengths)

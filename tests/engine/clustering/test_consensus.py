@@ -49,7 +49,7 @@ def cosine(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("choice", ["most-similar", "best", "mean"])
-def test_clusters_of_equals_plain_loops(copies, choice):
+def test_clusters_of_function_equals_reference_loop(copies, choice):
     parameters, resources = ClusteringParameters().changed(consensus_spectrum=choice), Resources(2)
     clusters, vectors = clusters_of(copies, parameters, resources), spectrum_vectors(copies, parameters, resources)
     assert 20 < len(clusters) < len(copies) and sorted(clusters.members.tolist()) == list(range(len(copies)))
@@ -77,7 +77,7 @@ def test_clusters_of_numbers_clusters_by_first_spectrum(copies):
     assert (sizes > 1).all() and (np.diff(sizes) <= 0).all()
 
 
-def test_consensus_spectra_of_means_equal_plain_loops(copies):
+def test_consensus_spectra_of_means_equal_reference_loops(copies):
     parameters = ClusteringParameters().changed(consensus_spectrum="mean")
     clusters = clusters_of(copies, parameters, Resources(2))
     consensus = consensus_spectra(clusters, clusters.groups, copies, parameters, Resources(2))

@@ -114,7 +114,7 @@ def test_spectra_join_their_peptide_with_its_mass_difference(run):
     assert set(narrow.spectrum.tolist()) == set(rows[isotope].tolist())
 
 
-def test_most_similar_spectrum_equals_plain_loops(run):
+def test_most_similar_spectrum_equals_reference_loops(run):
     held, identified = run
     parameters = ExplanationParameters().changed(precursor_tolerance="5000 Da", isotope_errors=(0,), precursor_weight=0.0)
     library = identified_library(held, identified, "by", TOLERANCE, parameters, Resources(2))

@@ -118,7 +118,7 @@ def test_fifty_rounds_are_as_good_as_scikit_learn(sort):
     assert inertia_here == pytest.approx(its.inertia_, rel=1e-3)
 
 
-def test_round_of_vectors_equals_scikit_learn_and_plain_loops():
+def test_round_of_vectors_equals_scikit_learn_and_reference_loops():
     rng, n_bins, k = np.random.default_rng(4), 300, 40
     vectors = random_vectors(rng, 2000, n_bins, classes=60, with_ties=False)
     data = Vectors(vectors, n_bins)

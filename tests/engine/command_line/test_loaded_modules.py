@@ -131,7 +131,7 @@ def test_cluster_loads_its_modules_only(tmp_path):
     assert search("cluster", SPECTRA, "--out", tmp_path / "project") == (TABLES, {"clustering"})
 
 
-def test_identify_and_follow_ups_load_their_modules_only(project, tmp_path):
+def test_commands_import_only_their_own_modules(project, tmp_path):
     folder, loaded_by_identify = project
     assert loaded_by_identify == (TABLES, {"identification"})
     # The recorded parameters of the source run are checked by its model.

@@ -145,7 +145,7 @@ def test_planned_parts_are_proportional_to_known_speeds() -> None:
     assert len(parts) == 9
 
 
-def test_last_of_many_parts_are_small_and_few_are_equal() -> None:
+def test_work_is_split_into_smaller_parts_at_the_end() -> None:
     workers = [Recorder().worker(name) for name in "ab"]
     assert [part.cost for part in planned(workers, Costs(np.ones(960)), 6)] == [80] * 10 + [40] * 2 + [20] * 4
     assert [part.cost for part in planned(workers, Costs(np.ones(960)), 2)] == [240] * 4
@@ -299,7 +299,7 @@ def test_slow_owner_gives_away_items() -> None:
     assert record.share()["cuda:1"] > 150
 
 
-def test_account_excludes_setup_time() -> None:
+def test_worker_speed_excludes_setup_time() -> None:
     account = Account()
     assert account.speed is None
     account.add(10.0, 5.0, is_warm=False)

@@ -86,7 +86,7 @@ def test_repeated_record_is_counted_once(written: Callable[..., Path]) -> None:
     assert records(proteins) == [("P1", "a", "ACD"), ("P2", "", "EFG"), ("P3", "", "ACD")]
 
 
-def test_one_accession_of_two_sequences_is_rejected(written: Callable[..., Path]) -> None:
+def test_duplicate_accession_with_other_sequence_is_rejected(written: Callable[..., Path]) -> None:
     first = written(">P1\nACD\n>P2\nEFG\n", "one.fasta")
     second = written("\n>P1\nACE\n", "other.fasta")
     with pytest.raises(

@@ -44,7 +44,7 @@ def ratios(make, tmp_path):
     return read
 
 
-def test_ratio_of_each_peak_is_read(ratios, spectrum):
+def test_signal_to_noise_of_each_peak_is_read(ratios, spectrum):
     result = ratios(spectrum(0), spectrum(1, MS_1000517=(2.5, 7.0, 11.0, 3.0)), spectrum(2, MS_1000517=(0.0, -1.0, np.nan, np.inf)))
     assert np.isnan(result[[0, 2]]).all()
     np.testing.assert_allclose(result[1], [2.5, 7, 11], rtol=1e-6)

@@ -181,7 +181,7 @@ def test_mgf_scan_is_the_first_of_a_list(written: Callable[..., Path], line: str
 
 
 @pytest.mark.parametrize("wrong", ["RTINSECONDS=12,5", "SCANS=12abc", "CHARGE=2.5", "CHARGE=2abc", "CHARGE=2+ and 2-", "PEPMASS=6"])
-def test_mgf_record_with_ambiguous_entry_is_counted(written: Callable[..., Path], wrong: str) -> None:
+def test_ambiguous_mgf_record_is_skipped_and_counted(written: Callable[..., Path], wrong: str) -> None:
     good = "BEGIN IONS\nPEPMASS=5.5\n1.5 1\nEND IONS\n"
     spectra = read_spectra([written(good + f"BEGIN IONS\nPEPMASS=5.5\n{wrong}\n1 1\nEND IONS\n" + good)])
     assert (len(spectra), spectra.n_skipped) == (2, 1)

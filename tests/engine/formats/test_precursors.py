@@ -50,7 +50,7 @@ def test_ms2_masses_of_z_lines_replace_window_centre(written: Written, selected:
     assert [("S line differs" in message and "line 2" in message) for message in messages] == [True] * (selected == "904.8200")
 
 
-def test_ms2_masses_of_several_charges_compete(written: Written) -> None:
+def test_ms2_spectrum_with_two_z_lines_has_two_precursors(written: Written) -> None:
     masses = {2: neutral_mass(500.25, 2), 3: neutral_mass(500.75, 3)}
     spectra, messages = read(written("S\t1\t1\t500.9\n" + "".join(f"Z\t{z}\t{mass!r}\n" for z, mass in masses.items()) + "100 1\n"))
     (first, bits), (second, more) = precursors(spectra, 0)

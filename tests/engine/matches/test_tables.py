@@ -162,7 +162,7 @@ def test_proteins_are_all_with_the_peptide_between_cleavages(psms, proteins):
         assert set(row["proteins"].split(";")) == holding
 
 
-def test_q_values_of_psms_match_plain_loop(psms):
+def test_q_values_of_psms_match_reference_loop(psms):
     first = [row for row in psms if row["rank"] == "1"]
     assert len({row["spectrum_id"] for row in first}) == len(first)
     decoys = [row for row in first if row["is_decoy"] == "true"]
@@ -175,7 +175,7 @@ def test_q_values_of_psms_match_plain_loop(psms):
     assert sum(is_accepted(row) for row in first) > 250
 
 
-def test_q_values_of_peptides_match_plain_loop(peptides, psms):
+def test_q_values_of_peptides_match_reference_loop(peptides, psms):
     best = {}
     for row in psms:
         if row["rank"] == "1":
@@ -246,7 +246,7 @@ def test_ranks_follow_the_search_score(psms):
         assert all(float(row["delta_score"]) >= 0 for row in rows)
 
 
-def test_q_values_of_groups_match_plain_loop(groups, peptides, psms):
+def test_q_values_of_groups_match_reference_loop(groups, peptides, psms):
     ranked = {(row["peptide"], row["is_decoy"]) for row in psms if row["rank"] == "1"}
     competing = [row for row in peptides if (row["peptide"], row["is_decoy"]) in ranked]
     for row, q_value in looped_q_values(groups, "score", competing, "best_score"):

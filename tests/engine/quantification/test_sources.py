@@ -145,7 +145,7 @@ def test_experiment_q_values_equal_their_definition():
     assert alone["unknown"] != alone["unknown"] and all(alone[peptide] == best[peptide] for peptide in alone if peptide != "unknown")
 
 
-def test_ions_of_four_faims_voltages_have_a_quantity(shared_cases, tmp_path):
+def test_ions_of_four_faims_voltages_have_one_quantity(shared_cases, tmp_path):
     case = shared_cases / "faims_four_voltages"
     inputs = {"spectra": [case / "q_4cv_excl.mzML"], "database": [case / "q.fasta"]}
     run_search("identify", inputs, project=tmp_path / "p", device="cpu", threads=2)

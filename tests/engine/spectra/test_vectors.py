@@ -163,7 +163,7 @@ def test_vectors_are_sorted_by_ion_and_precursor():
     assert windows(vectors, Tolerance.parse("0.05 Da")).tolist() == [1, 4, 4, 4, 5, 6, 7]
 
 
-def test_windows_equal_plain_loops():
+def test_windows_equal_reference_loops():
     random = np.random.default_rng(3)
     n = 300
     held = spectra([[(100.0, 1.0)]] * n, random.uniform(400, 401, n).tolist(), random.choice([0, 4, 8], n).tolist())

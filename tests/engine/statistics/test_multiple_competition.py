@@ -27,7 +27,7 @@ def plain_q_values(score, is_decoy, hypothesis, n_decoys):
 
 @pytest.mark.parametrize("levels", [6, 1000])
 @pytest.mark.parametrize("most_decoys", [1, 9])
-def test_q_values_equal_plain_loops(levels, most_decoys):
+def test_q_values_equal_reference_loops(levels, most_decoys):
     random = np.random.default_rng(levels + most_decoys)
     for n in (1, 7, 60):
         score, is_decoy = random.integers(0, levels, n).astype(float), random.random(n) < 0.4

@@ -83,7 +83,7 @@ def test_q_values_with_expected_decoys_equal_their_definition(matches: list[tupl
 
 
 @given(MATCHES, st.floats(0, 20))
-def test_expected_decoys_lie_between_zero_and_one_more(matches: list[tuple[int, bool]], level: float) -> None:
+def test_expected_decoys_give_q_between_plain_and_plus_one(matches: list[tuple[int, bool]], level: float) -> None:
     score, is_decoy = np.array([m[0] for m in matches], float), np.array([m[1] for m in matches], bool)
     expected = level * np.exp(-score)
     measured, cautious = q_values(score, is_decoy, expected=expected), q_values(score, is_decoy, plus_one=True)

@@ -89,7 +89,7 @@ def test_read_structure_reads_or_counts_models(tmp_path: Path, write) -> None:
 
 @pytest.mark.parametrize("write", WRITERS.values(), ids=WRITERS)
 @pytest.mark.parametrize("name", ["HSD", "HISE", "HID"])
-def test_read_structure_reads_dynamics_names(tmp_path: Path, write, name: str) -> None:
+def test_read_structure_accepts_residue_names_of_simulations(tmp_path: Path, write, name: str) -> None:
     rows = [(*row[:3], name, *row[4:]) if row[5] == 4 else row for row in ROWS]
     assert read(tmp_path, write(rows, {})).chains.sequence(0) == "AGMHSKDV"
 

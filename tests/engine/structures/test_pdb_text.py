@@ -68,7 +68,7 @@ def test_read_structure_reads_shared_case_whole(shared_cases: Path, name: str) -
 
 
 @pytest.mark.parametrize("name", ["five", "h36res", "hexres"])
-def test_read_structure_reads_wide_numbers(shared_cases: Path, name: str) -> None:
+def test_read_structure_reads_residue_numbers_over_9999(shared_cases: Path, name: str) -> None:
     structures = read_structure(shared_cases / "pdb_wide_numbers" / f"{name}.pdb")
     assert structures.chains.author_number.tolist() == list(range(9901, 10042))
     assert not structures.chains.insertion.any()
@@ -203,7 +203,7 @@ MD_NAMES = {
 
 
 @pytest.mark.parametrize("residue, name", [(residue, name) for residue, names in MD_NAMES.items() for name in names.split()])
-def test_read_structure_reads_dynamics_names(tmp_path: Path, residue: str, name: str) -> None:
+def test_read_structure_accepts_residue_names_of_simulations(tmp_path: Path, residue: str, name: str) -> None:
     lines = [line[:17] + f"{name:<4}" + line[21:] if int(line[22:26]) in (4, 6) else line for line in records(A)]
     structures = read(tmp_path, lines)
     assert lengths(structures) == {"A": 8}

@@ -75,7 +75,7 @@ def test_read_design_table_rejects_other_files(tmp_path, content):
         read_design_table(tmp_path / "design.tsv")
 
 
-def test_pasted_cells_parses_spreadsheet_text():
+def test_pasted_spreadsheet_text_is_parsed():
     assert pasted_cells('a\t"b\nc"\t\r\nd\te') == [["a", "b\nc", ""], ["d", "e", ""]]
     assert pasted_cells("") == pasted_cells("\n") == []
     assert pasted_cells('one "quoted\ttwo') == [['one "quoted', "two"]]

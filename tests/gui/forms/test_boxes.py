@@ -150,7 +150,7 @@ def test_wheel_changes_a_clicked_box(window: MainWindow, name: str, qtbot: QtBot
     assert state_of(box) != before
 
 
-def test_wheel_leaves_a_box_focused_by_the_page(window: MainWindow, qtbot: QtBot) -> None:
+def test_mouse_wheel_ignores_box_that_was_focused_by_code(window: MainWindow, qtbot: QtBot) -> None:
     form = brought_up(window, "identify", "form")
     assert isinstance(form, SearchForm)
     qtbot.waitExposed(window)

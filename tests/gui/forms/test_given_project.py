@@ -131,7 +131,7 @@ def test_input_starts_with_open_project_or_continued_run(window: MainWindow, pro
     qtbot.waitUntil(form.run_button.isEnabled)
 
 
-def test_project_dropped_on_form_is_used_and_elsewhere_opened(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
+def test_project_is_selected_when_dropped_on_form_else_opened(window: MainWindow, project: Project, tmp_path: Path, qtbot: QtBot) -> None:
     other, _ = project_with_results(tmp_path / "other")
     window.open_project(other.folder)
     results = window.searches["identify"].results

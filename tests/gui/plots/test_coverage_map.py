@@ -150,7 +150,7 @@ def bars(qapp: object, coverage: Coverage) -> Iterator[HitBars]:
     view.deleteLater()
 
 
-def test_query_features_lie_below_and_hit_features_in_tooltip(bars: HitBars, coverage: Coverage) -> None:
+def test_query_features_are_drawn_and_hit_features_in_tooltip(bars: HitBars, coverage: Coverage) -> None:
     sheet = bars._sheet
     assert sheet is not None and len(sheet.features) == len(ROWS)
     left, right = (sheet._x(residue) for residue in (1, len(SEQUENCE) + 1))

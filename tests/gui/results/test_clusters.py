@@ -90,7 +90,7 @@ def test_choice_among_all_spectra_selects_its_cluster(view: ClusterView, qtbot: 
     ("text", "least", "low", "high"),
     [("scan=20", 1, None, None), ("SCAN=301", 1, None, None), ("", 3, None, None), ("", 1, 500.0, 800.0), ("10", 2, 400.0, None)],
 )
-def test_filter_matches_a_plain_loop(
+def test_filter_matches_reference_loop(
     view: ClusterView, project: Project, qtbot: QtBot, text: str, least: int, low: float | None, high: float | None
 ) -> None:
     view.members.all_button.click()

@@ -112,7 +112,7 @@ def test_click_on_point_shows_its_spectrum_in_the_list(
     assert view.mirror.title == of_row and view.explained.view.chosen == 3
 
 
-def test_filter_matches_a_plain_loop(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
+def test_filter_matches_reference_loop(view: ExplanationView, project: Project, qtbot: QtBot) -> None:
     view.filters.q_value.setValue(1.0)
     for kind, text in (("modified", ""), (None, "scan=2"), ("same", "a")):
         view.filters.kind.setCurrentIndex(view.filters.kind.findData(kind))

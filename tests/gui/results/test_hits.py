@@ -173,7 +173,7 @@ def test_gaps_are_counted_as_runs_and_residues(shared_hits: Opener, qtbot: QtBot
     assert len(values) > 2
 
 
-def test_table_bars_and_alignment_follow_each_other(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_table_and_bars_and_alignment_share_selection(shared_hits: Opener, qtbot: QtBot) -> None:
     view, _ = shared_hits()
     click_row(view.hits, 4, qtbot)
     settle(view, qtbot)
@@ -229,7 +229,7 @@ def test_hits_of_all_queries_and_of_one(shared_hits: Opener, qtbot: QtBot) -> No
     assert "query" in view.hits.view.hidden_columns()
 
 
-def test_filters_match_a_plain_loop(shared_hits: Opener, qtbot: QtBot) -> None:
+def test_filters_match_reference_loop(shared_hits: Opener, qtbot: QtBot) -> None:
     view, project = shared_hits()
     hits = [row for row in rows_of(project, "hits") if row["query_index"] == 0]
     bar = view.filters
@@ -457,7 +457,7 @@ def test_three_equal_scores_have_whole_axis_and_no_legend(open_hits: Opener, sea
     assert {"8", "9", "10", "11", "12"} <= set(along) and not any("." in text for text in along)
 
 
-def test_run_without_expectations_is_shown(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
+def test_run_without_expected_score_curve_is_shown(open_hits: Opener, searched: Path, tmp_path: Path) -> None:
     old = Project.create_or_open(tmp_path / "old")
     project = Project.open(searched)
     with old.run("align", {"matrix": "BLOSUM62"}, device="cpu") as run:

@@ -26,7 +26,7 @@ def view(tmp_path, monkeypatch, qtbot, theme):
     widget.clear()
 
 
-def test_match_is_above_its_entry_and_shifted_peaks_differ(view, qtbot):
+def test_match_is_mirrored_with_entry_and_shifted_peaks_marked(view, qtbot):
     qtbot.waitUntil(lambda: view.matches.model.rowCount() == 2)
     qtbot.waitUntil(lambda: any("Compound" in text for text in corner_texts(view.mirror.plot)))
     assert any("spectral entropy" in text for text in corner_texts(view.mirror.plot))

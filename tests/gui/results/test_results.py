@@ -194,7 +194,7 @@ def test_psm_leads_back_to_its_protein(shared_results: Opener, qtbot: QtBot) -> 
     assert psm["psm_id"] == values["psm_id"]
 
 
-def test_filters_match_a_plain_loop(shared_results: Opener, qtbot: QtBot) -> None:
+def test_filters_match_reference_loop(shared_results: Opener, qtbot: QtBot) -> None:
     view, results = shared_results()
     bar = view.filters
     psms, peptides, proteins = (getattr(results, name).to_pylist() for name in ("psms", "peptides", "proteins"))

@@ -116,7 +116,7 @@ def test_hover_describes_a_column(view: StructureView) -> None:
 
 
 @pytest.mark.parametrize("threshold", THRESHOLDS, ids=lambda threshold: threshold.column)
-def test_threshold_counts_while_typed_and_filters_on_enter(threshold: Any, view: StructureView, project: Project, qtbot: QtBot) -> None:
+def test_threshold_is_counted_while_typed_and_applied_on_enter(threshold: Any, view: StructureView, project: Project, qtbot: QtBot) -> None:
     rows = rows_of(project)
     values = sorted(row[threshold.column] for row in rows)
     bound = values[len(values) // 2]

@@ -222,7 +222,7 @@ def test_modifications_of_terminal_residues_are_at_the_terminus(small, tmp_path)
     assert (term.getparent().get("location"), term.getparent().get("residues")) == ("0", "Q")
 
 
-def test_relative_paths_are_one_file_with_its_address(small, tmp_path):
+def test_relative_and_absolute_path_of_one_file_are_merged(small, tmp_path):
     rows = small.psms.to_pylist()
     names = {path: f"{folder}/run.mzML" for path, folder in zip(small.spectra, ("A", "../B/A"), strict=True)}
     for row in rows:
@@ -241,7 +241,7 @@ def test_relative_paths_are_one_file_with_its_address(small, tmp_path):
     assert by_spectrum == {(address[row["spectrum_file"]], row["spectrum_id"]) for row in rows}
 
 
-def test_addresses_are_relative_to_the_export(small, tmp_path):
+def test_locations_are_relative_to_export_folder(small, tmp_path):
     paths = [str(tmp_path / "in" / "A" / "run 1.mzML"), str(tmp_path / "in" / "B" / "run 1.mzML")]
     rows = small.psms.to_pylist()
     names = dict(zip(small.spectra, ("A/run 1.mzML", "B/run 1.mzML"), strict=True))
