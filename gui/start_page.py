@@ -1,15 +1,17 @@
 """The start page, shown before anything is open."""
+# ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
-from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QResizeEvent
+from PySide6.QtCore import QEvent, QSize, Qt, QTimer, Signal
+from PySide6.QtGui import QColor, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import (
+    QAbstractButton,
     QFrame,
     QGridLayout,
     QHBoxLayout,
@@ -23,21 +25,44 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.engine.entry import Search
+from proteoscope.gui.buttons import PrimaryButton, text_button
 from proteoscope.gui.icons import icon, pixmap, set_icon
 from proteoscope.gui.labels import heading, tip_text, toned_label
+from proteoscope.gui.start_pictures import StartPicture
+from proteoscope.gui.surfaces import Card
 from proteoscope.gui.theme import colours
 
 __all__ = ["StartPage"]
 
 
-_MAXIMUM_WIDTH = 900
-"""Maximum width of the questions and their buttons, in pixels."""
-_BUTTON_HEIGHT = 28
-_RECENT_HEIGHTS = (190, 110, 66)
+_MAXIMUM_WIDTH = 1000
+"""Maximum width of the page, in pixels."""
+_RECENT_HEIGHTS = (112, 66)
+_FIRST_SAMPLE = "identify"
+"""Kind of the search whose sample is offered above the others."""
+
+
+class _Group(NamedTuple):
+    """A card: picture, title, a line about it, and the kinds of its searches, the main one first."""
+
+    picture: str
+    title: str
+    about: str
+    kinds: tuple[str, ...]
+
+
+_GROUPS = (
+    _Group("identify", "Identify", "Peptides and proteins from tandem mass spectra", ("identify", "modified", "library")),
+    _Group("quantify", "Quantify", "Amounts by sample, and what changes between conditions", ("quantify",)),
+    _Group(
+        "compare", "Compare sequences and structures", "Similar proteins, and peptides on structures", ("align", "structures", "evidence")
+    ),
+    _Group("inspect", "Inspect and import", "Results of other programs, and groups of similar spectra", ("import", "cluster")),
+)
 
 
 class StartPage(QWidget):
-    """Offers a new search of each kind, a project, recent projects, and a drop target.
+    """Offers recent projects, a new search of each kind, sample data, and a drop target.
 
     Signals
     -------
@@ -59,56 +84,48 @@ class StartPage(QWidget):
 
     def __init__(self, searches: Iterable[Search]) -> None:
         super().__init__()
-        self._mark = QLabel()
-        words = QVBoxLayout()
-        words.setSpacing(0)
-        words.addWidget(heading("Proteoscope", 1.8))
-        words.addWidget(toned_label("A desktop program for protein evidence", wrap=False))
-        title = QHBoxLayout()
-        title.setSpacing(14)
-        title.addStretch(1)
-        title.addWidget(self._mark)
-        title.addLayout(words)
-        title.addStretch(1)
+        by_kind = {search.kind: search for search in searches}
         self.new_buttons: dict[str, QPushButton] = {}
-        self.sample_buttons: dict[str, QPushButton] = {}
+        """Buttons that open an empty form, by search kind."""
+        self.sample_buttons: dict[str, QAbstractButton] = {}
         """Buttons that fill in the form of a search with sample data, by search kind."""
-        self.purposes: list[QLabel] = []
-        """Labels with the purpose of each search, shown if there is space."""
-        buttons = QGridLayout()
-        buttons.setContentsMargins(0, 0, 0, 0)
-        buttons.setHorizontalSpacing(8)
-        buttons.setVerticalSpacing(4)
-        for search in sorted(searches, key=_goes_on):
-            self._add_search(buttons, search)
-        buttons.setColumnStretch(0, 1)
-        hint = toned_label("or drop spectra, FASTA or FASTQ files or a project anywhere on this window")
-        hint.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._mark = QLabel()
         self.open_button = QPushButton("Open project…")
         set_icon(self.open_button, "open")
         self.open_button.clicked.connect(self.open_requested)
-        self.recent_title = QLabel("Recent projects")
+        self.recent_title = heading("Recent projects")
         self.recent = QListWidget()
+        self.recent.setAccessibleName("Recent projects")
         self.recent.setIconSize(QSize(18, 18))
         self.recent.setTextElideMode(Qt.TextElideMode.ElideMiddle)
         self.recent.itemActivated.connect(self._choose)
         self.recent.itemClicked.connect(self._choose)
-        before = QHBoxLayout()
-        before.addLayout(self._answer("What did I find earlier?", "Open a project"), 1)
-        before.addWidget(self.recent_title, 0, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
-        before.addWidget(self.open_button)
+        self.more_button = QPushButton("More searches")
+        self.more_button.setCheckable(True)
+        self.more_button.setToolTip("Show or hide the other searches")
+        self.more_button.toggled.connect(self._show_more)
+        sample_line = self._sample_line(by_kind.get(_FIRST_SAMPLE))
+        self.cards = [self._card(group, [by_kind[kind] for kind in group.kinds if kind in by_kind]) for group in _GROUPS]
+        self._card_grid = QGridLayout()
+        self._card_grid.setSpacing(8)
+        self._n_columns = 0
+        in_cards = {kind for group in _GROUPS for kind in group.kinds}
+        self._more = self._more_searches([search for kind, search in by_kind.items() if kind not in in_cards])
+        # The scroll area learns the new height some events later.
+        self._scroll_soon = QTimer(self, singleShot=True, interval=0)
+        self._scroll_soon.timeout.connect(lambda: self.scroll_area.ensureWidgetVisible(self._more))
         self._content = QWidget()
         self._content.setMaximumWidth(_MAXIMUM_WIDTH)
         page = self._column = QVBoxLayout(self._content)
         page.setSpacing(8)
-        page.addStretch(2)
-        page.addLayout(title)
-        page.addSpacing(4)
-        page.addLayout(buttons)
-        page.addWidget(hint)
-        page.addLayout(before)
+        page.addStretch(1)
+        page.addLayout(self._title_line())
+        page.addWidget(self.recent_title)
         page.addWidget(self.recent)
-        page.addStretch(3)
+        page.addLayout(self._card_grid)
+        page.addLayout(sample_line)
+        page.addWidget(self._more)
+        page.addStretch(2)
         # Small screens and large fonts need scrolling.
         self.scroll_area = QScrollArea()
         self.scroll_area.setWidget(self._content)
@@ -121,59 +138,128 @@ class StartPage(QWidget):
         self._folders: tuple[str, ...] = ()
         self._notes: dict[str, str] = {}
         self._missing: frozenset[str] = frozenset()
+        self._show_more(False)
         self.redraw()
 
-    def _add_search(self, grid: QGridLayout, search: Search) -> None:
-        """Add a row with the question that a search answers, its purpose, and its buttons."""
-        row = grid.rowCount()
-        button = QPushButton(f"New {search.name}")
-        button.setMinimumHeight(_BUTTON_HEIGHT)
-        set_icon(button, search.icon)
+    def _title_line(self) -> QHBoxLayout:
+        words = QVBoxLayout()
+        words.setSpacing(0)
+        words.addWidget(heading("Proteoscope", 1.8))
+        words.addWidget(toned_label("A desktop program for protein evidence"))
+        line = QHBoxLayout()
+        line.setSpacing(14)
+        line.addWidget(self._mark)
+        line.addLayout(words, 1)
+        line.addWidget(self.open_button)
+        return line
+
+    def _sample_line(self, search: Search | None) -> QHBoxLayout:
+        """Return the line that offers the first sample and explains how to begin with files."""
+        line = QHBoxLayout()
+        line.setSpacing(10)
+        if search is not None and search.demo is not None:
+            button = PrimaryButton("Use sample data")
+            button.clicked.connect(partial(self.sample_requested.emit, search.kind))
+            self._name_sample(button, search)
+            line.addWidget(button)
+        line.addWidget(toned_label("or drop spectra, FASTA or FASTQ files or a project anywhere on this window"), 1)
+        line.addWidget(self.more_button)
+        return line
+
+    def _card(self, group: _Group, searches: list[Search]) -> _StartCard:
+        card = _StartCard(group)
+        for search in searches:
+            new = self._new_button(search, search.name[:1].upper() + search.name[1:])
+            card.add_row(new, self._sample_button(search, "Sample"))
+        if searches:
+            card.chosen.connect(partial(self.new_requested.emit, searches[0].kind))
+        return card
+
+    def _more_searches(self, searches: list[Search]) -> QWidget:
+        """Return the rows of the searches without a card: question, purpose and buttons."""
+        widget = QWidget()
+        widget.setObjectName("more")
+        grid = QGridLayout(widget)
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(8)
+        grid.setColumnStretch(0, 1)
+        for row, search in enumerate(searches):
+            lines = QVBoxLayout()
+            lines.setSpacing(0)
+            for label in (heading(search.question, 1.0), toned_label(search.purpose)):
+                # The text wraps in a narrow window.
+                label.setWordWrap(True)
+                label.setMinimumWidth(1)
+                lines.addWidget(label)
+            grid.addLayout(lines, row, 0)
+            new = self._new_button(search, f"New {search.name}")
+            set_icon(new, search.icon)
+            grid.addWidget(new, row, 1)
+            if (sample := self._sample_button(search, "Use sample data")) is not None:
+                grid.addWidget(sample, row, 2)
+        self.more_button.setVisible(bool(searches))
+        return widget
+
+    def _new_button(self, search: Search, text: str) -> QPushButton:
+        button = QPushButton(text)
+        button.setAccessibleName(f"New {search.name}")
+        button.setToolTip(tip_text(f"{search.purpose}; uses the results of another search" if _goes_on(search) else search.purpose))
         button.clicked.connect(partial(self.new_requested.emit, search.kind))
         self.new_buttons[search.kind] = button
-        purpose = f"{search.purpose}; uses the results of another search" if _goes_on(search) else search.purpose
-        button.setToolTip(tip_text(purpose))
-        grid.addLayout(self._answer(search.question, purpose), row, 0)
-        grid.addWidget(button, row, 1)
-        if search.demo is not None:
-            sample = QPushButton("Use sample data")
-            sample.setMinimumHeight(_BUTTON_HEIGHT)
-            sample.setAccessibleName(f"Use sample data of the {search.name}")
-            sample.setToolTip("Fill the form with the sample files of the program; then press Run")
-            sample.clicked.connect(partial(self.sample_requested.emit, search.kind))
-            self.sample_buttons[search.kind] = sample
-            grid.addWidget(sample, row, 2)
+        return button
 
-    def _answer(self, question: str, purpose: str) -> QVBoxLayout:
-        """Return a layout with a question and the purpose of its search below it."""
-        lines = QVBoxLayout()
-        lines.setSpacing(0)
-        labels = [*([heading(question, 1.0)] if question else []), toned_label(purpose)]
-        for label in labels:
-            # The text wraps in a narrow window.
-            label.setWordWrap(True)
-            label.setMinimumWidth(1)
-            label.setToolTip(tip_text(purpose))
-            lines.addWidget(label, 0, Qt.AlignmentFlag.AlignVCenter)
-        if question:
-            self.purposes.append(labels[-1])
-        return lines
+    def _sample_button(self, search: Search, text: str) -> QAbstractButton | None:
+        """Return the button of a search's sample, or None if it has none or if it is offered above."""
+        if search.demo is None or search.kind in self.sample_buttons:
+            return None
+        button = text_button(text, "", partial(self.sample_requested.emit, search.kind))
+        button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self._name_sample(button, search)
+        return button
 
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
+    def _name_sample(self, button: QAbstractButton, search: Search) -> None:
+        button.setAccessibleName(f"Use sample data of the {search.name}")
+        button.setToolTip("Fill the form with the sample files of the program; then press Run")
+        self.sample_buttons[search.kind] = button
+
+    def _show_more(self, are_shown: bool) -> None:
+        self._more.setVisible(are_shown)
+        set_icon(self.more_button, "unfolded" if are_shown else "folded")
+        self._fit()
+        if are_shown:
+            self._scroll_soon.start()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Arrange the cards for the new width."""
         super().resizeEvent(event)
         self._fit()
 
     def _fit(self) -> None:
-        """Show recent projects and the purposes of the searches as space permits; tooltips always show the purposes."""
-        for are_shown, height in product((True, False), _RECENT_HEIGHTS):
-            for label in self.purposes:
-                label.setVisible(are_shown)
-            self.recent.setFixedHeight(height)
+        """Arrange the cards in one or two columns, and show more of the recent projects if there is space."""
+        margins = self._column.contentsMargins()
+        space = (
+            min(self.width(), _MAXIMUM_WIDTH) - margins.left() - margins.right() - self.scroll_area.verticalScrollBar().sizeHint().width()
+        )
+        widest = max(card.minimumSizeHint().width() for card in self.cards)
+        n_columns = 2 if 2 * widest + self._card_grid.spacing() <= space else 1
+        if n_columns != self._n_columns:
+            self._n_columns = n_columns
+            for at, card in enumerate(self.cards):
+                self._card_grid.addWidget(card, at // n_columns, at % n_columns)
+            self._card_grid.setColumnStretch(0, 1)
+            self._card_grid.setColumnStretch(1, n_columns - 1)
+        for height in _RECENT_HEIGHTS:
+            self.recent.setFixedHeight(min(height, self._list_height))
             # Nested layouts cache their sizes until they are activated.
             self._column.invalidate()
             self._column.activate()
             if self._column.totalHeightForWidth(min(self.width(), _MAXIMUM_WIDTH)) <= self.height():
                 return
+
+    @property
+    def _list_height(self) -> int:
+        """Height at which all recent projects are visible."""
+        return self.recent.count() * max(self.recent.sizeHintForRow(0), 1) + 2 * self.recent.frameWidth()
 
     def show_recent(self, folders: tuple[str, ...], notes: Mapping[str, str]) -> None:
         """List recent projects, newest first. `notes` maps their folders to their content and date."""
@@ -205,13 +291,62 @@ class StartPage(QWidget):
         self._mark.setPixmap(pixmap("proteoscope", 44, QColor(colours().accent), self.devicePixelRatioF()))
         self.show_recent(self._folders, self._notes)
 
-    def event(self, event: QEvent) -> bool:  # noqa: D102 - Qt's name
+    def event(self, event: QEvent) -> bool:
+        """Redraw at the resolution of another screen."""
         if event.type() == QEvent.Type.DevicePixelRatioChange:
             self.redraw()
         return super().event(event)
 
     def _choose(self, item: QListWidgetItem) -> None:
         self.project_chosen.emit(item.data(Qt.ItemDataRole.UserRole))
+
+
+class _StartCard(Card):
+    """A picture with the title and the buttons of a group of searches.
+
+    Signals
+    -------
+    chosen
+        The card was clicked outside its buttons.
+    """
+
+    chosen = Signal()
+
+    def __init__(self, group: _Group) -> None:
+        super().__init__()
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName(group.title)
+        self._rows = QGridLayout()
+        self._rows.setSpacing(4)
+        self._rows.setColumnStretch(0, 1)
+        lines = QVBoxLayout()
+        lines.setSpacing(2)
+        for label in (heading(group.title, 1.15), toned_label(group.about)):
+            # The text wraps in a narrow window.
+            label.setWordWrap(True)
+            label.setMinimumWidth(1)
+            lines.addWidget(label)
+        lines.addStretch(1)
+        lines.addLayout(self._rows)
+        row = QHBoxLayout(self)
+        row.setContentsMargins(12, 10, 12, 10)
+        row.setSpacing(12)
+        row.addWidget(StartPicture(group.picture))
+        row.addLayout(lines, 1)
+
+    def add_row(self, new: QPushButton, sample: QAbstractButton | None) -> None:
+        """Add the buttons of a search."""
+        at = self._rows.rowCount()
+        new.setCursor(Qt.CursorShape.ArrowCursor)
+        self._rows.addWidget(new, at, 0, 1, 2 if sample is None else 1)
+        if sample is not None:
+            sample.setCursor(Qt.CursorShape.ArrowCursor)
+            self._rows.addWidget(sample, at, 1)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        """Open the form of the main search."""
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.position().toPoint()):
+            self.chosen.emit()
 
 
 def _goes_on(search: Search) -> bool:

@@ -132,7 +132,7 @@ class Assistance(QObject):
         return [
             Step(
                 "What is your question?",
-                "Each question has a button that opens its form. You can also drop files anywhere on the window to open their form.",
+                "The cards lead to the forms of the searches. You can also drop files anywhere on the window to open their form.",
                 lambda: window.start_page if window.start_page.isVisible() else window.pages,
             ),
             Step(

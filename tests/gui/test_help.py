@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt, QUrl
 from PySide6.QtGui import QAction, QGuiApplication, QTextDocument
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.searches import SEARCHES, search_of_kind
@@ -19,6 +19,7 @@ from proteoscope.gui.help.help_window import HelpWindow
 from proteoscope.gui.help.shortcuts import shortcuts_of
 from proteoscope.gui.help.text_dialogs import BugReportDialog, CitingDialog
 from proteoscope.gui.prediction_dialog import PredictionDialog
+from proteoscope.gui.start_page import StartPage
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.window import MainWindow
 from tests.engine.views.result_projects import project_with_results, spectra_table
@@ -40,6 +41,7 @@ def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbo
         if search.demo is None or search.demo.after:
             continue
         window.show_page(window.start_page)
+        window.start_page.more_button.setChecked(True)
         button = window.start_page.sample_buttons[search.kind]
         QTest.mouseClick(button, Qt.MouseButton.LeftButton)
         assert window.pages.currentWidget() is window.form and window.form.search is search
@@ -62,6 +64,7 @@ def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbo
     ],
 )
 def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
+    window.start_page.more_button.setChecked(True)
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     assert window.form.search.kind == "identify"
     assert "Press Run" in window.message_bar.label.text()
@@ -299,20 +302,51 @@ def test_references_are_copied_for_citing(window: MainWindow) -> None:
     dialog.close()
 
 
-def test_first_page_fits_a_small_window(window: MainWindow, qtbot: QtBot) -> None:
-    for folder in ("a", "b", "c"):
+def _in_sight(page: StartPage) -> bool:
+    """Return True if the page does not scroll and shows its cards and buttons completely."""
+    hidden = page.findChild(QWidget, "more")
+    shown = [button for button in page.findChildren(QAbstractButton) if not hidden.isAncestorOf(button)]
+    assert len(shown) > 15
+    whole = all(page.rect().contains(QRect(widget.mapTo(page, QPoint()), widget.size())) for widget in (*page.cards, *shown))
+    return whole and page.scroll_area.verticalScrollBar().maximum() == page.scroll_area.horizontalScrollBar().maximum() == 0
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (1024, 700)], ids=str)
+def test_first_page_fits_without_scrolling(window: MainWindow, size: tuple[int, int], qtbot: QtBot) -> None:
+    for folder in ("a", "b", "c", "d", "e", "f"):
         window.settings.values.remember_project(Path("/data") / folder)
     window.recent_projects.show()
-    window.resize(1024, 700)
+    window.resize(*size)
     page = window.start_page
-    qtbot.waitUntil(lambda: page.width() < 800)
-    bar = page.scroll_area.verticalScrollBar()
-    qtbot.waitUntil(lambda: bar.maximum() == 0)
-    buttons = [*page.new_buttons.values(), *page.sample_buttons.values(), page.open_button]
-    assert all(page.rect().contains(QRect(button.mapTo(page, QPoint()), button.size())) for button in buttons)
-    window.resize(1400, 1100)
-    qtbot.waitUntil(lambda: all(label.isVisible() for label in page.purposes))
-    assert bar.maximum() == 0
+    qtbot.waitUntil(lambda: _in_sight(page))
+    assert page.cards[1].y() == page.cards[0].y() and page.cards[2].y() > page.cards[0].y(), "two columns"
+    assert page.recent.mapTo(page, QPoint()).y() < page.cards[0].mapTo(page, QPoint()).y(), "recent projects come first"
+
+
+def test_every_search_starts_from_the_first_page_by_keys(window: MainWindow, qtbot: QtBot) -> None:
+    page = window.start_page
+    page.open_button.setFocus()
+    reached: list[str] = []
+    for _ in range(40):
+        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        focused = QApplication.focusWidget()
+        if not page.isAncestorOf(focused):
+            break
+        assert isinstance(focused, QAbstractButton)
+        reached.append(focused.accessibleName() or focused.text())
+        if focused is page.more_button:
+            QTest.keyClick(focused, Qt.Key.Key_Space)
+    for search in SEARCHES:
+        assert f"New {search.name}" in reached
+        assert search.demo is None or f"Use sample data of the {search.name}" in reached
+    QTest.keyClick(page.new_buttons["reads"], Qt.Key.Key_Space)
+    assert window.pages.currentWidget() is window.form and window.form.search.kind == "reads"
+
+
+def test_card_opens_its_main_search(window: MainWindow, qtbot: QtBot) -> None:
+    assert len(window.start_page.cards) == 4
+    QTest.mouseClick(window.start_page.cards[2], Qt.MouseButton.LeftButton, pos=QPoint(20, 20))
+    assert window.pages.currentWidget() is window.form and window.form.search.kind == "align"
 
 
 def _triggered(window: MainWindow, text: str) -> None:

@@ -80,6 +80,7 @@ def test_search_is_offered_like_the_others(window: MainWindow) -> None:
     assert actions == {search.kind: f"New {search.name}" for search in searches.SEARCHES} and "composition" in actions
     shortcuts = [window.menus.new[kind].shortcut().toString() for kind in actions]
     assert shortcuts[:2] == ["Ctrl+N", "Ctrl+Shift+N"] and set(shortcuts[2:]) == {""}
+    click(window.start_page.more_button)
     click(window.start_page.new_buttons["composition"])
     assert window.pages.currentWidget() is window.searches["composition"].form
 
