@@ -418,6 +418,7 @@ class MainWindow(WindowFrame):
         results.stateChanged.connect(self.window_state.save_soon)
         results.searchRequested.connect(self.go_on)
         results.peptideRequested.connect(self.show_peptide)
+        results.detailsRequested.connect(self.run_actions.show_page)
         results.export_action.enabledChanged.connect(self._enable_export)
         results.message.connect(self.show_briefly)
 

@@ -125,10 +125,12 @@ class ClusterView(RunView):
     def _show_summary(self, summary: ClusterSummary) -> None:
         alone, share = summary.n_spectra - summary.n_clustered, summary.n_clustered / summary.n_spectra if summary.n_spectra else 0.0
         locale = QLocale()
+        clusters = SummaryNumber(summary.n_clusters, "cluster", "clusters")
         self.header.show_counts(
-            [SummaryNumber(summary.n_clusters, "cluster", "clusters")],
+            [clusters],
             f"with {locale.toString(summary.n_clustered)} spectra ({locale.toString(100 * share, 'f', 1)} %), "
             f"{locale.toString(alone)} unclustered",
+            large=(clusters, SummaryNumber(summary.n_clustered, "spectrum clustered", "spectra clustered")),
         )
         if summary.has_labels and self.clusters.hidden_columns() is None:
             hidden = [column.name for column in self.clusters.model.columns if not column.is_shown]

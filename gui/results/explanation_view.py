@@ -27,7 +27,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
 from proteoscope.gui.results.facts import time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
-from proteoscope.gui.results.matches import spectrum_title
+from proteoscope.gui.results.matches import fdr_text, spectrum_title
 from proteoscope.gui.results.mirrored_run_view import MirroredRunView
 from proteoscope.gui.results.spectrum_panel import SpectrumPanel
 from proteoscope.gui.results.summary_header import SummaryNumber
@@ -99,14 +99,14 @@ class ExplanationView(MirroredRunView):
             note = nothing_text(counts["at_5_percent"], run.fdr, locale)
         figures = [SummaryNumber(counts["explained"], "spectrum explained", "spectra explained", note)]
         figures.append(SummaryNumber(counts["peptides"], "peptide", "peptides"))
-        ending = f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR"
+        ending = f"at {fdr_text(run.fdr, locale)}"
         if "spectra" in counts:
             n_unidentified = counts["spectra"] - counts["identified"]
             ending += (
                 f", of {locale.toString(n_unidentified)} unidentified; {locale.toString(counts['identified'])} "
                 f"of {locale.toString(counts['spectra'])} spectra were identified"
             )
-        self.header.show_counts(figures, ending)
+        self.header.show_counts(figures, ending, chip=fdr_text(run.fdr, locale))
 
     def _filter(self) -> None:
         self.explained.show_rows(filter=explanation_conditions(self.filters.chosen))

@@ -42,7 +42,7 @@ from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, passes_facts, time_facts
 from proteoscope.gui.results.identification_filter import IdentificationFilter
-from proteoscope.gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
+from proteoscope.gui.results.matches import show_summary, spectrum_title
 from proteoscope.gui.results.row_marker import RowMarker
 from proteoscope.gui.results.spectra_run_view import SpectraRunView
 from proteoscope.gui.spectrum.match_pane import MatchPane, ShownMatch
@@ -203,7 +203,7 @@ class IdentificationView(SpectraRunView):
         self.mass_errors.show_histogram(overview.mass_errors)
 
     def _show_summary(self, overview: IdentificationOverview, fdr: float) -> None:
-        self.header.show_counts(figures_of(overview.counts), summary_ending(overview, fdr), certainty_help(overview.counts))
+        show_summary(self.header, overview, fdr)
 
     def _fail_overview(self, error: Exception) -> None:
         self.header.show_run(self._run.run.id if self._run is not None else "", (str(error),))

@@ -25,6 +25,7 @@ from proteoscope.gui.certainty import nothing_text
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
+from proteoscope.gui.results.matches import fdr_text
 from proteoscope.gui.results.mirrored_run_view import MirroredRunView
 from proteoscope.gui.results.summary_header import SummaryNumber
 
@@ -107,14 +108,11 @@ class LibraryView(MirroredRunView):
             SummaryNumber(counts["matches"], "spectrum matched", "spectra matched", shifted),
             SummaryNumber(counts["names"], "library entry", "library entries"),
         ]
-        ending = (
-            f"at {locale.toString(100 * run.fdr, 'g', 3)} % FDR"
-            if overview.has_error_rates
-            else "without error rates: the library has no decoys"
-        )
+        rate = fdr_text(run.fdr, locale)
+        ending = f"at {rate}" if overview.has_error_rates else "without error rates: the library has no decoys"
         if overview.counts["unrated"]:
             ending += f"; {locale.toString(overview.counts['unrated'])} more of entries without decoys, shown with q-value ≤ 1"
-        self.header.show_counts(figures, ending)
+        self.header.show_counts(figures, ending, chip=rate if overview.has_error_rates else "error rate unknown")
         self.differences.show_histogram(None if overview.differences.is_empty else overview.differences, _NO_SHIFTS)
 
     def _fail_overview(self, error: Exception) -> None:

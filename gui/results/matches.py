@@ -11,34 +11,60 @@ from PySide6.QtCore import QLocale
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.results.counts import Count
 from proteoscope.engine.views.identification import Counts, IdentificationOverview
-from proteoscope.gui.certainty import certainty_text
-from proteoscope.gui.results.summary_header import SummaryNumber
+from proteoscope.gui.certainty import certainty_text, share_text
+from proteoscope.gui.results.summary_header import SummaryHeader, SummaryNumber
 from proteoscope.gui.tables.columns import shown_text
 
-__all__ = ["certainty_help", "figures_of", "spectrum_title", "summary_ending"]
+__all__ = ["fdr_text", "show_summary", "spectrum_title"]
 
 _Q_VALUE = Column("q_value", "", "", "probability")
 
 
-def figures_of(counts: Counts) -> list[SummaryNumber]:
-    """Return the numbers of PSMs, peptides and protein groups with their certainty."""
-    locale = QLocale()
-    every = (counts.psms, counts.peptides, counts.proteins)
-    return [SummaryNumber(count.number, count.singular, count.plural, _note(count, locale)) for count in every]
+def show_summary(header: SummaryHeader, overview: IdentificationOverview, fdr: float) -> None:
+    """Show the numbers of PSMs, peptides and protein groups, with the interval of the share of false PSMs as a chip."""
+    locale, counts = QLocale(), overview.counts
+    psms, peptides, proteins = (
+        SummaryNumber(count.number, count.singular, count.plural, _note(count, locale))
+        for count in (counts.psms, counts.peptides, counts.proteins)
+    )
+    header.show_counts(
+        (psms, peptides, proteins),
+        _summary_ending(overview, fdr),
+        _certainty_help(counts),
+        large=(psms, proteins),
+        chip=_chip(counts, fdr, locale),
+    )
 
 
-def summary_ending(overview: IdentificationOverview, fdr: float) -> str:
+def fdr_text(fdr: float, locale: QLocale) -> str:
+    """Return a false discovery rate as ``1 % FDR``."""
+    return f"{locale.toString(fdr * 100, 'g', 3)} % FDR"
+
+
+def _chip(counts: Counts, fdr: float, locale: QLocale) -> str:
+    """Return the interval of the share of false PSMs, as ``0.1–2.6 % false at 1 % FDR``."""
+    if not counts.has_error_rates:
+        return "error rate unknown"
+    interval = counts.psms.certainty
+    if interval is not None and interval.nothing_accepted:
+        return certainty_text(interval, locale)
+    if interval is None or not counts.psms.number:
+        return f"at {fdr_text(fdr, locale)}"
+    return f"{share_text(interval.low, interval.high, locale)} false at {fdr_text(fdr, locale)}"
+
+
+def _summary_ending(overview: IdentificationOverview, fdr: float) -> str:
     """Return the error rate of the counts, and the share of matched spectra."""
     locale = QLocale()
     if not overview.counts.has_error_rates:
         return "without q-values and decoys, so the error rate is unknown"
-    ending = f"at {locale.toString(fdr * 100, 'g', 3)} % FDR"
+    ending = f"at {fdr_text(fdr, locale)}"
     if overview.rate is not None and overview.n_spectra is not None:
         ending += f", {locale.toString(overview.rate * 100, 'f', 1)} % of {locale.toString(overview.n_spectra)} spectra"
     return ending
 
 
-def certainty_help(counts: Counts) -> str:
+def _certainty_help(counts: Counts) -> str:
     """Return the explanation of the decoys and percentages next to the counts."""
     if not counts.has_error_rates:
         return "All matches of the file are counted, as its engine ranked them."

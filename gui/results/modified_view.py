@@ -39,7 +39,7 @@ from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.plots.shift_plot import ShiftPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
-from proteoscope.gui.results.matches import certainty_help, figures_of, spectrum_title, summary_ending
+from proteoscope.gui.results.matches import show_summary, spectrum_title
 from proteoscope.gui.results.modified_filter import ModifiedFilterBar
 from proteoscope.gui.results.row_marker import RowMarker
 from proteoscope.gui.results.spectra_run_view import SpectraRunView
@@ -220,9 +220,7 @@ class ModifiedView(SpectraRunView):
                 ("unnamed", "with an unknown shift"),
             )
         )
-        self.header.show_counts(
-            figures_of(results.summary.counts), summary_ending(results.summary, run.fdr), certainty_help(results.summary.counts)
-        )
+        show_summary(self.header, results.summary, run.fdr)
         self.header.show_facts((kinds, *self._facts(run)))
         low, high = _bounds(run)
         shift = results.overview.shifts.shift

@@ -28,6 +28,7 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.plots.trace_plot import TracePlot
 from proteoscope.gui.results.facts import files_facts, time_facts
+from proteoscope.gui.results.matches import fdr_text
 from proteoscope.gui.results.quantity_filter import QuantityFilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
@@ -167,10 +168,14 @@ class QuantityView(RunView):
         ]
         ending = f"in {len(overview.proteins.samples)} samples"
         chosen, volcano = self.filters.chosen, overview.volcano_of(self.filters.chosen.comparison)
+        large, chip = counts, ""
         if volcano is not None:
-            n = QLocale().toString(int(volcano.changed(chosen.q_value, chosen.fold_change).sum()))
-            ending += f"; {n} of {QLocale().toString(len(volcano))} tested change, {shortened(volcano.comparison, 50)}"
-        self.header.show_counts(counts, ending)
+            n = int(volcano.changed(chosen.q_value, chosen.fold_change).sum())
+            comparison = shortened(volcano.comparison, 50)
+            ending += f"; {QLocale().toString(n)} of {QLocale().toString(len(volcano))} tested change, {comparison}"
+            large = [counts[0], SummaryNumber(n, "changes", "change")]
+            chip = f"at {fdr_text(chosen.q_value, QLocale())}"
+        self.header.show_counts(counts, ending, large=large, chip=chip)
 
     def _draw_all(self) -> None:
         """Draw the figures of the whole run."""

@@ -158,7 +158,9 @@ class ReadsView(RunView):
         texts = f"{locale.toString(summary.n_texts)} reference{'' if summary.n_texts == 1 else 's'}"
         n_without = summary.n_rows - summary.n_aligned
         without = f", {locale.toString(n_without)} without an alignment" if n_without else ""
-        self.header.show_counts([SummaryNumber(summary.n_aligned, "alignment", "alignments")], f"of {patterns} with {texts}{without}")
+        alignments = SummaryNumber(summary.n_aligned, "alignment", "alignments")
+        large = (alignments, SummaryNumber(summary.n_patterns, "read", "reads"))
+        self.header.show_counts([alignments], f"of {patterns} with {texts}{without}", large=large)
         if summary.filled and self.alignments.hidden_columns() is None:
             hidden = [column.name for column in self.alignments.model.columns if not column.is_shown]
             self.alignments.view.hide_columns([name for name in hidden if name not in summary.filled])

@@ -77,6 +77,8 @@ class RunView(QWidget):
     """A follow-up search of the shown run: its kind, the run's id, and its `FormPrefill`."""
     peptideRequested = Signal(str, str)
     """Another run of the project is to be shown with a peptide: the run's id, and the peptide in ProForma."""
+    detailsRequested = Signal(object)
+    """The page of details of the shown `RunRecord` is to be shown."""
     exportRequested = Signal(object)
     """An `ExportTask` of results of the run."""
 
@@ -108,6 +110,8 @@ class RunView(QWidget):
         """Actions that start follow-up searches, by kind."""
         self._make_export_action()
         self.header = SummaryHeader()
+        self.header.details_requested.connect(lambda: self.detailsRequested.emit(self.run))
+        self.header.toggled.connect(self.stateChanged)
         self.filter_bar = filter_bar
         self._text = QLabel(self._nothing)
         self._text.setTextFormat(Qt.TextFormat.PlainText)
@@ -174,6 +178,7 @@ class RunView(QWidget):
                 "version": _STATE_VERSION,
                 "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
                 "sizes": splitter_sizes(self._splitters),
+                "about": self.header.about_button.isChecked(),
                 **({} if self._annotated is None else {"annotation": self._annotated.annotation.choice.model_dump(mode="json")}),
             }
         )
@@ -192,6 +197,7 @@ class RunView(QWidget):
             if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
                 panel.remember_columns(columns)
         restore_sizes(self._splitters, sizes)
+        self.header.about_button.setChecked(state.get("about") is True)
         if self._annotated is not None:
             self._annotated.show_choice(AnnotationChoice.restored(state.get("annotation")))
 

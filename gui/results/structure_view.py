@@ -190,7 +190,8 @@ class StructureView(QueryHitsView):
         locale = QLocale()
         pairs = f"{locale.toString(summary.n_aligned)} pair{'' if summary.n_aligned == 1 else 's'} of chains"
         self._show_hit_counts(summary.n_hits, summary.n_queries, summary.n_with_hits, summary.query, f", among {pairs}")
-        self.header.show_facts((*chance_fact(summary, locale), *structure_facts(run, locale)))
+        self.header.show_warnings(chance_fact(summary, locale))
+        self.header.show_facts(structure_facts(run, locale))
 
     def _forget(self) -> None:
         super()._forget()

@@ -6,17 +6,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from PySide6.QtCore import QLocale, QSize, Qt
-from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolBar, QVBoxLayout, QWidget
+from PySide6.QtCore import QLocale, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolBar, QToolButton, QToolTip, QVBoxLayout, QWidget
 
-from proteoscope.gui.labels import tip_text
+from proteoscope.gui.buttons import text_button
+from proteoscope.gui.icons import set_icon
+from proteoscope.gui.labels import tip_text, toned_label
+from proteoscope.gui.surfaces import Card
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
-__all__ = ["SummaryHeader", "SummaryNumber"]
+__all__ = ["Chip", "SummaryHeader", "SummaryNumber"]
 
-_PARTS = (4, 1)
-"""Relative widths of the counts and of the run's name."""
+_SEPARATOR = "   ·   "
 _ICON = 16  # pixels, of a follow-up button
 
 
@@ -29,9 +31,25 @@ class SummaryNumber:
     plural: str
     note: str = ""
 
+    @property
+    def noun(self) -> str:
+        """The noun for the number."""
+        return self.singular if self.number == 1 else self.plural
+
 
 class SummaryHeader(QWidget):
-    """Shows counts, the run, facts, messages and follow-up searches."""
+    """Shows up to two counts in large type with their error rate, messages and follow-up searches; the rest opens below *About this run*.
+
+    Signals
+    -------
+    details_requested
+        The page of run details is to be shown.
+    toggled
+        The part *About this run* was opened or closed.
+    """
+
+    details_requested = Signal()
+    toggled = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
@@ -40,31 +58,53 @@ class SummaryHeader(QWidget):
         self._counts.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self._counts.setWordWrap(True)
         self._counts.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
-        self._run = ElidedLabel()
-        self._run.setAlignment(Qt.AlignmentFlag.AlignRight)
-        self._facts = ElidedLabel()
-        self._message = ElidedLabel()
+        self.chip = Chip()
+        self._run, self._sentence, self._facts = (_wrapped_label() for _ in range(3))
+        self._message = ElidedLabel(role=QPalette.ColorRole.WindowText)
+        self.about_button = QToolButton()
+        self.about_button.setText("About this run")
+        self.about_button.setCheckable(True)
+        self.about_button.setAutoRaise(True)
+        self.about_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.about_button.setToolTip("Show or hide files, settings, all counts and times of this run")
+        self.about_button.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.about_button.toggled.connect(self._show_about)
+        self.details_button = text_button(
+            "Details…", "Open the page of this run: files, parameters, messages, methods and notes", lambda: None
+        )
+        self.details_button.clicked.connect(self.details_requested)
+        self._about = Card()
+        in_about = QVBoxLayout(self._about)
+        in_about.setContentsMargins(10, 6, 10, 6)
+        in_about.setSpacing(2)
+        first = QHBoxLayout()
+        first.addWidget(self._run, 1)
+        first.addWidget(self.details_button, 0, Qt.AlignmentFlag.AlignTop)
+        in_about.addLayout(first)
+        in_about.addWidget(self._sentence)
+        in_about.addWidget(self._facts)
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
-        line.addWidget(self._counts, _PARTS[0])
-        line.addSpacing(16)
-        line.addWidget(self._run, _PARTS[1])
-        layout = QVBoxLayout(self)
-        layout.setContentsMargins(8, 6, 8, 2)
-        layout.setSpacing(2)
-        layout.addLayout(line)
-        layout.addWidget(self._facts)
-        layout.addWidget(self._message)
+        line.setSpacing(10)
+        line.addWidget(self._counts, 1)
+        line.addWidget(self.chip)
+        line.addWidget(self.about_button)
         self._steps = QToolBar()
         self._steps.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self._steps.setIconSize(QSize(_ICON, _ICON))
         self._steps.hide()
-        layout.addWidget(self._steps)
+        layout = QVBoxLayout(self)
+        layout.setContentsMargins(8, 2, 8, 2)
+        layout.setSpacing(2)
+        layout.addLayout(line)
+        for widget in (self._about, self._message, self._steps):
+            layout.addWidget(widget)
+        self._show_about(False)
         self.show_nothing()
 
     @property
     def text(self) -> str:
-        """Counts as plain text."""
+        """All counts as plain text."""
         return self._counts.accessibleName()
 
     @property
@@ -75,7 +115,7 @@ class SummaryHeader(QWidget):
     @property
     def facts(self) -> str:
         """Facts about the search."""
-        return self._facts.full_text
+        return self._facts.text()
 
     @property
     def message(self) -> str:
@@ -91,41 +131,121 @@ class SummaryHeader(QWidget):
         """Clear the header."""
         self._counts.clear()
         self._counts.setAccessibleName("")
-        self._run.set_text("")
-        for line in (self._facts, self._message):
-            _show_line(line, ())
+        self._messages: dict[str, tuple[str, ...]] = {}
+        self.chip.show_text("")
+        for label in (self._run, self._sentence, self._facts):
+            label.clear()
+        self._show_messages("run", ())
 
     def show_run(self, title: str, messages: tuple[str, ...]) -> None:
         """Show the name of the run and its messages."""
-        self._run.set_text(title)
-        _show_line(self._message, messages)
+        self._run.setText(title)
+        self._show_messages("run", messages)
 
     def show_facts(self, facts: tuple[str, ...]) -> None:
         """Show facts about the search."""
-        _show_line(self._facts, facts)
+        self._facts.setText(_SEPARATOR.join(facts))
 
-    def show_counts(self, counts: Sequence[SummaryNumber], ending: str, help_text: str = "") -> None:
-        """Show the counts and the end of their sentence; `help_text` explains the notes as plain text."""
+    def show_warnings(self, warnings: tuple[str, ...]) -> None:
+        """Show warnings about the results before the messages of the run."""
+        self._show_messages("results", warnings)
+
+    def show_counts(
+        self,
+        counts: Sequence[SummaryNumber],
+        ending: str,
+        help_text: str = "",
+        *,
+        large: Sequence[SummaryNumber] | None = None,
+        chip: str = "",
+    ) -> None:
+        """Show counts.
+
+        Parameters
+        ----------
+        counts : sequence of SummaryNumber
+            All counts, shown below *About this run*.
+        ending : str
+            End of their sentence.
+        help_text : str
+            Explanation of the notes on the numbers, as plain text.
+        large : sequence of SummaryNumber, optional
+            The counts in large type, by default the first two.
+        chip : str
+            Error rate of the counts; empty hides the chip.
+        """
         locale = QLocale()
-        shown, plain = [], []
-        for count in counts:
-            number, what = locale.toString(count.number), count.singular if count.number == 1 else count.plural
-            note = f" ({count.note})" if count.note else ""
-            # A number and its note stay in one line.
-            shown.append(f"<b><big>{number}</big></b>{_unbroken(f' {what}')}<span style='font-size:small'>{_unbroken(note)}</span>")
-            plain.append(f"{number} {what}{note}")
-        self._counts.setText("&nbsp;&nbsp; ".join([*shown, *([_unbroken(ending)] if ending else [])]))
-        self._counts.setToolTip(tip_text(help_text))
-        self._counts.setAccessibleName(" ".join(part for part in (", ".join(plain), ending) if part))
+        shown = [
+            # A number and its noun stay in one line.
+            f"<span style='font-size:x-large; font-weight:600'>{locale.toString(count.number)}</span>{_unbroken(f' {count.noun}')}"
+            for count in (counts[:2] if large is None else large)
+        ]
+        plain = [f"{locale.toString(count.number)} {count.noun}" + (f" ({count.note})" if count.note else "") for count in counts]
+        text = " ".join(part for part in (", ".join(plain), ending) if part)
+        self._counts.setText("&nbsp;&nbsp;&nbsp; ".join(shown))
+        self._counts.setToolTip(tip_text("\n".join(part for part in (text, help_text) if part)))
+        self._counts.setAccessibleName(text)
         self._counts.setAccessibleDescription(help_text)
+        self._sentence.setText(text)
+        self.chip.show_text(chip, "\n".join([*(f"{count.plural}: {count.note}" for count in counts if count.note), help_text]).strip())
+
+    def _show_messages(self, source: str, messages: tuple[str, ...]) -> None:
+        self._messages[source] = messages
+        every = [message for name in ("results", "run") for message in self._messages.get(name, ())]
+        self._message.set_text(_SEPARATOR.join(every))
+        self._message.setToolTip(tip_text("\n".join(every)))
+        self._message.setVisible(bool(every))
+
+    def _show_about(self, is_shown: bool) -> None:
+        set_icon(self.about_button, "unfolded" if is_shown else "folded")
+        self._about.setVisible(is_shown)
+        self.toggled.emit()
+
+
+class Chip(QLabel):
+    """A short text on a rounded background, with details in its tooltip; hidden if empty."""
+
+    def __init__(self, parent: QWidget | None = None) -> None:
+        super().__init__(parent)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setContentsMargins(9, 2, 9, 2)
+        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        # The tooltip is also reachable by keyboard, as the accessible description.
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.hide()
+
+    def show_text(self, text: str, details: str = "") -> None:
+        """Show a text with its details, or hide the chip."""
+        self.setText(text)
+        self.setToolTip(tip_text(details))
+        self.setAccessibleName(text)
+        self.setAccessibleDescription(details)
+        self.setVisible(bool(text))
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        palette = self.palette()
+        role = QPalette.ColorRole.Highlight if self.hasFocus() else QPalette.ColorRole.Mid
+        with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+            painter.setPen(palette.color(role))
+            painter.setBrush(palette.color(QPalette.ColorRole.Button))
+            box = QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5)
+            painter.drawRoundedRect(box, box.height() / 2, box.height() / 2)
+        super().paintEvent(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), self.toolTip(), self)
+        else:
+            super().keyPressEvent(event)
+
+
+def _wrapped_label() -> QLabel:
+    label = toned_label()
+    label.setMinimumWidth(1)
+    label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+    return label
 
 
 def _unbroken(text: str) -> str:
     return escape(text).replace(" ", "&nbsp;")
-
-
-def _show_line(line: ElidedLabel, parts: Sequence[str]) -> None:
-    """Show parts in one line, and one per line in the tooltip; the line is hidden if there are none."""
-    line.set_text("   ·   ".join(parts))
-    line.setToolTip(tip_text("\n".join(parts)))
-    line.setVisible(bool(parts))
