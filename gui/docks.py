@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Qt
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtWidgets import QDockWidget, QHBoxLayout, QMainWindow, QWidget
 
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.labels import toned_label
 
-__all__ = ["add_dock"]
+__all__ = ["AutomaticDock", "add_dock"]
 
 
 def add_dock(window: QMainWindow, title: str, content: QWidget, area: Qt.DockWidgetArea) -> QDockWidget:
@@ -29,4 +31,55 @@ class _DockTitle(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 3, 4, 3)
         row.addWidget(toned_label(title, wrap=False), 1)
-        row.addWidget(tool_button("close", f"Close (View, {title})", dock.close))
+        # The action also tells that the user has closed it.
+        row.addWidget(tool_button("close", f"Close (View, {title})", dock.toggleViewAction().trigger))
+
+
+class AutomaticDock(QObject):
+    """Opens a dock when work begins and closes it when none is left, unless the user has opened or closed it.
+
+    Parameters
+    ----------
+    dock : QDockWidget
+        Dock to open and close.
+    is_idle : callable
+        Returns True if no work is left.
+
+    Signals
+    -------
+    wanted_changed
+        True if the user has opened the dock, False if the user has closed it.
+    """
+
+    wanted_changed = Signal(bool)
+
+    def __init__(self, dock: QDockWidget, is_idle: Callable[[], bool]) -> None:
+        super().__init__(dock)
+        self._dock, self._is_idle = dock, is_idle
+        self.is_wanted = True
+        """False if the user has closed the dock, so that it does not open automatically."""
+        self._is_automatic = False
+        # The next job may be added by handlers of the end of the last one.
+        self._later = QTimer(self, singleShot=True, interval=0)
+        self._later.timeout.connect(self._close_if_idle)
+        dock.toggleViewAction().triggered.connect(self._take_choice)
+
+    def begin(self) -> None:
+        """Open the dock because work begins."""
+        if self.is_wanted:
+            self._is_automatic = self._is_automatic or self._dock.isHidden()
+            self._dock.show()
+            self._dock.raise_()
+
+    def end(self) -> None:
+        """Close the dock if it was opened automatically and no work is left."""
+        self._later.start()
+
+    def _close_if_idle(self) -> None:
+        if self._is_automatic and self._is_idle():
+            self._is_automatic = False
+            self._dock.hide()
+
+    def _take_choice(self, is_shown: bool) -> None:
+        self.is_wanted, self._is_automatic = is_shown, False
+        self.wanted_changed.emit(is_shown)

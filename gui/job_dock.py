@@ -49,8 +49,6 @@ class JobFacts(Protocol):
 class JobDock(QWidget):
     """A row for each job, newest last; finished jobs stay until they are cleared.
 
-    While no job runs, it is a single line with the outcome of the last job, until the rows are opened.
-
     Signals
     -------
     cancel_requested
@@ -71,7 +69,6 @@ class JobDock(QWidget):
         self.rows: dict[int, JobRow] = {}
         self.empty = _Elided(_NOTHING)
         """Line shown instead of the rows."""
-        self._is_unfolded = False
         self._list = QVBoxLayout()
         self._list.setSpacing(6)
         self._list.setAlignment(Qt.AlignmentFlag.AlignTop)
@@ -85,18 +82,13 @@ class JobDock(QWidget):
         self._scroll.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         # A new row gets its position, and the list its length, only some events later.
         self._scroll.verticalScrollBar().rangeChanged.connect(self._show_running)
-        self.unfold_button = QPushButton("Show finished")
-        self.unfold_button.setCheckable(True)
-        self.unfold_button.setToolTip("Show a row for each job that has ended")
-        self.unfold_button.toggled.connect(self._unfold)
         self.clear_button = QPushButton("Clear finished")
         self.clear_button.clicked.connect(self.clear_finished)
         page = QHBoxLayout(self)
         page.setContentsMargins(8, 0, 8, 6)
         page.addWidget(self.empty, 1)
         page.addWidget(self._scroll, 1)
-        for button in (self.unfold_button, self.clear_button):
-            page.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
+        page.addWidget(self.clear_button, 0, Qt.AlignmentFlag.AlignTop)
         self._clock = QTimer(self)
         self._clock.setInterval(_CLOCK_MS)
         self._clock.timeout.connect(self._show_times)
@@ -172,26 +164,17 @@ class JobDock(QWidget):
             if row.job.state == "running":
                 row.show_time()
 
-    def _unfold(self, is_unfolded: bool) -> None:
-        self._is_unfolded = is_unfolded
-        self._enable()
-
     def _enable(self) -> None:
-        over = [row.job for row in self.rows.values() if row.job.is_over]
-        is_idle = len(over) == len(self.rows)
-        if is_idle:
+        n_over = sum(row.job.is_over for row in self.rows.values())
+        if n_over == len(self.rows):
             self._clock.stop()
         elif not self._clock.isActive():
             self._clock.start()
-        is_line = is_idle and not (self._is_unfolded and self.rows)
-        for button in (self.clear_button, self.unfold_button):
-            button.setVisible(bool(over) and (is_idle or button is self.clear_button))
+        is_line = not self.rows
+        self.clear_button.setVisible(n_over > 0)
         self.empty.setVisible(is_line)
         self._scroll.setVisible(not is_line)
-        last = max(over, key=lambda job: job.finished or 0.0, default=None)
-        self.empty.setText(_NOTHING if last is None else f"No jobs. Last: {last.title}: {self._tasks.outcome(last)}")
         line = self.clear_button.sizeHint().height() + _LINE_MARGIN
-        # A starting job needs its full height at once.
         self.setMinimumHeight(line if is_line else _ROW_HEIGHT)
         self.setMaximumHeight(line if is_line else _MAXIMUM_HEIGHT)
 

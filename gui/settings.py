@@ -80,6 +80,8 @@ class Settings(BaseModel):
         Font size in percent of the system's size.
     tour_seen : bool
         True if the tour was completed or skipped.
+    jobs_closed : bool
+        True if the user has closed the list of jobs, so that it does not open automatically.
     geometry, layout : str
         Window geometry and layout as saved by Qt, in base 64.
     comparison_layout : str
@@ -95,6 +97,7 @@ class Settings(BaseModel):
     theme: Literal["system", "light", "dark"] = "system"
     font_scale: int = Field(default=100, ge=FONT_SCALES[0], le=FONT_SCALES[-1])
     tour_seen: bool = False
+    jobs_closed: bool = False
     geometry: str = ""
     layout: str = ""
     comparison_layout: str = ""

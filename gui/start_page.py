@@ -113,7 +113,6 @@ class StartPage(QWidget):
         self._more = self._more_searches([search for kind, search in by_kind.items() if kind not in in_cards])
         # The scroll area learns the new height some events later.
         self._scroll_soon = QTimer(self, singleShot=True, interval=0)
-        self._scroll_soon.timeout.connect(lambda: self.scroll_area.ensureWidgetVisible(self._more))
         self._content = QWidget()
         self._content.setMaximumWidth(_MAXIMUM_WIDTH)
         page = self._column = QVBoxLayout(self._content)
@@ -135,6 +134,7 @@ class StartPage(QWidget):
         whole = QVBoxLayout(self)
         whole.setContentsMargins(0, 0, 0, 0)
         whole.addWidget(self.scroll_area)
+        self._scroll_soon.timeout.connect(lambda: self.scroll_area.ensureWidgetVisible(self._more))
         self._folders: tuple[str, ...] = ()
         self._notes: dict[str, str] = {}
         self._missing: frozenset[str] = frozenset()

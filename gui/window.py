@@ -250,6 +250,8 @@ class MainWindow(WindowFrame):
         self.tasks.close()
         self.log.detach()
         for results in self.made_results():
+            # Windows of single pictures would remain open.
+            results.restore_panes()
             results.clear()
         event.accept()
 
@@ -294,8 +296,10 @@ class MainWindow(WindowFrame):
     def _restore(self) -> None:
         values = self.settings.values
         self.theme.choose(values.theme)
-        self.dock_jobs.hide()
         self.window_state.restore()
+        # Nothing runs yet.
+        self.dock_jobs.hide()
+        self.job_strip.is_wanted = not values.jobs_closed
         self.recent_projects.show()
         self.menus.themes[values.theme].setChecked(True)
         if values.font_scale in self.menus.font_scales:
@@ -338,6 +342,10 @@ class MainWindow(WindowFrame):
         self.theme.change(choice)
         self.window_state.save_soon()
 
+    def _store_wanted_jobs(self, is_wanted: bool) -> None:
+        self.settings.values.jobs_closed = not is_wanted
+        self.window_state.save_soon()
+
     def set_font_scale(self, percent: int) -> None:
         """Store the font size for the next start."""
         self.settings.values.font_scale = percent
@@ -367,6 +375,7 @@ class MainWindow(WindowFrame):
             search.results_made.connect(partial(self._take_results, search))
         for dock in (self.dock_project, self.dock_jobs, self.dock_log):
             dock.visibilityChanged.connect(self.window_state.save_soon)
+        self.job_strip.wanted_changed.connect(self._store_wanted_jobs)
         self.device_button.clicked.connect(self.show_devices)
         self.project_pane.run_chosen.connect(self.show_run)
         self.project_pane.comparison_requested.connect(self.compare_runs)

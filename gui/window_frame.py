@@ -13,7 +13,7 @@ from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.device_page import DeviceButton, DevicePage
 from proteoscope.gui.devices import DeviceDetector
 from proteoscope.gui.dialogs import CrashDialog, report_text
-from proteoscope.gui.docks import add_dock
+from proteoscope.gui.docks import AutomaticDock, add_dock
 from proteoscope.gui.drag_and_drop import dropped_paths, has_paths
 from proteoscope.gui.forms.file_inspection import FileInspector
 from proteoscope.gui.icons import icon
@@ -85,7 +85,9 @@ class WindowFrame(QMainWindow):
         self.device_page.calibration_requested.connect(self._calibrate)
         self.jobs.moved.connect(self.queue.move)
         self.bridge.message.connect(lambda _, text: self.show_briefly(text))
-        self.tasks.queued.connect(self._show_jobs)
+        self.job_strip = AutomaticDock(self.dock_jobs, lambda: self.queue.is_idle)
+        self.tasks.queued.connect(self.job_strip.begin)
+        self.bridge.finished.connect(self.job_strip.end)
         self.tasks.progressed.connect(self.progress_text.setText)
 
     def open_project(self, folder: Path) -> None:
@@ -198,10 +200,6 @@ class WindowFrame(QMainWindow):
 
     def _calibrate(self, task: CalibrationTask) -> None:
         self.device_page.follow(self.tasks.add(task), task.device)
-
-    def _show_jobs(self) -> None:
-        self.dock_jobs.show()
-        self.dock_jobs.raise_()
 
     def _lay_out(self) -> None:
         self.setWindowTitle("Proteoscope")

@@ -49,6 +49,8 @@ class FinishedRun:
         Kind and path of each input file.
     messages
         Logged messages, warnings first.
+    n_warnings
+        Number of warnings among the messages.
     passes
         Search passes of a spectrum search.
     marks
@@ -63,6 +65,7 @@ class FinishedRun:
     messages: tuple[str, ...]
     passes: tuple[PassRecord, ...]
     marks: dict[str, dict[int, RowMark]] = field(default_factory=dict)
+    n_warnings: int = 0
     _peaks: dict[tuple[str, str], PeaksOfRun] = field(default_factory=dict, repr=False, compare=False)
 
     def __enter__(self) -> Self:
@@ -197,6 +200,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     # Warnings come first, where there is space for them.
     entries = sorted(project.log(record.id), key=lambda entry: entry.level == "info")
     messages = tuple(entry.text for entry in entries)
+    n_warnings = sum(entry.level != "info" for entry in entries)
     passes = passes_of_run(project, record.id)
     described = {all_table.name: all_table for all_table in search.all_tables if all_table.name in paths}
     # Large, so loaded on demand.
@@ -209,7 +213,7 @@ def open_finished_run(project: Project, search: Search, run_id: str | None = Non
     marks = {name: project.row_marks(record.id, name) for name, table in described.items() if table.takes_marks}
     for name, of_table in marks.items():
         tables.show_marks(name, of_table)
-    return FinishedRun(project, record, tables, stored, inputs, messages, passes, marks)
+    return FinishedRun(project, record, tables, stored, inputs, messages, passes, marks, n_warnings)
 
 
 def _spectra(project: Project, run_id: str) -> dict[str, Path]:

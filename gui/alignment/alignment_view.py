@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
 from proteoscope.gui.buttons import text_button, tool_button
+from proteoscope.gui.panes import PaneBar
 from proteoscope.gui.scrolling_layout import FoldingBar, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
@@ -52,6 +53,7 @@ class AlignmentView(QWidget):
         for widget in (self.copy_button, self.fasta_button, self.export_button):
             self.bar.second.addWidget(widget)
         fill_page(self, self.bar, self.plot, filling=self.plot)
+        self.pane_bar = PaneBar(self.bar.first, self.bar.second, self._title)
         self._show_zoom(1.0)
         self.show_pair(None)
 

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.views.clusters import (
@@ -23,6 +23,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
@@ -89,16 +90,8 @@ class ClusterView(RunView):
         self._details: TableSource | None = None
         self._followed: int | None = None
         self.mirror = MirrorView()
-        tables = QSplitter(Qt.Orientation.Horizontal)
-        tables.addWidget(self.clusters)
-        tables.addWidget(self.members)
-        down = QSplitter(Qt.Orientation.Vertical)
-        down.addWidget(tables)
-        down.addWidget(self.mirror)
-        for splitter in (tables, down):
-            splitter.setStretchFactor(0, 1)
-            splitter.setStretchFactor(1, 1)
-            splitter.setSizes([500, 500])
+        tables = split(Qt.Orientation.Horizontal, {Pane(panel.title, panel): 1 for panel in (self.clusters, self.members)})
+        down = split(Qt.Orientation.Vertical, {tables: 1, Pane("Compared spectra", self.mirror, is_picture=True): 1})
         self._arrange({"down": down, "tables": tables}, (self.mirror,))
         self.members.retains_selection = True
         self.clusters.rowChosen.connect(self._show_members)

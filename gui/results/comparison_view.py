@@ -14,8 +14,6 @@ from PySide6.QtWidgets import (
     QDoubleSpinBox,
     QHBoxLayout,
     QLabel,
-    QSplitter,
-    QStackedLayout,
     QStackedWidget,
     QTabWidget,
     QVBoxLayout,
@@ -35,9 +33,9 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.deferred_tasks import DeferredTasks
 from proteoscope.gui.forms.wheel_guard import ChoiceBox, WheelAfterFocus
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.panes import Pane, PaneView, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.spectrum.mirror_view import MirrorView
-from proteoscope.gui.splitters import restore_sizes, splitter_sizes
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
 
@@ -53,7 +51,7 @@ class _ThresholdBox(WheelAfterFocus, QDoubleSpinBox):
     """A rate in percent."""
 
 
-class ComparisonView(QWidget):
+class ComparisonView(PaneView):
     """Compares finished runs of a project, which are opened and read in threads."""
 
     MANUAL = "comparison"
@@ -63,7 +61,7 @@ class ComparisonView(QWidget):
     failed = Signal(str)
 
     def __init__(self, project: Project, runs: Sequence[str], parent: QWidget | None = None) -> None:
-        super().__init__(parent)
+        super().__init__("Opening the results…", parent)
         self.run_ids = tuple(runs)
         self._comparison: RunComparison | None = None
         self._details: TableSource | None = None
@@ -80,10 +78,6 @@ class ComparisonView(QWidget):
         self._mirror_place = QVBoxLayout()
         self._mirror: MirrorView | None = None
         self._deferred = DeferredTasks(self)
-        self._text = QLabel("Opening the results…")
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setWordWrap(True)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._lay_out()
         # The mirror view takes as long to create as all other widgets, and is empty until the runs are open.
         self._deferred.add(self._make_mirror)
@@ -93,11 +87,6 @@ class ComparisonView(QWidget):
             return compare_runs([open_run(project, run) for run in self.run_ids], self._progress)
 
         self._opener.submit("open", compare, self._open, self._fail)
-
-    @property
-    def text(self) -> str:
-        """Text shown instead of a comparison, or ''."""
-        return self._text.text() if self._stack.currentWidget() is self._text else ""
 
     @property
     def mirror(self) -> MirrorView:
@@ -139,13 +128,13 @@ class ComparisonView(QWidget):
             drawing.show_drawing(None)
 
     def state(self) -> str:
-        """Return the splitter sizes as a text to store."""
-        return json.dumps(splitter_sizes(self._splitters))
+        """Return sizes and collapsed panes as a text to store."""
+        return json.dumps(self._panes_state())
 
     def restore_state(self, text: str) -> None:
-        """Restore sizes returned by `state`; unreadable text is ignored."""
+        """Restore a text returned by `state`; unreadable text is ignored."""
         try:
-            restore_sizes(self._splitters, dict(json.loads(text)))
+            self._restore_panes_state(dict(json.loads(text)))
         except (ValueError, TypeError):
             return
 
@@ -185,21 +174,14 @@ class ComparisonView(QWidget):
         self.tabs.addTab(self.curves, "By q-value")
         self.tabs.addTab(scores, "Scores")
         self._tables = QStackedWidget()
-        above, below = QSplitter(Qt.Orientation.Horizontal), QSplitter(Qt.Orientation.Horizontal)
-        above.addWidget(self.overlaps)
-        above.addWidget(self.tabs)
-        below.addWidget(self._tables)
         mirror_place = QWidget()
         mirror_place.setLayout(self._mirror_place)
         self._mirror_place.setContentsMargins(0, 0, 0, 0)
-        below.addWidget(mirror_place)
-        down = QSplitter(Qt.Orientation.Vertical)
-        down.addWidget(above)
-        down.addWidget(below)
-        self._splitters = {"down": down, "above": above, "below": below}
-        for splitter in self._splitters.values():
-            splitter.setChildrenCollapsible(False)
-            splitter.setSizes([500, 500])
+        overlaps, figures = Pane("Overlaps", self.overlaps, is_picture=True), Pane("Figures", self.tabs, is_picture=True)
+        above = split(Qt.Orientation.Horizontal, {overlaps: 1, figures: 1})
+        spectra = Pane("Compared spectra", mirror_place, is_picture=True)
+        below = split(Qt.Orientation.Horizontal, {Pane("Items", self._tables): 1, spectra: 1})
+        down = split(Qt.Orientation.Vertical, {above: 1, below: 1})
         shown = QWidget()
         layout = QVBoxLayout(shown)
         layout.setContentsMargins(0, 0, 0, 0)
@@ -209,10 +191,7 @@ class ComparisonView(QWidget):
             layout.addWidget(label)
         layout.addLayout(bar)
         layout.addWidget(down, 1)
-        self._shown = shown
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._text)
-        self._stack.addWidget(shown)
+        self._add_panes(shown, {"down": down, "above": above, "below": below})
         self.level_box.currentIndexChanged.connect(self._change_level)
         self.threshold_box.valueChanged.connect(self._show_level)
         self.differing_box.toggled.connect(self._filter)
@@ -246,12 +225,11 @@ class ComparisonView(QWidget):
         self.pair_box.blockSignals(False)
         self.pair_box.setVisible(len(comparison.runs) > 2)
         self._prompt_for_spectrum()
-        self._stack.setCurrentWidget(self._shown)
+        self._show_panes()
         self._show_level()
 
     def _fail(self, error: Exception) -> None:
-        self._text.setText(str(error))
-        self._stack.setCurrentWidget(self._text)
+        self._show_text(str(error))
 
     def _change_level(self) -> None:
         # The spectrum belongs to an item that is no longer visible.

@@ -40,6 +40,7 @@ from proteoscope.engine.views.traces import Trace
 from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.deferred_tasks import DeferredTasks
+from proteoscope.gui.panes import Pane, add_half, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
@@ -118,10 +119,10 @@ class EvidenceView(RunView):
             (self.alignment, "Alignment", "Alignment of the protein and the selected chain"),
         ):
             self.figures.setTabToolTip(self.figures.addTab(widget, title), tip)
-        left = self._split(Qt.Orientation.Vertical, {self.proteins: 4, self.tabs: 5})
-        self._right = self._split(Qt.Orientation.Vertical, {self.figures: 5})
-        across = self._split(Qt.Orientation.Horizontal, {left: 9, self._right: 11})
-        self._arrange({"across": across, "left": left, "right": self._right}, (self.coverage, self.alignment))
+        proteins, figures = Pane(self.proteins.title, self.proteins), Pane("Figures", self.figures, is_picture=True)
+        left = split(Qt.Orientation.Vertical, {proteins: 3, Pane("Tables", self.tabs): 4, figures: 5})
+        self._across = split(Qt.Orientation.Horizontal, {left: 1})
+        self._arrange({"across": self._across, "left": left}, (self.coverage, self.alignment))
         self.proteins.retains_selection = True
         self.proteins.rowChosen.connect(lambda row, _: self._show_protein(row))
         self.proteins.choiceLost.connect(self._show_no_protein)
@@ -412,7 +413,10 @@ class EvidenceView(RunView):
             self.structures = self._make_structures()
         panel = self.structures
         if panel is not None:
-            panel.setVisible(are_shown)
+            pane = self._pane_of(panel)
+            pane.restore()
+            pane.attach()
+            pane.setVisible(are_shown)
             if not are_shown:
                 panel.close_renderer()
             else:
@@ -437,10 +441,7 @@ class EvidenceView(RunView):
         panel.closeRequested.connect(lambda: self.structures_action.setChecked(False))
         panel.selected_action.setText("&Superpose the other similar chains")
         panel.selected_action.setToolTip("Superpose the other similar chains of the protein, at most 20 (S)")
-        self._right.addWidget(panel)
-        self._right.setStretchFactor(1, 6)
-        self._right.setCollapsible(1, False)
-        self._right.setSizes([380, 420])
+        add_half(self._across, Pane("3D", panel, is_picture=True))
         return panel
 
     def _superpose(self) -> None:

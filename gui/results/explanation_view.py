@@ -25,6 +25,7 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.results.facts import time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
 from proteoscope.gui.results.matches import fdr_text, spectrum_title
@@ -71,8 +72,8 @@ class ExplanationView(MirroredRunView):
         self.tables.setTabToolTip(of_explained, "Spectra similar to an identified spectrum")
         self._add_spectra(self.tables, self.figures)
         self.figures.setCurrentWidget(self.spectra.map)
-        above = self._split(Qt.Orientation.Horizontal, {self.tables: 6, self.figures: 5})
-        down = self._split(Qt.Orientation.Vertical, {above: 1, self.mirror: 1})
+        above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 6, Pane("Figures", self.figures, is_picture=True): 5})
+        down = split(Qt.Orientation.Vertical, {above: 1, Pane("Compared spectra", self.mirror, is_picture=True): 1})
         self._arrange({"down": down, "above": above}, (self.mirror,))
 
     def _read(self, project: Project, run_id: str | None) -> FinishedRun:

@@ -22,6 +22,7 @@ from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.alignment.stack_view import StackView
 from proteoscope.gui.alignment.subject_view import SubjectView
 from proteoscope.gui.forms.prefill import FormPrefill
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from proteoscope.gui.plots.hit_bars import HitBars
 from proteoscope.gui.results.hit_filter import HitFilterBar
@@ -48,7 +49,8 @@ class HitsView(QueryHitsView):
         self._database: SequenceDatabase | None = None
         self._later = QTimer(self, singleShot=True, interval=_CHOOSING_MS)
         self.log_axis = log_counts_box("sequences")
-        views = self._split(Qt.Orientation.Vertical, {self.bars: 4, self.alignment: 6})
+        bars, alignment = Pane("Hits along the query", self.bars, is_picture=True), Pane("Alignment", self.alignment, is_picture=True)
+        views = split(Qt.Orientation.Vertical, {bars: 4, alignment: 6})
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         scores = logarithmic_page(self.scores, self.log_axis)
@@ -59,8 +61,8 @@ class HitsView(QueryHitsView):
             (scores, "Scores", "Scores of all sequences against the query, and the distribution expected by chance"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
-        down = self._split(Qt.Orientation.Vertical, {self.queries: 3, self.hits: 7})
-        across = self._split(Qt.Orientation.Horizontal, dict(zip((down, self.tabs), _PARTS, strict=True)))
+        down = split(Qt.Orientation.Vertical, {Pane(self.queries.title, self.queries): 3, Pane(self.hits.title, self.hits): 7})
+        across = split(Qt.Orientation.Horizontal, dict(zip((down, Pane("Figures", self.tabs, is_picture=True)), _PARTS, strict=True)))
         self._arrange({"across": across, "down": down, "views": views}, (self.bars, self.alignment, self.scores, self.stack, self.subject))
         self.bars.hitChosen.connect(partial(self._choose_row, self.hits))
         self.log_axis.toggled.connect(lambda _: self._count_scores())

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence
-from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.identification.entry import IDENTIFICATION
@@ -38,6 +38,7 @@ from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.peptide_quantities import LinkedQuantities, PeptideQuantities
 from proteoscope.engine.views.psm_mirrors import mirrored_with_other, mirrored_with_prediction, mirrored_with_psm
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, passes_facts, time_facts
@@ -99,19 +100,13 @@ class IdentificationView(SpectraRunView):
             (self.mass_errors, "Mass errors", "Errors of the precursor mass"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
-        down = QSplitter(Qt.Orientation.Vertical)
-        for panel in self.panels.values():
-            down.addWidget(panel)
+        down = split(Qt.Orientation.Vertical, {Pane(panel.title, panel): 1 for panel in self.panels.values()})
         self.lists = QTabWidget()
         self.lists.setDocumentMode(True)
         self.lists.setTabToolTip(self.lists.addTab(down, "Identifications"), "Proteins, their peptides, and their spectra")
         self._add_spectra(self.lists, self.tabs)
-        across = QSplitter(Qt.Orientation.Horizontal)
-        across.addWidget(self.lists)
-        across.addWidget(self.tabs)
-        for at, part in enumerate(_PARTS):
-            across.setStretchFactor(at, part)
-        across.setSizes([100 * part for part in _PARTS])
+        parts = Pane("Tables", self.lists), Pane("Figures", self.tabs, is_picture=True)
+        across = split(Qt.Orientation.Horizontal, dict(zip(parts, _PARTS, strict=True)))
         self._arrange({"across": across, "down": down}, (self.spectrum, self.pane, self.coverage, self.scores, self.mass_errors))
         self._connect()
 
@@ -206,7 +201,7 @@ class IdentificationView(SpectraRunView):
         show_summary(self.header, overview, fdr)
 
     def _fail_overview(self, error: Exception) -> None:
-        self.header.show_run(self._run.run.id if self._run is not None else "", (str(error),))
+        self.header.show_run(self._run.run.id if self._run is not None else "", (str(error),), 1)
         for plot in (self.scores, self.mass_errors):
             plot.show_histogram(None, str(error))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.views.finished_run import FinishedRun
@@ -22,6 +22,7 @@ from proteoscope.engine.views.library_matches import (
 from proteoscope.engine.views.mirror import MirroredSpectra
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.certainty import nothing_text
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.histogram import HistogramPlot
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import MassFilterBar
@@ -73,16 +74,8 @@ class LibraryView(MirroredRunView):
         by_mass = self.figures.addTab(self.differences, "Differences")
         self.figures.setTabToolTip(by_mass, "Mass differences between the accepted matches and their entries")
         self._add_spectra(self.tables, self.figures)
-        above = QSplitter(Qt.Orientation.Horizontal)
-        above.addWidget(self.tables)
-        above.addWidget(self.figures)
-        down = QSplitter(Qt.Orientation.Vertical)
-        down.addWidget(above)
-        down.addWidget(self.mirror)
-        for splitter, parts in ((above, (11, 9)), (down, (1, 1))):
-            for at, part in enumerate(parts):
-                splitter.setStretchFactor(at, part)
-            splitter.setSizes([100 * part for part in parts])
+        above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, Pane("Figures", self.figures, is_picture=True): 9})
+        down = split(Qt.Orientation.Vertical, {above: 1, Pane("Compared spectra", self.mirror, is_picture=True): 1})
         self._arrange({"down": down, "above": above}, (self.mirror, self.differences))
 
     def _forget(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QLocale, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLabel, QTabWidget, QVBoxLayout, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError
@@ -36,6 +36,7 @@ from proteoscope.engine.views.modified import (
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.panes import Pane, TitledPage, split
 from proteoscope.gui.plots.shift_plot import ShiftPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
 from proteoscope.gui.results.facts import files_facts, inputs_of_source, passes_facts, time_facts
@@ -100,9 +101,12 @@ class ModifiedView(SpectraRunView):
             (self.spectrum, "Ions", "The spectrum of the selected PSM with its peptide, mass errors and table of ions"),
         )
         self._add_spectra(self.tables, self.figures)
-        down_left = self._split(Qt.Orientation.Vertical, {self.modifications: 2, self.tables: 3})
-        across = self._split(Qt.Orientation.Horizontal, {down_left: 10, self._spectra_page(): 11})
-        down = self._split(Qt.Orientation.Vertical, {self._histogram_page(): 3, across: 7})
+        modifications = Pane(self.modifications.title, self.modifications)
+        down_left = split(Qt.Orientation.Vertical, {modifications: 2, Pane("Tables", self.tables): 3})
+        across = split(
+            Qt.Orientation.Horizontal, {down_left: 10, Pane("Figures", self._spectra_page(), is_picture=True, tabs=self.figures): 11}
+        )
+        down = split(Qt.Orientation.Vertical, {Pane("Mass shifts", self._histogram_page(), is_picture=True): 3, across: 7})
         self._arrange({"down": down, "across": across, "tables": down_left}, (self.histogram, self.mirror, self.spectrum))
         # Rows can be added to or removed from the selection without a change of the current row.
         self.modifications.view.selectionModel().selectionChanged.connect(lambda *_: self._show_chosen_modifications())
@@ -154,22 +158,11 @@ class ModifiedView(SpectraRunView):
         return tabs
 
     def _histogram_page(self) -> QWidget:
-        page = QWidget()
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 3, 6, 1)
-        bar.setSpacing(6)
         label = QLabel("&Counts by")
         label.setBuddy(self.counts_scale)
-        bar.addWidget(QLabel("<b>Mass shifts</b>"))
-        bar.addWidget(self.range_label, 1)
-        for widget in (label, self.counts_scale, *zoom_buttons(self.histogram, "range of shifts")):
-            bar.addWidget(widget)
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.histogram, 1)
-        return page
+        buttons = zoom_buttons(self.histogram, "range of shifts")
+        widgets = (self.range_label, label, self.counts_scale, *buttons)
+        return TitledPage("Mass shifts", self.histogram, *widgets, stretched=self.range_label)
 
     def _forget(self) -> None:
         # Saves the last comment too.

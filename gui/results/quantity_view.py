@@ -25,6 +25,7 @@ from proteoscope.engine.views.quantities import (
 from proteoscope.engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano
 from proteoscope.engine.views.quantity_traces import IonTraces, RunSurveys, ion_traces, measured_between
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.plots.trace_plot import TracePlot
 from proteoscope.gui.results.facts import files_facts, time_facts
@@ -75,7 +76,10 @@ class QuantityView(RunView):
         self.tables = QTabWidget()
         for panel, title in zip(self.panels.values(), ("Changes", "Proteins", "Peptides", "Ion traces", "Samples"), strict=True):
             self.tables.addTab(panel, title)
-        of_samples = self._split(Qt.Orientation.Horizontal, {self.components: 1, self.correlations: 1})
+        of_samples = split(
+            Qt.Orientation.Horizontal,
+            {Pane(drawing.accessibleName(), drawing, is_picture=True): 1 for drawing in (self.components, self.correlations)},
+        )
         self.figures = QTabWidget()
         for widget, title in ((self.volcano, "Volcano"), (of_samples, "Samples"), (self.missing, "Missing values")):
             self.figures.addTab(widget, title)
@@ -84,8 +88,9 @@ class QuantityView(RunView):
         self.details.addTab(self._trace_area, "Chromatograms")
         for tabs in (self.tables, self.figures, self.details):
             tabs.setDocumentMode(True)
-        above = self._split(Qt.Orientation.Horizontal, {self.tables: 11, self.figures: 9})
-        down = self._split(Qt.Orientation.Vertical, {above: 11, self.details: 9})
+        figures, details = Pane("Figures", self.figures, is_picture=True), Pane("Details", self.details, is_picture=True)
+        above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, figures: 9})
+        down = split(Qt.Orientation.Vertical, {above: 11, details: 9})
         self._arrange({"down": down, "above": above, "samples": of_samples}, (*self._drawings, self.traces))
 
     @property

@@ -88,7 +88,7 @@ class QueryHitsView(RunView):
 
     def _begin_with_queries(self) -> None:
         # A single query is named in the header; there is nothing to select.
-        self.queries.setVisible(self.queries.total > 1)
+        self._pane_of(self.queries).setVisible(self.queries.total > 1)
         self.queries.show_rows(takes_first=True)
 
     def _show_hit_counts(self, n_hits: int, n_queries: int, n_with_hits: int, query: str, rest: str) -> None:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from PySide6.QtCore import QLocale, QSignalBlocker, Qt
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QTabWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QTabWidget, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.views.depth import Depth
@@ -29,6 +29,7 @@ from proteoscope.engine.views.reads import (
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.panes import Pane, TitledPage, split
 from proteoscope.gui.plots.depth_plot import DepthPlot
 from proteoscope.gui.plots.histogram import HistogramPlot, log_counts_box, logarithmic_page
 from proteoscope.gui.plots.zoomable import zoom_buttons
@@ -67,8 +68,10 @@ class ReadsView(RunView):
         self.texts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.texts.setMinimumContentsLength(16)
         self.depth_label = ElidedLabel()
-        views = self._split(Qt.Orientation.Vertical, {self._depth_page(): 3, self.alignment: 5})
-        distributions = self._split(Qt.Orientation.Horizontal, {self.gaps: 1, self.identity: 1})
+        depth, alignment = Pane("Depth", self._depth_page(), is_picture=True), Pane("Alignment", self.alignment, is_picture=True)
+        views = split(Qt.Orientation.Vertical, {depth: 3, alignment: 5})
+        gaps, identity = Pane("Gaps", self.gaps, is_picture=True), Pane("Identity", self.identity, is_picture=True)
+        distributions = split(Qt.Orientation.Horizontal, {gaps: 1, identity: 1})
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         counted = logarithmic_page(distributions, self.log_axis)
@@ -79,7 +82,8 @@ class ReadsView(RunView):
             (self.pileup, "Pile-up", "The alignments around the selected row, with their differences from the reference"),
         ):
             self.tabs.setTabToolTip(self.tabs.addTab(widget, title), help_text)
-        down = self._split(Qt.Orientation.Vertical, {self.alignments: 4, self.tabs: 6})
+        tables, figures = Pane(self.alignments.title, self.alignments), Pane("Figures", self.tabs, is_picture=True)
+        down = split(Qt.Orientation.Vertical, {tables: 4, figures: 6})
         splitters = {"down": down, "views": views, "distributions": distributions}
         self._arrange(splitters, (self.coverage, self.alignment, self.pileup, self.gaps, self.identity))
         self.tabs.currentChanged.connect(lambda _: self.pileup.show_if_visible())
@@ -111,23 +115,8 @@ class ReadsView(RunView):
         self.coverage.show_place(None)
 
     def _depth_page(self) -> QWidget:
-        page = QWidget()
-        bar = QHBoxLayout()
-        bar.setContentsMargins(8, 4, 6, 2)
-        bar.setSpacing(6)
-        label = QLabel("&Depth of")
-        label.setBuddy(self.texts)
-        bar.addWidget(label)
-        bar.addWidget(self.texts)
-        bar.addWidget(self.depth_label, 1)
-        for button in zoom_buttons(self.coverage, "reference"):
-            bar.addWidget(button)
-        layout = QVBoxLayout(page)
-        layout.setContentsMargins(0, 0, 0, 0)
-        layout.setSpacing(0)
-        layout.addLayout(bar)
-        layout.addWidget(self.coverage, 1)
-        return page
+        widgets = (self.texts, self.depth_label, *zoom_buttons(self.coverage, "reference"))
+        return TitledPage("Depth of", self.coverage, *widgets, stretched=self.depth_label)
 
     def _forget(self) -> None:
         if self._source is not None:

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from PySide6.QtCore import QDateTime, QLocale, Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QFileDialog, QLabel, QSplitter, QStackedLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QSplitter, QVBoxLayout, QWidget
 
 from proteoscope.engine.entry import ExportRequest, Search
 from proteoscope.engine.errors import ProteoscopeError
@@ -25,12 +25,12 @@ from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.dialogs import StructuresDialog
 from proteoscope.gui.forms.prefill import NOTHING, FormPrefill
 from proteoscope.gui.icons import set_icon
+from proteoscope.gui.panes import PaneView
 from proteoscope.gui.results.export import ExportDialog, fitted
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.summary_header import SummaryHeader
 from proteoscope.gui.scrolling_layout import PageScroll
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
-from proteoscope.gui.splitters import restore_sizes, splitter_sizes
 from proteoscope.gui.tables.panel import TablePanel
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import ExportTask
@@ -45,7 +45,7 @@ class _Plot(Protocol):
     message: Any
 
 
-class RunView(QWidget):
+class RunView(PaneView):
     """Shows a finished run of a project.
 
     Files are opened, queried and read in threads; errors are shown as text in place of the affected part.
@@ -69,8 +69,6 @@ class RunView(QWidget):
     """Text for the status bar."""
     failed = Signal(str)
     """Text of an error that the user should see, such as a table that was not saved."""
-    stateChanged = Signal()
-    """Columns or sizes have changed, so that `state` should be stored."""
     opened = Signal()
     """The tables of a run are shown."""
     searchRequested = Signal(str, str, object)
@@ -83,10 +81,10 @@ class RunView(QWidget):
     """An `ExportTask` of results of the run."""
 
     def __init__(self, search: Search, filter_bar: FilterBar, parent: QWidget | None = None, tables: Sequence[Table] | None = None) -> None:
-        super().__init__(parent)
+        self._nothing = f"No results yet. Run {with_article(search.name)}, or select a finished run of the project."
+        super().__init__(self._nothing, parent)
         self.search = search
         self.setAccessibleName(f"Results of {search.name}")
-        self._nothing = f"No results yet. Run {with_article(search.name)}, or select a finished run of the project."
         self._finished: FinishedRun | None = None
         self._statistics: TableSource | None = None
         self._project: Project | None = None
@@ -95,7 +93,6 @@ class RunView(QWidget):
         self._opener = TableWorker(None, self)
         self._statistician = TableWorker(self._interrupt_statistics, self)
         self._reader = TableWorker(None, self)
-        self._splitters: dict[str, QSplitter] = {}
         self._annotated: SpectrumView | None = None
         """View of annotated spectra whose choice of ions is stored."""
         # A search writes the best rows first, so file order is the initial order.
@@ -113,19 +110,6 @@ class RunView(QWidget):
         self.header.details_requested.connect(lambda: self.detailsRequested.emit(self.run))
         self.header.toggled.connect(self.stateChanged)
         self.filter_bar = filter_bar
-        self._text = QLabel(self._nothing)
-        self._text.setTextFormat(Qt.TextFormat.PlainText)
-        self._text.setWordWrap(True)
-        # A long path without break points must not widen the window.
-        self._text.setMinimumWidth(1)
-        self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self._text.setContentsMargins(32, 32, 32, 32)
-        self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-
-    @property
-    def text(self) -> str:
-        """Text shown instead of results, or ''."""
-        return self._text.text() if self._stack.currentWidget() is self._text else ""
 
     @property
     def is_busy(self) -> bool:
@@ -154,7 +138,8 @@ class RunView(QWidget):
     def add_messages(self, run_id: str, messages: tuple[str, ...]) -> None:
         """Show further messages of a run before the existing ones, if it is the shown run."""
         if self._finished is not None and self._finished.run.id == run_id:
-            self._show_messages(self._finished, (*messages, *self._finished.messages))
+            n_warnings = len(messages) + self._finished.n_warnings
+            self._show_messages(self._finished, (*messages, *self._finished.messages), n_warnings)
 
     def clear(self) -> None:
         """Clear the view, release all files, and cancel running work."""
@@ -177,7 +162,7 @@ class RunView(QWidget):
             {
                 "version": _STATE_VERSION,
                 "hidden": {name: panel.hidden_columns() for name, panel in self.panels.items()},
-                "sizes": splitter_sizes(self._splitters),
+                **self._panes_state(),
                 "about": self.header.about_button.isChecked(),
                 **({} if self._annotated is None else {"annotation": self._annotated.annotation.choice.model_dump(mode="json")}),
             }
@@ -189,14 +174,14 @@ class RunView(QWidget):
             state = json.loads(text)
             if state["version"] != _STATE_VERSION:
                 return
-            hidden, sizes = dict(state["hidden"]), dict(state["sizes"])
+            hidden = dict(state["hidden"])
         except (ValueError, KeyError, TypeError):
             return
         for name, panel in self.panels.items():
             columns = hidden.get(name)
             if isinstance(columns, list) and all(isinstance(column, str) for column in columns):
                 panel.remember_columns(columns)
-        restore_sizes(self._splitters, sizes)
+        self._restore_panes_state(state)
         self.header.about_button.setChecked(state.get("about") is True)
         if self._annotated is not None:
             self._annotated.show_choice(AnnotationChoice.restored(state.get("annotation")))
@@ -349,33 +334,17 @@ class RunView(QWidget):
         """Return why no row of a table passes the filter."""
         return f"No {panel.plural} of {QLocale().toString(panel.total)} pass the filter. Reset the filter to see them."
 
-    def _split(self, orientation: Qt.Orientation, parts: Mapping[QWidget, int]) -> QSplitter:
-        """Return a splitter with widgets and their relative sizes."""
-        splitter = QSplitter(orientation)
-        for at, (widget, part) in enumerate(parts.items()):
-            splitter.addWidget(widget)
-            splitter.setStretchFactor(at, part)
-        splitter.setSizes([100 * part for part in parts.values()])
-        return splitter
-
     def _arrange(self, splitters: Mapping[str, QSplitter], plots: tuple[_Plot, ...] = ()) -> None:
         """Lay out header, filter bar and the first of the splitters, whose sizes are stored, and connect the common signals."""
-        self._splitters = dict(splitters)
-        for splitter in self._splitters.values():
-            splitter.setChildrenCollapsible(False)
-            splitter.splitterMoved.connect(lambda *_: self.stateChanged.emit())
         shown = QWidget()
         layout = QVBoxLayout(shown)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addWidget(self.header)
         layout.addWidget(self.filter_bar)
-        layout.addWidget(next(iter(self._splitters.values())), 1)
+        layout.addWidget(next(iter(splitters.values())), 1)
         # Small windows and large fonts need scrolling.
-        self._shown = PageScroll(shown)
-        self._stack = QStackedLayout(self)
-        self._stack.addWidget(self._text)
-        self._stack.addWidget(self._shown)
+        self._add_panes(PageScroll(shown), splitters)
         self.filter_bar.filterChanged.connect(self._filter)
         for name, panel in self.panels.items():
             panel.allRequested.connect(partial(self.show_all, name))
@@ -389,10 +358,6 @@ class RunView(QWidget):
             if isinstance(plot, SpectrumView):
                 self._annotated = plot
                 plot.choiceChanged.connect(self.stateChanged)
-
-    def _show_text(self, text: str) -> None:
-        self._text.setText(text)
-        self._stack.setCurrentWidget(self._text)
 
     def _fail(self, error: Exception) -> None:
         self._show_text(str(error))
@@ -418,15 +383,15 @@ class RunView(QWidget):
         self._finished = run
         for name, panel in self.panels.items():
             panel.open_table(sources[name])
-        self._show_messages(run, run.messages)
-        self._stack.setCurrentWidget(self._shown)
+        self._show_messages(run, run.messages, run.n_warnings)
+        self._show_panes()
         self._enable_actions(True)
         self._begin(run, self._statistics)
         self.opened.emit()
 
-    def _show_messages(self, run: FinishedRun, messages: tuple[str, ...]) -> None:
+    def _show_messages(self, run: FinishedRun, messages: tuple[str, ...], n_warnings: int) -> None:
         when = QLocale().toString(QDateTime.fromSecsSinceEpoch(int(run.run.started.timestamp())), QLocale.FormatType.ShortFormat)
-        self.header.show_run(f"{run.run.id}, {when}", messages)
+        self.header.show_run(f"{run.run.id}, {when}", messages, n_warnings)
 
     def _choose_row(self, panel: TablePanel, row: int) -> None:
         """Select a row by its index in the file, as a click on it does."""

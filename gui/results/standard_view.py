@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QWidget
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.views.conditions import text_in_columns
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.panes import Pane, split
 from proteoscope.gui.results.facts import files_facts, time_facts
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
@@ -33,10 +34,7 @@ class StandardView(RunView):
 
     def __init__(self, search: Search, parent: QWidget | None = None) -> None:
         super().__init__(search, TextFilter(), parent)
-        down = QSplitter(Qt.Orientation.Vertical)
-        for panel in self.panels.values():
-            down.addWidget(panel)
-        self._arrange({"down": down})
+        self._arrange({"down": split(Qt.Orientation.Vertical, {Pane(panel.title, panel): 1 for panel in self.panels.values()})})
 
     def _begin(self, run: FinishedRun, source: TableSource) -> None:
         self.filter_bar.reset()

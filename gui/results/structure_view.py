@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QLocale, QSize, Qt
+from PySide6.QtCore import QLocale, Qt
 from PySide6.QtGui import QAction, QKeySequence, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
@@ -35,6 +35,7 @@ from proteoscope.engine.views.traces import Trace, create_query_trace, superpose
 from proteoscope.gui import structure
 from proteoscope.gui.alignment.alignment_view import AlignmentView
 from proteoscope.gui.icons import set_icon
+from proteoscope.gui.panes import Pane, add_half, halve, split
 from proteoscope.gui.results.query_hits_view import QueryHitsView
 from proteoscope.gui.results.structure_filter import StructureFilterBar
 from proteoscope.gui.results.structure_hits import chance_fact, structure_facts, with_facts
@@ -84,10 +85,11 @@ class StructureView(QueryHitsView):
         self.alignment.add_action(self.superpose_action)
         self.hits.view.add_action(self.superpose_selected_action)
         self.hits.view.add_action(self.superpose_action)
-        tables = self._tables = self._split(Qt.Orientation.Horizontal, {self.queries: 3, self.hits: 7})
-        self._panes = self._split(Qt.Orientation.Horizontal, {self.alignment: 5})
-        down = self._split(Qt.Orientation.Vertical, {tables: 5, self._panes: 6})
-        self._arrange({"down": down, "tables": tables, "beside": self._panes}, (self.alignment,))
+        queries, hits = Pane(self.queries.title, self.queries), Pane(self.hits.title, self.hits)
+        tables = self._tables = split(Qt.Orientation.Horizontal, {queries: 3, hits: 7})
+        down = split(Qt.Orientation.Vertical, {tables: 5, Pane("Alignment", self.alignment, is_picture=True): 6})
+        self._across = split(Qt.Orientation.Horizontal, {down: 1})
+        self._arrange({"across": self._across, "down": down, "tables": tables}, (self.alignment,))
         self.alignment.plot.columnPicked.connect(self._pick_column)
         self._show_pair(None)
         # The keys also work while no row is shown.
@@ -244,7 +246,10 @@ class StructureView(QueryHitsView):
             self.structures = self._make_structures()
         panel = self.structures
         if panel is not None:
-            panel.setVisible(are_shown)
+            pane = self._pane_of(panel)
+            pane.restore()
+            pane.attach()
+            pane.setVisible(are_shown)
             if not are_shown:
                 panel.close_renderer()
                 self.alignment.plot.mark({})
@@ -261,26 +266,29 @@ class StructureView(QueryHitsView):
         panel.hitsRequested.connect(self.superpose_selected)
         panel.picksChanged.connect(self._mark_picks)
         panel.closeRequested.connect(lambda: self.structures_action.setChecked(False))
-        self._panes.addWidget(panel)
-        self._panes.setStretchFactor(1, 6)
-        self._panes.setCollapsible(1, False)
-        self._panes.setSizes([500, 600])
+        add_half(self._across, Pane("3D", panel, is_picture=True))
         return panel
 
     def _arrange_panes(self) -> None:
-        """Arrange alignment and structures next to each other, below each other, or only the structures, as space permits."""
-        shown = [widget for widget in (self.alignment, self.structures) if widget is not None]
-        widths, heights = ([size(widget.minimumSizeHint()) for widget in shown] for size in (QSize.width, QSize.height))
+        """Arrange the structures next to tables and alignment, below them, or instead of the alignment, as space permits."""
+        panel, alignment = self.structures, self._pane_of(self.alignment)
+        if panel is None or not self.structures_action.isChecked():
+            alignment.show()
+            self._across.setMinimumWidth(0)
+            return
+        left, right = (widget.minimumSizeHint() for widget in (alignment, self._pane_of(panel)))
+        width = max(left.width(), self._tables.minimumSizeHint().width())
         # The wider of the two determines the minimum, so that the window can be as narrow as one of them allows.
-        self._panes.setMinimumWidth(max(widths))
-        needed = sum(max(width, widget.bar.width_in_line) for width, widget in zip(widths, shown, strict=True)) + self._panes.handleWidth()
-        is_narrow = self.structures_action.isChecked() and needed > self.width()
+        self._across.setMinimumWidth(max(width, right.width()))
+        is_narrow = width + self._across.handleWidth() + right.width() > self.width()
         others = self.header.height() + self.filter_bar.height() + self._tables.minimumSizeHint().height()
-        is_low = others + sum(heights) + 2 * self._panes.handleWidth() > self.height()
-        self.alignment.setVisible(not (is_narrow and is_low))
-        direction = Qt.Orientation.Vertical if is_narrow and not is_low else Qt.Orientation.Horizontal
-        if direction != self._panes.orientation():
-            self._panes.setOrientation(direction)
+        is_low = others + left.height() + right.height() + 2 * self._across.handleWidth() > self.height()
+        alignment.setVisible(not (is_narrow and is_low))
+        orientation = Qt.Orientation.Vertical if is_narrow else Qt.Orientation.Horizontal
+        if orientation != self._across.orientation():
+            self._across.setOrientation(orientation)
+            halve(self._across)
+            self._pane_of(panel).fit_strip()
 
     def _add_hits(self, hits_and_notes: tuple[list[Trace], list[str]]) -> None:
         traces, notes = hits_and_notes

@@ -59,7 +59,7 @@ class SummaryHeader(QWidget):
         self._counts.setWordWrap(True)
         self._counts.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
         self.chip = Chip()
-        self._run, self._sentence, self._facts = (_wrapped_label() for _ in range(3))
+        self._run, self._sentence, self._facts, self._notes = (_wrapped_label() for _ in range(4))
         self._message = ElidedLabel(role=QPalette.ColorRole.WindowText)
         self.about_button = QToolButton()
         self.about_button.setText("About this run")
@@ -83,6 +83,7 @@ class SummaryHeader(QWidget):
         in_about.addLayout(first)
         in_about.addWidget(self._sentence)
         in_about.addWidget(self._facts)
+        in_about.addWidget(self._notes)
         line = QHBoxLayout()
         line.setContentsMargins(0, 0, 0, 0)
         line.setSpacing(10)
@@ -120,6 +121,11 @@ class SummaryHeader(QWidget):
     @property
     def message(self) -> str:
         """Messages of the run."""
+        return self._notes.text()
+
+    @property
+    def warnings(self) -> str:
+        """Messages that are shown even if *About this run* is closed."""
         return self._message.full_text
 
     def offer(self, action: QAction) -> None:
@@ -131,24 +137,26 @@ class SummaryHeader(QWidget):
         """Clear the header."""
         self._counts.clear()
         self._counts.setAccessibleName("")
-        self._messages: dict[str, tuple[str, ...]] = {}
+        self._warnings: dict[str, tuple[str, ...]] = {}
         self.chip.show_text("")
-        for label in (self._run, self._sentence, self._facts):
+        for label in (self._run, self._sentence, self._facts, self._notes):
             label.clear()
-        self._show_messages("run", ())
+        self._show_warnings("run", ())
 
-    def show_run(self, title: str, messages: tuple[str, ...]) -> None:
-        """Show the name of the run and its messages."""
+    def show_run(self, title: str, messages: tuple[str, ...], n_warnings: int) -> None:
+        """Show the name of the run and its messages; the first `n_warnings` of them are warnings."""
         self._run.setText(title)
-        self._show_messages("run", messages)
+        self._notes.setText(_SEPARATOR.join(messages))
+        self._notes.setVisible(bool(messages))
+        self._show_warnings("run", messages[:n_warnings])
 
     def show_facts(self, facts: tuple[str, ...]) -> None:
         """Show facts about the search."""
         self._facts.setText(_SEPARATOR.join(facts))
 
     def show_warnings(self, warnings: tuple[str, ...]) -> None:
-        """Show warnings about the results before the messages of the run."""
-        self._show_messages("results", warnings)
+        """Show warnings about the results before those of the run."""
+        self._show_warnings("results", warnings)
 
     def show_counts(
         self,
@@ -189,9 +197,9 @@ class SummaryHeader(QWidget):
         self._sentence.setText(text)
         self.chip.show_text(chip, "\n".join([*(f"{count.plural}: {count.note}" for count in counts if count.note), help_text]).strip())
 
-    def _show_messages(self, source: str, messages: tuple[str, ...]) -> None:
-        self._messages[source] = messages
-        every = [message for name in ("results", "run") for message in self._messages.get(name, ())]
+    def _show_warnings(self, source: str, warnings: tuple[str, ...]) -> None:
+        self._warnings[source] = warnings
+        every = [message for name in ("results", "run") for message in self._warnings.get(name, ())]
         self._message.set_text(_SEPARATOR.join(every))
         self._message.setToolTip(tip_text("\n".join(every)))
         self._message.setVisible(bool(every))
@@ -223,6 +231,7 @@ class Chip(QLabel):
         self.setVisible(bool(text))
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the background and the text."""
         palette = self.palette()
         role = QPalette.ColorRole.Highlight if self.hasFocus() else QPalette.ColorRole.Mid
         with QPainter(self) as painter:
@@ -234,6 +243,7 @@ class Chip(QLabel):
         super().paintEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Show the details on request."""
         if event.key() in (Qt.Key.Key_Space, Qt.Key.Key_Return, Qt.Key.Key_Enter):
             QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), self.toolTip(), self)
         else:

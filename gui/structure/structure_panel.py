@@ -34,6 +34,7 @@ from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.panes import PaneBar
 from proteoscope.gui.scrolling_layout import FoldingBar
 from proteoscope.gui.structure.canvas import BACKGROUNDS, StructureCanvas
 from proteoscope.gui.structure.hit_list import HitList
@@ -377,7 +378,11 @@ class StructurePanel(QWidget):
         )
         bar.second.addWidget(self._menu_button("Save", "Pictures, structures and scripts", self._save_actions))
         bar.second.addWidget(_button(self.lists_action))
+        in_pane = QHBoxLayout()
+        in_pane.setSpacing(2)
+        bar.second.addLayout(in_pane)
         bar.second.addWidget(tool_button("close", "Close the structures", self.closeRequested.emit))
+        self.pane_bar = PaneBar(bar.first, in_pane, None)
         self.tabs = QTabWidget()
         self.tabs.setDocumentMode(True)
         shown = QWidget()

@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QT
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.panes import PaneBar
 from proteoscope.gui.tables.elided_label import ElidedLabel, TitleLabel
 from proteoscope.gui.tables.model import ParquetTableModel
 from proteoscope.gui.tables.view import TableView
@@ -103,7 +104,7 @@ class TablePanel(QWidget):
         self._busy_soon.timeout.connect(self._busy.show)
 
         row = QHBoxLayout()
-        row.setContentsMargins(6, 2, 6, 2)
+        row.setContentsMargins(4, 0, 6, 0)
         row.setSpacing(6)
         row.addWidget(heading)
         row.addWidget(self._scope_label, 1)
@@ -113,6 +114,7 @@ class TablePanel(QWidget):
         self._buttons = QHBoxLayout()
         self._buttons.setSpacing(0)
         row.addLayout(self._buttons)
+        self.pane_bar = PaneBar(row, row, heading)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)

@@ -27,7 +27,7 @@ def test_dragged_job_moves_first_and_shows_its_time(window: MainWindow, hand: Ha
     queue, dock = window.queue, window.jobs
     running = queue.add("running", UntilCancelled())
     jobs = [queue.add(name, UntilCancelled()) for name in ("one", "two", "three")]
-    window._show_jobs()
+    window.job_strip.begin()
     qtbot.waitUntil(lambda: len(dock.rows) == 4)
     rows = [dock.rows[job.id] for job in jobs]
 

@@ -22,7 +22,17 @@ Place = TypeVar("Place")
 __all__ = ["Hand", "at_hand", "wait_until_still", "wait_until_still_in_form", "why_no_hand"]
 
 _LEFT = 1
-_KEYS = {"ctrl": 0xFFE3, "alt": 0xFFE9, "shift": 0xFFE1, "enter": 0xFF0D, "escape": 0xFF1B, "down": 0xFF54, "up": 0xFF52, "f1": 0xFFBE}
+_KEYS = {
+    "ctrl": 0xFFE3,
+    "alt": 0xFFE9,
+    "shift": 0xFFE1,
+    "enter": 0xFF0D,
+    "escape": 0xFF1B,
+    "down": 0xFF54,
+    "up": 0xFF52,
+    "f1": 0xFFBE,
+    "f11": 0xFFC8,
+}
 """Keysyms by their names; characters have their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'
 _POLL_MS = 30

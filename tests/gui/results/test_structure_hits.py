@@ -282,5 +282,5 @@ def test_chance_hits_are_reported_above_the_table(tmp_path: Path, sample_data: P
         widget.show_run(Project.open(tmp_path / query.stem), None)
         settle(widget, qtbot)
         assert widget.hits.model.rowCount() > 0
-        assert ("All hits are as expected by chance: the best E-value is" in widget.header.message) is is_chance
+        assert ("All hits are as expected by chance: the best E-value is" in widget.header.warnings) is is_chance
         widget.clear()
