@@ -31,7 +31,7 @@ class _DockTitle(QWidget):
         row = QHBoxLayout(self)
         row.setContentsMargins(10, 3, 4, 3)
         row.addWidget(toned_label(title, wrap=False), 1)
-        # The action also tells that the user has closed it.
+        # The action also reports that the user has closed it.
         row.addWidget(tool_button("close", f"Close (View, {title})", dock.toggleViewAction().trigger))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPalette
+from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import (
     QAbstractButton,
     QApplication,
@@ -280,12 +280,12 @@ class _Frame(QWidget):
 
     def __init__(self, pane: Pane) -> None:
         super().__init__()
-        self._pane = pane
+        self.pane = pane
         self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
 
     def event(self, event: QEvent) -> bool:
         """Take Escape before shortcuts of the content while it is maximised."""
-        if event.type() == QEvent.Type.ShortcutOverride and self._pane.is_maximised:
+        if event.type() == QEvent.Type.ShortcutOverride and self.pane.is_maximised:
             assert isinstance(event, QKeyEvent)
             if event.key() == Qt.Key.Key_Escape:
                 event.accept()
@@ -293,9 +293,9 @@ class _Frame(QWidget):
         return super().event(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Maximise or restore the pane."""
-        if event.key() == Qt.Key.Key_F11 or (event.key() == Qt.Key.Key_Escape and self._pane.is_maximised):
-            self._pane.toggle_maximised()
+        """Restore the pane."""
+        if event.key() == Qt.Key.Key_Escape and self.pane.is_maximised:
+            self.pane.restore()
         else:
             super().keyPressEvent(event)
 
@@ -397,6 +397,11 @@ class PaneView(QWidget):
         self._text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self._text.setContentsMargins(32, 32, 32, 32)
         self._text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        action = QAction("Maximise or restore the pane with the focus", self)
+        action.setShortcut(QKeySequence(Qt.Key.Key_F11))
+        action.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        action.triggered.connect(lambda: self._maximise_focused())
+        self.addAction(action)
         self._shown: QWidget = self._text
         self._stack = QStackedLayout(self)
         self._stack.addWidget(self._text)
@@ -432,6 +437,14 @@ class PaneView(QWidget):
         self._stack.removeWidget(holder)
         holder.hide()
         holder.deleteLater()
+
+    def _maximise_focused(self) -> None:
+        """Maximise or restore the innermost pane with the focus."""
+        widget = QApplication.focusWidget()
+        while widget is not None and not isinstance(widget, _Frame):
+            widget = widget.parentWidget()
+        if widget is not None:
+            widget.pane.toggle_maximised()
 
     def _pane_of(self, content: QWidget) -> Pane:
         """Return the pane of a content."""

@@ -110,6 +110,14 @@ class Hand:
             self._key(_KEYS[name], False)
         self._done()
 
+    def double_click(self, widget: QWidget, at: QPoint | None = None) -> None:
+        """Click twice on a position of a widget, by default its middle."""
+        self.click(widget, at)
+        # Qt sees two clicks of the same millisecond as single ones.
+        self._qtbot.wait(2 * _POLL_MS)
+        self.click(widget, at)
+        self.n_actions -= 1
+
     def drag(self, widget: QWidget, to: QWidget, at: QPoint, steps: int = 12) -> None:
         """Press the left button on the middle of a widget, move in steps to a position of another one, and release it there."""
         self.n_actions += 1
