@@ -358,7 +358,8 @@ class _PaneWindow(QWidget):
     def __init__(self, pane: Pane, frame: QWidget) -> None:
         super().__init__(pane, Qt.WindowType.Window)
         self._pane = pane
-        self.setWindowTitle(f"{pane.title} – Proteoscope")
+        view = pane.view
+        self.setWindowTitle(" – ".join(part for part in (pane.title, "" if view is None else view.accessibleName(), "Proteoscope") if part))
         layout = QVBoxLayout(self)
         layout.setContentsMargins(0, 0, 0, 0)
         layout.addWidget(frame)

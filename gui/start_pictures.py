@@ -1,33 +1,32 @@
-"""Pictures on the cards of the start page, drawn in the colours of the theme with the shapes of the figures."""
+"""Pictures on the cards of the start page, drawn in the colours of the theme.
+
+They are drawn without the modules of the figures, which are not loaded at the start.
+"""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 
-import numpy as np
-from PySide6.QtCore import QSize
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtCore import QLineF, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPolygonF
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Points, Shape, Sticks, Stroke
-from proteoscope.engine.views.palette import Ink, Ion
-from proteoscope.gui.colours import palette_of
-from proteoscope.gui.plots.drawing_view import paint_drawing
 from proteoscope.gui.scrolling_layout import scaled_pixels
+from proteoscope.gui.theme import Colours, colours
 
 __all__ = ["StartPicture"]
 
 _WIDTH, _HEIGHT = 120.0, 90.0
-_FONT_SIZE = 8.0
 _FAINT_PEAKS = ((8, 14), (15, 9), (30, 18), (41, 8), (54, 12), (70, 20), (83, 9), (97, 13), (112, 7))
-_B_PEAKS = ((22, 34), (37, 52), (62, 40), (90, 22))
-_Y_PEAKS = ((47, 70), (57, 28), (76, 58), (104, 36))
+_FIRST_PEAKS = ((22, 34), (37, 52), (62, 40), (90, 22))
+_SECOND_PEAKS = ((47, 70), (57, 28), (76, 58), (104, 36))
 """Positions and heights of peaks."""
 
 
 class StartPicture(QWidget):
-    """Picture of a group of searches; it has no content of its own, so it is not announced.
+    """Picture of a group of searches.
 
     Parameters
     ----------
@@ -37,7 +36,7 @@ class StartPicture(QWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__()
-        self._drawing = Drawing(_WIDTH, _HEIGHT, "", tuple(_PICTURES[name]()), _FONT_SIZE)
+        self._draw = _PICTURES[name]
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Preferred)
 
     def sizeHint(self) -> QSize:
@@ -52,66 +51,86 @@ class StartPicture(QWidget):
         """Paint the picture as large as fits, in the middle."""
         scale = min(self.width() / _WIDTH, self.height() / _HEIGHT)
         with QPainter(self) as painter:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
             painter.translate((self.width() - scale * _WIDTH) / 2, (self.height() - scale * _HEIGHT) / 2)
             painter.scale(scale, scale)
-            paint_drawing(painter, self._drawing, palette_of(self.palette()), self.font())
+            self._draw(painter, colours())
 
 
-def _identify() -> Iterable[Shape]:
+def _identify(painter: QPainter, theme: Colours) -> None:
     """Draw an annotated spectrum."""
-    groups: tuple[tuple[tuple[tuple[int, int], ...], Ink], ...] = ((_FAINT_PEAKS, "faint"), (_B_PEAKS, Ion("b")), (_Y_PEAKS, Ion("y")))
-    for peaks, ink in groups:
-        x, height = np.array(peaks, float).T
-        yield Sticks(x, 80 - height, np.full(len(x), 80.0), ink, 2.4 if ink != "faint" else 1.6)
-        if ink != "faint":
-            yield Points(x, 76 - height, ink, 5)
-    yield Stroke(3, 80, 117, 80, "text", 1.4)
+    for peaks, tone in ((_FAINT_PEAKS, theme.faint_text), (_FIRST_PEAKS, theme.link), (_SECOND_PEAKS, theme.attention)):
+        is_faint = tone == theme.faint_text
+        _lines(painter, tone, 1.6 if is_faint else 2.4, ((x, 80, x, 80 - height) for x, height in peaks))
+        if not is_faint:
+            _dots(painter, tone, 5, ((x, 76 - height) for x, height in peaks))
+    _lines(painter, theme.text, 1.4, ((3, 80, 117, 80),))
 
 
-def _quantify() -> Iterable[Shape]:
+def _quantify(painter: QPainter, theme: Colours) -> None:
     """Draw a volcano plot."""
-    place = np.linspace(-1, 1, 61)
-    x = 60 + 50 * place
-    y = 78 - 62 * np.abs(place) ** 1.6 - 9 * np.abs(np.sin(37 * place))
-    is_changed = (np.abs(x - 60) > 22) & (y < 52)
-    yield Points(x[~is_changed], y[~is_changed], "faint", 4)
-    yield Points(x[is_changed & (x < 60)], y[is_changed & (x < 60)], Ion("b"), 6)
-    yield Points(x[is_changed & (x > 60)], y[is_changed & (x > 60)], Ion("y"), 6)
-    for cut in (38, 82):
-        yield Stroke(cut, 6, cut, 82, "faint", 1.0, True)
-    yield Stroke(5, 52, 115, 52, "faint", 1.0, True)
-    yield Stroke(5, 82, 115, 82, "text", 1.4)
+    places = [at / 30 - 1 for at in range(61)]
+    dots = [(60 + 50 * at, 78 - 62 * abs(at) ** 1.6 - 9 * abs(math.sin(37 * at))) for at in places]
+    changed = [(x, y) for x, y in dots if abs(x - 60) > 22 and y < 52]
+    _dots(painter, theme.faint_text, 4, (dot for dot in dots if dot not in changed))
+    _dots(painter, theme.link, 6, (dot for dot in changed if dot[0] < 60))
+    _dots(painter, theme.attention, 6, (dot for dot in changed if dot[0] > 60))
+    cuts = (38, 6, 38, 82), (82, 6, 82, 82), (5, 52, 115, 52)
+    _lines(painter, theme.faint_text, 1, cuts, Qt.PenStyle.DashLine)
+    _lines(painter, theme.text, 1.4, ((5, 82, 115, 82),))
 
 
-def _compare() -> Iterable[Shape]:
-    """Draw aligned sequences above a helix."""
-    rows: tuple[tuple[str, Ink], ...] = (("1111011110111", "text"), ("1111011010111", Ion("b")), ("0111011110110", Ion("y")))
-    for row, (residues, ink) in enumerate(rows):
-        for column, residue in enumerate(residues):
-            if residue == "1":
-                yield Bar(5 + 8.6 * column, 6 + 11 * row, 7.2, 8, ink, opacity=0.85)
-            else:
-                yield Stroke(6 + 8.6 * column, 10 + 11 * row, 11 + 8.6 * column, 10 + 11 * row, "faint", 1.2)
-    turn = np.linspace(0, 4.5 * np.pi, 160)
-    x = 6 + 108 * turn / turn[-1]
-    inks: tuple[Ink, Ink] = (Ion("b"), Ion("y"))
-    for phase, ink in zip((0.0, 0.9), inks, strict=True):
-        yield Curve(x, 64 + 17 * np.sin(turn + phase), ink, 5)
+def _compare(painter: QPainter, theme: Colours) -> None:
+    """Draw aligned sequences above two helices."""
+    rows = ("1111011110111", theme.text), ("1111011010111", theme.link), ("0111011110110", theme.attention)
+    for row, (residues, tone) in enumerate(rows):
+        places = [5 + 8.6 * column for column in range(len(residues))]
+        _boxes(painter, tone, ((x, 6 + 11 * row, 7.2, 8) for x, residue in zip(places, residues, strict=True) if residue == "1"))
+        gaps = ((x + 1, 10 + 11 * row, x + 6, 10 + 11 * row) for x, residue in zip(places, residues, strict=True) if residue == "0")
+        _lines(painter, theme.faint_text, 1.2, gaps)
+    for phase, tone in ((0.0, theme.link), (0.9, theme.attention)):
+        painter.setPen(QPen(QColor(tone), 5, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+        painter.drawPolyline(QPolygonF([QPointF(6 + 0.68 * at, 64 + 17 * math.sin(0.0884 * at + phase)) for at in range(160)]))
 
 
-def _inspect() -> Iterable[Shape]:
+def _inspect(painter: QPainter, theme: Colours) -> None:
     """Draw a table below a magnifying glass."""
-    inks: tuple[Ink, ...] = ("text", "faint", "faint", "faint", "faint")
-    for row, ink in enumerate(inks):
-        for column, width in enumerate((30, 22, 34)):
-            yield Bar(6 + (0, 36, 64)[column], 8 + 15 * row, width - 3 * (row * column % 3), 6, ink, opacity=0.75)
-    yield Stroke(97, 68, 114, 85, Ion("y"), 6)
-    yield Bar(58, 28, 46, 46, "background", is_round=True, outline=Ion("b"))
-    angle = np.linspace(0, 2 * np.pi, 60)
-    yield Curve(81 + 23 * np.cos(angle), 51 + 23 * np.sin(angle), Ion("b"), 4)
-    x = np.array([70.0, 76, 82, 88, 93])
-    yield Sticks(x, 63 - np.array([9.0, 21, 13, 25, 7]), np.full(5, 63.0), Ion("y"), 2.4)
-    yield Stroke(66, 63, 97, 63, "text", 1.2)
+    for row in range(5):
+        tone = theme.faint_text if row else theme.text
+        _boxes(painter, tone, ((6 + left, 8 + 15 * row, width - row, 6) for left, width in ((0, 30), (36, 24), (64, 34))))
+    _lines(painter, theme.attention, 6, ((97, 68, 114, 85),))
+    painter.setPen(QPen(QColor(theme.link), 4))
+    painter.setBrush(QColor(theme.field))
+    painter.drawEllipse(QRectF(58, 28, 46, 46))
+    heights = (70, 9), (76, 21), (82, 13), (88, 25), (93, 7)
+    _lines(painter, theme.attention, 2.4, ((x, 63, x, 63 - height) for x, height in heights))
+    _lines(painter, theme.text, 1.2, ((66, 63, 97, 63),))
 
 
-_PICTURES = {"identify": _identify, "quantify": _quantify, "compare": _compare, "inspect": _inspect}
+_PICTURES: dict[str, Callable[[QPainter, Colours], None]] = {
+    "identify": _identify,
+    "quantify": _quantify,
+    "compare": _compare,
+    "inspect": _inspect,
+}
+
+
+def _lines(
+    painter: QPainter,
+    tone: str,
+    width: float,
+    lines: Iterable[tuple[float, float, float, float]],
+    style: Qt.PenStyle = Qt.PenStyle.SolidLine,
+) -> None:
+    painter.setPen(QPen(QColor(tone), width, style, Qt.PenCapStyle.FlatCap))
+    painter.drawLines([QLineF(*line) for line in lines])
+
+
+def _dots(painter: QPainter, tone: str, size: float, places: Iterable[tuple[float, float]]) -> None:
+    painter.setPen(QPen(QColor(tone), size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
+    painter.drawPoints(QPolygonF([QPointF(*place) for place in places]))
+
+
+def _boxes(painter: QPainter, tone: str, boxes: Iterable[tuple[float, float, float, float]]) -> None:
+    for box in boxes:
+        painter.fillRect(QRectF(*box), QColor(tone))
