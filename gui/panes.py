@@ -166,6 +166,8 @@ class Pane(QWidget):
             holder, self._holder = self._holder, None
             focused = self._focused
             holder.takeWidget()
+            # Otherwise the holder would resize the content until it is deleted.
+            self._frame.removeEventFilter(holder)
             self._place.addWidget(self._frame, 1)
             self._frame.show()
             self.view.hide_maximised(holder)

@@ -11,7 +11,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QImage, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
@@ -418,10 +418,14 @@ def test_panel_follows_the_theme(drawn_view: StructureView, theme: Theme, qtbot:
 
 def test_panel_moves_below_or_replaces_alignment_when_narrow(drawn_view: StructureView, qtbot: QtBot) -> None:
     view = drawn_view
+
+    def top(widget: QWidget) -> int:
+        return widget.mapTo(view, QPoint()).y()
+
     assert view.alignment.isVisible() and panel_of(view).isVisible()
     # Size of the panel in a window of 1024 x 700 with the project pane.
     view.resize(740, 600)
-    qtbot.waitUntil(lambda: panel_of(view).y() >= view.alignment.geometry().bottom() and not cut_off(view))
+    qtbot.waitUntil(lambda: top(panel_of(view)) >= top(view.alignment) + view.alignment.height() and not cut_off(view))
     assert view.alignment.isVisible() and panel_of(view).isVisible()
     view.resize(740, 400)
     qtbot.waitUntil(lambda: not view.alignment.isVisible() and not cut_off(view))
