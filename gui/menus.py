@@ -17,6 +17,7 @@ from proteoscope.gui.dialogs import about
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.settings import FONT_SCALES
 from proteoscope.gui.theme import ThemeChoice
+from proteoscope.gui.undo import UndoStack
 
 __all__ = ["DialogActions", "MenuActions", "Menus"]
 
@@ -98,6 +99,8 @@ class Menus:
         Available searches.
     docks : iterable of QDockWidget
         Docks to show and hide.
+    undo_stack : UndoStack
+        Changes of the menu Edit.
 
     Attributes
     ----------
@@ -112,7 +115,13 @@ class Menus:
     """
 
     def __init__(
-        self, window: QMainWindow, actions: MenuActions, dialogs: DialogActions, searches: Iterable[Search], docks: Iterable[QDockWidget]
+        self,
+        window: QMainWindow,
+        actions: MenuActions,
+        dialogs: DialogActions,
+        searches: Iterable[Search],
+        docks: Iterable[QDockWidget],
+        undo_stack: UndoStack,
     ) -> None:
         self._window, self._actions, self._dialogs = window, actions, dialogs
         self.new = {
@@ -129,6 +138,10 @@ class Menus:
         self.themes: dict[str, QAction] = {}
         self.font_scales: dict[int, QAction] = {}
         self.recent = QMenu("Open &recent", window)
+        self.undo, self.redo = undo_stack.undo_action, undo_stack.redo_action
+        for action, icon_name in ((self.undo, "undo"), (self.redo, "redo")):
+            set_icon(action, icon_name)
+            window.addAction(action)
         self._make_menus(docks)
         self._make_toolbar()
 
@@ -161,6 +174,7 @@ class Menus:
         file_menu.addAction(self.export)
         file_menu.addSeparator()
         file_menu.addAction(self._action("&Quit", "close", QKeySequence.StandardKey.Quit, self._window.close))
+        bar.addMenu("&Edit").addActions([self.undo, self.redo])
         bar.addMenu("&Run").addActions([self.run, self.cancel])
         view_menu = bar.addMenu("&View")
         view_menu.addActions([self.form, self.results, self.devices])

@@ -19,6 +19,7 @@ from proteoscope.gui.project_pane import run_text
 from proteoscope.gui.resuming import resume_task
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import ReportTask
+from proteoscope.gui.undo import Change, UndoStack
 
 if TYPE_CHECKING:
     from proteoscope.engine.views.run_account import RunAccount
@@ -65,13 +66,23 @@ class RunActions(QObject):
     failed = Signal(str)
     message = Signal(str)
 
-    def __init__(self, pane: ProjectPane, searches: dict[str, SearchPages], tasks: TaskQueue, bar: MessageBar, parent: QObject) -> None:
+    def __init__(
+        self,
+        pane: ProjectPane,
+        searches: dict[str, SearchPages],
+        tasks: TaskQueue,
+        bar: MessageBar,
+        undo_stack: UndoStack,
+        parent: QObject,
+    ) -> None:
         super().__init__(parent)
-        self._pane, self._searches, self._tasks, self._bar = pane, searches, tasks, bar
+        self._pane, self._searches, self._tasks, self._bar, self._undo_stack = pane, searches, tasks, bar, undo_stack
         self.made_page: RunPage | None = None
         """The page of run details, or None before its first use."""
         self._reader = TableWorker(None, self)
         self._deleted: dict[Path, list[str]] = {}
+        self._deletion_text = ""
+        """Message about the last deletion."""
         self._report_folder = ""
         pane.about_requested.connect(self.show_page)
         pane.resume_requested.connect(self.resume)
@@ -104,7 +115,7 @@ class RunActions(QObject):
         """Show the details of a run."""
         project = self._pane.project
         if project is not None:
-            self._save_note()
+            self.save_note()
             self._reader.submit("account", lambda: self._read(project, run), self._show, lambda error: self.failed.emit(str(error)))
 
     def _read(self, project: Project, run: RunRecord) -> tuple[RunAccount, list[RunRecord], bool]:
@@ -124,7 +135,8 @@ class RunActions(QObject):
         self.page.again_button.setEnabled(account.run.kind in self._searches)
         self.page_shown.emit()
 
-    def _save_note(self) -> None:
+    def save_note(self) -> None:
+        """Store the title and note that are being typed."""
         if self.made_page is not None:
             self.made_page.save_note()
 
@@ -137,13 +149,24 @@ class RunActions(QObject):
         project, account = self._pane.project, self.page.account
         if project is None or account is None:
             return
+        run = account.run
         try:
-            project.set_note(account.run.id, note)
+            before = project.note(run.id)
+            project.set_note(run.id, note)
         except ProteoscopeError as error:
             self.page.show_problem(str(error))
             return
         self.page.show_problem("")
         self._pane.refresh_titles()
+        field = "title" if note.title != before.title else "note"
+        what = f"{'rename' if field == 'title' else 'edit the note of'} run {_number(run)}"
+        self._undo_stack.add(Change(what, self, before, note, partial(self._restore_note, project, run), field=(run.id, field)))
+
+    def _restore_note(self, project: Project, run: RunRecord, note: RunNote) -> None:
+        """Store an earlier title and note, and show them."""
+        project.set_note(run.id, note)
+        self._pane.refresh_titles()
+        self.show_page(run)
 
     def show_no_results(self, run: RunRecord) -> None:
         """Show why a run of the open project has no results, and offer to resume it if possible."""
@@ -228,39 +251,44 @@ class RunActions(QObject):
         if project is None:
             return
         title = self._pane.title_of(run)
+        self.save_note()
         try:
             followers = [
                 record.id
                 for record in project.runs()
                 if any(_is_of(path.path, run) for path in project.inputs(record.id)) and record.id != run.id
             ]
-            project.delete_run(run.id)
+            self._set_deleted(project, run, True)
         except ProteoscopeError as error:
             self.failed.emit(str(error))
             return
-        self._deleted.setdefault(project.folder, []).append(run.id)
-        self.deleted.emit(run)
-        if self.made_page is not None:
-            self.made_page.account = None
-        self._pane.refresh()
+        change = Change(f"delete run {_number(run)}", self, False, True, partial(self._set_deleted, project, run))
+        self._undo_stack.add(change)
         loses = f" {', '.join(followers)}, which used its results, will lack its spectra." if followers else ""
-        self._bar.show_message(f"{title} was deleted.{loses}", "attention", "Undo", lambda: self.restore(project, run))
+        self._deletion_text = f"{title} was deleted.{loses}"
+        self._bar.show_message(self._deletion_text, "attention", "Undo", lambda: self._undo_stack.take_back(change))
 
-    def restore(self, project: Project, run: RunRecord) -> None:
-        """Restore a deleted run and select it."""
-        try:
+    def _set_deleted(self, project: Project, run: RunRecord, is_deleted: bool) -> None:
+        """Delete a run, or restore and select it."""
+        deleted = self._deleted.setdefault(project.folder, [])
+        if is_deleted:
+            project.delete_run(run.id)
+            deleted.append(run.id)
+            self.deleted.emit(run)
+            if self.made_page is not None:
+                self.made_page.account = None
+            self._pane.refresh()
+        else:
             project.restore_run(run.id)
-        except ProteoscopeError as error:
-            self.failed.emit(str(error))
-            return
-        self._deleted.get(project.folder, []).remove(run.id)
-        if self._pane.project is not None and self._pane.project.folder == project.folder:
+            deleted.remove(run.id)
+            if self._bar.label.text() == self._deletion_text:
+                self._bar.clear()
             self._pane.refresh()
             self._pane.select(run.id)
 
     def close(self) -> None:
         """Save an edited note, and remove deleted runs permanently."""
-        self._save_note()
+        self.save_note()
         self._reader.close()
         for folder, runs in self._deleted.items():
             try:

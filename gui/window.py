@@ -7,7 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from PySide6.QtCore import QObject
 from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.jobs import Job
@@ -48,7 +50,7 @@ class MainWindow(WindowFrame):
         self._outdated: set[RunView] = set()
         """Views that still show a run of the previous project, until a deferred task clears them."""
         self._garbage = GarbageCollector(lambda: self.queue.is_idle, self)
-        self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self)
+        self.run_actions = RunActions(self.project_pane, self.searches, self.tasks, self.message_bar, self.undo_stack, self)
         self.comparisons = Comparisons(self.pages, settings, self)
         self.notifications = JobNotifications(self)
         self.window_state = WindowState(self, settings, self.searches, self.tasks)
@@ -56,7 +58,7 @@ class MainWindow(WindowFrame):
         self.dialogs = SideDialogs(self.searches_from_here, self._project_folder, self.inspector, self.tasks, self)
         self.drag_and_drop = DropHandler(self.searches_from_here, self.inspector, self.message_bar, self)
         self.task_projects = TaskProjects(self._knows_project, self)
-        self.menus = Menus(self, self, self.dialogs, searches, docks)
+        self.menus = Menus(self, self, self.dialogs, searches, docks, self.undo_stack)
         self.assistance = Assistance(self, self.menus.help)
         self.recent_projects = RecentProjects(self.settings, self.inspector, searches, (self.start_page, self.menus))
         self._connect()
@@ -116,6 +118,18 @@ class MainWindow(WindowFrame):
         if self.project_pane.project is not None:
             self.message_bar.clear_complaint()
             self.show_page(self.comparisons.begin(self.project_pane.project, runs))
+
+    def _show_changed(self, owner: QObject) -> None:
+        """Show the page on which a change was undone or made again, and select its run."""
+        place: QObject | None = owner
+        while place is not None and not (isinstance(place, QWidget) and self.pages.indexOf(place) >= 0):
+            place = place.parent()
+        if place is None or place is self.pages.currentWidget():
+            return
+        run = next((results.run for results in self.made_results() if results is place), None)
+        if run is not None:
+            self.project_pane.select(run.id)
+        self.show_page(place)
 
     def _let_go(self, run: RunRecord) -> None:
         """Clear the views of a deleted run."""
@@ -239,6 +253,7 @@ class MainWindow(WindowFrame):
         self._garbage.stop()
         self.theme.finish()
         self.deferred.finish()
+        self.undo_stack.clear()
         self.comparisons.close()
         self.run_actions.close()
         self.window_state.end()
@@ -312,6 +327,9 @@ class MainWindow(WindowFrame):
         else:
             self.deferred.finish()
             self.project_pane.show_project(project)
+            # Changes and complaints belong to the previous project.
+            self.undo_stack.clear()
+            self.message_bar.clear_complaint()
             # The visible page changes now. All other changes are deferred because together they would block the window.
             self._outdated = {results for results in self.made_results() if results.is_used}
             in_sight = self.pages.currentWidget()
@@ -364,6 +382,9 @@ class MainWindow(WindowFrame):
     def _connect(self) -> None:
         self.theme.changed.connect(self._redraw)
         self.page_shown.connect(self._reflect_page)
+        self.undo_stack.stepping.connect(self.run_actions.save_note)
+        self.undo_stack.applied.connect(self._show_changed)
+        self.undo_stack.failed.connect(self.show_error)
         self.frame_changed.connect(self.window_state.save_soon)
         self.files_dropped.connect(self.drag_and_drop.take)
         self.start_page.new_requested.connect(self.new_search)

@@ -25,6 +25,7 @@ from proteoscope.gui.searches import SearchPages, search_pages
 from proteoscope.gui.start_page import StartPage
 from proteoscope.gui.task_queue import TaskQueue
 from proteoscope.gui.tasks import CalibrationTask
+from proteoscope.gui.undo import UndoStack
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.search_form import SearchForm
@@ -58,6 +59,7 @@ class WindowFrame(QMainWindow):
     def __init__(self) -> None:
         super().__init__()
         self.deferred = DeferredTasks(self)
+        self.undo_stack = UndoStack(self)
         self.log = LogDock()
         self.tasks = TaskQueue(self.log, self)
         self.queue, self.bridge = self.tasks.jobs, self.tasks.bridge

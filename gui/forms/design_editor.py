@@ -55,7 +55,7 @@ _STANDARD = QKeySequence.StandardKey
 class DesignView(QTableView):
     """Table view with keys for editing.
 
-    Typing edits a cell; Ctrl+D fills down, Ctrl+C and Ctrl+V copy and paste, Delete empties, Ctrl+Z and Ctrl+Shift+Z undo and redo.
+    Typing edits a cell; Ctrl+D fills down, Ctrl+C and Ctrl+V copy and paste, Delete empties.
     """
 
     def __init__(self, model: DesignModel) -> None:
@@ -81,8 +81,6 @@ class DesignView(QTableView):
             self._action("&Copy", QKeySequence(_STANDARD.Copy), self.copy),
             self._action("&Paste", QKeySequence(_STANDARD.Paste), self.paste),
             self._action("&Empty", QKeySequence(_STANDARD.Delete), self.empty),
-            self._action("&Undo", QKeySequence(_STANDARD.Undo), model.undo),
-            self._action("&Redo", QKeySequence(_STANDARD.Redo), model.redo),
         }
         model.modelReset.connect(self._size_columns)
 
@@ -113,7 +111,7 @@ class DesignView(QTableView):
         self._model.set_cells((cell, "") for cell in self.selected())
 
     def event(self, event: QEvent) -> bool:
-        """Give the table's keys precedence over shortcuts of the form, such as Undo."""
+        """Give the table's keys precedence over shortcuts of the form, such as Save table."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent) and self._action_of(event) is not None:
             event.accept()
             return True
@@ -171,7 +169,7 @@ class DesignEditor(QWidget):
         self._validated: Design | DesignIssue | None = None
         self._compared = ComparedConditions(())
         self._worker = TableWorker(None, self)
-        self.model = DesignModel()
+        self.model = DesignModel(self)
         self.view = DesignView(self.model)
         self.is_used = QCheckBox("Use a &design")
         self.is_used.setToolTip(f"{help[:1].upper()}{help[1:]}. Without a design, each file is a sample and no conditions are compared")
@@ -202,6 +200,7 @@ class DesignEditor(QWidget):
         page.addWidget(self.message)
         page.addWidget(self.wrong)
         self.model.changed.connect(self._validate)
+        self.model.history_changed.connect(self._show_undo)
         self.is_used.toggled.connect(self._show_state)
         self._show_state()
 
@@ -358,7 +357,7 @@ class DesignEditor(QWidget):
         self.view.setEnabled(is_used)
         for button in self.buttons:
             button.setEnabled(is_used or button.accessibleName().startswith("Load"))
-        self.buttons[2].setEnabled(is_used and self.model.can_undo)
+        self._show_undo()
         self.blocks_button.setEnabled(is_used)
         for name, action in self.block_actions.items():
             action.setChecked(name in self.model.table.columns)
@@ -373,6 +372,9 @@ class DesignEditor(QWidget):
         self.message.setVisible(bool(text))
         self._show_error(self.problem())
         self.changed.emit()
+
+    def _show_undo(self) -> None:
+        self.buttons[2].setEnabled(self.is_used.isChecked() and self.model.can_undo)
 
     def _show_error(self, text: str) -> None:
         self.wrong.setText(text)

@@ -1,4 +1,4 @@
-"""The design of an experiment as an editable table with undo and redo."""
+"""The design of an experiment as an editable table, whose changes can be undone."""
 # ruff: noqa: N802 - Qt gives these names
 
 from __future__ import annotations
@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor
 
 from proteoscope.engine.views.quantity_design import DESIGN_COLUMNS, DesignIssue, DesignTable, filled_down, with_block
 from proteoscope.gui.labels import tip_text
 from proteoscope.gui.theme import colours
+from proteoscope.gui.undo import Change, forget_changes, last_change, record, take_back_last
 
 __all__ = ["BLOCK_MEANING", "Cell", "DesignModel"]
 
@@ -33,7 +34,6 @@ _MEANING = {
     "condition": "Conditions whose samples are compared with each other",
     "replicate": "Number of the sample within its condition, starting at 1",
 }
-_MAXIMUM_UNDONE = 200
 
 
 class DesignModel(QAbstractTableModel):
@@ -43,47 +43,39 @@ class DesignModel(QAbstractTableModel):
     -------
     changed
         A cell or the whole table has changed.
+    history_changed
+        Whether a change can be undone may have changed.
     """
 
     changed = Signal()
+    history_changed = Signal()
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
         self.table = DesignTable(DESIGN_COLUMNS, ())
-        self._undone: list[DesignTable] = []
-        self._done: list[DesignTable] = []
         self._invalid_row: int | None = None
 
     @property
     def can_undo(self) -> bool:
         """True if a change can be undone."""
-        return bool(self._done)
+        return last_change(self) is not None
 
     def open(self, table: DesignTable) -> None:
         """Show the table of other files and clear the history."""
-        self._done.clear()
-        self._undone.clear()
+        forget_changes(self)
         self._take(table)
 
     def replace_table(self, table: DesignTable) -> None:
         """Replace the table as a change that can be undone."""
         if table == self.table:
             return
-        self._done = [*self._done, self.table][-_MAXIMUM_UNDONE:]
-        self._undone.clear()
+        before = self.table
         self._take(table)
+        record(Change("edit the design", self, before, table, self._take), self.history_changed.emit)
 
     def undo(self) -> None:
         """Undo the last change."""
-        if self._done:
-            self._undone.append(self.table)
-            self._take(self._done.pop())
-
-    def redo(self) -> None:
-        """Redo the last undone change."""
-        if self._undone:
-            self._done.append(self.table)
-            self._take(self._undone.pop())
+        take_back_last(self)
 
     def set_cells(self, cells: Iterable[tuple[Cell, str]]) -> None:
         """Change several cells in one step; file cells and cells outside the table are ignored."""

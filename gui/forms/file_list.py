@@ -29,6 +29,7 @@ from proteoscope.gui.forms.file_inspection import SORTS, FileCategory, FileInspe
 from proteoscope.gui.icons import icon, set_icon
 from proteoscope.gui.labels import tip_text, toned_label
 from proteoscope.gui.theme import colours
+from proteoscope.gui.undo import Change, forget_changes, record
 
 if TYPE_CHECKING:
     from proteoscope.engine.formats.spectra_content import SpectraContent
@@ -253,14 +254,22 @@ class FileList(QWidget):
 
     def remove_selected(self) -> None:
         """Remove the selected files."""
+        before = self.paths
         for item in self.lines.selectedItems():
             self.lines.takeItem(self.lines.row(item))
         self._show_state()
+        if n := len(before) - self.lines.count():
+            record(Change("remove a file" if n == 1 else f"remove {n} files", self, before, self.paths, self._set_paths))
+
+    def _set_paths(self, paths: list[Path]) -> None:
+        self.lines.clear()
+        self.add(paths)
 
     def clear(self) -> None:
         """Remove all files."""
         self.left_out.hide()
         self.lines.clear()
+        forget_changes(self)
         self._show_state()
 
     def inspect_again(self) -> None:

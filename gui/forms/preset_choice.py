@@ -20,13 +20,12 @@ from proteoscope.gui.forms.preset_files import write_preset
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.undo import Change, forget_changes, last_change, record, take_back_last
 
 __all__ = ["PresetChoice"]
 
 _PRESET_FILTER = "Presets (*.toml)"
 _RUN = "run"  # the parameter name used by all searches
-_MAXIMUM_UNDO_STEPS = 50
-"""Maximum number of steps that can be undone."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,6 @@ class PresetChoice(QWidget):
         self.is_filling = False
         """True while a preset fills in values."""
         self._filled = _Filled(baseline=self._model.checked({}).model_dump())
-        self._replaced: list[tuple[str, _Filled]] = []
         self.box.setPlaceholderText("No presets for this search")
         for name in preset_names(search.kind):
             self.box.addItem(name, name)
@@ -151,16 +149,12 @@ class PresetChoice(QWidget):
         self.forget_replaced()
 
     def undo(self) -> None:
-        """Restore the values before the last preset or reset. Later edits can be restored by a further undo."""
-        if self._replaced:
-            _, before = self._replaced.pop()
-            self._fill(before, "Undo")
-            self._show_name()
+        """Restore the values before the last preset or reset. Redo restores later edits too."""
+        take_back_last(self)
 
     def forget_replaced(self) -> None:
         """Clear the undo history."""
-        self._replaced.clear()
-        self._show_undo()
+        forget_changes(self)
 
     def prompt_for_file(self) -> None:
         """Open a dialog for a preset file to load."""
@@ -190,23 +184,28 @@ class PresetChoice(QWidget):
 
     def _take(self) -> None:
         self.is_chosen = True
-        before = replace(self._filled, values=self._parameters.values())
+        before = self._content()
         self.choose(self.name)
-        if not self._replaced and before.preset != self._filled.preset:
+        if last_change(self) is None and before.preset != self._filled.preset:
             # Stepping through presets by keyboard is undone as a whole.
-            self._add_undo_step(f"Preset {self._filled.preset_title} chosen.", before)
+            self._add_undo_step(f"choose the preset {self._filled.preset_title}", f"Preset {self._filled.preset_title} chosen.", before)
         self.chosen.emit()
 
     def _add_undo_step_before_reset(self) -> None:
         n = len(self._parameters.changed_names)
         if n:
-            self._add_undo_step(f"Reset replaced {counted(n, 'edited value')}.", replace(self._filled, values=self._parameters.values()))
+            self._add_undo_step("reset the parameters", f"Reset replaced {counted(n, 'edited value')}.", self._content())
 
-    def _add_undo_step(self, text: str, before: _Filled) -> None:
+    def _add_undo_step(self, what: str, text: str, before: _Filled) -> None:
         """Add the previous content to the undo history."""
-        self._replaced.append((text, before))
-        del self._replaced[:-_MAXIMUM_UNDO_STEPS]
-        self._show_undo()
+        record(Change(what, self, before, None, self._restore_content, read=self._content, note=text), self._show_undo)
+
+    def _content(self) -> _Filled:
+        return replace(self._filled, values=self._parameters.values())
+
+    def _restore_content(self, content: _Filled) -> None:
+        self._show_content(content)
+        self._show_name()
 
     @property
     def _of_project(self) -> set[str]:
@@ -226,32 +225,36 @@ class PresetChoice(QWidget):
         retained = {name: now[name] for name in self._of_project - preset_values.keys()}
         description = preset_description(self._search.kind, name) if is_shipped else f"From {name}"
         wanted = _Filled(name, description, values, values | retained)
-        self._fill(wanted, f"Preset {wanted.preset_title}")
+        self._fill(wanted)
         return True
 
-    def _fill(self, wanted: _Filled, by: str) -> None:
-        """Show a preset; edited values that `by` replaces can be restored by an undo."""
+    def _fill(self, wanted: _Filled) -> None:
+        """Show a preset; edited values that it replaces can be restored by an undo."""
         edited = {name: bool(self._parameters.fields[name].editor.problem()) for name in self._parameters.changed_names}
-        was = self._parameters.values()
-        before, self._filled = replace(self._filled, values=was), wanted
+        before, was = self._content(), self._parameters.values()
+        self._show_content(wanted)
+        now = self._parameters.values()
+        n = sum(was_wrong or was[name] != now[name] for name, was_wrong in edited.items())
+        if n:
+            title = wanted.preset_title
+            self._add_undo_step(f"choose the preset {title}", f"Preset {title} replaced {counted(n, 'edited value')}.", before)
+
+    def _show_content(self, wanted: _Filled) -> None:
+        self._filled = wanted
         self.is_filling = True
         self._parameters.set_baseline(wanted.baseline, wanted.values)
         self.is_filling = False
         self.description.setText(wanted.description)
-        now = self._parameters.values()
-        n = sum(was_wrong or was[name] != now[name] for name, was_wrong in edited.items())
-        if n:
-            self._add_undo_step(f"{by} replaced {counted(n, 'edited value')}.", before)
-        self._show_undo()
 
     def _show_name(self) -> None:
         """Show the current preset in the box; it stays empty for an unreadable preset."""
         self.box.setCurrentIndex(self.box.findData(self._filled.preset))
 
     def _show_undo(self) -> None:
-        self.undo_text.setText(self._replaced[-1][0] if self._replaced else "")
+        change = last_change(self)
+        self.undo_text.setText("" if change is None else change.note)
         for widget in (self.undo_text, self.undo_button):
-            widget.setVisible(bool(self._replaced))
+            widget.setVisible(change is not None)
 
     def _lay_out(self) -> None:
         self.box.setAccessibleName("Preset")

@@ -6,8 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtGui import QKeySequence, QMouseEvent, QShortcut, QShowEvent
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
 from proteoscope import resources
@@ -510,9 +510,6 @@ class SearchForm(QWidget):
         self.last_button.clicked.connect(self.use_last)
         self.reason.clicked.connect(self.show_problem)
         self.advice.taken.connect(self._take_advice)
-        undo = QShortcut(QKeySequence(QKeySequence.StandardKey.Undo), self)
-        undo.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-        undo.activated.connect(self.presets.undo)
 
     def _is_given(self, field: InputFiles) -> bool:
         return self.search.writes == "given project" and field.spec.content == "project"

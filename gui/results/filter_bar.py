@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from PySide6.QtCore import QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QFontMetrics, QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QBoxLayout, QCheckBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QCheckBox, QComboBox, QGridLayout, QHBoxLayout, QLabel, QLineEdit, QPushButton, QWidget
 
 from proteoscope.gui.forms.field import Outlined
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.undo import Change, forget_changes, record
 
 __all__ = ["FilterBar", "MassFilterBar", "RatedFilterBar", "q_value_box"]
 
@@ -61,12 +63,15 @@ class FilterBar(QWidget):
         self._lines.setSpacing(6)
         self._lines.addWidget(self.text, 1)
         self._lines.addLayout(self._row)
-        self._last_field: QWidget = self.text
+        self._fields: list[QWidget] = [self.text]
+        self._recorded: tuple[Any, ...] = ()
+        """Values of the fields after the last change that can be undone."""
         self._marks: list[Callable[[], None]] = []
         self._cells: list[_Cell] = []
         find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
         find.setContext(Qt.ShortcutContext.WindowShortcut)
         find.activated.connect(self._take_focus)
+        self.filterChanged.connect(self._record)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Place the fields next to the text, or below it."""
@@ -108,14 +113,40 @@ class FilterBar(QWidget):
         self._reset_fields()
         self._now()
 
+    def begin_history(self) -> None:
+        """Make the present values those of a newly opened run: earlier changes can no longer be undone."""
+        self._recorded = self._values()
+        forget_changes(self)
+
+    def _values(self) -> tuple[Any, ...]:
+        return tuple(_value_of(field) for field in self._fields)
+
+    def _record(self) -> None:
+        """Add a changed filter to the undo history."""
+        before, self._recorded = self._recorded, self._values()
+        changed = [field for field, was, now in zip(self._fields, before, self._recorded, strict=False) if was != now]
+        if changed:
+            field = changed[0] if len(changed) == 1 else None
+            record(Change("change the filter", self, before, self._recorded, self._restore, field=field))
+
+    def _restore(self, values: tuple[Any, ...]) -> None:
+        self.blockSignals(True)
+        for field, value in zip(self._fields, values, strict=True):
+            _set_value(field, value)
+        for mark in self._marks:
+            mark()
+        self.blockSignals(False)
+        self._recorded = self._values()
+        self._now()
+
     def _add(self, field: QWidget, label: str = "", frame: QWidget | None = None) -> None:
         """Insert a field, or its frame, before the Reset button, with a label whose mnemonic focuses the field."""
         if label:
             frame = self._cell(field, label, frame or field, None)
         self._row.insertWidget(self._row.count() - 2, frame or field)
         # The button was created before the fields.
-        self.setTabOrder(self._last_field, field)
-        self._last_field = field
+        self.setTabOrder(self._fields[-1], field)
+        self._fields.append(field)
 
     def _add_number(
         self,
@@ -193,6 +224,25 @@ class FilterBar(QWidget):
     def _take_focus(self) -> None:
         self.text.setFocus(Qt.FocusReason.ShortcutFocusReason)
         self.text.selectAll()
+
+
+def _value_of(field: QWidget) -> Any:
+    if isinstance(field, QLineEdit):
+        return field.text()
+    if isinstance(field, QComboBox):
+        return field.currentData()
+    return field.isChecked() if isinstance(field, QCheckBox) else field.value()  # type: ignore[attr-defined]
+
+
+def _set_value(field: QWidget, value: Any) -> None:
+    if isinstance(field, QLineEdit):
+        field.setText(value)
+    elif isinstance(field, QComboBox):
+        field.setCurrentIndex(field.findData(value))
+    elif isinstance(field, QCheckBox):
+        field.setChecked(value)
+    else:
+        field.setValue(value)  # type: ignore[attr-defined]
 
 
 class RatedFilterBar(FilterBar):

@@ -98,7 +98,9 @@ class RunPage(QWidget):
             "Report…", "save", self.report_requested.emit, "Write the run as an HTML page, with figures and tables"
         )
         self.folder_button = _button("Open folder", "folder", self.folder_requested.emit, "Open the folder of the run's results")
-        self.delete_button = _button("Delete", "remove", self.delete_requested.emit, "Delete; can be undone until the window closes")
+        self.delete_button = _button(
+            "Delete", "remove", self.delete_requested.emit, "Delete; Edit > Undo restores the run until the project is closed"
+        )
         buttons = (
             (self.results_button, self.again_button, self.compare_button),
             (self.methods_button, self.report_button, self.folder_button, self.delete_button),

@@ -154,6 +154,7 @@ class RunView(PaneView):
         self._finished = self._statistics = self._project = None
         self._enable_actions(False)
         self.header.show_nothing()
+        self.filter_bar.begin_history()
         self._show_text(self._nothing)
 
     def state(self) -> str:
@@ -387,6 +388,7 @@ class RunView(PaneView):
         self._show_panes()
         self._enable_actions(True)
         self._begin(run, self._statistics)
+        self.filter_bar.begin_history()
         self.opened.emit()
 
     def _show_messages(self, run: FinishedRun, messages: tuple[str, ...], n_warnings: int) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -36,6 +35,7 @@ from proteoscope.gui.structure.opengl_renderer import OpenGLRenderer
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
 from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer, RenderingError
 from proteoscope.gui.structure.scene import Pick, Scene
+from proteoscope.gui.undo import Change, forget_changes, record, take_back_last
 
 __all__ = ["BACKGROUNDS", "StructureCanvas", "make_renderer"]
 
@@ -46,7 +46,6 @@ _KEY_DEGREES, _KEY_PIXELS, _KEY_ZOOM, _WHEEL_ZOOM = 10.0, 30.0, 1.2, 1.15
 _SPIN_MS, _SPIN_DEGREES = 40, 1.5
 _SMOOTH_AFTER_MS = 160
 _PICK_PIXELS, _SAME_PLACE_PIXELS = 14.0, 5.0
-_MAXIMUM_UNDONE = 50
 _SMALL = QSize(192, 192)
 _EMPTY = "Select a hit to see it superposed on its query."
 _PREPARING = "Preparing drawing without OpenGL…"
@@ -123,7 +122,6 @@ class StructureCanvas(QWidget):
         self._pressed: QPoint | None = None
         self._last = QPoint()
         self._is_dragged = False
-        self._undone: list[Callable[[], None]] = []
         self._smooth_soon = QTimer(self, singleShot=True, interval=_SMOOTH_AFTER_MS)
         self._smooth_soon.timeout.connect(self._smooth)
         self._deferred = DeferredTasks(self)
@@ -261,25 +259,17 @@ class StructureCanvas(QWidget):
             self.spinChanged.emit(is_spinning)
 
     def show_camera(self, camera: Camera) -> None:
-        """Set the camera and clear the undo history."""
-        self._undone.clear()
+        """Set the camera of another scene; changes of the previous one can no longer be undone."""
+        forget_changes(self)
         self._take(camera)
         self._is_first = True
 
-    def remember(self, undo: Callable[[], None]) -> None:
-        """Add a step to the undo history."""
-        self._undone = [*self._undone[1 - _MAXIMUM_UNDONE :], undo]
-
     def undo(self) -> bool:
         """Undo the last reset, centring or clearing of the selection; return False if there was none."""
-        if not self._undone:
-            return False
-        self._undone.pop()()
-        return True
+        return take_back_last(self)
 
     def _remember_camera(self) -> None:
-        camera = self.camera
-        self.remember(lambda: self._take(camera))
+        record(Change("move the 3D view", self, self.camera, None, self._take, read=lambda: self.camera))
 
     def _take(self, camera: Camera) -> None:
         self.camera, self._is_first = camera, False

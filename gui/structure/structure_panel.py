@@ -45,6 +45,7 @@ from proteoscope.gui.structure.reading import ligands, other_chains, side_chain,
 from proteoscope.gui.structure.rendering import RenderingError
 from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick, Scene
 from proteoscope.gui.structure.scene_export import SceneFilesTask
+from proteoscope.gui.undo import Change, record
 
 __all__ = ["StructurePanel"]
 
@@ -199,8 +200,8 @@ class StructurePanel(QWidget):
         """Clear the selection; `undo` restores it."""
         if self.scene.picks:
             picks = list(self.scene.picks)
-            self.canvas.remember(lambda: self.pick(picks))
             self.pick([])
+            record(Change("clear the selection", self.canvas, picks, [], self.pick))
 
     def close_renderer(self) -> None:
         """Release the renderer."""
@@ -281,7 +282,7 @@ class StructurePanel(QWidget):
         )
         self.clear_action = self._action("Clear se&lection", "Escape", self.clear_picks, tip="Deselect all residues (Esc)")
         self.undo_action = self._action(
-            "&Undo", QKeySequence.StandardKey.Undo, lambda: canvas.undo(), tip="Undo the last reset, centring or clearing"
+            "&Undo", "", lambda: canvas.undo(), tip="Undo the last reset, centring or clearing; also Undo in the menu Edit"
         )
         self.pin_action = self._action("&Pin hit", "K", self.pin, "add", "Continue to show the selected hit when another one is selected")
         self.selected_action = self._action(

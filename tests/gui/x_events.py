@@ -32,6 +32,7 @@ _KEYS = {
     "up": 0xFF52,
     "f1": 0xFFBE,
     "f11": 0xFFC8,
+    "delete": 0xFFFF,
 }
 """Keysyms by their names; characters have their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'

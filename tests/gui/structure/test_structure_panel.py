@@ -27,6 +27,7 @@ from proteoscope.gui.structure.rendering import Backdrop, Body, Renderer
 from proteoscope.gui.structure.scene import EXTENTS, STYLES, Pick
 from proteoscope.gui.structure.structure_panel import StructurePanel
 from proteoscope.gui.theme import Theme
+from proteoscope.gui.undo import UndoStack
 from tests.engine.views.structure_projects import project_with_structures
 from tests.gui.result_views import click_row, cut_off, settle
 
@@ -187,10 +188,19 @@ def test_click_on_residue_marks_it_in_all_views(view: StructureView, qtbot: QtBo
     assert panel.scene.picks == [pick, other]
     assert said[-1].endswith(f"{np.linalg.norm(pick.place.astype(float) - other.place):.2f} Å")
     # A click on the background clears the picks, which can be undone.
+    stack = UndoStack(view)
     qtbot.mouseClick(panel.canvas, Qt.MouseButton.LeftButton, pos=QPoint(2, 2))
     assert panel.scene.picks == [] and view.alignment.plot.marks == {}
     panel.undo_action.trigger()
     assert panel.scene.picks == [pick, other] and view.alignment.plot.marks
+    panel.canvas.reset()
+    reset = panel.canvas.camera
+    panel.canvas.zoom(2)
+    zoomed = panel.canvas.camera
+    stack.step_back()
+    assert panel.canvas.camera not in (reset, zoomed)
+    stack.step_forward()
+    assert panel.canvas.camera == zoomed, "redo restores later movements too"
 
 
 def test_click_on_column_picks_both_residues(drawn_view: StructureView, qtbot: QtBot) -> None:
@@ -328,6 +338,7 @@ def test_mouse_rotates_pans_and_zooms(view: StructureView, qtbot: QtBot) -> None
         QTest.keyClick(canvas, key, modifier)
         assert canvas.camera is not last
     last = canvas.camera
+    view.addAction(UndoStack(view).undo_action)
     QTest.keyClick(canvas, Qt.Key.Key_0)
     assert np.allclose(canvas.camera.rotation, before.rotation) and canvas.camera.height == pytest.approx(before.height)
     QTest.keyClick(canvas, Qt.Key.Key_Z, Qt.KeyboardModifier.ControlModifier)
