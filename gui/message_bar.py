@@ -1,25 +1,32 @@
-"""A bar above the page for errors and finished work; it stays until it is closed and does not interrupt the user."""
+"""The message about errors and finished work, in the status bar, which reserves its space: no other control moves when it appears.
+
+It stays until it is closed and does not interrupt the user.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal
 
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtCore import QPoint, QRectF, QSize, Qt
+from PySide6.QtGui import QAction, QColor, QGuiApplication, QPainter, QPaintEvent, QPen, QResizeEvent, QTextLayout, QTextOption
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
-from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.buttons import text_button, tool_button
 from proteoscope.gui.icons import pixmap
+from proteoscope.gui.labels import tip_text
 from proteoscope.gui.theme import colours
 
 __all__ = ["MessageBar"]
 
 _ICONS = {"wrong": "failed", "attention": "warning", "good": "done"}
+_LINES = 2
+_WIDTH_OF_WHOLE = 520
+"""Width in pixels of the whole text of a long message."""
 
 
 class MessageBar(QWidget):
-    """Shows one message; hidden if there is none."""
+    """Shows one message in two lines, and offers its whole text if it is longer; hidden if there is no message."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,22 +34,24 @@ class MessageBar(QWidget):
         self._clicked: Callable[[], None] | None = None
         self._is_hint = False
         self._icon = QLabel()
-        self.label = QLabel()
-        self.label.setWordWrap(True)
-        # A long path without break points must not widen the window.
-        self.label.setMinimumWidth(1)
-        self.label.setTextFormat(Qt.TextFormat.PlainText)
-        self.label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
+        self.label = _LinesLabel()
+        copy = QAction("&Copy the message", self)
+        copy.triggered.connect(lambda: QGuiApplication.clipboard().setText(self.label.text()))
+        self.addAction(copy)
+        self.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+        self.more_button = text_button("More…", "Show the whole message", self._show_whole)
         self.button = QPushButton()
         self.button.clicked.connect(self._click)
         self.close_button = tool_button("close", "Close this message", self.clear)
         row = QHBoxLayout(self)
-        row.setContentsMargins(14, 6, 8, 6)
-        row.setSpacing(10)
-        row.addWidget(self._icon, 0, Qt.AlignmentFlag.AlignTop)
+        row.setContentsMargins(12, 1, 4, 1)
+        row.setSpacing(8)
+        row.addWidget(self._icon)
         row.addWidget(self.label, 1)
-        row.addWidget(self.button)
-        row.addWidget(self.close_button)
+        for button in (self.more_button, self.button, self.close_button):
+            row.addWidget(button)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFixedHeight(max(self.label.sizeHint().height() + 4, self.button.sizeHint().height() + 2))
         self.hide()
 
     def show_message(
@@ -55,6 +64,7 @@ class MessageBar(QWidget):
         self.button.setVisible(bool(action))
         self.redraw()
         self.show()
+        self._offer_whole()
 
     def hint(self, text: str) -> None:
         """Show what is missing until `clear_hint` is called."""
@@ -82,6 +92,33 @@ class MessageBar(QWidget):
         self._icon.setPixmap(pixmap(_ICONS[self._tone], 18, QColor(getattr(colours(), self._tone)), self.devicePixelRatioF()))
         self.update()
 
+    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
+        super().resizeEvent(event)
+        self._offer_whole()
+
+    def _offer_whole(self) -> None:
+        """Offer the whole text if it does not fit next to the other buttons."""
+        layout = self.layout()
+        assert layout is not None
+        self.more_button.hide()
+        layout.activate()
+        self.more_button.setVisible(self.label.is_cut())
+
+    def _show_whole(self) -> None:
+        """Show the whole text above the bar, until the next click or key."""
+        whole = QFrame(self, Qt.WindowType.Popup)
+        whole.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        whole.setFrameShape(QFrame.Shape.StyledPanel)
+        text = QLabel(self.label.text())
+        text.setTextFormat(Qt.TextFormat.PlainText)
+        text.setWordWrap(True)
+        text.setFixedWidth(min(_WIDTH_OF_WHOLE, self.window().width()))
+        text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse | Qt.TextInteractionFlag.TextSelectableByKeyboard)
+        QVBoxLayout(whole).addWidget(text)
+        whole.adjustSize()
+        whole.move(self.mapToGlobal(QPoint(0, -whole.height())))
+        whole.show()
+
     def _click(self) -> None:
         clicked = self._clicked
         self.clear()
@@ -89,7 +126,64 @@ class MessageBar(QWidget):
             clicked()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802, D102 - Qt's name
+        tone = QColor(getattr(colours(), self._tone))
         with QPainter(self) as painter:
-            painter.fillRect(self.rect(), QColor(colours().raised))
-            painter.fillRect(QRectF(0, 0, 4, self.height()), QColor(getattr(colours(), self._tone)))
-            painter.fillRect(QRectF(0, self.height() - 1, self.width(), 1), QColor(colours().outline))
+            painter.setPen(QPen(tone, 1))
+            painter.setBrush(QColor(colours().raised))
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
+            painter.fillRect(QRectF(0, 0, 4, self.height()), tone)
+
+
+class _LinesLabel(QLabel):
+    """A text in two lines, elided if space is short; the tooltip contains the whole text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        # A long path without break points must not widen the window.
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+
+    def setText(self, text: str) -> None:  # noqa: N802 - Qt's name
+        """Show a text."""
+        super().setText(text)
+        self.setToolTip(tip_text(text))
+
+    def sizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the height of two lines."""
+        return QSize(0, _LINES * self.fontMetrics().lineSpacing())
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the height of two lines."""
+        return self.sizeHint()
+
+    def is_cut(self) -> bool:
+        """Return True if the lines do not contain the whole text."""
+        return " ".join(self._lines()) != " ".join(self.text().split())
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Paint the lines."""
+        lines, height = self._lines(), self.fontMetrics().lineSpacing()
+        top = (self.height() - len(lines) * height) / 2
+        with QPainter(self) as painter:
+            painter.setPen(self.palette().color(self.foregroundRole()))
+            for number, line in enumerate(lines):
+                place = QRectF(0, top + number * height, self.width(), height)
+                painter.drawText(place, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, line)
+
+    def _lines(self) -> list[str]:
+        """Return the lines as painted."""
+        text, lines = " ".join(self.text().split()), list[str]()
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        layout = QTextLayout(text, self.font())
+        layout.setTextOption(option)
+        layout.beginLayout()
+        while (line := layout.createLine()).isValid():
+            line.setLineWidth(max(self.width(), 1))
+            start, length = line.textStart(), line.textLength()
+            if len(lines) == _LINES - 1:
+                lines.append(self.fontMetrics().elidedText(text[start:], Qt.TextElideMode.ElideRight, self.width()))
+                break
+            lines.append(text[start : start + length].strip())
+        layout.endLayout()
+        return lines

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 __all__ = ["WindowFrame"]
 
 _MESSAGE_MS = 8_000
+_PART_FOR_MESSAGES = 0.6
+"""Part of the width of the status bar for the message bar."""
 
 
 class WindowFrame(QMainWindow):
@@ -162,7 +164,7 @@ class WindowFrame(QMainWindow):
         self.statusBar().showMessage(text, _MESSAGE_MS)
 
     def show_error(self, text: str) -> None:
-        """Show an error above the page and in the log."""
+        """Show an error in the message bar and in the log."""
         self.message_bar.show_message(text, "wrong", "Show log", self.show_log)
         self.log.add(text, "error")
 
@@ -183,6 +185,8 @@ class WindowFrame(QMainWindow):
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802, D102 - Qt's name
         super().resizeEvent(event)
+        # The rest is for brief messages, progress and devices.
+        self.message_bar.setMaximumWidth(round(_PART_FOR_MESSAGES * self.width()))
         self.frame_changed.emit()
 
     def moveEvent(self, event: QMoveEvent) -> None:  # noqa: N802, D102 - Qt's name
@@ -213,7 +217,6 @@ class WindowFrame(QMainWindow):
         column = QVBoxLayout(centre)
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(0)
-        column.addWidget(self.message_bar)
         column.addWidget(self.pages, 1)
         self.setCentralWidget(centre)
         self.dock_project = add_dock(self, "Project", self.project_pane, Qt.DockWidgetArea.LeftDockWidgetArea)
@@ -223,5 +226,8 @@ class WindowFrame(QMainWindow):
         self.dock_log.hide()
         self.resizeDocks([self.dock_project], [280], Qt.Orientation.Horizontal)
         self.resizeDocks([self.dock_jobs], [150], Qt.Orientation.Vertical)
+        self.statusBar().addPermanentWidget(self.message_bar, 1)
+        # Its space is reserved, so that nothing moves when a message appears.
+        self.statusBar().setMinimumHeight(self.message_bar.height() + 2)
         self.statusBar().addPermanentWidget(self.progress_text)
         self.statusBar().addPermanentWidget(self.device_button)

@@ -128,16 +128,21 @@ class FileList(QWidget):
         """Label with the skipped files of a folder and the reasons."""
         self.left_out.hide()
         self.add_button = _button("Add files…", "add", self.prompt_for_files)
-        self.add_button.setHidden(self._takes_project)
         self.folder_button = _button("Choose project…" if self._takes_project else "Add folder…", "folder", self.prompt_for_folder)
         self.project_button = _button("The open project", "open", self._take_open_project)
-        self.project_button.setHidden(not self._takes_project)
         self.last_button = _button("", "reset", self._take_last)
         """Button that adds the files of the last search."""
         self.remove_button = _button("Remove", "remove", self.remove_selected)
         self.database_button = _button("New database…", "database", self.database_requested.emit)
         self.database_button.setToolTip("Build a structure database from files, which makes repeated searches much faster")
-        self.database_button.setVisible(spec.also == "structure database")
+        # A button without a parent must not be shown, even for a moment: it would be a window with a title bar.
+        for button, is_wanted in (
+            (self.add_button, not self._takes_project),
+            (self.project_button, self._takes_project),
+            (self.database_button, spec.also == "structure database"),
+        ):
+            if not is_wanted:
+                button.hide()
         self.lines.itemSelectionChanged.connect(self._enable)
         buttons = QHBoxLayout()
         for button in (

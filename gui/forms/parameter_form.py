@@ -170,7 +170,8 @@ class ParameterForm(QWidget):
         self.fold_button.setCheckable(True)
         self.fold_button.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
         self.fold_button.toggled.connect(self.unfold)
-        self.fold_button.setHidden(not any(field.description.advanced for field in self.fields.values()))
+        if not any(field.description.advanced for field in self.fields.values()):
+            self.fold_button.hide()
         self.reset_button.setToolTip("Reset every parameter to the preset's value")
         self.reset_button.clicked.connect(self.reset_all)
         set_icon(self.reset_button, "reset")

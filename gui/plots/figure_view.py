@@ -34,6 +34,8 @@ __all__ = ["FigureView"]
 
 _MINIMUM_AXIS = "00,000"
 """Number for which the left axis reserves space, so that most figures are aligned."""
+_LOW = 16.0
+"""Height in pixels of a panel of share 1 in a view with little space."""
 _RING = 12.0
 
 
@@ -315,6 +317,9 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
             for item, down, across in ((items.left, 1, 0), (items.box, 1, 1), (items.bottom, 2, 1)):
                 self.ci.addItem(item, row + down, column + across)
             self.ci.layout.setRowStretchFactor(row + 1, round(100 * panel.share))
+            for item in (items.left, items.box):
+                # Qt's common preferred height would make all panels of a low view equally high.
+                item.setPreferredHeight(_LOW * panel.share)
             self.ci.layout.setColumnStretchFactor(column + 1, 1)
             items.box.sigResized.connect(lambda _, at=at: self._draw(at))
             self._panels.append(items)

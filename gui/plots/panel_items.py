@@ -110,8 +110,8 @@ class PanelItems:
             return
         size = QFontMetricsF(font).height() * 0.8
         self.place = PanelPlace(panel, area.left(), area.top(), area.right(), area.bottom(), size)
-        self.left.show_axis(panel.y)
-        self.bottom.show_axis(panel.x)
+        self.left.show_axis(panel.y, area.height())
+        self.bottom.show_axis(panel.x, area.width())
         ends = [axis.scaled([axis.low, axis.high]).tolist() for axis in (panel.x, panel.y)]
         self.box.setRange(xRange=ends[0], yRange=ends[1], padding=0, disableAutoRange=False)
         # Most items follow the axes automatically.
@@ -210,8 +210,8 @@ class _Axis(pg.AxisItem):  # type: ignore[misc, no-any-unimported, unused-ignore
         self.setTickFont(font)
         self.label.setFont(font)
 
-    def show_axis(self, axis: Axis) -> None:
-        metrics, length = QFontMetricsF(self.label.font()), self.width() if self.orientation == "bottom" else self.height()
+    def show_axis(self, axis: Axis, length: float) -> None:
+        metrics = QFontMetricsF(self.label.font())
         self._shown, self.picture = axis, None
         title = axis.fitting_title(metrics.horizontalAdvance, length) if self.has_title else ""
         title = metrics.elidedText(title, Qt.TextElideMode.ElideRight, max(10.0, length))
