@@ -21,7 +21,12 @@ from proteoscope.gui.undo import UndoStack
 
 __all__ = ["DialogActions", "MenuActions", "Menus"]
 
-_THEMES: tuple[tuple[ThemeChoice, str], ...] = (("system", "&System"), ("light", "&Light"), ("dark", "&Dark"))
+_THEMES: tuple[tuple[ThemeChoice, str], ...] = (
+    ("system", "&System"),
+    ("light", "&Light"),
+    ("dark", "&Dark"),
+    ("contrast", "&High contrast"),
+)
 
 
 _NEW_SHORTCUTS = ("Ctrl+N", "Ctrl+Shift+N")

@@ -94,7 +94,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(validate_assignment=True)
 
-    theme: Literal["system", "light", "dark"] = "system"
+    theme: Literal["system", "light", "dark", "contrast"] = "system"
     font_scale: int = Field(default=100, ge=FONT_SCALES[0], le=FONT_SCALES[-1])
     tour_seen: bool = False
     jobs_closed: bool = False

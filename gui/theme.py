@@ -1,7 +1,7 @@
-"""Light and dark palettes for Qt's Fusion style, and switching between them.
+"""Light, dark and high-contrast palettes for Qt's Fusion style, and switching between them.
 
 Every text colour has a contrast of at least 4.5 : 1 on its surfaces, marks and outlines at least 3 : 1 (WCAG 2.1, level AA, success
-criteria 1.4.3 and 1.4.11).
+criteria 1.4.3 and 1.4.11); in high contrast, text has at least 7 : 1 (level AAA, 1.4.6).
 """
 
 from __future__ import annotations
@@ -16,14 +16,17 @@ from PySide6.QtWidgets import QApplication, QToolTip, QWidget
 from shiboken6 import isValid
 
 from proteoscope.gui.deferred_tasks import DeferredTasks
+from proteoscope.gui.focus_frame import FocusFrame
 from proteoscope.gui.icons import refresh_icons
 
-__all__ = ["DARK", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_font"]
+__all__ = ["DARK", "HIGH_CONTRAST", "LIGHT", "Colours", "Theme", "ThemeChoice", "colours", "contrast", "scale_font"]
 
 _FRAMED = ("QLineEdit", "QAbstractSpinBox", "QComboBox", "QPlainTextEdit", "QListWidget", "QCheckBox", "QRadioButton")
+_ALSO_FRAMED = ("QPushButton", "QToolButton", "QTabBar", "QProgressBar", "QMenu")
+"""Widgets that also have visible frames in high contrast."""
 _FRAME_DARKER = 1.4
 
-ThemeChoice = Literal["system", "light", "dark"]
+ThemeChoice = Literal["system", "light", "dark", "contrast"]
 
 
 @dataclass(frozen=True)
@@ -94,8 +97,31 @@ DARK = Colours(
 )
 
 
+HIGH_CONTRAST = Colours(
+    surface="#000000",
+    field="#000000",
+    raised="#1c1c1c",
+    striped="#141414",
+    outline="#a6a6a6",
+    frame="#ffffff",
+    text="#ffffff",
+    faint_text="#e0e0e0",
+    disabled_text="#b0b0b0",
+    accent="#ffe14d",
+    accent_text="#000000",
+    link="#7fd4ff",
+    good="#7dff9b",
+    attention="#ffd24d",
+    wrong="#ffa3a3",
+    tooltip="#000000",
+    tooltip_text="#ffffff",
+)
+
+
 def colours() -> Colours:
     """Return the colours of the current theme."""
+    if QGuiApplication.palette().color(QPalette.ColorRole.Window).name() == HIGH_CONTRAST.surface:
+        return HIGH_CONTRAST
     return DARK if QGuiApplication.palette().color(QPalette.ColorRole.Window).lightness() < 128 else LIGHT
 
 
@@ -133,6 +159,9 @@ class Theme(QObject):
         super().__init__(application)
         self._choice: ThemeChoice = "system"
         self._deferred = DeferredTasks(self)
+        self._focus_frame = FocusFrame(application)
+        self._has_more_frames = False
+        """True while the palettes of `_ALSO_FRAMED` and of scroll bars are those of high contrast."""
         self._whole: Colours | None = None
         """Colours of the fully applied theme, or None during a change."""
         self._held: list[QWidget] = []
@@ -148,13 +177,15 @@ class Theme(QObject):
 
     @property
     def is_dark(self) -> bool:
-        """True if the current theme is dark."""
+        """True if the current theme is dark, as high contrast is."""
         if self._choice != "system":
-            return self._choice == "dark"
+            return self._choice != "light"
         return QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
 
     @property
     def _chosen(self) -> Colours:
+        if self._choice == "contrast":
+            return HIGH_CONTRAST
         return DARK if self.is_dark else LIGHT
 
     @property
@@ -182,7 +213,8 @@ class Theme(QObject):
 
     def _take(self, choice: ThemeChoice) -> None:
         self._choice = choice
-        scheme = {"system": Qt.ColorScheme.Unknown, "light": Qt.ColorScheme.Light, "dark": Qt.ColorScheme.Dark}[choice]
+        schemes = {"system": Qt.ColorScheme.Unknown, "light": Qt.ColorScheme.Light}
+        scheme = schemes.get(choice, Qt.ColorScheme.Dark)
         # The platform uses this for title bars and native dialogs.
         QGuiApplication.styleHints().setColorScheme(scheme)
 
@@ -237,6 +269,15 @@ class Theme(QObject):
         for kind in _FRAMED:
             QApplication.setPalette(fields, kind)  # type: ignore[arg-type]
             yield
+        is_high = chosen is HIGH_CONTRAST
+        if is_high or self._has_more_frames:
+            self._has_more_frames = is_high
+            for kind in _ALSO_FRAMED:
+                QApplication.setPalette(fields if is_high else _palette(chosen), kind)  # type: ignore[arg-type]
+                yield
+            QApplication.setPalette(_palette_of_scroll_bars(chosen), "QScrollBar")  # type: ignore[arg-type]
+            yield
+        self._focus_frame.show(chosen.accent if is_high else None)
         QToolTip.setPalette(_palette(chosen))
         yield from refresh_icons()
         yield
@@ -276,6 +317,14 @@ def _palette(chosen: Colours) -> QPalette:
         palette.setColor(group.Disabled, where, QColor(chosen.disabled_text))
     palette.setColor(group.Disabled, role.Highlight, QColor(chosen.outline))
     palette.setColor(group.Disabled, role.HighlightedText, QColor(chosen.text))
+    return palette
+
+
+def _palette_of_scroll_bars(chosen: Colours) -> QPalette:
+    """Return a palette whose handle is visible: in high contrast it would be as dark as its groove."""
+    palette = _palette(chosen)
+    if chosen is HIGH_CONTRAST:
+        palette.setColor(QPalette.ColorRole.Button, QColor(chosen.outline))
     return palette
 
 

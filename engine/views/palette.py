@@ -1,7 +1,7 @@
 """Colours of figures, which readers with any colour vision can distinguish (after Okabe & Ito 2008, jfly.uni-koeln.de/color).
 
 On dark surfaces the same hues are lighter. Every colour has a contrast of at least 3 : 1 with its background (WCAG 2.1, 1.4.11),
-and labels say in text what colours say.
+7 : 1 on the black surface of high contrast, and labels say in text what colours say.
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ ION_KINDS = tuple(_IONS_ON_LIGHT)
 _NAMED = {"target": "b", "decoy": "y", "mark": "z"}
 """Colours that have the hue of an ion series."""
 _LIGHTER = 1.35
+_LEAST_CONTRAST = 7.0
+"""Of text in high contrast (WCAG 2.1, level AAA)."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,11 @@ class Palette:
         red, green, blue = _rgb(self.background)
         return max(red, green, blue) + min(red, green, blue) < 256
 
+    @property
+    def is_high_contrast(self) -> bool:
+        """True for white text on black, the surface of the high-contrast theme."""
+        return (self.background, self.text) == ("#000000", "#ffffff")
+
 
 PAPER = Palette("#ffffff", "#000000", "#4a4a4a", "#d5d5d5")
 """Palette of figures in files: a white page regardless of the theme."""
@@ -120,12 +127,12 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
         red, green, blue = (round(low + (high - low) * share) for high, low in zip(full, back, strict=True))
         return red, green, blue
     if isinstance(ink, Ion):
-        return _rgb((_IONS_ON_DARK if palette.is_dark else _IONS_ON_LIGHT)[ink.kind])
+        return _readable(_rgb((_IONS_ON_DARK if palette.is_dark else _IONS_ON_LIGHT)[ink.kind]), palette)
     if isinstance(ink, Fixed):
         return ink
     if isinstance(ink, int):
         colour = _rgb(SERIES_COLOURS[ink % len(SERIES_COLOURS)])
-        return _lighter(colour) if palette.is_dark else colour
+        return _readable(_lighter(colour), palette) if palette.is_dark else colour
     if ink in _NAMED:
         return rgb_of(Ion(_NAMED[ink]), palette)
     surface: str = getattr(palette, ink)
@@ -134,6 +141,20 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
 
 def _rgb(text: str) -> Rgb:
     return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
+
+
+def _readable(colour: Rgb, palette: Palette) -> Rgb:
+    """Return the colour, mixed with as much white as text in high contrast needs."""
+    while palette.is_high_contrast and _luminance(colour) + 0.05 < _LEAST_CONTRAST * 0.05:
+        red, green, blue = (round(part + (255 - part) * 0.05) for part in colour)
+        colour = red, green, blue
+    return colour
+
+
+def _luminance(colour: Rgb) -> float:
+    """Return the relative luminance (WCAG 2.1)."""
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (value / 255 for value in colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
 def _lighter(colour: Rgb) -> Rgb:

@@ -1,20 +1,27 @@
-"""The keyboard shortcuts of the window, collected from its actions."""
+"""The keyboard shortcuts of the window, collected from its actions, with the view in which each works."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QAction, QKeySequence, QShortcut
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
+
+from proteoscope.gui.plots.zoomable import Zoomable
 
 __all__ = ["Shortcut", "shortcuts_of"]
 
 _WINDOW = "Everywhere"
+_PLOTS = "Plots, while they have the keyboard focus"
+_PLOT_KEYS = (("+", "Show less"), ("-", "Show more"), ("0", "Show everything"), ("Left", "Move"), ("Right", "Move"))
+"""Keys of `Zoomable`, which have no actions."""
 
 
 @dataclass(frozen=True)
 class Shortcut:
-    """Keys, their action, and the parts of the window where they work."""
+    """Keys, their action, and the view of the window in which they work."""
 
     keys: str
     does: str
@@ -22,31 +29,47 @@ class Shortcut:
 
 
 def shortcuts_of(window: QWidget) -> list[Shortcut]:
-    """Return all shortcuts of a window, sorted by place and keys; shortcuts shared by many tables are listed once.
+    """Return all shortcuts of a window by the view in which they work, those of the whole window first.
 
-    Keys without an action are listed if their shortcut has a description (`QShortcut.whatsThis`).
+    A shortcut works while its view is shown or, if it belongs to a part of the view, while that part has the keyboard focus. Keys
+    without an action are listed if their shortcut has a description (`QShortcut.whatsThis`).
     """
-    result: dict[tuple[str, str], dict[str, None]] = {}
+    result = dict.fromkeys(
+        Shortcut(keys.toString(QKeySequence.SequenceFormat.NativeText), text, _where(owner, context, window))
+        for keys, does, owner, context in _all(window)
+        if not keys.isEmpty() and (text := _plain(does))
+    )
+    if any(isinstance(widget, Zoomable) for widget in window.findChildren(QWidget)):
+        result |= dict.fromkeys(Shortcut(QKeySequence(keys).toString(), does, _PLOTS) for keys, does in _PLOT_KEYS)
+    return sorted(result, key=lambda shortcut: (shortcut.where != _WINDOW, shortcut.where, shortcut.keys))
+
+
+def _all(window: QWidget) -> Iterator[tuple[QKeySequence, str, QObject | None, Qt.ShortcutContext]]:
+    """Yield keys, text, owner and context of each shortcut."""
     for action in window.findChildren(QAction):
         for keys in action.shortcuts():
-            _note(result, keys, action.toolTip() if not action.text() else action.text(), _where(action.parent(), window))
+            yield keys, action.text() or action.toolTip(), action.parent(), action.shortcutContext()
     for shortcut in window.findChildren(QShortcut):
-        _note(result, shortcut.key(), shortcut.whatsThis(), _where(shortcut.parent(), window))
-    listed = [Shortcut(keys, does, ", ".join(sorted(where))) for (keys, does), where in result.items()]
-    return sorted(listed, key=lambda shortcut: (shortcut.where != _WINDOW, shortcut.where, shortcut.keys))
+        yield shortcut.key(), shortcut.whatsThis(), shortcut.parent(), shortcut.context()
+    for button in window.findChildren(QAbstractButton):
+        if button.shortcut() != QKeySequence.mnemonic(button.text()):
+            yield button.shortcut(), button.accessibleName() or button.text(), button, Qt.ShortcutContext.WindowShortcut
 
 
-def _note(places: dict[tuple[str, str], dict[str, None]], keys: QKeySequence, does: str, where: str) -> None:
-    text = does.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…")
-    if not keys.isEmpty() and text:
-        places.setdefault((keys.toString(QKeySequence.SequenceFormat.NativeText), text), {})[where] = None
+def _plain(text: str) -> str:
+    return text.replace("&&", "\0").replace("&", "").replace("\0", "&").removesuffix("…")
 
 
-def _where(owner: object, window: QWidget) -> str:
-    """Return the part of the window of an action: its nearest named owner."""
-    while isinstance(owner, QWidget) and owner is not window:
-        name = owner.accessibleName() or (owner.windowTitle() if owner.isWindow() else "")
-        if name:
-            return name
-        owner = owner.parentWidget()
-    return _WINDOW
+def _where(owner: QObject | None, context: Qt.ShortcutContext, window: QWidget) -> str:
+    """Return the view of an owner, and the part of it that needs the keyboard focus."""
+    names: list[str] = []
+    while owner is not None and owner is not window:
+        if isinstance(owner, QWidget):
+            name = owner.accessibleName() or (owner.windowTitle() if owner.isWindow() else "")
+            if name and name not in names and not isinstance(owner, QAbstractButton):
+                names.append(name)
+        owner = owner.parent()
+    if not names:
+        return _WINDOW
+    needs_focus = context in (Qt.ShortcutContext.WidgetShortcut, Qt.ShortcutContext.WidgetWithChildrenShortcut)
+    return f"{names[-1]}: {names[0]}" if needs_focus and len(names) > 1 else names[-1]

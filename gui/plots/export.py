@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QAction, QKeySequence
+from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from proteoscope.engine.errors import StorageError
@@ -38,7 +38,20 @@ class ExportAction(QAction):
         self.setShortcutContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.triggered.connect(lambda: self.prompt())
         owner.addAction(self)
+        owner.installEventFilter(self)
         owner.setContextMenuPolicy(Qt.ContextMenuPolicy.ActionsContextMenu)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Export the focused figure: Qt would find the keys ambiguous if those of another figure work in the whole window."""
+        is_key = event.type() in (QEvent.Type.ShortcutOverride, QEvent.Type.KeyPress)
+        if not is_key or not isinstance(event, QKeyEvent) or self.shortcutContext() == Qt.ShortcutContext.WindowShortcut:
+            return False
+        if not self.isEnabled() or QKeySequence(event.keyCombination()) not in self.shortcuts():
+            return False
+        event.accept()
+        if event.type() == QEvent.Type.KeyPress:
+            self.trigger()
+        return True
 
     def prompt(self) -> None:
         """Ask for a file, write the figure, and report the outcome."""

@@ -69,6 +69,7 @@ class FilterBar(QWidget):
         self._marks: list[Callable[[], None]] = []
         self._cells: list[_Cell] = []
         find = QShortcut(QKeySequence(QKeySequence.StandardKey.Find), self)
+        find.setWhatsThis("Find in the tables")
         find.setContext(Qt.ShortcutContext.WindowShortcut)
         find.activated.connect(self._take_focus)
         self.filterChanged.connect(self._record)

@@ -14,7 +14,7 @@ from proteoscope.engine.structures.colouring import Legend
 from proteoscope.gui.structure.camera import Camera
 from proteoscope.gui.structure.scene import Pick, Scene
 
-__all__ = ["OverlayChoice", "distance_text", "paint_overlay"]
+__all__ = ["OverlayChoice", "distance_text", "paint_overlay", "text_colours"]
 
 _MARGIN = 10.0
 _RING, _SHORT = 6.0, 70.0
@@ -36,12 +36,18 @@ def distance_text(pick: Pick, other: Pick) -> str:
     return f"{float(np.linalg.norm(pick.place.astype(np.float64) - other.place)):.2f} Å"
 
 
+def text_colours(background: QColor) -> tuple[QColor, QColor]:
+    """Return the colours of text and of its halo on a background."""
+    if background.lightness() < 128:
+        return QColor("#ffffff"), QColor(0, 0, 0, 150)
+    return QColor("#000000"), QColor(255, 255, 255, 185)
+
+
 def paint_overlay(
     painter: QPainter, scene: Scene, legend: Legend, camera: Camera, choice: OverlayChoice, background: QColor, width: float, height: float
 ) -> None:
     """Paint the overlay on a picture of `width` x `height`, in the painter's font."""
-    is_dark = background.lightness() < 128
-    text, halo = (QColor("#ffffff"), QColor(0, 0, 0, 150)) if is_dark else (QColor("#000000"), QColor(255, 255, 255, 185))
+    text, halo = text_colours(background)
     painter.setRenderHints(QPainter.RenderHint.Antialiasing | QPainter.RenderHint.TextAntialiasing)
     write = _Writer(painter, text, halo, QRectF(0, 0, width, height))
     if choice.ends:

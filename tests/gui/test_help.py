@@ -269,7 +269,8 @@ def test_shortcuts_name_their_part_of_the_window(window: MainWindow) -> None:
     panel.setParent(window)
     listed = shortcuts_of(window)
     assert not [entry for entry in listed if len(entry.keys) == 1 and entry.where == "Everywhere"]
-    assert {entry.where for entry in listed if entry.keys in ("A", "B", "C", "0")} == {"Structures in 3D"}
+    assert {entry.where for entry in listed if entry.keys in ("A", "B", "C")} == {"Structures in 3D"}
+    assert {entry.where for entry in listed if entry.keys == "0"} == {"Structures in 3D", "Plots, while they have the keyboard focus"}
 
 
 def test_bug_report_omits_folders_unless_included(window: MainWindow, tmp_path: Path) -> None:

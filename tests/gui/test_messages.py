@@ -1,4 +1,4 @@
-"""Tests of the message bar, which moves no other control, of stray windows, and of the room for ions below a histogram."""
+"""Tests of the message bar, which moves no other control, of stray windows, and of the height of peaks above ions."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_forms_and_results_open_no_window_of_their_own(
     assert spy.shown == []
 
 
-def test_peaks_above_ions_have_room(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
+def test_peaks_above_ions_stay_high_in_a_low_window(window: MainWindow, finished_run: Callable[[str], Path], qtbot: QtBot) -> None:
     window.resize(1280, 740)
     window.dock_jobs.show()
     window.open_project(Project.open(finished_run("modified")).folder)

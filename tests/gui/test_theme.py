@@ -1,4 +1,4 @@
-"""Tests of the two themes: readable, complete, and changed in one step."""
+"""Tests of the themes: readable, complete, and changed in one step."""
 
 from __future__ import annotations
 
@@ -9,19 +9,25 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QByteArray, QEvent, Qt
-from PySide6.QtGui import QColor, QGuiApplication, QPalette
+from PySide6.QtGui import QColor, QGuiApplication, QIcon, QPalette
 from PySide6.QtSvg import QSvgRenderer
 from PySide6.QtWidgets import QApplication, QComboBox, QLineEdit, QListWidget, QPlainTextEdit, QPushButton, QSpinBox, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
+from proteoscope.engine.views.palette import ION_KINDS, SERIES_COLOURS, Ink, Ion
 from proteoscope.gui.buttons import PrimaryButton
-from proteoscope.gui.icons import pixmap, set_icon
+from proteoscope.gui.colours import palette_of, qt_colour
+from proteoscope.gui.icons import icon, pixmap, set_icon
 from proteoscope.gui.labels import toned_label
-from proteoscope.gui.theme import DARK, LIGHT, Colours, Theme, colours, contrast, scale_font
+from proteoscope.gui.structure.canvas import StructureCanvas
+from proteoscope.gui.structure.overlay import text_colours
+from proteoscope.gui.structure.scene import Scene
+from proteoscope.gui.theme import DARK, HIGH_CONTRAST, LIGHT, Colours, Theme, colours, contrast, scale_font
 from proteoscope.gui.window import MainWindow
+from tests.gui.x_events import Hand
 
 _ICONS = Path(__file__).parents[2] / "resources" / "icons"
-LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK], ids=["light", "dark"])
+LOOKS = pytest.mark.parametrize("look", [LIGHT, DARK, HIGH_CONTRAST], ids=["light", "dark", "contrast"])
 
 
 def test_contrast_follows_wcag() -> None:
@@ -38,6 +44,102 @@ def test_every_text_is_readable_on_every_surface(look: Colours) -> None:
             assert contrast(getattr(look, text), getattr(look, surface)) >= 4.5, (text, surface)
     assert contrast(look.accent_text, look.accent) >= 4.5
     assert contrast(look.tooltip_text, look.tooltip) >= 4.5
+
+
+def test_high_contrast_is_aaa_for_every_pair_of_the_theme() -> None:
+    look, surfaces = HIGH_CONTRAST, ("surface", "field", "raised", "striped")
+    for text in ("text", "faint_text", "disabled_text", "link", "good", "attention", "wrong", "outline", "frame", "accent"):
+        for surface in surfaces:
+            assert contrast(getattr(look, text), getattr(look, surface)) >= 7, (text, surface)
+    assert contrast(look.accent_text, look.accent) >= 7 and contrast(look.tooltip_text, look.tooltip) >= 7
+    paired = {*surfaces, "text", "faint_text", "disabled_text", "link", "good", "attention", "wrong", "outline", "frame"}
+    assert paired | {"accent", "accent_text", "tooltip", "tooltip_text"} == asdict(look).keys(), "a colour without a test"
+
+
+def test_high_contrast_palette_is_aaa(theme: Theme, qtbot: QtBot) -> None:
+    theme.choose("contrast")
+    assert colours() is HIGH_CONTRAST and theme.is_dark
+    role, group = QPalette.ColorRole, QPalette.ColorGroup
+    pairs = [(text, surface) for text in (role.WindowText, role.Link) for surface in (role.Window, role.Base, role.Button)]
+    pairs += [(role.Text, role.Base), (role.Text, role.AlternateBase), (role.PlaceholderText, role.Base), (role.ButtonText, role.Button)]
+    pairs += [(role.BrightText, role.Window), (role.HighlightedText, role.Highlight), (role.ToolTipText, role.ToolTipBase)]
+    for kind in ("", "QLineEdit", "QPushButton", "QScrollBar", "QMenu"):
+        palette = QApplication.palette(kind) if kind else QGuiApplication.palette()  # type: ignore[arg-type]
+        for state in (group.Active, group.Inactive, group.Disabled):
+            for text, surface in pairs:
+                if kind and role.Window in (text, surface):
+                    continue  # Fusion draws frames in this colour.
+                if kind == "QScrollBar" and surface == role.Button:
+                    continue  # It has no text.
+                names = palette.color(state, text).name(), palette.color(state, surface).name()
+                if state == group.Disabled and surface == role.Highlight:
+                    continue  # A disabled selection is text on the colour of outlines, which is tested below.
+                assert contrast(*names) >= 7, (kind, state, text, surface, names)
+    theme.choose("light")
+    assert QApplication.palette("QScrollBar").color(role.Button).name() == LIGHT.raised  # type: ignore[arg-type]
+    assert QApplication.palette("QPushButton").color(role.Window).name() == LIGHT.surface  # type: ignore[arg-type]
+
+
+def test_plots_of_high_contrast_are_aaa(theme: Theme) -> None:
+    theme.choose("contrast")
+    palette = palette_of(QGuiApplication.palette())
+    assert palette.is_high_contrast
+    inks: list[Ink] = ["text", "faint", "target", "decoy", "mark", *map(Ion, ION_KINDS), *range(len(SERIES_COLOURS))]
+    for ink in inks:
+        assert contrast(qt_colour(ink, palette).name(), palette.background) >= 7, ink
+    assert contrast(palette.highlighted, palette.highlight) >= 7 and contrast(palette.highlight, palette.background) >= 7
+    assert contrast(palette.grid, palette.background) >= 3
+    for choice in ("light", "dark"):
+        theme.choose(choice)  # type: ignore[arg-type]
+        other = palette_of(QGuiApplication.palette())
+        assert not other.is_high_contrast and any(qt_colour(ink, other) != qt_colour(ink, palette) for ink in inks)
+
+
+def test_icons_and_3d_texts_of_high_contrast_are_aaa(theme: Theme, qtbot: QtBot) -> None:
+    theme.choose("contrast")
+    for path in _ICONS.glob("*.svg"):
+        for mode in (QIcon.Mode.Normal, QIcon.Mode.Disabled):
+            image = icon(path.stem).pixmap(48, mode).toImage()
+            drawn = {image.pixelColor(x, y).name() for x in range(48) for y in range(48) if image.pixelColor(x, y).alpha() == 255}
+            assert drawn and all(contrast(name, HIGH_CONTRAST.raised) >= 7 for name in drawn), path.stem
+    canvas = StructureCanvas(Scene())
+    qtbot.addWidget(canvas)
+    background = canvas.background_colour.name()
+    text, _ = text_colours(QColor(background))
+    assert background == HIGH_CONTRAST.field and contrast(text.name(), background) >= 7
+
+
+def test_focus_is_framed_in_high_contrast(theme: Theme, window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    theme.choose("contrast")
+    window.show_form()
+    window.form.file_lists["spectra"].add_button.setFocus()
+    seen = set()
+    for _ in range(8):
+        before = QApplication.focusWidget()
+        hand.press("tab")
+        qtbot.waitUntil(lambda before=before: QApplication.focusWidget() is not before)  # type: ignore[misc]
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        frames = [frame for frame in window.findChildren(QWidget, "focusFrame") if frame.isVisible()]
+        assert [frame.parentWidget() for frame in frames] == [focused] and frames[0].geometry() == focused.rect()
+        image = focused.grab().toImage()
+        ratio = image.devicePixelRatio()
+        edge = {image.pixelColor(round(x * ratio), 0).name() for x in range(4, focused.width() - 4, 3)}
+        assert edge == {HIGH_CONTRAST.accent}
+        seen.add(type(focused))
+    assert len(seen) > 2
+    theme.choose("light")
+    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete.value)
+    assert window.findChildren(QWidget, "focusFrame") == []
+
+
+def test_high_contrast_is_chosen_in_the_menu_and_remembered(window: MainWindow, hand: Hand, qtbot: QtBot) -> None:
+    hand.press("alt", "v")
+    menu = hand.menu()
+    hand.press("t")
+    hand.choose(hand.menu(before=menu), window.menus.themes["contrast"])
+    qtbot.waitUntil(lambda: not window.theme.is_changing and colours() is HIGH_CONTRAST)
+    assert window.settings.values.theme == "contrast" and hand.n_actions == 3
 
 
 @LOOKS
@@ -148,7 +250,7 @@ def test_colours_are_written_in_full(look: Colours) -> None:
     assert all(re.fullmatch("#[0-9a-f]{6}", value) for value in asdict(look).values())
 
 
-@pytest.mark.parametrize("choice", ["light", "dark"])
+@pytest.mark.parametrize("choice", ["light", "dark", "contrast"])
 def test_field_frames_are_visible(theme: Theme, qtbot: QtBot, choice: str) -> None:
     theme.choose(choice)  # type: ignore[arg-type]
     page = QWidget()

@@ -33,6 +33,11 @@ _KEYS = {
     "f1": 0xFFBE,
     "f11": 0xFFC8,
     "delete": 0xFFFF,
+    "tab": 0xFF09,
+    "space": 0x20,
+    "home": 0xFF50,
+    "left": 0xFF51,
+    "right": 0xFF53,
 }
 """Keysyms by their names; characters have their own."""
 _WITH_SHIFT = '_~!@#$%^&*()+{}|:"<>?'

@@ -1,0 +1,67 @@
+"""A thick frame inside the widget that has the keyboard focus, for the high-contrast theme."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QObject, QRectF, Qt
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
+
+__all__ = ["FocusFrame"]
+
+_WIDTH = 2
+
+
+class FocusFrame(QObject):
+    """Follows the keyboard focus of the application while it is switched on.
+
+    Qt's own marks are one pixel wide, or absent in tables and plots.
+    """
+
+    def __init__(self, application: QApplication) -> None:
+        super().__init__(application)
+        self._application = application
+        self._colour: QColor | None = None
+        self._frame: _Frame | None = None
+        application.focusChanged.connect(lambda _, entered: self._follow(entered))
+
+    def show(self, colour: str | None) -> None:
+        """Mark the focus in a colour, or no longer if None."""
+        self._colour = None if colour is None else QColor(colour)
+        self._follow(self._application.focusWidget())
+
+    def _follow(self, widget: QWidget | None) -> None:
+        frame, self._frame = self._frame, None
+        if frame is not None and isValid(frame):
+            frame.hide()
+            frame.deleteLater()
+        if self._colour is not None and widget is not None and not widget.isWindow():
+            self._frame = _Frame(widget, self._colour)
+
+
+class _Frame(QWidget):
+    """The frame, a child of the marked widget, which takes no mouse events."""
+
+    def __init__(self, marked: QWidget, colour: QColor) -> None:
+        super().__init__(marked)
+        self._colour = colour
+        self.setObjectName("focusFrame")
+        self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setGeometry(marked.rect())
+        marked.installEventFilter(self)
+        self.raise_()
+        self.show()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+        """Follow the size of the marked widget."""
+        if event.type() == QEvent.Type.Resize and isinstance(watched, QWidget):
+            self.setGeometry(watched.rect())
+        return False
+
+    def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
+        """Draw the frame."""
+        edge = _WIDTH / 2
+        with QPainter(self) as painter:
+            painter.setPen(QPen(self._colour, _WIDTH))
+            painter.drawRect(QRectF(self.rect()).adjusted(edge, edge, -edge, -edge))
