@@ -375,13 +375,13 @@ class _Computation:
             for number in done:
                 yield PartialResult(0, beyond=number * state["round_cost"])
         (came,) = result
-        of = came.centroids._asdict() if self._is_sparse else {"centroids": came.centroids}
+        columns = came.centroids._asdict() if self._is_sparse else {"centroids": came.centroids}
         yield PartialResult(
             last,
             {
                 "labels": self._labels,
                 **came.sums._asdict(),
-                **{f"of_{name}": column for name, column in of.items()},
+                **{f"of_{name}": column for name, column in columns.items()},
                 "rounds": np.array([came.n]),
                 "changed": np.array([came.changed]),
             },

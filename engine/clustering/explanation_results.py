@@ -43,7 +43,7 @@ def report(
     order = np.lexsort((reported.spectrum, -reported.similarity, reported.q_value))
     table = _explained_table(reported.take(order), spectra, identified)
     results.write_table("explained", table)
-    results.write_table("map", _map(spectra, identified, accepted))
+    results.write_table("map", _map_table(spectra, identified, accepted))
     for path in (results.folder / EXPORTS / EXPLAINED_FILE, *([] if out is None else [out])):
         write_separated(path, table, EXPLAINED.saved_columns, progress, ROUNDED)
     progress.check()
@@ -69,7 +69,7 @@ def _explained_table(reported: Explained, spectra: Spectra, identified: Identifi
     )
 
 
-def _map(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
+def _map_table(spectra: Spectra, identified: Identified, accepted: Explained) -> pa.Table:
     """Return the map table: retention time, precursor m/z, status and peptide of every spectrum."""
     status = np.full(len(spectra), _UNEXPLAINED, np.uint8)
     status[identified.spectrum], status[accepted.spectrum] = _IDENTIFIED, _EXPLAINED

@@ -66,12 +66,12 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
     charge = same["charge"].to_numpy().astype(np.int64)[rows]
     first = np.full(len(identified.peptides), -1, np.int64)
     first[identified.peptide[::-1]] = np.arange(len(identified))[::-1]
-    of = first[peptide[rows]]
+    identified_row = first[peptide[rows]]
     both = replace(
         identified,
         spectrum=np.concatenate((identified.spectrum, spectrum[rows])),
         charge=np.concatenate((identified.charge, charge)),
-        mass=np.concatenate((identified.mass, identified.mass[of])),
+        mass=np.concatenate((identified.mass, identified.mass[identified_row])),
         peptide=np.concatenate((identified.peptide, peptide[rows])),
     )
     joined = replace(
@@ -81,7 +81,7 @@ def export_explained_library(project: Project, request: ExportRequest, progress:
         score=np.concatenate(
             (members.score, np.full(len(rows), -np.inf))
         ),  # identified spectra precede explained ones with an equal q-value
-        proteins=pa.concat_arrays([members.proteins, members.proteins.take(pa.array(of))]),
+        proteins=pa.concat_arrays([members.proteins, members.proteins.take(pa.array(identified_row))]),
     )
     return write_members(request, joined, spectra, source, progress)
 

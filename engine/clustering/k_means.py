@@ -368,7 +368,7 @@ def k_means(
             at_once = standing.rounds_at_once(rounds - done)
             result = assign(session, workload, centroids, before=labels, previous=previous, rounds=at_once, tolerance=most)
             done += result.rounds
-            sums = _filled(session, workload, source, result)
+            sums = _fill_empty_clusters(session, workload, source, result)
             labels, previous, centroids = (
                 result.labels if len(result.labels) else None,
                 result.centroids,
@@ -383,7 +383,7 @@ def k_means(
         return Clusters(last.labels, source.in_data_unit(centroids), sums, done, moved, is_settled)
 
 
-def _filled(session: Session, workload: Workload, data: _Data, assignment: Assignment) -> Any:
+def _fill_empty_clusters(session: Session, workload: Workload, data: _Data, assignment: Assignment) -> Any:
     """Return the sums of a round after each empty cluster got the item farthest from its centroid."""
     empty = np.flatnonzero(assignment.sums.counts == 0)
     if len(empty) == 0 or not data.can_move:
@@ -433,11 +433,11 @@ def seed_items(
         case "random":
             return random.choice(n, k, replace=False)
         case "k-means++":
-            return _spread(session, workload, data, k, random, progress)
+            return _spread_items(session, workload, data, k, random, progress)
     raise ParameterError(f"seeds = '{seeds.method:.40}': expected first, random or k-means++")
 
 
-def _spread(
+def _spread_items(
     session: Session, workload: Workload, data: _Data, k: int, random: np.random.Generator, progress: Progress | None
 ) -> NDArray[np.int64]:
     """Return items chosen by k-means++, (k,) int64."""

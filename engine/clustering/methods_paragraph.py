@@ -31,7 +31,7 @@ def clustering_methods(facts: RunFacts) -> Methods:
     n_spectra, n_clusters, n_clustered = (facts.count(name) for name in ("spectra", "clusters", "clustered"))
     way, source = _WAYS.get(facts.text("method"), (facts.text("method"), ""))
     named = way.format(**{name: facts.text(name) for name in ("linkage", "minimum_neighbours", "seeding", "maximum_iterations")})
-    of = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
+    size = "" if n_spectra is None else f" ({counted(n_spectra, 'spectrum', 'spectra')})"
     bound = "" if facts.text("method") == "k-means" else f", up to a distance (1 less the cosine) of {facts.text('maximum_distance')}"
     result = (
         ""
@@ -39,7 +39,7 @@ def clustering_methods(facts: RunFacts) -> Methods:
         else f"{counted(n_clustered, 'spectrum', 'spectra')} joined {counted(n_clusters, 'cluster')} of two or more."
     )
     sentences = [
-        f"The MS/MS spectra of {listed(facts.names('spectra'))}{of} were grouped by {named}{bound}, among precursors of the "
+        f"The MS/MS spectra of {listed(facts.names('spectra'))}{size} were grouped by {named}{bound}, among precursors of the "
         f"same charge within {facts.text('precursor_tolerance')}.",
         _vectors(facts),
         f"A cluster is represented by its {facts.text('consensus_spectrum')} spectrum.",

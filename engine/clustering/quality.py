@@ -64,9 +64,9 @@ def read_labels(path: Path, spectra: Spectra) -> list[str]:
     key = next((key for key in _KEYS if key in header), None)
     if "label" not in header or key is None:
         raise InputError(path, "has no such header", remedy=remedy)
-    at, of = header.index(key), header.index("label")
-    rows = [row for row in csv.reader(lines[1:], delimiter="\t") if len(row) > max(at, of)]
-    label_of_key = {row[at]: row[of] for row in rows}
+    key_column, label_column = header.index(key), header.index("label")
+    rows = [row for row in csv.reader(lines[1:], delimiter="\t") if len(row) > max(key_column, label_column)]
+    label_of_key = {row[key_column]: row[label_column] for row in rows}
     names = [str(i) for i in range(len(spectra))] if key == "index" else spectra.identifier
     labels = [label_of_key.get(name, "") for name in names]
     if not any(labels):
@@ -147,11 +147,11 @@ def majority_labels(
     pairs, count = np.unique(np.stack([cluster[has_label], labels[has_label]]), axis=1, return_counts=True)
     order = np.lexsort((pairs[1], -count, pairs[0]))
     first = order[np.unique(pairs[0][order], return_index=True)[1]]
-    of = np.full(n_clusters, -1, np.int64)
-    share = np.full(n_clusters, np.nan)
-    of[pairs[0][first]] = pairs[1][first]
-    share[pairs[0][first]] = count[first] / np.bincount(cluster[has_label], minlength=n_clusters)[pairs[0][first]]
-    return of, share
+    label = np.full(n_clusters, -1, np.int64)
+    fraction = np.full(n_clusters, np.nan)
+    label[pairs[0][first]] = pairs[1][first]
+    fraction[pairs[0][first]] = count[first] / np.bincount(cluster[has_label], minlength=n_clusters)[pairs[0][first]]
+    return label, fraction
 
 
 def _entropy(count: NDArray[np.int64], n: int) -> float:
@@ -159,5 +159,5 @@ def _entropy(count: NDArray[np.int64], n: int) -> float:
     return -_sum(some, n, some / n)
 
 
-def _sum(count: NDArray[np.int64], n: int, of: NDArray[np.float64]) -> float:
-    return float((count / n * np.log(of)).sum())
+def _sum(count: NDArray[np.int64], n: int, argument: NDArray[np.float64]) -> float:
+    return float((count / n * np.log(argument)).sum())

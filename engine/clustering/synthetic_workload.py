@@ -26,14 +26,14 @@ def _vectors(n: int, rng: np.random.Generator) -> VectorArrays:
     """Return noisy copies of vectors, in groups of similar neighbours; beyond 20,000, the vectors repeat."""
     if n > _DRAWN:
         some = _vectors(_DRAWN, rng)
-        of = np.arange(n) % _DRAWN
+        source = np.arange(n) % _DRAWN
         sizes, times = np.diff(some.offsets), -(-n // _DRAWN)
-        offsets = run_offsets(sizes[of])
+        offsets = run_offsets(sizes[source])
         last = int(offsets[-1])
         return VectorArrays(offsets, np.tile(some.bins, times)[:last], np.tile(some.weights, times)[:last])
     kinds = rng.integers(0, _BINS, (max(1, n // _OF_KIND), _ELEMENTS))
-    of = np.sort(rng.integers(0, len(kinds), n))
-    rows = np.sort(kinds[of], axis=1)
+    source = np.sort(rng.integers(0, len(kinds), n))
+    rows = np.sort(kinds[source], axis=1)
     is_used = (np.diff(rows, axis=1, prepend=-1) > 0) & (rng.random(rows.shape) < 0.9)
     is_used[:, 0] = True
     weights = np.clip(rng.exponential(UNIT_LENGTH / 6, rows.shape), 1, UNIT_LENGTH).astype(np.int16)

@@ -24,7 +24,7 @@ from proteoscope.engine.sequences.hits import Hits, QueryHits
 from proteoscope.engine.sequences.matrices import SYMBOLS, encode
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
 
-__all__ = ["FEWEST_HOMOLOGUES", "Conservation", "written_homologues"]
+__all__ = ["FEWEST_HOMOLOGUES", "Conservation", "write_homologues"]
 
 FEWEST_HOMOLOGUES = 3
 """Minimum number of homologues of a protein for conservation."""
@@ -50,7 +50,7 @@ class Conservation:
     of_residue: NDArray[np.float64]
 
 
-def written_homologues(
+def write_homologues(
     proteins: Sequence[ProteinEntry], subjects: SequenceDatabase | None, parameters: EvidenceParameters, run: Run, resources: Resources
 ) -> Conservation:
     """Write the best homologues of each protein as they are found, and return the conservation of its residues.
@@ -74,7 +74,7 @@ def written_homologues(
         def take(batch: QueryHits) -> None:
             hits = _without_itself(batch.hits, proteins, subjects, place)
             writer.write(_rows(hits, proteins))
-            for protein, of_protein in _of_queries(hits):
+            for protein, of_protein in _hits_by_query(hits):
                 resources.progress.check()
                 rows, symbols = slice(int(offsets[protein]), int(offsets[protein + 1])), _stacked(proteins[protein], of_protein)
                 result.n_of_protein[protein] = len(of_protein)
@@ -104,16 +104,16 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
     numbers: list[ProteinRow] = place[hits.subject_index[rows]].tolist()
     for row, number in zip(rows.tolist(), numbers, strict=True):
         query = np.frombuffer(proteins[int(hits.query_index[row])].sequence.encode(), np.uint8)
-        is_itself[row] = np.array_equal(_known(encode(query)), _known(subjects.codes(number)))
+        is_itself[row] = np.array_equal(_replace_unknown(encode(query)), _replace_unknown(subjects.codes(number)))
     return hits.taken(np.flatnonzero(~is_itself)) if is_itself.any() else hits
 
 
-def _known(codes: NDArray[np.int8]) -> NDArray[np.int8]:
+def _replace_unknown(codes: NDArray[np.int8]) -> NDArray[np.int8]:
     """Replace codes of symbols other than residues by that of an unknown residue, as in `ProteinEntry`."""
     return np.where(codes == SYMBOLS.index("*"), SYMBOLS.index("X"), codes).astype(np.int8)
 
 
-def _of_queries(hits: Hits) -> Iterator[tuple[int, Hits]]:
+def _hits_by_query(hits: Hits) -> Iterator[tuple[int, Hits]]:
     """Yield the hits of each query, which are contiguous."""
     cuts = [0, *(np.flatnonzero(np.diff(hits.query_index)) + 1).tolist(), len(hits)]
     for first, last in pairwise(cuts):

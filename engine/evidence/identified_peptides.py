@@ -207,7 +207,7 @@ def identified_peptides(tables: SourceTables, maximum_q_value: float) -> Identif
         tuple(encoded.dictionary.to_pylist()),
         tuple(some["sequence"].to_pylist()),
         Modifications.of(lengths, position, names.to_pylist(), mass.to_numpy(), probability),
-        *_of_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
+        *_summarise_forms(form, len(first), _numbers(table["q_value"]), intensities[table["spectrum"].to_numpy()]),
     )
     return result if tables.explained is None else _with_explained(result, tables.explained, intensities, maximum_q_value)
 
@@ -243,7 +243,7 @@ def _precursor_intensities(path: Path) -> NDArray[np.float64]:
     return np.where(result > 0, result, np.nan)
 
 
-def _of_forms(
+def _summarise_forms(
     form: NDArray[np.int64], n: int, q_value: NDArray[np.float64], intensity: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Return the number of spectra, the minimum q-value and the summed intensity of n peptidoforms."""
@@ -315,7 +315,7 @@ def _with_explained(
         [modification[2] for modification in carried],
     )
     form = names.indices.to_numpy().astype(np.int64)[n_known:]
-    n_psms, q_value, intensity = _of_forms(form, n, _numbers(table["q_value"]), intensities[spectrum])
+    n_psms, q_value, intensity = _summarise_forms(form, n, _numbers(table["q_value"]), intensities[spectrum])
     n_psms[:n_known] += identified.n_psms
     q_value[:n_known] = np.minimum(q_value[:n_known], identified.q_value)
     before = np.append(identified.intensity, np.full(n - n_known, np.nan))

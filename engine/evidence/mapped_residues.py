@@ -179,7 +179,7 @@ def mapped_chains(
                 source.paths[int(source.file[similar.chain])],
                 exposure,
                 None if isinstance(atoms, InputError) else atoms,
-                _unseen(pairs, chain_columns),
+                _missing_residues(pairs, chain_columns),
                 problem,
             )
         )
@@ -228,7 +228,7 @@ def _with_gaps_at_breaks(pairs: NDArray[np.int64], chains: Chains, sequence: str
     return settled
 
 
-def _unseen(pairs: NDArray[np.int64], chains: Chains) -> NDArray[np.int64]:
+def _missing_residues(pairs: NDArray[np.int64], chains: Chains) -> NDArray[np.int64]:
     """Return protein residues between aligned pairs that are adjacent in the chain's coordinates but separated by its numbering."""
     before, after = pairs[:-1], pairs[1:]
     missing = after[:, 0] - before[:, 0] - 1

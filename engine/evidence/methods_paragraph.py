@@ -18,9 +18,9 @@ _CITATIONS = (
 def methods(facts: RunFacts) -> Methods:
     """Return the methods paragraph, from the record of the run."""
     source = facts.record.get("source_run")
-    of = f" of run {source:.60}" if isinstance(source, str) else ""
+    of_run = f" of run {source:.60}" if isinstance(source, str) else ""
     sentences = [
-        f"Peptides{of} up to a q-value of {facts.text('psm_fdr')} were placed at every position of the proteins of groups up to"
+        f"Peptides{of_run} up to a q-value of {facts.text('psm_fdr')} were placed at every position of the proteins of groups up to"
         f" {facts.text('protein_fdr')} where their residues, leucine and isoleucine taken as equal, occur.",
         "Each protein was aligned with the observed residues of every chain by exhaustive Smith-Waterman search (BLOSUM62, gaps 11/1), and"
         f" the {facts.text('chains_per_protein')} best chains with an E-value of at most {facts.text('maximum_e_value')} were near.",

@@ -318,7 +318,7 @@ def missed_stretches(
     progress.stage("Digesting unobserved stretches", len(names))
     n_seen = np.zeros((len(first), len(names)), np.int64)
     for k, name in enumerate(names):
-        seen = _visible(text, masses, name)[in_text]
+        seen = _are_visible(text, masses, name)[in_text]
         n_seen[:, k] = _sums(seen, first, last)
         progress.advance(1)
     best = np.argsort(-n_seen, axis=1, kind="stable")[:, :n_enzymes]
@@ -341,7 +341,7 @@ def _sums(values: NDArray, first: NDArray[np.int64], last: NDArray[np.int64]) ->
     return sums[last] - sums[first]
 
 
-def _visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
+def _are_visible(text: str, masses: NDArray[np.float64], name: str) -> NDArray[np.bool_]:
     """Return True for residues in limit peptides of a typical length and mass; `text` contains the proteins joined by ``*``."""
     is_between = np.frombuffer(text.encode(), np.uint8) == ord("*")
     between = np.flatnonzero(is_between)

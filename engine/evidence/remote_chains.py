@@ -113,15 +113,15 @@ def _with_remote_chains(
         present = {similar.chain for similar in some}
         first = nearest[protein]
         remote = [aligned for aligned in alike[first.chain] if aligned.target_number not in present]
-        mapped = (_remote(first, proteins[protein], aligned) for aligned in remote)
+        mapped = (_map_remote_chain(first, proteins[protein], aligned) for aligned in remote)
         fitting = [similar for similar in mapped if len(similar.pairs) >= _FEWEST_PAIRS][:n]
         every += [replace(similar, rank=len(some) + k) for k, similar in enumerate(fitting, 1)]
     return every
 
 
-def _remote(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) -> SimilarChain:
+def _map_remote_chain(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) -> SimilarChain:
     """Return a chain with the fold of a similar chain, mapped onto the protein through it."""
-    pairs = _through(first.pairs, aligned.pairs)
+    pairs = _align_through(first.pairs, aligned.pairs)
     symbols = np.frombuffer(protein.sequence.encode(), np.uint8)[pairs[:, 0]]
     codes = aligned.target.residue[aligned.target.rows(aligned.target_number)][pairs[:, 1]]
     is_same = (symbols == np.frombuffer(SYMBOLS.encode(), np.uint8)[codes]) & (symbols != ord("X"))
@@ -138,7 +138,7 @@ def _remote(first: SimilarChain, protein: ProteinEntry, aligned: AlignedChains) 
     )
 
 
-def _through(near: NDArray[np.int64], aligned: NDArray[np.integer]) -> NDArray[np.int64]:
+def _align_through(near: NDArray[np.int64], aligned: NDArray[np.integer]) -> NDArray[np.int64]:
     """Return residues of a protein and of a third chain aligned with the same residue of a chain, (k, 2), ascending.
 
     Parameters

@@ -188,9 +188,9 @@ class _Columns:
         self.chain = pa.array([chain.chains.names[0] for chain in evidence.mapped], pa.string())
         self.kind = pa.array([chain.near.kind for chain in evidence.mapped], pa.string())
         rows = evidence.rows
-        self.label_number = _of_rows(evidence.mapped, "label_number")
-        self.symbol, self.secondary = _SYMBOLS[_of_rows(evidence.mapped, "residue")], _STATES[_of_rows(evidence.mapped, "secondary")]
-        self.author = _authors(_of_rows(evidence.mapped, "author_number"), _of_rows(evidence.mapped, "insertion"))
+        self.label_number = _column(evidence.mapped, "label_number")
+        self.symbol, self.secondary = _SYMBOLS[_column(evidence.mapped, "residue")], _STATES[_column(evidence.mapped, "secondary")]
+        self.author = _authors(_column(evidence.mapped, "author_number"), _column(evidence.mapped, "insertion"))
         self.is_identical = (self.symbol == evidence.residues.residue[rows.place]) & (self.symbol != _X)
         self.nearest = np.full(len(evidence.proteins), -1, np.int64)
         for number, chain in enumerate(evidence.mapped):
@@ -198,7 +198,7 @@ class _Columns:
                 self.nearest[chain.near.protein] = number
 
 
-def _of_rows(mapped: Sequence[MappedChain], name: str) -> NDArray:
+def _column(mapped: Sequence[MappedChain], name: str) -> NDArray:
     """Return a column of the chains at the mapped residues."""
     return np.concatenate([np.zeros(0, np.int64), *(getattr(similar.chains, name)[similar.near.pairs[:, 1]] for similar in mapped)]).astype(
         np.int64

@@ -10,7 +10,7 @@ import numpy as np
 
 from proteoscope.engine.entry import SearchRequest
 from proteoscope.engine.errors import InputError
-from proteoscope.engine.evidence.homologues import written_homologues
+from proteoscope.engine.evidence.homologues import write_homologues
 from proteoscope.engine.evidence.identified_peptides import (
     IdentifiedPeptides,
     ProteinEntry,
@@ -77,14 +77,14 @@ def find_evidence(request: SearchRequest, progress: Progress | None = None) -> E
         peptides, proteins = run.read()
         _check_identification(peptides, proteins, tables, project)
         with run.step("index"):
-            structures, remote = _opened(source, parameters, run)
+            structures, remote = _open_chains(source, parameters, run)
             homologues = packed_database(run, "homologues") if run.paths("homologues") else None
         with run.step("plan"):
             resources = opening().reporting_to(run.progress)
             run.load_writers()
         # Both record the time of scoring and reporting themselves, per batch.
         near, run.device = near_chains(proteins, structures.chains, remote, parameters, resources)
-        conservation = written_homologues(proteins, homologues, parameters, stored, resources)
+        conservation = write_homologues(proteins, homologues, parameters, stored, resources)
         with run.step("report"):
             result = collect_residue_evidence(peptides, proteins, tables, conservation, near, structures, parameters, resources)
             write_evidence(stored, evidence_tables(result, parameters.surface_exposure), request.out, run.progress)
@@ -121,7 +121,7 @@ def _check_identification(peptides: IdentifiedPeptides, proteins: list[ProteinEn
         )
 
 
-def _opened(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[Any]) -> tuple[ChainFiles, DescribedChains | None]:
+def _open_chains(source: ChainInput, parameters: EvidenceParameters, run: SearchRun[Any]) -> tuple[ChainFiles, DescribedChains | None]:
     """Return the chains and, if remote chains are searched, the chains with descriptors."""
     structures, folder = open_files(source, run.progress, run.threads), source.folder
     for text in structures.messages:

@@ -169,9 +169,9 @@ def probe_tolerances(run: LowYieldRun, resources: Resources, limit: LimitedProgr
     limit.stage("Checking the tolerances")
     parameters = run.parameters
     precursors, fragments = parameters.precursor_tolerance, parameters.fragment_tolerance
-    wide = _wider(precursors, _WIDE_PRECURSOR, _USUAL_MASS)
+    wide = _choose_wider(precursors, _WIDE_PRECURSOR, _USUAL_MASS)
     best, n_probed = None, 0
-    windows = list(dict.fromkeys(_wider(fragments, wide_fragment, _USUAL_MZ) for wide_fragment in _WIDE_FRAGMENTS))
+    windows = list(dict.fromkeys(_choose_wider(fragments, wide_fragment, _USUAL_MZ) for wide_fragment in _WIDE_FRAGMENTS))
     for number, wide_fragments in enumerate(windows):
         quick = quick_parameters(parameters, precursor_tolerance=wide, fragment_tolerance=wide_fragments)
         try:
@@ -259,7 +259,7 @@ def _probe(
     return None if cluster is None else (cluster, float(np.median(psms.features["mean_absolute_fragment_error"][~psms.is_decoy])))
 
 
-def _wider(requested: Tolerance, probed: Tolerance, usual: float) -> Tolerance:
+def _choose_wider(requested: Tolerance, probed: Tolerance, usual: float) -> Tolerance:
     return max(requested, probed, key=lambda tolerance: _ppm(tolerance, usual))
 
 

@@ -85,8 +85,8 @@ def find_better_series(run: LowYieldRun, resources: Resources, limit: LimitedPro
         return ""
     quick, some = _probe(run.spectra, run.parameters)
     limit.stage("Trying other ion series")
-    usual = _n_confident(some, run.indexes, quick, resources)
-    result = {series: _n_confident(some.with_series(series), run.indexes, quick, resources) for series in others}
+    usual = _count_confident(some, run.indexes, quick, resources)
+    result = {series: _count_confident(some.with_series(series), run.indexes, quick, resources) for series in others}
     best = max(others, key=lambda series: result[series])
     if result[best] < max(_ENOUGH, _TIMES * usual):
         return ""
@@ -116,7 +116,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
     limit.stage("Trying other enzymes")
     if limit.seconds_left < len(proteins.proteins.residues) / _RESIDUES_PER_SECOND:
         raise TimeOverError
-    usual = _n_confident(some, indexes, quick, resources)
+    usual = _count_confident(some, indexes, quick, resources)
     windows = _windows(some, quick)
     maximum_mass = max(quick.minimum_mass, min(quick.maximum_mass, float(windows.max())))
     result, others = dict[str, int](), [name for name in _ENZYMES if name != parameters.enzyme]
@@ -126,7 +126,7 @@ def find_better_enzyme(run: LowYieldRun, resources: Resources, limit: LimitedPro
             with storage_errors(run.folder, only_disk=True), tempfile.TemporaryDirectory(prefix="enzyme-", dir=run.folder) as folder:
                 memory_bytes = parameters.index_memory * _MB
                 peptides = build_peptide_index(Path(folder), proteins, digestion, resources, memory_bytes=memory_bytes, windows=windows)
-                result[name] = _n_confident(some, Indexes(proteins, peptides), quick, resources)
+                result[name] = _count_confident(some, Indexes(proteins, peptides), quick, resources)
     best = max(result, key=lambda name: result[name], default="")
     if not best or result[best] < max(_ENOUGH, _TIMES * usual):
         if len(result) < len(others):
@@ -144,6 +144,6 @@ def _windows(spectra: SpectrumIndex, parameters: IdentificationParameters) -> ND
     return np.column_stack(parameters.precursor_tolerance.bounds(np.concatenate(masses)))
 
 
-def _n_confident(spectra: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources) -> int:
+def _count_confident(spectra: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources) -> int:
     """Count the spectra with a target match at 5 % FDR."""
     return int(np.count_nonzero(~quick_matches(spectra, indexes, parameters, resources, _CONFIDENT).is_decoy))

@@ -28,7 +28,7 @@ from proteoscope.engine.peptides.indexes import Indexes
 from proteoscope.engine.spectra.columns import Spectra
 from proteoscope.engine.spectra.spectrum_index import SpectrumIndex
 
-__all__ = ["PrecursorErrors", "errors_of_matches", "measured_errors"]
+__all__ = ["PrecursorErrors", "errors_of_matches", "measure_errors"]
 
 _WIDEST = 20.0
 """Maximum half-width of the window, ppm, of the first search and of its result; even badly calibrated instruments are within it."""
@@ -82,7 +82,7 @@ class PrecursorErrors:
         return {"precursor_errors": {"matches": self.n_matches, "medians_ppm": self.medians.tolist(), "spread_ppm": round(self.spread, 3)}}
 
 
-def measured_errors(
+def measure_errors(
     spectra: Spectra, index: SpectrumIndex, indexes: Indexes, parameters: IdentificationParameters, resources: Resources
 ) -> PrecursorErrors:
     """Measure the precursor errors of the run, and report them to the user.
@@ -113,7 +113,7 @@ def measured_errors(
         result = PrecursorErrors(requested, requested, unknown, message=f"The precursor tolerance stays {requested}: {reason}")
     else:
         quick = quick_parameters(parameters, precursor_tolerance=Tolerance(_WIDEST, "ppm"))
-        some = index.only(_some_of_each_file(spectra))
+        some = index.only(_sample_each_file(spectra))
         psms = quick_matches(some, indexes, quick, resources, _CONFIDENT, plus_one=parameters.plus_one)
         result = errors_of_matches(psms.mass_error_ppm, spectra.file[psms.spectrum], len(spectra.files), requested)
     resources.progress.message(result.message)
@@ -166,7 +166,7 @@ def errors_of_matches(error: NDArray[np.float64], file: NDArray[np.integer], n_f
     return PrecursorErrors(used, of_second, medians, len(error), spread, message)
 
 
-def _some_of_each_file(spectra: Spectra) -> NDArray[np.int64]:
+def _sample_each_file(spectra: Spectra) -> NDArray[np.int64]:
     """Return evenly spaced spectra with peaks from each file, ascending."""
     most = max(_LOOKED_AT_IN_A_FILE, _LOOKED_AT // max(len(spectra.files), 1))
     rows_of_files = (np.flatnonzero((spectra.file == number) & (np.diff(spectra.offsets) > 0)) for number in range(len(spectra.files)))

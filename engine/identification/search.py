@@ -12,7 +12,7 @@ from proteoscope.engine.identification.indexes import open_search_indexes
 from proteoscope.engine.identification.low_yield import LowYieldRun, low_yield_run
 from proteoscope.engine.identification.parameters import IdentificationParameters
 from proteoscope.engine.identification.passes import PassPlan, plan_pass, plan_second_pass, score_pass
-from proteoscope.engine.identification.precursor_errors import PrecursorErrors, measured_errors
+from proteoscope.engine.identification.precursor_errors import PrecursorErrors, measure_errors
 from proteoscope.engine.identification.report import certainty_of_counts, rate_first_pass, rate_second_pass, write_report
 from proteoscope.engine.identification.summary import IdentificationSummary
 from proteoscope.engine.jobs.progress import Progress
@@ -76,7 +76,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
         with run.step("index"):  # only the time that indexing takes longer than reading
             resources, indexes = indexing()
         index = index_spectra(spectra, parameters, resources)
-        errors = measured_errors(spectra, index, indexes, parameters, resources)
+        errors = measure_errors(spectra, index, indexes, parameters, resources)
         index = index.corrected(errors.medians[spectra.file])
 
         plan = plan_pass(index, indexes, parameters.changed(precursor_tolerance=errors.tolerance), resources)

@@ -23,10 +23,11 @@ def methods(facts: RunFacts) -> Methods:
     """Return the methods paragraph of an import; those of the search are in the engine's own record."""
     program, n_matches = facts.record.get("program"), facts.count("matches")
     engine = program[:_MAXIMUM_CHARACTERS] if isinstance(program, str) and program else "another search engine"
-    of = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"
+    size = "" if n_matches is None else f" ({counted(n_matches, 'match', 'matches')})"
     spectra, databases = facts.names("spectra"), facts.names("database")
     sentences = [
-        f"The results of {engine} in {listed(facts.names('results', 'identifications'))}{of} were imported; the search was that engine's.",
+        f"The results of {engine} in {listed(facts.names('results', 'identifications'))}{size} were imported; "
+        "the search was that engine's.",
         f"Matched ions were computed from the spectra of {listed(spectra)} within {facts.text('fragment_tolerance')}." if spectra else "",
         f"Peptides were placed in the proteins of {listed(databases)}." if databases else "",
         _rates(facts),

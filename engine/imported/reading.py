@@ -69,11 +69,11 @@ def read_identifications(paths: Sequence[str | Path], progress: Progress | None 
             result = READERS[written_as.name]()(source, progress)
         if not len(result):
             raise _nothing_read(result)
-        parts.append(_escaped(_bounded(result), progress))
+        parts.append(_escape_names(_limit_numbers(result), progress))
     return joined(parts)
 
 
-def _escaped(identifications: Identifications, progress: Progress) -> Identifications:
+def _escape_names(identifications: Identifications, progress: Progress) -> Identifications:
     """Return the identifications with escaped unprintable characters in names, and warn about them.
 
     Raises
@@ -121,7 +121,7 @@ def describe_unread(identifications: Identifications) -> dict[str, str]:
     return shown
 
 
-def _bounded(identifications: Identifications) -> Identifications:
+def _limit_numbers(identifications: Identifications) -> Identifications:
     """Return the identifications with impossibly large numbers replaced by NaN."""
 
     def known(values: NDArray[np.float64], most: float) -> NDArray[np.float64]:

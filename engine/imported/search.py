@@ -95,7 +95,7 @@ def import_results(request: SearchRequest, progress: Progress | None = None) -> 
         with run.step("report"):
             written = imported.results.write_import(stored, result, matches, rated, spectra, database, run.begin, run.progress)
         warn_of_import(result, matches, in_spectra, database, written, rated.title, request.files("spectra"), run.progress)
-        return _recorded(run, result, spectra, matches, rated, written, parameters)
+        return _write_record(run, result, spectra, matches, rated, written, parameters)
 
 
 def _matches(
@@ -125,7 +125,7 @@ def _matches(
     return matches
 
 
-def _recorded(
+def _write_record(
     run: SearchRun[_Read],
     identifications: Identifications,
     spectra: Spectra,

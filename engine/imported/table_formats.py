@@ -230,7 +230,7 @@ def read_comet(source: ByteSource, progress: Progress) -> Identifications:
             end = (result["end"] or "").lower()
             place = 0 if end == "n" else len(sequence) + 1 if end == "c" else int(result["place"])
             placed.append(NotedModification(place, "", float(result["mass"])))
-        return _checked(sequence, placed)
+        return _check_peptide(sequence, placed)
 
     return _identifications("Comet text", cells, parse, noted, values)
 
@@ -287,7 +287,7 @@ def read_msfragger(source: ByteSource, progress: Progress) -> Identifications:
             digits = re.sub("[^0-9]", "", site)
             place = 0 if site == "N-term" else len(sequence) + 1 if site == "C-term" else int(digits)
             placed.append(NotedModification(place, "", float(result["mass"])))
-        return _checked(sequence, placed)
+        return _check_peptide(sequence, placed)
 
     return _identifications("MSFragger", cells, parse, noted, values)
 
@@ -401,7 +401,7 @@ def _parse_peptideshaker(text: str) -> NotedPeptide:
             is_front, is_end = (end in name.lower() for end in ("n-term", "c-term"))
             places = map(int, result["places"].split(","))
             placed += [NotedModification(0 if is_front else len(sequence) + 1 if is_end else place, name) for place in places]
-    return _checked(sequence, placed)
+    return _check_peptide(sequence, placed)
 
 
 def read_mztab(source: ByteSource, progress: Progress) -> Identifications:
@@ -502,7 +502,7 @@ def _parse_mztab(text: str) -> NotedPeptide:
     modifications = "" if modifications.lower() == "null" else _MZTAB_LOSS.sub("", modifications)
     placed = _whole_matches(_MZTAB_PLACE, modifications)
     # If there are several possible positions, use the first.
-    return _checked(sequence, [noted_modification(int(modification["first"]), modification["name"]) for modification in placed])
+    return _check_peptide(sequence, [noted_modification(int(modification["first"]), modification["name"]) for modification in placed])
 
 
 def _whole_matches(pattern: re.Pattern[str], text: str) -> list[re.Match[str]]:
@@ -627,7 +627,7 @@ def _mz(mass: NDArray[np.float64], charge: NDArray[np.int64]) -> NDArray[np.floa
     return np.where(charge > 0, mz(mass, np.maximum(charge, 1)), np.nan)
 
 
-def _checked(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
+def _check_peptide(sequence: str, placed: list[NotedModification]) -> NotedPeptide:
     """Return a validated peptide with these modifications.
 
     Raises

@@ -121,8 +121,8 @@ def shuffled_references(
     """
     listed = peptides.listed
     length = np.diff(listed.residue_offsets)
-    of = peptides.peptide[rows]
-    rows = rows[(of >= 0) & (length[np.maximum(of, 0)] >= _SHORTEST) & (library.charge[rows] > 0)] if len(length) else rows[:0]
+    peptide = peptides.peptide[rows]
+    rows = rows[(peptide >= 0) & (length[np.maximum(peptide, 0)] >= _SHORTEST) & (library.charge[rows] > 0)] if len(length) else rows[:0]
     numbers: dict[str, int] = {}
     sequence = np.array([numbers.setdefault(sequence, len(numbers)) for sequence in listed.sequences] or [0], np.int64)
     for first in range(0, len(rows), _ENTRIES_AT_ONCE):

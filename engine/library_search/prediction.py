@@ -219,7 +219,7 @@ class PredictedLibrary:
     def _proteins(self, peptide: NDArray[np.int64]) -> pa.StringArray:
         """Return the accessions of up to 20 proteins of each peptide, joined by `PROTEIN_SEPARATOR`."""
         index, proteins, names = self._indexes.peptides, self._indexes.proteins, self._indexes.proteins.proteins
-        distinct, of = np.unique(peptide, return_inverse=True)
+        distinct, index_of = np.unique(peptide, return_inverse=True)
         pointer = np.asarray(index.pointer)
         first = pointer[distinct]
         offsets, at = ranges(first, np.minimum(pointer[distinct + 1], first + _PROTEINS_NAMED))
@@ -228,7 +228,7 @@ class PredictedLibrary:
         )
         held = accessions.take(pa.array(proteins.protein_of(np.asarray(index.occurrence)[at]))).cast(pa.string())
         joined = pa.compute.binary_join(pa.ListArray.from_arrays(pa.array(offsets, pa.int32()), held), PROTEIN_SEPARATOR)
-        return joined.take(pa.array(of))
+        return joined.take(pa.array(index_of))
 
     def _on_threads(self, costs: NDArray, work: Callable[[Partition], None]) -> None:
         threads, progress = self._resources.threads, self._resources.progress

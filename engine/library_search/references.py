@@ -193,7 +193,7 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
     rows = np.flatnonzero(is_usable)
     has_own = bool(library.is_decoy[rows].any())
     is_shuffled = parameters.decoys == "shuffle" or (parameters.decoys == "automatic" and not has_own)
-    read = list(_as_read(library, rows, parameters, resources))
+    read = list(_read_lists(library, rows, parameters, resources))
     n_read = sum(len(lists.entry) for lists in read)
     if not n_read:
         raise InputError(
@@ -201,10 +201,10 @@ def save_references(library: SpectralLibrary, folder: Path, parameters: LibraryS
             f"none of its {len(library):,} entries can be searched",
             remedy=f"Give a library whose entries have precursors and {parameters.minimum_peaks} peaks",
         )
-    lists = _joined([*read, *(_shuffled(library, rows, parameters, resources) if is_shuffled else ())])
+    lists = _concatenate([*read, *(_shuffled(library, rows, parameters, resources) if is_shuffled else ())])
     if has_own and (is_shuffled or parameters.decoys == "none"):
         lists = lists.take(np.flatnonzero(~(lists.is_decoy & library.is_decoy[lists.entry])))
-    lists = lists.take(_distinct(lists))
+    lists = lists.take(_distinct_rows(lists))
     # Of equally similar references the first wins: decoys precede targets, in the order in which they were shuffled.
     lists = lists.take(np.lexsort((lists.entry, ~lists.is_decoy, mz[lists.entry], _slots(charge, library.polarities)[lists.entry])))
     entry, is_decoy, peaks = lists
@@ -240,7 +240,7 @@ class _Lists(NamedTuple):
         return _Lists(self.entry[rows], self.is_decoy[rows], taken(self.peaks, rows))
 
 
-def _as_read(
+def _read_lists(
     library: SpectralLibrary, rows: NDArray[np.int64], parameters: LibrarySearchParameters, resources: Resources
 ) -> Iterator[_Lists]:
     """Yield the peak lists of entries, in batches."""
@@ -283,7 +283,7 @@ def _prepared(
     return _Lists(entry[has_peaks], is_decoy[has_peaks], PeakLists(run_offsets(counts[has_peaks]), lists.mz, lists.weight))
 
 
-def _joined(batches: list[_Lists]) -> _Lists:
+def _concatenate(batches: list[_Lists]) -> _Lists:
     """Concatenate batches of lists."""
     entry, is_decoy, peaks = zip(*batches, strict=True)
     offsets = run_offsets(np.concatenate([np.diff(lists.offsets) for lists in peaks]))
@@ -296,7 +296,7 @@ def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np
     return np.where(charge == 0, UNKNOWN_CHARGE * polarity, charge)
 
 
-def _distinct(lists: _Lists) -> NDArray[np.int64]:
+def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
     """Return ascending rows without decoys whose peaks equal those of their target or of another decoy of the same entry.
 
     Peptides with few or equal residues have few permutations. Such a decoy is not evidence of false matches, but would be counted as one.

@@ -89,12 +89,20 @@ def name_differences(
     rows = np.flatnonzero((peptide >= 0) & (lengths[np.maximum(peptide, 0)] < _PLACES) if len(lengths) else np.zeros(n, np.bool_))
     if not len(rows):
         return NamedShifts(name, possible, named_mass, site)
-    of = peptide[rows]
-    score = _ions_by_place(peptides, of, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
-    begin = peptides.residue_offsets[of]
+    peptide_of_row = peptide[rows]
+    score = _ions_by_place(peptides, peptide_of_row, shift[rows], spectrum[rows], charge[rows], spectra, parameters, progress)
+    begin = peptides.residue_offsets[peptide_of_row]
     # Flanking residues are unknown: use the peptide as its own protein.
     places = ShiftPlaces(
-        shift[rows], tolerance.width(mass[rows]), score, begin, lengths[of], begin, begin + lengths[of], peptides.residues, 1
+        shift[rows],
+        tolerance.width(mass[rows]),
+        score,
+        begin,
+        lengths[peptide_of_row],
+        begin,
+        begin + lengths[peptide_of_row],
+        peptides.residues,
+        1,
     )
     named = name_shifts(places, (), enzyme("Trypsin"))
     for k, row in enumerate(rows.tolist()):
@@ -107,7 +115,7 @@ def name_differences(
 
 def _ions_by_place(
     peptides: ListedPeptides,
-    of: NDArray[np.int64],
+    peptide: NDArray[np.int64],
     shift: NDArray[np.float64],
     spectrum: NDArray[np.int64],
     charge: NDArray[np.int64],
@@ -119,11 +127,11 @@ def _ions_by_place(
 
     A score is the number of matched ions times `_PER_ION`, so that naming does not accept residues with fewer ions.
     """
-    lengths = np.diff(peptides.residue_offsets)[of]
-    row = np.repeat(np.arange(len(of)), lengths)  # one candidate per residue with the shift
+    lengths = np.diff(peptides.residue_offsets)[peptide]
+    row = np.repeat(np.arange(len(peptide)), lengths)  # one candidate per residue with the shift
     place = np.arange(len(row)) - np.repeat(run_offsets(lengths)[:-1], lengths)
     offsets = run_offsets(lengths[row])
-    at = np.arange(offsets[-1]) + np.repeat(peptides.residue_offsets[of[row]] - offsets[:-1], lengths[row])
+    at = np.arange(offsets[-1]) + np.repeat(peptides.residue_offsets[peptide[row]] - offsets[:-1], lengths[row])
     masses = peptides.residue_masses[at]
     masses[offsets[:-1] + place] += shift[row]
     matched, _ = count_ions(
@@ -138,7 +146,7 @@ def _ions_by_place(
         parameters.maximum_fragment_charge,
         progress,
     )
-    score = np.full((len(of), _PLACES), -np.inf, np.float32)
+    score = np.full((len(peptide), _PLACES), -np.inf, np.float32)
     score[row, place] = matched * _PER_ION
     return score
 

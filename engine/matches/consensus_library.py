@@ -205,18 +205,18 @@ def _entries(
     """Return entries from the members `rows`, grouped by `offsets` (CSR), the best member first in each group."""
     identified, best = members.identified, rows[offsets[:-1]]
     if origin == "merged":
-        peaks = _merged(spectra, identified.spectrum[rows], offsets, tolerance, resources)
+        peaks = _merge_spectra(spectra, identified.spectrum[rows], offsets, tolerance, resources)
     else:
         mz, peak_offsets = take_runs(spectra.mz, spectra.offsets, identified.spectrum[best])
         peaks = PeakArrays(peak_offsets, mz, take_runs(spectra.intensity, spectra.offsets, identified.spectrum[best])[0])
-    peaks = _highest(peaks)
+    peaks = _select_most_intense(peaks)
     peptide = identified.peptide[best]
-    of = members.modifications
-    position, placed = take_runs(of.position, of.offsets, peptide)
+    carried = members.modifications
+    position, placed = take_runs(carried.position, carried.offsets, peptide)
     sequences = pa.array(identified.sequences, pa.string()).take(pa.array(identified.sequence[peptide]))
     return LibraryEntries(
         sequences,
-        EntryModifications(placed, position, take_runs(of.kind, of.offsets, peptide)[0], of.names, of.masses),
+        EntryModifications(placed, position, take_runs(carried.kind, carried.offsets, peptide)[0], carried.names, carried.masses),
         members.proteins.take(pa.array(best)),
         identified.charge[best],
         identified.mass[best],
@@ -231,7 +231,7 @@ def _entries(
     )
 
 
-def _merged(
+def _merge_spectra(
     spectra: Spectra, rows: NDArray[np.int64], offsets: NDArray[np.int64], tolerance: Tolerance, resources: Resources
 ) -> PeakArrays:
     """Return the mean spectrum of each group of spectra `rows`, grouped by `offsets` (CSR)."""
@@ -250,7 +250,7 @@ def _merged(
     return means
 
 
-def _highest(peaks: PeakArrays) -> PeakArrays:
+def _select_most_intense(peaks: PeakArrays) -> PeakArrays:
     """Return the most intense peaks of each spectrum, with the base peak scaled to 10,000."""
     count = np.diff(peaks.offsets)
     owner = np.repeat(np.arange(len(count)), count)

@@ -114,7 +114,7 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
     check_conversion(request)
     threads = request.threads or available_threads()
     spectra = read_spectra(request.spectra, progress=progress, strict=request.strict, threads=threads, takes_negative=True)
-    rows = _chosen(spectra, request, progress)
+    rows = _select_spectra(spectra, request, progress)
     if not len(rows):
         raise ParameterError(f"none of the {len(spectra):,} spectra matches the selection; nothing was written")
     written_as = spectrum_format(request.format or str(request.out))
@@ -122,7 +122,7 @@ def convert_spectra(request: ConversionRequest, progress: Progress) -> Conversio
     return Conversion(len(rows), len(spectra))
 
 
-def _chosen(spectra: Spectra, request: ConversionRequest, progress: Progress) -> NDArray[np.int64]:
+def _select_spectra(spectra: Spectra, request: ConversionRequest, progress: Progress) -> NDArray[np.int64]:
     """Return the rows of the selected spectra, (r,) int64."""
     rows, requested = request.selection.rows(spectra), request.identified
     if requested is None:

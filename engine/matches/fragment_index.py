@@ -109,19 +109,19 @@ class FragmentIndexSearch:
             return False
         if compile_index is not None:
             compile_index(self._progress)
-        counted = self._count()
+        counted = self._count_forms()
         forms = self._forms_of_queries(counted)
         ions_of_form = self._ions_of_form()
         exhaustive = counts.exhaustive_search(forms, charges, ions_of_form)
         building = counts.fragment_index_building(possible, float(counted.forms[-1]), float(counted.ions[-1]))
-        searching = float(self._nanoseconds(forms, ions_of_form, self._index.queries).sum())
+        searching = float(self._estimate_nanoseconds(forms, ions_of_form, self._index.queries).sum())
         return counts.TIMES_LONGER * (building + searching) < exhaustive
 
     def run(self, hits: HitArrays) -> None:
         """Search all queries; write their best candidates, score histograms and candidate counts to `hits`."""
         n, n_hits = hits.score.shape
         result = {**empty_best(n, n_hits + _ADDITIONAL)._asdict(), "histogram": hits.histogram, "n_candidates": hits.n_candidates}
-        n_buckets = len(self._count().is_reached)
+        n_buckets = len(self._count_forms().is_reached)
         # A GPU creates the postings of the listed peptidoforms itself, in any number of partitions.
         sizes = (_BYTES_OF_LISTED_FORM, 0) if self._resources.has_cards else (BYTES_OF_FORM, BYTES_OF_POSTING)
         listed = self._ranges(0, n_buckets, *sizes)
@@ -151,7 +151,7 @@ class FragmentIndexSearch:
     def _search(self, low: int, high: int, so_far: dict[str, NDArray], width: float, part: str) -> dict[str, NDArray]:
         """Return the results `so_far` updated with the peptidoforms in the buckets `low:high`."""
         queries, ions = self._index.queries, self._ions_of_form()
-        mass, number = self._list(low, high, f"Indexing fragments{part}")
+        mass, number = self._list_forms(low, high, f"Indexing fragments{part}")
         workload = create_workload(
             self._index,
             self._peptides,
@@ -166,13 +166,13 @@ class FragmentIndexSearch:
         )
         windows = precursor_windows(mass, queries, self._settings, 0, len(queries.mass))
         forms = (windows[..., 1] - windows[..., 0]).sum(axis=1)
-        cost = np.where(forms > 0, self._nanoseconds(forms, ions, queries), 0.0)
+        cost = np.where(forms > 0, self._estimate_nanoseconds(forms, ions, queries), 0.0)
         del windows
         self._progress.stage(f"Scoring spectra{part}", len(queries.mass))
         with Executor(self._resources).session(workload, with_processor=False) as session:
             return dict(session.run({**so_far, "cost": cost}))
 
-    def _count(self) -> _Peptidoforms:
+    def _count_forms(self) -> _Peptidoforms:
         """Return the counts of peptidoforms and ions by mass, excluding buckets outside all precursor windows."""
         if self._counted is None:
             peptides, modifications = self._peptides, self._modifications
@@ -221,7 +221,7 @@ class FragmentIndexSearch:
         """Return the mean number of singly charged ions per peptidoform, 0 before peptidoforms are counted."""
         return 0.0 if self._counted is None else float(self._counted.ions[-1] / max(1, self._counted.forms[-1]))
 
-    def _nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
+    def _estimate_nanoseconds(self, forms: NDArray[np.int64], ions_of_form: float, queries: QueryArrays) -> NDArray[np.float64]:
         """Return the estimated search time of each query on one thread, ns, (q,), given the number of peptidoforms in its windows."""
         spectra, settings = self._index.arrays, self._settings
         n_peaks = np.diff(spectra.offsets)[queries.spectrum]
@@ -246,9 +246,9 @@ class FragmentIndexSearch:
             cuts.append(min(high, max(cuts[-1] + 1, reached)))
         return [(first, last) for first, last in pairwise(cuts) if forms[last] > forms[first]]
 
-    def _list(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _list_forms(self, low: int, high: int, title: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Return masses (Da) and numbers of the peptidoforms in the buckets `low:high`, excluding those outside all precursor windows."""
-        counted = self._count()
+        counted = self._count_forms()
         self._progress.stage(title)
 
         def listed(part: Partition) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

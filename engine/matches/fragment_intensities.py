@@ -263,7 +263,7 @@ def learn_intensities(
     network = load_network(_path())
     if n_peptides >= fewest_peptides:
         fold = folds_by_peptide(matches.peptide, _FOLDS, _SEED)
-        network = network._replace(out=_corrected(network, bonds, matches.charge, chosen, fold))
+        network = network._replace(out=_fit_last_layers(network, bonds, matches.charge, chosen, fold))
         return IntensityModel(network, True), f"fragment intensities learnt from {n_peptides} peptides"
     return IntensityModel(network, False), f"fragment intensities as the shipped model has them: {few} to correct it"
 
@@ -277,7 +277,7 @@ def _select_training_matches(matches: MatchColumns) -> Integers:
     return np.sort(rows[first[:_MAXIMUM_MATCHES]])
 
 
-def _corrected(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
+def _fit_last_layers(network: Network, bonds: MatchedBonds, charge: Integers, chosen: Integers, fold: Integers) -> NDArray[np.float32]:
     """Return last layers (folds, 41, IONS) with scale and shift of each ion type fitted to the `chosen` matches of the other folds."""
     lengths = np.diff(bonds.offsets)[chosen] - 1
     starts = run_offsets(lengths)

@@ -131,7 +131,7 @@ def infer_protein_groups(
 
     peptide, protein = _edges(peptide_offsets, peptide_proteins, peptide_is_decoy, protein_is_decoy)
     candidate_of = _indistinguishable(peptide, protein, n_peptides, n_proteins)
-    first_member = _first_of_each(candidate_of)
+    first_member = _first_indices(candidate_of)
     of_first = first_member[candidate_of[protein]] == protein
     peptide_edge, candidate_edge = peptide[of_first], candidate_of[protein[of_first]]
     chosen = _parsimonious(peptide_edge, candidate_edge, n_peptides, len(first_member))
@@ -139,7 +139,7 @@ def infer_protein_groups(
     size = np.bincount(candidate_edge, minlength=len(first_member))
     retained = chosen[candidate_edge]
     peptide_edge, candidate_edge = peptide_edge[retained], candidate_edge[retained]
-    razor = _best_of_each(peptide_edge, (-size[candidate_edge], first_member[candidate_edge]), candidate_edge, n_peptides)
+    razor = _best_values(peptide_edge, (-size[candidate_edge], first_member[candidate_edge]), candidate_edge, n_peptides)
     score = np.full(len(first_member), -np.inf)
     explained = razor >= 0
     np.maximum.at(score, razor[explained], peptide_score[explained])
@@ -157,7 +157,7 @@ def infer_protein_groups(
     members = np.flatnonzero(group_of_protein >= 0)
     members = members[np.argsort(group_of_protein[members], kind="stable")]
     is_decoy = protein_is_decoy[first_member[order]]
-    is_beaten = _beaten(score[order], is_decoy, group_of_protein, decoy_partner)
+    is_beaten = _have_better_partner(score[order], is_decoy, group_of_protein, decoy_partner)
     q_value = np.ones(n_groups)
     competing = score[order][~is_beaten]
     expected = None if expected_at is None else expected_at(competing)
@@ -248,7 +248,7 @@ def _indistinguishable(peptide: Integers, protein: Integers, n_peptides: int, n_
     return candidate_of
 
 
-def _first_of_each(number: Integers) -> Integers:
+def _first_indices(number: Integers) -> Integers:
     """Return the first index at which each of the numbers 0 to the maximum occurs."""
     values, first = np.unique(number, return_index=True)
     return first[values >= 0]
@@ -271,7 +271,7 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
         # can therefore be selected in one round, with the same result as one by one. Of equal counts the larger set is first, so
         # that a set is never selected together with a superset.
         count = np.bincount(candidate_left, minlength=n_candidates)
-        chosen |= _first_for_all(peptide_left, candidate_left, (-count, -size), n_peptides, n_candidates)
+        chosen |= _are_first_for_all(peptide_left, candidate_left, (-count, -size), n_peptides, n_candidates)
 
     while True:
         retained = chosen[candidate]
@@ -282,21 +282,21 @@ def _parsimonious(peptide: Integers, candidate: Integers, n_peptides: int, n_can
         if not spare.any():
             return chosen
         last = np.arange(n_candidates, 0, -1)
-        chosen &= ~_first_for_all(peptide[spare], candidate[spare], (size, last), n_peptides, n_candidates)
+        chosen &= ~_are_first_for_all(peptide[spare], candidate[spare], (size, last), n_peptides, n_candidates)
 
 
-def _first_for_all(
+def _are_first_for_all(
     peptide: Integers, candidate: Integers, keys: tuple[Integers, ...], n_peptides: int, n_candidates: int
 ) -> NDArray[np.bool_]:
     """Return True for candidates that are first, by the keys and then by index, for all their peptides."""
-    best = _best_of_each(peptide, (*(key[candidate] for key in keys), candidate), candidate, n_peptides)
+    best = _best_values(peptide, (*(key[candidate] for key in keys), candidate), candidate, n_peptides)
     first = np.zeros(n_candidates, bool)
     first[candidate] = True
     first[candidate[best[peptide] != candidate]] = False
     return first
 
 
-def _best_of_each(group: Integers, keys: tuple[Integers, ...], value: Integers, n_groups: int) -> Integers:
+def _best_values(group: Integers, keys: tuple[Integers, ...], value: Integers, n_groups: int) -> Integers:
     """Return the value of the first row, by the keys, in each group 0 to n_groups - 1; -1 for a group without rows."""
     order = np.lexsort((*reversed(keys), group))
     best = np.full(n_groups, -1, np.int64)
@@ -304,7 +304,7 @@ def _best_of_each(group: Integers, keys: tuple[Integers, ...], value: Integers, 
     return best
 
 
-def _beaten(
+def _have_better_partner(
     score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group_of_protein: Integers, decoy_partner: Integers | None
 ) -> NDArray[np.bool_]:
     """Return True for groups with a member whose partner is in a better-scoring group."""

@@ -291,7 +291,7 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
     for row, name, mass in _pairs(shifts, entries, symbols):
         error = abs(float(shifts.shift[row]) - mass)
         fits.append(_Fit(row, _STANDING_OF_PAIR, error, _NEWEST, int(first[row]), SearchModification(name, None, mass, "", "anywhere")))
-    return _chosen(sorted(fits, key=lambda fit: fit.order), first)
+    return _choose_names(sorted(fits, key=lambda fit: fit.order), first)
 
 
 def _fits_of_entries(
@@ -312,7 +312,7 @@ def _fits_of_entries(
         yield _Fit(row, rank, far, age, _site(entry, place, shifts, row), modifications[number])
 
 
-def _chosen(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
+def _choose_names(fits: list[_Fit], first: NDArray[np.int64]) -> Named:
     """Return the first name of each row and all its names; `first` is the best position, used for rows without a name."""
     n = len(first)
     site, chosen, is_pair, possible = first.copy(), np.full(n, -1, np.int64), np.zeros(n, np.bool_), [""] * n

@@ -118,7 +118,7 @@ def _no_hits(workload: Workload, n: int) -> dict[str, NDArray]:
     }
 
 
-def _some(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
+def _select_queries(queries: QueryArrays, rows: NDArray[np.int64] | slice) -> QueryArrays:
     return QueryArrays(queries.spectrum[rows], queries.charge[rows], queries.mass[rows])
 
 
@@ -138,7 +138,7 @@ class _Computation:
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
         """Start counting or scoring all queries, or those in `items`."""
         self._is_counting = state["phase"] == "count"
-        self._queries = self._all_queries if items is None else _some(self._all_queries, items)
+        self._queries = self._all_queries if items is None else _select_queries(self._all_queries, items)
 
     def search(self, first: int, last: int) -> Generator[PartialResult, None, None]:
         """Count or score the candidates of the queries `first:last`; yield partial results."""
@@ -149,7 +149,7 @@ class _Computation:
                 self._search.count_candidates(self._queries, begin, end, out)
                 yield PartialResult(end, {"candidates": out[begin:end]})
             return
-        of_part = _some(self._queries, slice(first, last))
+        of_part = _select_queries(self._queries, slice(first, last))
         rows, done = _no_hits(self._workload, last - first), 0
         hits = view_hits(rows, self._workload.settings["histogram_width"])
         with closing(self._search.search_queries(self._spectra, of_part, hits, 0, last - first)) as ends:

@@ -18,7 +18,7 @@ from proteoscope.kernels.cpu.segments import empty_best, precursor_windows
 from proteoscope.kernels.layouts import ModificationArrays, PeptideArrays, QueryArrays, ScoringSettings, SpectrumArrays
 from proteoscope.kernels.score_kinds import HYPERSCORE
 
-__all__ = ["RESIDUES", "RESIDUE_MASSES", "MadeSearch", "made_search", "sample_fragments", "sample_spectra"]
+__all__ = ["RESIDUES", "RESIDUE_MASSES", "SyntheticSearch", "sample_fragments", "sample_spectra", "synthetic_search"]
 
 _QUERIES, _PEPTIDES = 20_000, 250_000
 _QUERIES_OF_INDEX, _PEPTIDES_OF_INDEX, _WINDOW = 4000, 60_000, 100.0
@@ -57,7 +57,7 @@ _ANYWHERE = 0
 
 
 @dataclass(frozen=True)
-class MadeSearch:
+class SyntheticSearch:
     """Synthetic search with the number of candidates of each query, `candidates` (q,)."""
 
     spectra: SpectrumArrays
@@ -74,7 +74,7 @@ class MadeSearch:
         return SpectrumIndex(self.spectra, self.queries, len(self.queries.mass), SpectrumSeries.of("by", np.zeros(n, np.uint8)))
 
 
-def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> MadeSearch:
+def synthetic_search(n_queries: int, n_peptides: int, precursor: tuple[float, float], seed: int) -> SyntheticSearch:
     """Return spectra with fragment ions of peptides and noise, with variable oxidation of M, a fragment tolerance of 20 ppm and hyperscore.
 
     Parameters
@@ -95,7 +95,7 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     lengths = rng.integers(7, 30, n_peptides)
     starts = rng.integers(0, len(drawn) - 30, n_peptides)
     mass = prefix[starts + lengths] - prefix[starts] + WATER_MASS
-    present = _present((np.uint32(1) << (symbols.astype(np.uint32) - 65))[drawn], starts, lengths)
+    present = _unite_bits((np.uint32(1) << (symbols.astype(np.uint32) - 65))[drawn], starts, lengths)
     order = np.argsort(mass)
     # Read-only, like arrays of a mapped file, so that kernels compiled for a search are not compiled again.
     peptides = PeptideArrays(
@@ -145,10 +145,10 @@ def made_search(n_queries: int, n_peptides: int, precursor: tuple[float, float],
     )
     reach = precursor[0] + precursor[1] * queries.mass
     ends = [np.searchsorted(peptides.mass, queries.mass - offset + sign * reach) for offset in (0.0, shift[0]) for sign in (-1, 1)]
-    return MadeSearch(spectra, queries, peptides, modifications, settings, ends[1] - ends[0] + ends[3] - ends[2])
+    return SyntheticSearch(spectra, queries, peptides, modifications, settings, ends[1] - ends[0] + ends[3] - ends[2])
 
 
-def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _unite_bits(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return the union of the residue bits of each peptide, (n,) uint32, from the unions of 2, 4, 8, … consecutive residues."""
     result, width = np.zeros(len(starts), np.uint32), 1
     while width <= lengths.max():
@@ -161,7 +161,7 @@ def _present(bits: np.ndarray, starts: np.ndarray, lengths: np.ndarray) -> np.nd
 def sample_spectra(size: float, seed: int) -> Sample:
     """Return queries with precursor windows of ±0.1 Da, counted and then scored."""
     n = max(20, round(_QUERIES * size**0.75))
-    made = made_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
+    made = synthetic_search(n, max(2000, round(_PEPTIDES * size**0.5)), (0.1, 0.0), seed)
     workload = spectrum_scoring.create_workload(
         made.index, made.peptides, made.modifications, made.settings, hits_per_query=_HITS, slots=_SLOTS, histogram_width=0.5
     )
@@ -172,7 +172,7 @@ def sample_spectra(size: float, seed: int) -> Sample:
 def sample_fragments(size: float, seed: int) -> Sample:
     """Return queries with precursor windows of ±100 Da for a fragment index."""
     n = max(8, round(_QUERIES_OF_INDEX * size**0.75))
-    made = made_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
+    made = synthetic_search(n, max(1000, round(_PEPTIDES_OF_INDEX * size**0.25)), (_WINDOW, 0.0), seed)
     mass, number = list_peptidoforms(made.peptides, made.modifications, 0.0, 1e6)
     workload = fragment_scoring.create_workload(
         made.index,

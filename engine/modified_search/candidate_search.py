@@ -169,7 +169,7 @@ def find_candidates(
             rows = session.run()
         if len(cuts) == 2:
             return Candidates(rows["candidate"], rows["score"])
-        result = _better(result, Candidates(np.where(rows["candidate"] >= 0, rows["candidate"] + first, -1), rows["score"]))
+        result = _merge_candidates(result, Candidates(np.where(rows["candidate"] >= 0, rows["candidate"] + first, -1), rows["score"]))
     return result
 
 
@@ -182,7 +182,7 @@ def _cuts(peptides: PeptideArrays, per_dalton: float, memory_bytes: int) -> list
     return np.unique([0, *inner, len(peptides.mass)]).tolist()
 
 
-def _better(first: Candidates, second: Candidates) -> Candidates:
+def _merge_candidates(first: Candidates, second: Candidates) -> Candidates:
     """Return the best candidates of two parts; `first` contains the peptides with lower indices."""
     peptide, matches = np.hstack((first.peptide, second.peptide)), np.hstack((first.matches, second.matches))
     order = np.argsort(-matches, axis=1, kind="stable")[:, : first.peptide.shape[1]]

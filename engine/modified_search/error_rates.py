@@ -99,14 +99,14 @@ def estimate_error_rates(
     by_count, has_decoys = parameters.score == "match-count", parameters.decoys != "none"
     initial = psms.score if by_count else search_score(psms)
     first = psms.rank == 1
-    confident = _confident(psms, initial, first & ~matches.is_shifted, parameters)
+    confident = _are_confident(psms, initial, first & ~matches.is_shifted, parameters)
     mass_error = 0.0 if confident.sum() < _FEWEST_CONFIDENT else float(np.median(psms.mass_error_ppm[confident]))
     mass = matches.shift - mass_error * 1e-6 * psms.observed_mass
     score, message, features = initial, "rescoring is off", dict[str, NDArray[np.float64]]()
     scale = None if by_count else SEARCH_SCORE_SCALE
     tier, distance = _likelihoods(psms, matches, mass, indexes, parameters)
     if not by_count:
-        share = _shares(psms, matches, tier, first)
+        share = _log_fractions(psms, matches, tier, first)
         key = matches.key + worth_of_share(share, matches.theta) - worth_of_share(matches.nearness, matches.theta)
         psms = replace(psms, expectation=psms.expectation + share - matches.nearness)
         score = initial = search_score(psms)
@@ -124,7 +124,7 @@ def estimate_error_rates(
     retained = retained[np.lexsort((rank[retained], psms.spectrum[retained]))]
     psms, matches, mass, group = replace(psms.take(retained), rank=rank[retained]), matches.take(retained), mass[retained], group[retained]
     score, features = score[retained], {name: column[retained] for name, column in features.items()}
-    psms, shifts = _named(psms, matches, mass, tier[retained], mass_error, indexes, parameters)
+    psms, shifts = _name_shifts(psms, matches, mass, tier[retained], mass_error, indexes, parameters)
     competes = psms.rank == 1
     q_value, posterior_error = np.full((2, len(psms)), np.nan)
     if not has_decoys:
@@ -181,7 +181,7 @@ def _likelihoods(
     return tier, distance
 
 
-def _shares(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _log_fractions(psms: Psms, matches: ShiftedMatches, tier: NDArray[np.int64], first: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return log10 of the fraction of candidates with an equally good prior, by mass proximity or by the meaning of the shift.
 
     The frequency of tiers by chance is counted among decoys, each peptide once; without decoys, among candidates that are not rank 1.
@@ -218,7 +218,9 @@ def _shift_places(
     )
 
 
-def _confident(psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], parameters: ModifiedSearchParameters) -> NDArray[np.bool_]:
+def _are_confident(
+    psms: Psms, score: NDArray[np.float64], rows: NDArray[np.bool_], parameters: ModifiedSearchParameters
+) -> NDArray[np.bool_]:
     """Return True for targets among `rows` that are accepted at 1 % FDR."""
     confident = np.zeros(len(psms), np.bool_)
     if parameters.decoys != "none":
@@ -250,7 +252,7 @@ def _features(
     return features
 
 
-def _named(
+def _name_shifts(
     psms: Psms,
     matches: ShiftedMatches,
     mass: NDArray[np.float64],
@@ -266,7 +268,7 @@ def _named(
     named = name_shifts(
         _shift_places(psms, matches, rows, mass, indexes, parameters), digestion.fixed, digestion.enzyme, matches.loss[rows]
     )
-    which, modifications = _with_unnamed(named, mass[rows])
+    which, modifications = _name_all_shifts(named, mass[rows])
     group, site, probability = _groups(matches.is_shifted, tier), np.full(n, -1), np.full(n, np.nan)
     site[rows] = named.site
     residue = np.clip(named.site, 1, psms.length[rows]) - 1
@@ -276,10 +278,10 @@ def _named(
     name, possible = np.full((2, n), "", object)
     name[rows], possible[rows] = [modifications[number].name for number in which.tolist()], named.possible
     shifts = MassShifts(np.where(matches.is_shifted, mass, plain_error), carried, group, name, possible, site, probability)
-    return _carrying(psms, rows, named.site, which, modifications, carried), shifts
+    return _add_modifications(psms, rows, named.site, which, modifications, carried), shifts
 
 
-def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
+def _name_all_shifts(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.int64], tuple[SearchModification, ...]]:
     """Return the modification index of each shift, and the modifications; unnamed shifts are named by their mass."""
     which = named.modification.copy()
     rows = np.flatnonzero(which < 0)
@@ -289,7 +291,7 @@ def _with_unnamed(named: Named, mass: NDArray[np.float64]) -> tuple[NDArray[np.i
     return which, (*named.modifications, *others)
 
 
-def _carrying(
+def _add_modifications(
     psms: Psms,
     rows: NDArray[np.int64],
     site: NDArray[np.int64],

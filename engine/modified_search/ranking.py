@@ -180,7 +180,7 @@ def rank_candidates(
     spectrum, charge = index.queries.spectrum[ranked.query], index.queries.charge[ranked.query]
     place = np.where(is_shifted, placed.place[rows], _NONE).astype(np.uint8)
     forms = ShiftsToPlace(spectrum, charge, peptide, shift)
-    features = _measured(index, forms, peptides, place, settings, resources)
+    features = _score_placed(index, forms, peptides, place, settings, resources)
     empty = np.full((len(peptide), 1), _NONE, np.uint8)
     score = candidates.matches[rows].astype(np.float64) if by_count else features["hyperscore"]
     matches = Matches(
@@ -205,7 +205,7 @@ def rank_candidates(
         ranked.nearness,
         shift,
         is_shifted,
-        _losses(index, matches, shift, is_shifted, peptides, place, settings),
+        _find_losses(index, matches, shift, is_shifted, peptides, place, settings),
         *_places(index, forms, peptides, is_shifted, settings, resources),
     )
 
@@ -219,7 +219,7 @@ def _parts_of_spectra(spectrum_of_query: NDArray[np.int64]) -> list[slice]:
     return [slice(*edge) for edge in pairwise(edges)]
 
 
-def _part_of(placed: PlacedArrays, rows: slice) -> PlacedArrays:
+def _select_rows(placed: PlacedArrays, rows: slice) -> PlacedArrays:
     return PlacedArrays._make(column[rows] for column in placed)
 
 
@@ -238,9 +238,9 @@ def _ranked_forms(
 ) -> _Peptidoforms:
     """Return the best forms of the queries in `part`; columns of forms with a shift follow those without."""
     mass, peptide, matches = index.queries.mass[part], candidates.peptide[part], candidates.matches[part]
-    placed = _part_of(placed, part)
+    placed = _select_rows(placed, part)
     n_plain, n_all = _candidate_counts(mass, peptides, settings, shifts)
-    tail, near = _Tail.of(placed, usual), _no_farther(mass, peptides, peptide, n_plain, n_all)
+    tail, near = _Tail.of(placed, usual), _count_at_least_as_close(mass, peptides, peptide, n_plain, n_all)
     is_plain = np.isfinite(placed.plain)
     share = np.broadcast_to(np.log10((n_plain + 1.0) / (n_all + 1.0))[:, None], is_plain.shape)
     share_of_shift = np.where(is_plain, share, np.log10((near + 1.0) / (n_all[:, None] + 1.0)))
@@ -274,7 +274,7 @@ def _candidate_counts(
     return plain, np.maximum(every, plain)
 
 
-def _no_farther(
+def _count_at_least_as_close(
     masses: NDArray[np.float64], peptides: PeptideArrays, candidate: NDArray[np.int64], n_plain: NDArray[np.int64], n_all: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Return the number of peptides at least as close to the precursor mass as each candidate, (q, k), on either side."""
@@ -298,7 +298,9 @@ def _leads(placed: PlacedArrays) -> tuple[NDArray[np.int64], NDArray[np.float64]
 
 def _usual_theta(placed: PlacedArrays) -> float:
     """Return the median theta of all queries, or 1."""
-    parts = [_leads(_part_of(placed, slice(first, first + _QUERIES_AT_ONCE))) for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)]
+    parts = [
+        _leads(_select_rows(placed, slice(first, first + _QUERIES_AT_ONCE))) for first in range(0, len(placed.plain), _QUERIES_AT_ONCE)
+    ]
     lead = np.concatenate([np.empty(0), *(lead[count > _FEWEST] for count, _, lead in parts)])
     return float(np.median(lead)) if len(lead) else 1.0
 
@@ -362,7 +364,7 @@ def _ranked(spectrum_of_query: NDArray[np.int64], candidate: NDArray[np.int64], 
     return [values[rank <= top] for values in (query, column, delta, rank, value)]
 
 
-def _losses(
+def _find_losses(
     index: SpectrumIndex,
     matches: Matches,
     shift: NDArray[np.float64],
@@ -380,7 +382,7 @@ def _losses(
     return loss
 
 
-def _measured(
+def _score_placed(
     index: SpectrumIndex,
     forms: ShiftsToPlace,
     peptides: PeptideArrays,

@@ -226,14 +226,14 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
     Levels
     """
     if plexes is not None and len(np.unique(plexes)) > 1:
-        return _joined(plexes, [level_amounts(ions.of_columns(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
+        return _join_plexes(plexes, [level_amounts(ions.of_columns(plexes == k), grouping, by) for k in np.unique(plexes).tolist()])
     sequence = grouping.sequence[grouping.form]
     forms = ratio_amounts(ions, grouping.form, len(grouping.sequence))
     sequences = ratio_amounts(ions, sequence, len(grouping.protein))
     return Levels(forms, sequences, protein_amounts(ions, sequences, grouping, by))
 
 
-def _joined(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
+def _join_plexes(plexes: NDArray[np.int64], parts: list[Levels]) -> Levels:
     """Return the levels of several plexes with the columns in the order of the samples."""
     place = np.argsort(np.argsort(plexes, kind="stable"), kind="stable")
     return Levels(
@@ -386,13 +386,13 @@ def _ratios_of_batch(value: NDArray[np.float64], offsets: NDArray[np.int64]) -> 
             laplacian[rows, i, j] = laplacian[rows, j, i] = -1
             right[rows, i] += median[rows]
             right[rows, j] -= median[rows]
-    part = _parts(laplacian != 0)
+    part = _components(laplacian != 0)
     # An additional equation per connected component (its mean logarithm is 0) makes the normal equations solvable.
     same = (part[:, :, None] == part[:, None, :]).astype(np.float64)
     solved = np.linalg.solve(laplacian + same, right[..., None])[..., 0]
     total = np.zeros((n_proteins, n_samples))
     np.add.at(total, group, np.nan_to_num(np.where(value > 0, value, 0.0)))
-    is_used = _in_largest_part(same, total)
+    is_used = _are_in_largest_component(same, total)
     relative = np.where(is_used, np.exp(solved), 0.0)
     of_part = np.where(is_used, total, 0.0).sum(axis=1, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -424,7 +424,7 @@ def _medians_by_size(
     return result
 
 
-def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return True for samples in the largest connected component, (p, s); of equally large ones the most abundant, then the first."""
     has_any = total > 0
     size = np.where(has_any, (same * has_any[:, None, :]).sum(axis=2), 0.0)
@@ -434,7 +434,7 @@ def _in_largest_part(same: NDArray[np.float64], total: NDArray[np.float64]) -> N
     return has_any & (same[np.arange(len(same)), chosen] > 0)
 
 
-def _parts(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
+def _components(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return the smallest sample index of each sample's connected component, (p, s), given the edges (p, s, s)."""
     n = edges.shape[1]
     reach = edges | np.eye(n, dtype=np.bool_)

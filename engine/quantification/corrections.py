@@ -83,22 +83,22 @@ def corrected_tables(
     samples = tables[SAMPLES.name]
     names = samples["sample"].to_pylist()
     keys = {
-        name: _first(tables[name], column, len(names))
+        name: _first_by_item(tables[name], column, len(names))
         for name, column in ((PEPTIDOFORMS.name, "sequence"), (PEPTIDES.name, "sequence"), (PROTEINS.name, "accession"))
     }
     row_of = {name: {key: row for row, key in enumerate(keys_of_table)} for name, keys_of_table in keys.items()}
     of_form = np.array([row_of[PEPTIDES.name][key] for key in keys[PEPTIDOFORMS.name]], np.int64)
-    owners = _first(tables[PEPTIDES.name], "accession", len(names))
+    owners = _first_by_item(tables[PEPTIDES.name], "accession", len(names))
     protein = np.array([-1 if owner is None else row_of[PROTEINS.name][owner] for owner in owners], np.int64)
     form, ions = _amounts_of_ions(tables, traces)
     model = _model(samples, parameters)
     result = normalised_levels(ions, Grouping(form, of_form, protein, len(keys[PROTEINS.name])), model, parameters)
     made = {**tables, ION_TRACES.name: traces}
     for table, amounts in zip((PEPTIDOFORMS, PEPTIDES, PROTEINS), result.levels, strict=True):
-        made[table.name] = _with(tables[table.name], amount_columns(amounts))
+        made[table.name] = _replace_columns(tables[table.name], amount_columns(amounts))
     n_peptides = peptide_counts(result.levels.sequences, protein, len(result.levels.proteins))
-    made[PROTEINS.name] = _with(made[PROTEINS.name], {"n_peptides": n_peptides})
-    made[SAMPLES.name] = _with(samples, sample_counts(result.levels, result.factor))
+    made[PROTEINS.name] = _replace_columns(made[PROTEINS.name], {"n_peptides": n_peptides})
+    made[SAMPLES.name] = _replace_columns(samples, sample_counts(result.levels, result.factor))
     made[CHANGES.name] = _changes(tables, result.levels.proteins, model, parameters)
     return made
 
@@ -110,7 +110,7 @@ def _is_sound(correction: Mapping[str, float]) -> bool:
     return is_positive and 0 <= correction["agreement"] <= 1.000001 and correction["begin"] <= correction["end"]
 
 
-def _with(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
+def _replace_columns(table: pa.Table, columns: Mapping[str, Any]) -> pa.Table:
     """Return a table with the given columns replaced."""
     for name, values in columns.items():
         at = table.schema.get_field_index(name)
@@ -125,7 +125,7 @@ def _corrected_traces(traces: pa.Table, corrections: Mapping[int, Mapping[str, f
     for row, correction in corrections.items():
         for name, values in columns.items():
             values[row] = _BY_HAND[name] if name in _BY_HAND else int(correction[name]) if name == "n_points" else correction[name]
-    return _with(traces, columns)
+    return _replace_columns(traces, columns)
 
 
 def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
@@ -141,7 +141,7 @@ def _has_each_sample(table: pa.Table, samples: pa.ChunkedArray) -> bool:
     return all(table[name].combine_chunks().equals(of_first[name].combine_chunks()) for name in keys)
 
 
-def _first(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
+def _first_by_item(table: pa.Table, column: str, n_samples: int) -> list[str | None]:
     """Return a text column with one value per item, from a table with one row per item and sample."""
     result: list[str | None] = table[column].take(np.arange(0, len(table), n_samples)).to_pylist()
     return result
@@ -156,7 +156,7 @@ def _amounts_of_ions(tables: Mapping[str, pa.Table], traces: pa.Table) -> tuple[
         for part in parts:
             if of_file.setdefault(part, number) != number:
                 raise ValueError(f"two files are called {part}")
-    form_of = {peptide: row for row, peptide in enumerate(_first(long, "peptide", n_samples))}
+    form_of = {peptide: row for row, peptide in enumerate(_first_by_item(long, "peptide", n_samples))}
     ions: dict[tuple[str, int, float | None], int] = {}
     names = zip(*(traces[name].to_pylist() for name in ("peptide", "charge", "voltage")), strict=True)
     ion = np.array([ions.setdefault(name, len(ions)) for name in names], np.int64)

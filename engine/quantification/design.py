@@ -144,7 +144,7 @@ class Design:
 
 def design_of_files(files: Sequence[str], label: Label | None = None) -> Design:
     """Return a design without conditions in which each file, or each label channel of each file, is a sample."""
-    names = _different([_stem(file) for file in files])
+    names = _make_distinct([_stem(file) for file in files])
     if label is None:
         return Design(tuple(Sample(name, "", 0) for name in names), tuple(DesignRow(number, number) for number in range(len(names))))
     samples = tuple(Sample(f"{name}_{channel}", "", 0) for name in names for channel in label.channels)
@@ -179,7 +179,7 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     rows = separated_rows(path, _REMEDY)
     header = [cell.strip().lower() for cell in rows[0]]
     at = _columns(path, header, label)
-    numbers, same = _numbers(files), _copy_names(copies or {}, files)
+    numbers, same = _index_names(files), _copy_names(copies or {}, files)
     samples: dict[str, tuple[Sample, int]] = {}
     order: dict[str, int] = {}
     lines: dict[tuple[int, int], int] = {}
@@ -308,7 +308,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
 
 def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
     """Return the name of the original file by all names of a copy that are not names of a file."""
-    numbers = _numbers(files)
+    numbers = _index_names(files)
     result: dict[str, str] = {}
     for path, original in copies.items():
         for name in (path, PurePath(path).name, _stem(path)):
@@ -422,7 +422,7 @@ def _check_replicates(path: Path, samples: Sequence[Sample]) -> None:
             )
 
 
-def _numbers(files: Sequence[str]) -> dict[str, int]:
+def _index_names(files: Sequence[str]) -> dict[str, int]:
     """Return the index of each file by all its names; -2 for names of several files."""
     result: dict[str, int] = {}
     for number, file in enumerate(files):
@@ -439,7 +439,7 @@ def _stem(file: str) -> str:
     return name
 
 
-def _different(names: Sequence[str]) -> list[str]:
+def _make_distinct(names: Sequence[str]) -> list[str]:
     """Return the names, made distinct by a number at the end of repeated names."""
     taken_names: set[str] = set()
     result = []

@@ -352,7 +352,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
         wanted = pa.compute.and_(pa.compute.equal(table["rank"], 1), pa.compute.less_equal(table["q_value"], psm_fdr))
         accepted = table.filter(pa.compute.fill_null(wanted, False))
         decoys.append(_donor_columns(accepted.filter(accepted["is_decoy"]), file_of_row))
-        more = None if explained is None else _explained(explained, run, table, psm_fdr)
+        more = None if explained is None else _explained_rows(explained, run, table, psm_fdr)
         table = accepted.filter(pa.compute.invert(accepted["is_decoy"]))
         table = (table if more is None else pa.concat_tables([table, more])).combine_chunks()
         table = table.append_column("run", pa.array(np.full(len(table), number, np.int64)))
@@ -415,7 +415,7 @@ def _by_peptide(table: pa.Table) -> tuple[NDArray[np.object_], NDArray[np.float6
     return np.array(result["peptide"].to_pylist(), np.object_), best, result["file_count_distinct"].to_numpy().astype(np.int64)
 
 
-def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
+def _explained_rows(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: float) -> pa.Table:
     """Return explained spectra that resemble an identified peptide of the same mass, as rows like `psms`.
 
     Spectra explained by another mass belong to a peptidoform with an unknown modification and are not quantified.
@@ -429,9 +429,9 @@ def _explained(path: Path, run: SourceRun, psms: pa.Table, maximum_q_value: floa
     names = table["peptide"].to_pylist()
     if lacking := next((name for name in names if name not in row_of), None):
         raise InputError(path, f"contains peptide {lacking:.60}, which the identification does not have", remedy=EXPLAIN_AGAIN)
-    peaks, of = spectra.take(table["spectrum"]), targets.take(pa.array([row_of[name] for name in names], pa.int64()))
+    peaks, peptides = spectra.take(table["spectrum"]), targets.take(pa.array([row_of[name] for name in names], pa.int64()))
     n = len(table)
-    columns = {name: peaks[name] for name in _OF_SPECTRA} | {name: of[name] for name in _OF_PEPTIDES}
+    columns = {name: peaks[name] for name in _OF_SPECTRA} | {name: peptides[name] for name in _OF_PEPTIDES}
     columns |= {name: table[name] for name in ("spectrum", "peptide", "charge", "q_value")}
     columns |= {"rank": pa.chunked_array([np.ones(n, np.int64)]), "is_decoy": pa.chunked_array([np.zeros(n, np.bool_)])}
     columns["peptide_q_value"] = pa.chunked_array([pa.nulls(n, pa.float64())])

@@ -127,9 +127,9 @@ def measured_traces(
     if not len(times):
         return result
     places = np.where(is_used, np.cumsum(is_used) - 1, -1)
-    for first, last in _parts(times, query):
+    for first, last in _ion_ranges(times, query):
         some = query.part(first, last)
-        traces = _cut(ms1_spectra, times, places, some, parameters, resources)
+        traces = _cut_cells(ms1_spectra, times, places, some, parameters, resources)
         rules = ElutionRules(parameters.maximum_gap, _LOWEST, _VALLEY)
         rows = result[first:last]
 
@@ -169,7 +169,7 @@ def _spans(times: NDArray[np.float64], query: TraceQuery) -> tuple[NDArray[np.in
     return low, np.maximum(high, low + 1)
 
 
-def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int, int]]:
+def _ion_ranges(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int, int]]:
     """Yield ranges of ions whose cells fit memory."""
     if not len(query):
         return
@@ -183,7 +183,7 @@ def _parts(times: NDArray[np.float64], query: TraceQuery) -> Iterator[tuple[int,
         first = last
 
 
-def _cut(
+def _cut_cells(
     ms1_spectra: Ms1Spectra,
     times: NDArray[np.float64],
     places: NDArray[np.int64],

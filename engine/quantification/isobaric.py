@@ -34,7 +34,7 @@ __all__ = [
     "SEARCHED",
     "ReporterPeaks",
     "interference",
-    "measured_isobaric",
+    "measure_isobaric",
     "ms3_spectra",
     "reporter_peaks",
     "reporter_shifts",
@@ -217,7 +217,7 @@ def interference(
     after = np.where(before >= 0, _next_of_voltage(ms1_spectra)[before], next_row)
     after = np.where(np.isfinite(time) & (after < len(ms1_spectra)), after, -1)
     half = np.where(width > 0, width, _USUAL_WIDTH) / 2
-    parts = np.stack([_foreign(ms1_spectra, spectrum_row, mz, charge, half, tolerance) for spectrum_row in (before, after)])
+    parts = np.stack([_foreign_fractions(ms1_spectra, spectrum_row, mz, charge, half, tolerance) for spectrum_row in (before, after)])
     times = np.stack([ms1_spectra.retention_time[np.maximum(spectrum_row, 0)] for spectrum_row in (before, after)])
     apart = np.maximum(np.abs(times - time), 1e-6)
     weight = np.where(np.isnan(parts), 0.0, 1 / apart)
@@ -235,7 +235,7 @@ def _next_of_voltage(ms1_spectra: Ms1Spectra) -> NDArray[np.int64]:
     return result
 
 
-def _foreign(
+def _foreign_fractions(
     ms1_spectra: Ms1Spectra,
     spectrum_row: NDArray[np.int64],
     mz: NDArray[np.float64],
@@ -301,7 +301,7 @@ class _Reporters:
     shift: str
 
 
-def measured_isobaric(
+def measure_isobaric(
     identified: Identified,
     design: Design,
     label: Label,
@@ -330,7 +330,7 @@ def measured_isobaric(
         resources.progress.message(result.shift, "warning")
     if impurities is not None:
         result = replace(result, corrected=corrected(result.measured, impurities))
-    form, ions = _by_ion(identified, design, result, parameters)
+    form, ions = _amounts_by_ion(identified, design, result, parameters)
     is_measured = result.refused == 0
     counts = {
         "reporter_spectra": int(is_measured.sum()),
@@ -356,7 +356,7 @@ def _reporters(
         place = np.minimum(np.searchsorted(regions.index, matches.index[rows]), len(regions) - 1)
         if (regions.index[place] != matches.index[rows]).any():
             raise InputError(path, "lacks spectra that were identified", remedy="Identify it again")
-        shown, at, level[rows] = _shown_in(path, regions, place, label, margin, parameters, resources)
+        shown, at, level[rows] = _find_reporter_spectra(path, regions, place, label, margin, parameters, resources)
         n_profiles += shown.n_profiles if shown is not regions else 0
         has = np.flatnonzero(at >= 0)
         of_file = reporter_peaks(shown, at[has], label.mz, parameters.reporter_tolerance, parameters.reporter_peak)
@@ -396,7 +396,7 @@ def _reporters(
     return _Reporters(peaks.intensity, peaks.mz, peaks.signal_to_noise, peaks.intensity, foreign, refused, level, shift)
 
 
-def _shown_in(
+def _find_reporter_spectra(
     path: str,
     regions: ReporterRegions,
     place: NDArray[np.int64],
@@ -427,7 +427,7 @@ def _mean_signal_to_noise(peaks: ReporterPeaks) -> NDArray[np.float64]:
     return np.where(has_noise, np.nansum(peaks.signal_to_noise, axis=1) / peaks.signal_to_noise.shape[1], np.nan)
 
 
-def _by_ion(
+def _amounts_by_ion(
     identified: Identified, design: Design, reporters: _Reporters, parameters: QuantificationParameters
 ) -> tuple[NDArray[np.int64], RawQuantities]:
     """Return the peptidoform of each ion, and the amounts of ions by sample.

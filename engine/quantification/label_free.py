@@ -38,7 +38,7 @@ from proteoscope.engine.results.arrow import or_null, taken
 from proteoscope.engine.statistics.target_decoy import q_values
 from proteoscope.kernels.cpu.elution import AGREEMENT, APEX, AREA, BEGIN, END, N_VALUES, POINTS, TIME, WIDTH
 
-__all__ = ["STATE_OF_REASON", "measured_label_free"]
+__all__ = ["STATE_OF_REASON", "measure_label_free"]
 
 _REASONS = (
     "",
@@ -64,7 +64,7 @@ _AREA_SPREAD = 1.0  # standard deviation of ln(area) between files
 _DISAGREEMENT = 0.01  # scale of 1 - cosine
 
 
-def measured_label_free(
+def measure_label_free(
     identified: Identified, design: Design, parameters: QuantificationParameters, resources: Resources, spool: Path | None
 ) -> Measured:
     """Measure the areas of all ions in the files of the design.
@@ -90,7 +90,7 @@ def measured_label_free(
             traces.append(_traces_at(voltage, identified, ions, (place, file), ms1_spectra, parameters, resources))
     if n_profiles:
         resources.progress.message(f"{n_profiles:,} MS1 spectra in profile mode were centroided")
-    ions, values, reason, from_spectra = _joined(traces, ions, len(files))
+    ions, values, reason, from_spectra = _join_files(traces, ions, len(files))
     voltages = [f"{voltage:g}" for voltage in np.unique(ions.voltage[np.isfinite(ions.voltage)]).tolist()]
     if voltages:
         resources.progress.message(f"FAIMS: ions are followed in the MS1 spectra of one voltage each ({', '.join(voltages)} V)")
@@ -103,7 +103,7 @@ def measured_label_free(
         values[transfers.file, transfers.ion] = transfers.values
     table = _table(identified, ions, files, values, reason, transfers)
     counts = {"faims_voltages": len(voltages)} if voltages else {}
-    return _measured(design, ions, files, values, reason, transfers, table, counts, resources)
+    return _amounts_by_sample(design, ions, files, values, reason, transfers, table, counts, resources)
 
 
 class _Traces(NamedTuple):
@@ -166,7 +166,9 @@ def _traces_at(
     return _Traces(place, voltage, rows, values, reason, from_spectra, without, is_at)
 
 
-def _joined(traces: Sequence[_Traces], ions: Ions, n_files: int) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
+def _join_files(
+    traces: Sequence[_Traces], ions: Ions, n_files: int
+) -> tuple[Ions, NDArray[np.float64], NDArray[np.int8], NDArray[np.float64]]:
     """Return n ions, one per voltage at which any file identified it, ordered by ion and voltage, with their measurements.
 
     The measurements are values (files, n, N_VALUES), reasons (files, n), -1 if the file did not identify the ion, and distances from
@@ -228,7 +230,7 @@ def _reasons(values: NDArray[np.float64], low: NDArray[np.bool_], parameters: Qu
     return result
 
 
-def _measured(
+def _amounts_by_sample(
     design: Design,
     ions: Ions,
     files: list[int],
@@ -313,7 +315,7 @@ class Transfers:
 
 
 @dataclass(frozen=True)
-class _Tried:
+class _TriedTransfers:
     """Results of k expected ions and their decoys in a file."""
 
     file: int
@@ -369,11 +371,11 @@ def transferred(
             )
             continue
         others = {i: alignment for i, alignment in enumerate(alignments) if alignment is not None and i != place}
-        tried.append(_tried(ions, values, times, reason, (alignment, others), place, read_file(file), parameters, resources))
+        tried.append(_try_transfers(ions, values, times, reason, (alignment, others), place, read_file(file), parameters, resources))
     return _accepted(tried, parameters, resources)
 
 
-def _tried(
+def _try_transfers(
     ions: Ions,
     values: NDArray[np.float64],
     times: NDArray[np.float64],
@@ -383,7 +385,7 @@ def _tried(
     ms1_spectra: Ms1Spectra,
     parameters: QuantificationParameters,
     resources: Resources,
-) -> _Tried:
+) -> _TriedTransfers:
     """Search all ions that other files measured and this file did not identify.
 
     `alignments` are that of this file, and those of the others by index.
@@ -395,7 +397,7 @@ def _tried(
         expected[there, column] = alignment.to_reference(times[there, i])
     rows = np.flatnonzero((reason[place] < 0) & ions.is_donor & ~np.isnan(expected).all(axis=1))
     if not len(rows):
-        return _Tried(place, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
+        return _TriedTransfers(place, rows, np.zeros((0, N_VALUES)), np.zeros(0), np.zeros(0))
     time = of_file.from_reference(np.nanmedian(expected[rows], axis=1))
     spread = max([of_file.spread, *(other.spread for other in others.values())])
     area = _expected_areas(values[:, :, AREA], reason, place, rows)
@@ -404,7 +406,7 @@ def _tried(
         for shift in (np.zeros(len(rows)), _decoy_shift(ions, rows))
     ]
     scores = [_scores(values, is_low(values, ions.pattern[rows], ms1_spectra), time, spread, area, parameters) for values in result]
-    return _Tried(place, rows, result[0], *scores)
+    return _TriedTransfers(place, rows, result[0], *scores)
 
 
 def _decoy_shift(ions: Ions, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -479,7 +481,7 @@ def _scores(
     return result
 
 
-def _accepted(tried: list[_Tried], parameters: QuantificationParameters, resources: Resources) -> Transfers:
+def _accepted(tried: list[_TriedTransfers], parameters: QuantificationParameters, resources: Resources) -> Transfers:
     """Return the transfers accepted at the requested rate, estimated over all files."""
     score = np.concatenate([np.zeros(0), *(part.score for part in tried)])
     decoy = np.concatenate([np.zeros(0), *(part.decoy_score for part in tried)])

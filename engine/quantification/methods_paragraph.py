@@ -38,10 +38,10 @@ def methods(facts: RunFacts) -> Methods:
         )
         citations.append(_NSAF)
     elif method == "tmt":
-        sentences += _of_reporters(facts)
+        sentences += _describe_reporters(facts)
         citations += [_REFERENCE] if facts.text("reference") else []
     else:
-        sentences += _of_traces(facts)
+        sentences += _describe_traces(facts)
     if method != "counts":
         by = facts.text("protein_quantity")
         if facts.text("normalisation") == "median":
@@ -81,7 +81,7 @@ def _centres(facts: RunFacts) -> str:
     return f", and compared conditions so that the proteins that do not change were, by a mixture model of their log2 ratios ({moved})"
 
 
-def _of_traces(facts: RunFacts) -> list[str]:
+def _describe_traces(facts: RunFacts) -> list[str]:
     refused = facts.count("refused")
     reported = f" ({counted(refused, 'trace')} in all)" if refused is not None else ""
     result = [
@@ -104,7 +104,7 @@ def _of_traces(facts: RunFacts) -> list[str]:
     return result
 
 
-def _of_reporters(facts: RunFacts) -> list[str]:
+def _describe_reporters(facts: RunFacts) -> list[str]:
     peak = "the most intense" if facts.text("reporter_peak") == "most-intense" else "the nearest"
     result = [
         f"Of each channel of the label ({facts.text('label')}), {peak} peak within {facts.text('reporter_tolerance')} was taken as its"

@@ -106,7 +106,7 @@ def _label_free(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -
             "FragmentIon": _voltages(traces["voltage"]),
             "ProductCharge": pa.repeat("NA", n),
             "IsotopeLabelType": pa.repeat("L", n),
-            **_of_samples(samples, places[:, 0]),
+            **_sample_columns(samples, places[:, 0]),
             "Run": traces["file"],
             "Fraction": places[:, 1],
             "Intensity": traces["area"],
@@ -139,7 +139,7 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
             "TechRepMixture": pa.repeat(1, len(ions)),
             "Run": ions["file"],
             "Channel": ions["channel"],
-            **_of_samples(samples, row),
+            **_sample_columns(samples, row),
             "Fraction": fraction,
             "Intensity": pa.compute.if_else(pa.compute.is_null(ions["refused"]), ions["intensity"], nothing),
         }
@@ -147,7 +147,7 @@ def _labelled(tables: Mapping[str, pa.Table], samples: list[dict[str, Any]]) -> 
     return rows.filter(rows["ProteinName"].is_valid())
 
 
-def _of_samples(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
+def _sample_columns(samples: list[dict[str, Any]], row: NDArray[np.int64]) -> dict[str, pa.Array]:
     """Return the condition of each row's sample, and its subject or, without one, its name."""
     texts = {
         "Condition": [sample["condition"] for sample in samples],

@@ -137,8 +137,8 @@ def _metadata(
         ("protein_search_engine_score[1]", "[MS, MS:1001869, protein-level q-value, ]"),
         ("peptide_search_engine_score[1]", "[MS, MS:1002354, PSM-level q-value, ]"),
     ]
-    result += _fixed(fixed)
-    always = {_name_of(text) for text in fixed or ()}
+    result += _fixed_lines(fixed)
+    always = {_modification_title(text) for text in fixed or ()}
     terms = [_term(name) for name in modifications if name not in always]
     terms = terms or ["[MS, MS:1002454, No variable modifications searched, ]"]
     result += [(f"variable_mod[{number}]", term) for number, term in enumerate(terms, 1)]
@@ -154,20 +154,20 @@ def _metadata(
     return result
 
 
-def _fixed(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
+def _fixed_lines(fixed: Sequence[str] | None) -> list[tuple[str, str]]:
     """Return the lines of fixed modifications, with their residues or termini."""
     if fixed is None:
         return [("fixed_mod[1]", "[, , Fixed modifications are not known, ]")]
     lines = []
     for number, text in enumerate(fixed, 1):
         name, _, site = text.rpartition(" (")
-        lines.append((f"fixed_mod[{number}]", _term(_name_of(text))))
+        lines.append((f"fixed_mod[{number}]", _term(_modification_title(text))))
         if name:
             lines.append((f"fixed_mod[{number}]-site", site.removesuffix(")")))
     return lines or [("fixed_mod[1]", "[MS, MS:1002453, No fixed modifications searched, ]")]
 
 
-def _name_of(text: str) -> str:
+def _modification_title(text: str) -> str:
     """Return the Unimod title of a modification with a site, such as ``Carbamidomethyl (C)``."""
     try:
         return parse_modification(text).name
@@ -212,7 +212,7 @@ def _section(
     return pa.table(table), tuple(columns)
 
 
-def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
+def _rows_by_item(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDArray[np.float64]]:
     """Return one row per item, and its quantities by sample, (items, samples)."""
     n = len(variable)
     value = pa.compute.fill_null(table["quantity"], float("nan")).to_numpy().reshape(-1, n)
@@ -220,18 +220,18 @@ def _first(table: pa.Table, variable: NDArray[np.int64]) -> tuple[pa.Table, NDAr
 
 
 def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
-    rows, value = _first(table, variable)
+    rows, value = _rows_by_item(table, variable)
     others = pa.compute.binary_join(_without_commas(in_one(rows["other_accessions"])), ",")
     texts = {
         "accession": rows["accession"],
-        "description": _known(rows["description"]),
+        "description": _null_if_empty(rows["description"]),
         "taxid": None,
         "species": None,
         "database": None,
         "database_version": None,
         "search_engine": None,
         "best_search_engine_score[1]": None,
-        "ambiguity_members": _known(others),
+        "ambiguity_members": _null_if_empty(others),
         "modifications": None,
     }
     return _section("PRH", "PRT", texts, _abundances(value, variable, n, "protein"))
@@ -242,13 +242,13 @@ def _without_commas(lists: Any) -> Any:
     return pa.ListArray.from_arrays(lists.offsets, pa.compute.replace_substring(lists.values, ",", "%2C"))
 
 
-def _known(texts: Any) -> Any:
+def _null_if_empty(texts: Any) -> Any:
     """Return texts with null instead of ''."""
     return pa.compute.if_else(pa.compute.equal(texts, ""), pa.scalar(None, pa.string()), texts)
 
 
 def _peptides(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.Table, tuple[Column, ...]]:
-    rows, value = _first(table, variable)
+    rows, value = _rows_by_item(table, variable)
     modifications = pa.array([_placed(text) for text in rows["peptide"].to_pylist()], pa.string())
     texts = {
         "sequence": rows["sequence"],

@@ -66,14 +66,14 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
         ),
     )
     by_sample = {
-        table.name: _by_sample(table, key, design, {**amount_columns(amounts), "n_psms": n_psms.ravel(), **more})
+        table.name: _table_by_sample(table, key, design, {**amount_columns(amounts), "n_psms": n_psms.ravel(), **more})
         for (table, key, more), amounts, n_psms in zip(keys, levels, quantities.psms, strict=True)
     }
     made = {**measured, **by_sample, SAMPLES.name: _samples(quantities), CHANGES.name: changes_table(changes, proteins)}
     return {table.name: made.get(table.name, table.schema().empty_table()) for table in TABLES}
 
 
-def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
+def _table_by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Mapping[str, Any]) -> pa.Table:
     """Return a table with one row per item and sample.
 
     `keys` are columns that identify items, `values` columns of all rows.
@@ -83,13 +83,13 @@ def _by_sample(table: Table, keys: Mapping[str, Any], design: Design, values: Ma
     rows, samples = pa.array(np.repeat(np.arange(n), n_samples)), pa.array(np.tile(np.arange(n_samples), n))
     repeated = {
         name: (column if isinstance(column, pa.Array) else pa.array(column, schema.field(name).type)).take(at)
-        for columns, at in ((keys, rows), (_of_samples(design), samples))
+        for columns, at in ((keys, rows), (_sample_columns(design), samples))
         for name, column in columns.items()
     }
     return table.arrow({**repeated, **values})
 
 
-def _of_samples(design: Design) -> dict[str, list[Any]]:
+def _sample_columns(design: Design) -> dict[str, list[Any]]:
     """Return the columns that identify samples."""
     return {
         name: [getattr(sample, field) or None for sample in design.samples]
@@ -104,7 +104,7 @@ def _samples(quantities: Quantities) -> pa.Table:
         parts[part.sample].append(PurePath(quantities.identified.files[part.file].path).name)
     blocks = {name: [getattr(sample, name) or None for sample in design.samples] for name in BLOCKS}
     counts = sample_counts(quantities.normalised.levels, quantities.normalised.factor)
-    return SAMPLES.arrow({**_of_samples(design), **blocks, "parts": parts, "n_psms": quantities.psms[0].sum(axis=0), **counts})
+    return SAMPLES.arrow({**_sample_columns(design), **blocks, "parts": parts, "n_psms": quantities.psms[0].sum(axis=0), **counts})
 
 
 def amount_columns(amounts: RawQuantities) -> dict[str, pa.Array]:
@@ -165,12 +165,12 @@ def write_wide(folder: Path, tables: Mapping[str, pa.Table], progress: Progress,
     # The prefix avoids names of other columns and formulas of spreadsheets.
     columns = tuple(Column(f"quantity_{name}", saved=".6g", kind="number") for name in samples)
     for kind in BY_SAMPLE:
-        table, described = _wide(tables[kind.name], kind, columns)
+        table, described = _widen(tables[kind.name], kind, columns)
         write_separated(folder / wide_file_of(kind), table, described, progress, DIGITS, spreadsheet_safe=spreadsheet_safe)
     return [folder / wide_file_of(table) for table in BY_SAMPLE]
 
 
-def _wide(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
+def _widen(table: pa.Table, described: Table, columns: tuple[Column, ...]) -> tuple[pa.Table, tuple[Column, ...]]:
     """Return a table with one row per item, and quantities in one column per sample."""
     keys = [name for name in described.saved if name in _KEYS]
     n = len(columns)

@@ -17,14 +17,14 @@ from proteoscope.engine.quantification.changes import Changes, protein_changes
 from proteoscope.engine.quantification.design import Design, planned_design
 from proteoscope.engine.quantification.identified import Identified, Sources, identified, sources, warn_of_identified
 from proteoscope.engine.quantification.impurities import read_impurities
-from proteoscope.engine.quantification.isobaric import measured_isobaric
-from proteoscope.engine.quantification.label_free import measured_label_free
+from proteoscope.engine.quantification.isobaric import measure_isobaric
+from proteoscope.engine.quantification.label_free import measure_label_free
 from proteoscope.engine.quantification.labels import label
 from proteoscope.engine.quantification.models import ComparisonModel, planned_model
 from proteoscope.engine.quantification.normalised import Quantities, quantities_of, warn_of_quantities
 from proteoscope.engine.quantification.parameters import QuantificationParameters
 from proteoscope.engine.quantification.results import quantity_tables, write_quantities
-from proteoscope.engine.quantification.spectral_counts import measured_counts
+from proteoscope.engine.quantification.spectral_counts import measure_counts
 from proteoscope.engine.quantification.summary import QuantificationSummary
 from proteoscope.engine.search_run import RunSpec, SearchRun, project_run
 
@@ -87,7 +87,7 @@ def quantify(request: SearchRequest, progress: Progress | None = None) -> Quanti
             changes = protein_changes(quantities.proteins, model, parameters)
             warn_of_quantities(quantities, model, parameters, run.progress)
             exports = write_quantities(stored, quantity_tables(quantities, changes, measured.tables), request.out, run.progress)
-        return _recorded(run, result, quantities, measured, model, changes, exports)
+        return _write_record(run, result, quantities, measured, model, changes, exports)
 
 
 def _spec(request: SearchRequest, sources: Sources, parameters: QuantificationParameters) -> RunSpec:
@@ -111,12 +111,12 @@ def _measured(
 ) -> Measured:
     """Return amounts of ions by the method in the parameters."""
     if parameters.method == "label-free":
-        return measured_label_free(matches, design, parameters, resources, spool)
+        return measure_label_free(matches, design, parameters, resources, spool)
     if parameters.method == "counts":
-        return measured_counts(matches, design)
+        return measure_counts(matches, design)
     path, kit = request.path("impurities"), label(parameters.label)
     impurities = None if path is None else read_impurities(path, kit)
-    return measured_isobaric(matches, design, kit, impurities, parameters, resources, spool)
+    return measure_isobaric(matches, design, kit, impurities, parameters, resources, spool)
 
 
 def _check_quantities(quantities: Quantities, request: SearchRequest, parameters: QuantificationParameters) -> None:
@@ -128,7 +128,7 @@ def _check_quantities(quantities: Quantities, request: SearchRequest, parameters
         )
 
 
-def _recorded(
+def _write_record(
     run: SearchRun[Identified],
     sources: Sources,
     quantities: Quantities,

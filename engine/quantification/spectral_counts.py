@@ -9,7 +9,7 @@ from proteoscope.engine.quantification.amounts import Measured, RawQuantities
 from proteoscope.engine.quantification.design import Design
 from proteoscope.engine.quantification.identified import Identified
 
-__all__ = ["abundance_factors", "measured_counts", "spectra_by_sample"]
+__all__ = ["abundance_factors", "measure_counts", "spectra_by_sample"]
 
 
 def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.int64], n_things: int) -> NDArray[np.int64]:
@@ -22,7 +22,7 @@ def spectra_by_sample(identified: Identified, design: Design, thing: NDArray[np.
     return counts.reshape(n_things, n_files) @ design.members(n_files)
 
 
-def measured_counts(identified: Identified, design: Design) -> Measured:
+def measure_counts(identified: Identified, design: Design) -> Measured:
     """Return spectral counts as amounts; a count of 0 is missing."""
     counts = spectra_by_sample(identified, design, identified.matches.form, len(identified.forms)).astype(np.float64)
     return Measured(RawQuantities.of(np.where(counts > 0, counts, np.nan)), np.arange(len(counts)))

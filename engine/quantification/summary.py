@@ -52,10 +52,10 @@ class QuantificationSummary(Summary):
 
     def lines(self) -> list[str]:
         """Return lines about what was quantified and compared."""
-        of = ", ".join(self.source_runs)
+        runs = ", ".join(self.source_runs)
         result = [
             f"{self.n_peptidoforms:,} peptidoforms, {self.n_peptides:,} peptides and {self.n_proteins:,} of"
-            f" {self.n_identified_proteins:,} proteins of {of} have a quantity in {counted(self.n_samples, 'sample')}"
+            f" {self.n_identified_proteins:,} proteins of {runs} have a quantity in {counted(self.n_samples, 'sample')}"
         ]
         if self.n_transferred:
             result.append(f"{self.n_transferred:,} ions were found where another file identified them")

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BestPlaces", "CandidatePlaces", "are_elsewhere", "best_places", "mapping_qualities"]
+__all__ = ["BestPlaces", "CandidatePlaces", "are_at_different_positions", "best_places", "mapping_qualities"]
 
 MAXIMUM_QUALITY = 60
 _QUALITY_OF_DIFFERENCE, _QUALITY_OF_VOTE = 20, 10
@@ -74,7 +74,7 @@ class BestPlaces(NamedTuple):
     rivals: NDArray[np.int64]
 
 
-def are_elsewhere(
+def are_at_different_positions(
     places: CandidatePlaces, ends: NDArray[np.int64], lengths: NDArray[np.int64], first: NDArray[np.int64], other: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
     """Return True for each pair of candidates of a read at different positions.
@@ -114,7 +114,7 @@ def best_places(places: CandidatePlaces, scores: NDArray[np.int32], ends: NDArra
     reads, starts = np.unique(places.read[order], return_index=True)
     place = order[starts]
     of_place = np.repeat(place, np.diff(np.append(starts, len(order))))
-    is_elsewhere = are_elsewhere(places, ends, lengths, order, of_place)
+    is_elsewhere = are_at_different_positions(places, ends, lengths, order, of_place)
     # In this order, the first other position of each read is its best.
     others = np.flatnonzero(is_elsewhere)
     with_others, first = np.unique(places.read[order[others]], return_index=True)

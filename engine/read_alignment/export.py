@@ -101,12 +101,12 @@ def export_alignments(project: Project, request: ExportRequest, progress: Progre
         "Exporting alignments", sum(result.rows or 0 for result in project.results(request.run_id) if result.name == "alignments")
     )
     is_table = request.format == "tsv"
-    aligned = _NOTHING if is_table else _aligned(project, request.run_id, nearest_folder(request.target.parent))
+    aligned = _NOTHING if is_table else _read_aligned(project, request.run_id, nearest_folder(request.target.parent))
     with stored_table(
         project, request.run_id, ALIGNMENTS, ALIGNMENTS.saved if is_table else list(ALIGNMENTS.by_name), verify=False
     ) as source:
         tables = source.batches(None if is_table else list(ALIGNMENTS.by_name))
-        sound = tables if is_table else _of_patterns(tables, aligned, source)
+        sound = tables if is_table else _check_rows(tables, aligned, source)
         write_as(request.target, request.format, sound, aligned, progress, spreadsheet_safe=request.spreadsheet_safe)
     return [request.target]
 
@@ -115,7 +115,7 @@ _ASCII = np.arange(256, dtype=np.uint8)
 _NOTHING = Aligned(np.empty(0, np.uint8), None, np.zeros(1, np.int64), Texts.from_strings([]), np.empty(0, np.int64), _ASCII)
 
 
-def _aligned(project: Project, run: str, spool: Path) -> Aligned:
+def _read_aligned(project: Project, run: str, spool: Path) -> Aligned:
     """Return the reads and references of a run; large arrays are mapped from unnamed files in the folder `spool`."""
     names = ("letters", "qualities")
     columns, lengths = [GrowingColumn(np.uint8, spool) for _ in names], [GrowingColumn(np.int64) for _ in names]
@@ -143,7 +143,7 @@ def _texts(column: pa.ChunkedArray) -> Texts:
     return Texts(np.concatenate([np.zeros(0, np.uint8), *(part.used for part in parts)]), run_offsets(np.concatenate(lengths)))
 
 
-def _of_patterns(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
+def _check_rows(tables: Iterable[pa.Table], aligned: Aligned, source: TableFile) -> Iterator[pa.Table]:
     """Yield the tables after checking that rows are ordered by read and that their lengths match the reads and references."""
     before = 0
     for table in tables:

@@ -18,7 +18,7 @@ from proteoscope.engine.execution.threads import run_on_threads
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.read_alignment.candidate_positions import CandidatePlaces, best_places, mapping_qualities
 from proteoscope.engine.read_alignment.fitting import are_far_longer
-from proteoscope.engine.read_alignment.mates import InsertSizes, joint_choice, learnt_inserts, proper_pairs, rescue_windows
+from proteoscope.engine.read_alignment.mates import InsertSizes, joint_choice, learn_insert_sizes, proper_pairs, rescue_windows
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.results import AlignmentRows, RoundScorer, ScoredRound
 from proteoscope.engine.read_alignment.scoring import align_pairs, build_workload
@@ -30,7 +30,7 @@ from proteoscope.kernels.gapsmis_layouts import Alignments, GapRules, Sequences
 if TYPE_CHECKING:
     from proteoscope.kernels.cpu.minimisers import MinimiserIndex
 
-__all__ = ["MappingPlan", "QuietProgress", "are_looked_for", "index_texts", "score_reads", "with_inserts"]
+__all__ = ["MappingPlan", "QuietProgress", "are_mapped", "index_texts", "score_reads", "with_inserts"]
 
 _READS_OF_ROUND, _BASES_OF_ROUND = 1 << 17, 1 << 26
 _PAIRS_TO_LEARN = 1 << 14
@@ -40,7 +40,7 @@ _SLACKS = 6, 16  # diagonals on each side of the window, tried in this order
 _CODES = np.array([SYMBOLS.index(base) for base in "ACGT"])
 
 
-def are_looked_for(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
+def are_mapped(texts: NamedSequences, patterns: NamedSequences, parameters: ReadAlignmentParameters, *, pairs: bool) -> bool:
     """Return True if reads are mapped.
 
     This is the case on request, and by default for nucleotide references that are far longer than the reads, unless the mode ``prefix`` or
@@ -145,7 +145,7 @@ def with_inserts(plan: MappingPlan, resources: Resources) -> MappingPlan:
     if parameters.maximum_insert:
         return replace(plan, inserts=InsertSizes(parameters.minimum_insert, parameters.maximum_insert))
     first, last = next(plan.rounds(), (0, 0))
-    inserts = learnt_inserts(score_reads(plan, resources, first, min(last, 2 * _PAIRS_TO_LEARN)).rows)
+    inserts = learn_insert_sizes(score_reads(plan, resources, first, min(last, 2 * _PAIRS_TO_LEARN)).rows)
     resources.progress.message(inserts.sentence)
     return replace(plan, inserts=inserts)
 
@@ -166,8 +166,8 @@ def score_reads(plan: MappingPlan, resources: Resources, first: int, last: int) 
         candidates = candidates.joined(more)
     windows = _windows(plan, candidates)
     with Executor(resources).session(build_workload(windows, strands, plan.rules)) as session:
-        chosen, quality, scored = _chosen(plan, candidates, lengths, session)
-        result, traced = _traced(plan, resources, session, windows, strands, candidates, chosen)
+        chosen, quality, scored = _choose_candidates(plan, candidates, lengths, session)
+        result, traced = _trace(plan, resources, session, windows, strands, candidates, chosen)
     computed = np.concatenate([scored, traced])
     cells = int(((candidates.end - candidates.begin)[computed] * lengths[candidates.read[computed]]).sum()) * (plan.rules.maximum_gaps + 1)
     n, read = last - first, candidates.read[chosen]
@@ -218,7 +218,7 @@ def _windows(plan: MappingPlan, candidates: CandidatePlaces) -> Sequences:
     return Sequences(codes, offsets)
 
 
-def _chosen(
+def _choose_candidates(
     plan: MappingPlan, candidates: CandidatePlaces, lengths: NDArray[np.int64], session: Session
 ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]]:
     """Return the best candidate of each read with candidates, its mapping quality, and the candidates that were scored.
@@ -231,7 +231,7 @@ def _chosen(
     if plan.inserts is not None:
         is_open = np.repeat(is_open[0::2] | is_open[1::2], 2)
     scored = np.flatnonzero(is_open[candidates.read])
-    result = _aligned(plan, session, candidates, lengths, scored, traces=False)
+    result = _align(plan, session, candidates, lengths, scored, traces=False)
     open_ones, ends = candidates.some(scored), candidates.begin[scored] + result.text_end
     if plan.inserts is None:
         best = best_places(open_ones, result.score, ends, lengths)
@@ -247,7 +247,7 @@ def _chosen(
     return chosen[placed], quality, scored
 
 
-def _traced(
+def _trace(
     plan: MappingPlan,
     resources: Resources,
     session: Session,
@@ -282,13 +282,13 @@ def _traced(
         return Alignments.none(0, plan.rules.maximum_gaps), chosen
     result = Alignments(*(np.concatenate(columns) for columns in zip(*(part[0] for part in parts), strict=True)))
     others = np.flatnonzero(~np.concatenate([part[1] for part in parts]))
-    aligned = _aligned(plan, session, candidates, lengths[: len(lengths) // 2], chosen[others], traces=True)
+    aligned = _align(plan, session, candidates, lengths[: len(lengths) // 2], chosen[others], traces=True)
     for column, values in zip(result, aligned, strict=True):
         column[others] = values
     return result, chosen[others]
 
 
-def _aligned(
+def _align(
     plan: MappingPlan, session: Session, candidates: CandidatePlaces, lengths: NDArray[np.int64], some: NDArray[np.int64], *, traces: bool
 ) -> Alignments:
     """Return the alignments of the given candidates."""

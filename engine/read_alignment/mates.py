@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.read_alignment.candidate_positions import BestPlaces, CandidatePlaces, are_elsewhere
+from proteoscope.engine.read_alignment.candidate_positions import BestPlaces, CandidatePlaces, are_at_different_positions
 from proteoscope.engine.read_alignment.results import AlignmentRows
 from proteoscope.kernels.gapsmis_layouts import Alignments
 
-__all__ = ["InsertSizes", "joint_choice", "learnt_inserts", "proper_pairs", "rescue_windows"]
+__all__ = ["InsertSizes", "joint_choice", "learn_insert_sizes", "proper_pairs", "rescue_windows"]
 
 _MINIMUM_PAIRS, _MINIMUM_QUALITY = 20, 30
 _DEFAULT_MOST = 1000
@@ -47,7 +47,7 @@ class InsertSizes(NamedTuple):
         return (lengths >= self.least - tolerance) & (lengths <= self.most + tolerance)
 
 
-def learnt_inserts(rows: AlignmentRows) -> InsertSizes:
+def learn_insert_sizes(rows: AlignmentRows) -> InsertSizes:
     """Return the range of fragment lengths of the well-mapped pairs: the quartiles, extended by three interquartile ranges."""
     result, quality = rows.alignments, rows.mapping_quality
     assert quality is not None
@@ -139,15 +139,15 @@ def rescue_windows(
     has_one = np.zeros(n, np.bool_)
     has_one[places.read[paired[is_proper]]] = True
     read = np.flatnonzero(~has_one & (first[np.arange(n) ^ 1] >= 0) & (lengths > 0))
-    of = first[read ^ 1]
+    mate_place = first[read ^ 1]
     length = lengths[read]
-    is_after = places.is_other[of] == 0
-    begin = np.where(is_after, places.begin[of] + inserts.least - length, places.end[of] - inserts.most) - tolerance
-    end = np.where(is_after, places.begin[of] + inserts.most, places.end[of] - inserts.least + length) + tolerance
-    text = places.text[of]
+    is_after = places.is_other[mate_place] == 0
+    begin = np.where(is_after, places.begin[mate_place] + inserts.least - length, places.end[mate_place] - inserts.most) - tolerance
+    end = np.where(is_after, places.begin[mate_place] + inserts.most, places.end[mate_place] - inserts.least + length) + tolerance
+    text = places.text[mate_place]
     begin, end = np.maximum(0, begin), np.minimum(text_lengths[text], end)
     retained = np.flatnonzero(2 * (end - begin) > length)
-    result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, places.votes[of])
+    result = CandidatePlaces(read, is_after.astype(np.int64), text, begin, end, places.votes[mate_place])
     return result.some(retained)
 
 
@@ -202,7 +202,7 @@ def joint_choice(
     for k, some in enumerate((first_mate, other)):
         mapped = np.flatnonzero(some[best] >= 0)
         is_elsewhere = (some[order] >= 0) & (some[best_of] >= 0)
-        is_elsewhere &= are_elsewhere(places, ends, lengths, some[order], some[best_of])
+        is_elsewhere &= are_at_different_positions(places, ends, lengths, some[order], some[best_of])
         elsewhere = order[is_elsewhere]
         with_others, position = np.unique(pair[elsewhere], return_index=True)
         lead, where = np.full(len(pairs), -1, np.int64), np.searchsorted(pairs, with_others)

@@ -19,14 +19,14 @@ _PARTS = {
 def methods(facts: RunFacts) -> Methods:
     """Return the methods paragraph of a read alignment and its references."""
     n_texts, n_patterns, n_aligned = (facts.count(name) for name in ("texts", "patterns", "aligned"))
-    of = "" if n_patterns is None else f" ({n_patterns:,})"
+    size = "" if n_patterns is None else f" ({n_patterns:,})"
     against = "" if n_texts is None else f" ({counted(n_texts, 'sequence')})"
     mates = facts.names("mates")
     matrix, strands, mode = facts.text("matrix"), facts.text("strands"), facts.text("mode")
     pairs = f"by {matrix}" if matrix else f"{facts.text('match')} where equal and {facts.text('mismatch')} where not"
     has_places = facts.record.get("has_places") is True
     sentences = [
-        f"The reads of {listed(facts.names('patterns'))}{of} were aligned with {listed(facts.names('texts'))}{against}, with at most "
+        f"The reads of {listed(facts.names('patterns'))}{size} were aligned with {listed(facts.names('texts'))}{against}, with at most "
         f"{facts.text('maximum_gaps')} gaps each ({_PARTS.get(mode, mode)}; strands: {strands}); the alignment is the best one "
         f"{'at the positions of seeds' if has_places else 'with each'}.",
         f"Mates were read from {listed(mates)}." if mates else "",

@@ -117,7 +117,7 @@ def write_sam(
     names.warn(progress, "reference")
     header = sam_header(texts.strings(), aligned.text_lengths.tolist(), is_sorted=is_sorted)
     written = _SamLines(aligned, texts)
-    parts = _batches(_whole_patterns(tables))
+    parts = _batches(_whole_reads(tables))
     if is_sorted:
         _write_sorted(out, header, parts, written.lines, progress, threads)
     else:
@@ -155,7 +155,7 @@ def write_paf(out: Path, tables: Iterable[pa.Table], aligned: Aligned, progress:
     write_lines(out, b"", _batches(tables), lines, progress, threads=threads)
 
 
-def _whole_patterns(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
+def _whole_reads(tables: Iterable[pa.Table]) -> Iterator[pa.Table]:
     """Yield the rows in tables that contain only whole reads and whole pairs of mates."""
     carried: pa.Table | None = None
     for table in tables:

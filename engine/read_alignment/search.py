@@ -15,7 +15,7 @@ from proteoscope.engine.execution.resources import Resources
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.read_alignment.export import check_format, write_as
-from proteoscope.engine.read_alignment.mapping import MappingPlan, QuietProgress, are_looked_for, index_texts, with_inserts
+from proteoscope.engine.read_alignment.mapping import MappingPlan, QuietProgress, are_mapped, index_texts, with_inserts
 from proteoscope.engine.read_alignment.pairwise import PairingPlan, plan_pairs
 from proteoscope.engine.read_alignment.parameters import ReadAlignmentParameters
 from proteoscope.engine.read_alignment.records import Aligned
@@ -85,7 +85,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         if not pairs:
             check_roles(*result)
         rules = gap_rules(parameters, of_nucleotides=result[0].are_nucleotides or result[1].are_nucleotides)
-        has_places = are_looked_for(*result, parameters, pairs=pairs)
+        has_places = are_mapped(*result, parameters, pairs=pairs)
         can_be_mates = has_places and parameters.strands == "both"
         result = result[0], with_interleaved_mates(result[1], parameters, progress, can_be_mates=can_be_mates)
         check_sequences(*result, rules, parameters, pairs=pairs, has_places=has_places)
@@ -106,7 +106,7 @@ def align_reads(request: SearchRequest, progress: Progress | None = None) -> Rea
         with ExitStack() as stack:
             tables = stack.enter_context(closing(_scored_tables(run, sequences, plan, resources, totals, are_pairs=pairs)))
             if run.run is not None:
-                tables = _stored(tables, stack.enter_context(run.run.table_writer("alignments", ALIGNMENTS.schema())).write)
+                tables = _store(tables, stack.enter_context(run.run.table_writer("alignments", ALIGNMENTS.schema())).write)
             if request.out is not None:
                 aligned = Aligned.of(sequences.texts, sequences.patterns)
                 progress_of_file = QuietProgress(run.progress)
@@ -158,7 +158,7 @@ def _scored_tables(
     check_similarity(sequences, totals, run.progress, are_pairs=are_pairs)
 
 
-def _stored(tables: Iterator[pa.Table], write: Callable[[pa.Table], None]) -> Generator[pa.Table, None, None]:
+def _store(tables: Iterator[pa.Table], write: Callable[[pa.Table], None]) -> Generator[pa.Table, None, None]:
     """Yield the tables after writing each."""
     for table in tables:
         write(table)

@@ -29,7 +29,7 @@ def _place(name: str, title: str, meaning: str) -> Column:
     return Column(name, title, meaning, "integer", 9, type="int32", is_nullable=True, low=0)
 
 
-def _fit(start: Any, end: Any, length: Any) -> bool:
+def _are_within(start: Any, end: Any, length: Any) -> bool:
     """Return True if all positions are within their sequences: missing, or a start at most one after the end."""
     is_known = pa.compute.is_valid(start)
     if not is_known.equals(pa.compute.is_valid(end)) or pa.compute.any(pa.compute.and_(is_known, pa.compute.is_null(length))).as_py():
@@ -154,8 +154,8 @@ ALIGNMENTS = Table.of(
     links="pattern_row text_row is_proper_pair",
     saved="text pattern score gaps identity text_start text_end pattern_start pattern_end strand cigar text_length pattern_length",
     rules=(
-        Rule(("text_start", "text_end", "text_length"), "has positions outside their references", _fit),
-        Rule(("pattern_start", "pattern_end", "pattern_length"), "has positions outside their reads", _fit),
+        Rule(("text_start", "text_end", "text_length"), "has positions outside their references", _are_within),
+        Rule(("pattern_start", "pattern_end", "pattern_length"), "has positions outside their reads", _are_within),
         Rule(("score", "gaps", "identity", "text_start", "strand", "cigar"), "is of alignments that lack a part", _belong_together),
         Rule(
             ("cigar", "text_start", "text_end", "pattern_start", "pattern_end"), "does not have the length of the aligned parts", _are_drawn

@@ -41,7 +41,7 @@ def _run(request: SearchRequest, progress: Progress) -> SequenceSearchSummary:
     return sequence_search.search.align(request, progress)
 
 
-def _of_queries(name: str, title: str, *endings: str) -> Export:
+def _export(name: str, title: str, *endings: str) -> Export:
     return Export(name, title, lambda: sequence_search.export.export_hits, endings, has_queries=True)
 
 
@@ -97,18 +97,18 @@ SEQUENCE_SEARCH: Search = Search(
     stored=lambda: sequence_search.tables.STORED,
     methods=lambda: sequence_search.methods_paragraph.methods,
     exports=(
-        _of_queries("tsv", "Table, tab-separated", ".tsv"),
-        _of_queries("blast6", "Table as BLAST's format 6, without a header", ".blast6", ".b6", ".m8"),
-        _of_queries("sam", "Alignments as SAM", ".sam"),
-        _of_queries("fasta", "Aligned sequences as FASTA", ".fasta", ".fa", ".faa"),
-        _of_queries("clustal", "Alignments as Clustal", ".aln", ".clustal"),
-        _of_queries("html", "Page to read and print, HTML", ".html", ".htm"),
-        _of_queries("stockholm", "Hits stacked below their queries, Stockholm", ".sto", ".stk", ".stockholm"),
-        _of_queries("a3m", "Hits stacked below one query, A3M", ".a3m"),
-        _of_queries("phylip", "Hits stacked below one query, PHYLIP", ".phy", ".phylip"),
-        _of_queries("clustal-stack", "Hits stacked below one query, Clustal", ".clw"),
-        _of_queries("maf", "Alignments as MAF", ".maf"),
-        _of_queries("psl", "Alignments as PSL", ".psl"),
+        _export("tsv", "Table, tab-separated", ".tsv"),
+        _export("blast6", "Table as BLAST's format 6, without a header", ".blast6", ".b6", ".m8"),
+        _export("sam", "Alignments as SAM", ".sam"),
+        _export("fasta", "Aligned sequences as FASTA", ".fasta", ".fa", ".faa"),
+        _export("clustal", "Alignments as Clustal", ".aln", ".clustal"),
+        _export("html", "Page to read and print, HTML", ".html", ".htm"),
+        _export("stockholm", "Hits stacked below their queries, Stockholm", ".sto", ".stk", ".stockholm"),
+        _export("a3m", "Hits stacked below one query, A3M", ".a3m"),
+        _export("phylip", "Hits stacked below one query, PHYLIP", ".phy", ".phylip"),
+        _export("clustal-stack", "Hits stacked below one query, Clustal", ".clw"),
+        _export("maf", "Alignments as MAF", ".maf"),
+        _export("psl", "Alignments as PSL", ".psl"),
     ),
     demo=Demo({"queries": "protein_queries.fasta", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "standard"),
     workload_estimator=lambda: sequence_search.workload.estimate_workload,

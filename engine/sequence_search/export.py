@@ -36,9 +36,9 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
     run_id, n_queries = request.run_id, 0
     with hit_writer(request.target, request.format, progress, spreadsheet_safe=request.spreadsheet_safe) as writer:
         progress.stage("Exporting hits", sum(result.rows or 0 for result in project.results(run_id) if result.name == "hits"))
-        for query_hits in _found(project, run_id):
+        for query_hits in _read_hits(project, run_id):
             for part in query_hits.batches():
-                for chosen in _of_query(part, request.query) if request.query else (part,):
+                for chosen in _select_query(part, request.query) if request.query else (part,):
                     writer.write(chosen)
                     n_queries += len(chosen)
                 progress.advance(len(part.hits))
@@ -48,14 +48,14 @@ def export_hits(project: Project, request: ExportRequest, progress: Progress) ->
     return [request.target]
 
 
-def _of_query(query_hits: QueryHits, name: str) -> Iterator[QueryHits]:
+def _select_query(query_hits: QueryHits, name: str) -> Iterator[QueryHits]:
     """Yield the queries of the given name with their hits."""
     for place, accession in enumerate(query_hits.accessions.strings()):
         if accession == name:
             yield query_hits.part(slice(place, place + 1))
 
 
-def _found(project: Project, run_id: str) -> Iterator[QueryHits]:
+def _read_hits(project: Project, run_id: str) -> Iterator[QueryHits]:
     """Yield the queries of a run with their hits, in batches and in order."""
     columns = ("query_index", "query", "description", "sequence", "n_hits")
     # The sizes of the tables reveal most damage; to verify their digests would take as long as the export.

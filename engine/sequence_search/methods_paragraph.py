@@ -19,13 +19,13 @@ _COMPLEXITY = "Wootton JC, Federhen S. Statistics of local complexity in amino a
 def methods(facts: RunFacts) -> Methods:
     """Return the methods paragraph of a sequence search and its references."""
     n_queries, n_subjects, n_hits = (facts.count(name) for name in ("queries", "subjects", "hits"))
-    of = "" if n_queries is None else f" ({counted(n_queries, 'sequence')})"
+    size = "" if n_queries is None else f" ({counted(n_queries, 'sequence')})"
     against = "" if n_subjects is None else f" ({counted(n_subjects, 'sequence')})"
     statistics = facts.record.get("statistics")
     source = statistics.get("source") if isinstance(statistics, dict) else None
     translated, is_adjusted = facts.text("translation"), facts.text("composition") == "True"
     sentences = [
-        f"The queries of {listed(facts.names('queries'))}{of} were aligned with every sequence of "
+        f"The queries of {listed(facts.names('queries'))}{size} were aligned with every sequence of "
         f"{listed(facts.names('database'))}{against} by the Smith-Waterman algorithm with affine gaps; none was left out.",
         f"Pairs of residues were scored by {facts.text('matrix')}; a gap of k residues cost "
         f"{facts.text('gap_open')} + {facts.text('gap_extend')}k.",

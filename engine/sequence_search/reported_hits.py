@@ -114,7 +114,7 @@ def reported_hits(
         If the user cancels.
     """
     significant = [
-        _significant(queries.codes(query), row, database, statistics, parameters, progress)
+        _select_significant(queries.codes(query), row, database, statistics, parameters, progress)
         for query, row in zip(batch.tolist(), scores, strict=True)
     ]
     progress.stage("Aligning and writing hits", (1 + n_writers) * sum(len(hits.subjects) for hits in significant))
@@ -125,11 +125,11 @@ def reported_hits(
     parts = equal_partitions(np.array(columns), 1, maximum_cost=_ALIGNED_COLUMNS, per_worker=1)
     for part in sorted(parts, key=lambda part: part.first):
         rows = slice(part.first, part.last)
-        result = _aligned(queries, database, scheme, batch[rows], scores[rows], significant[rows], threads, progress)
+        result = _align_hits(queries, database, scheme, batch[rows], scores[rows], significant[rows], threads, progress)
         yield ReportedHits(result, scores[rows], statistics)
 
 
-def _significant(
+def _select_significant(
     query: NDArray[np.int8],
     scores: NDArray[np.int32],
     database: SequenceDatabase,
@@ -144,7 +144,7 @@ def _significant(
     return hits.take(order[: parameters.hits_per_query])
 
 
-def _aligned(
+def _align_hits(
     queries: SequenceDatabase,
     database: SequenceDatabase,
     scheme: ScoringScheme,

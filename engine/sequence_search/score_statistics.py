@@ -76,13 +76,13 @@ def search_statistics(
     if statistics is None:
         progress.stage("Fitting the statistics")
         is_chosen = parameters.statistics != "automatic"
-        statistics, is_unreliable = _fitted(scores, lengths, database, scheme, threads, progress, is_chosen=is_chosen)
+        statistics, is_unreliable = _fit_statistics(scores, lengths, database, scheme, threads, progress, is_chosen=is_chosen)
         is_doubtful = is_doubtful or is_unreliable
     adjustment = None if is_doubtful or not parameters.composition else CompositionAdjustment(database, scheme, threads, progress)
     return SearchStatistics(statistics, adjustment, is_doubtful)
 
 
-def _fitted(
+def _fit_statistics(
     scores: NDArray[np.int32],
     lengths: NDArray[np.int64],
     database: SequenceDatabase,
@@ -97,7 +97,7 @@ def _fitted(
     reasons = [] if is_chosen else [f"NCBI has no table for {scheme.matrix.name} {scheme.gap_open}/{scheme.gap_extend}"]
     statistics = fit(scores, lengths, database.lengths, scheme, "fitted to the scores of this search")
     if statistics is None or ungapped is None or statistics.lambda_ < _MINIMUM_LAMBDA_SHARE * ungapped:
-        of_search, statistics = statistics, _of_random_sequences(scheme, threads)
+        of_search, statistics = statistics, _fit_random_sequences(scheme, threads)
         # Widely varying scores of related sequences would count as scores of random sequences and lower lambda.
         if of_search is not None and (statistics is None or of_search.lambda_ >= _MINIMUM_LAMBDA_SHARE * statistics.lambda_):
             statistics = of_search
@@ -115,7 +115,7 @@ def _fitted(
     return statistics, is_unreliable
 
 
-def _of_random_sequences(scheme: ScoringScheme, threads: int) -> ScoreStatistics | None:
+def _fit_random_sequences(scheme: ScoringScheme, threads: int) -> ScoreStatistics | None:
     generator = np.random.default_rng(_SEED)
     lengths = [generator.integers(*_RANDOM_LENGTHS, count) for count in (_RANDOM_QUERIES, _RANDOM_SUBJECTS)]
     (queries, query_offsets), (subjects, offsets) = (random_sequences(part, _SEED + k) for k, part in enumerate(lengths))

@@ -54,17 +54,17 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
         raise ValueError("a score is not finite")
     if is_decoy.all():
         return np.ones(len(score))
-    centre, decoys, total = _pooled(score, is_decoy)
+    centre, decoys, total = _pool_scores(score, is_decoy)
     # Adding half a decoy and half a target, spread evenly, makes the logits finite where the classes do not overlap.
     share = (decoys + 0.5 * total / total.sum()) / (total + total / total.sum())
     if len(centre) > 2:
         with one_algebra_thread():
             share = _expit(_smooth_logit(centre, share, total))
-    logit = _logit(_falling(share, total))
-    return np.minimum(np.exp(_extended(score, centre, logit)) / decoy_ratio, 1.0)  # d / (1 - d) is the exponential of d's logit
+    logit = _logit(_isotonic_regression(share, total))
+    return np.minimum(np.exp(_extrapolate(score, centre, logit)) / decoy_ratio, 1.0)  # d / (1 - d) is the exponential of d's logit
 
 
-def _pooled(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+def _pool_scores(score: Floats, is_decoy: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
     """Return mean score, number of decoys and number of matches of groups of neighbouring scores, ascending.
 
     Scores that are equal up to rounding are in one group.
@@ -130,7 +130,7 @@ def _roughness(x: Floats) -> Floats:
     return second @ np.linalg.solve(gram, second.T)
 
 
-def _falling(value: Floats, weight: Floats) -> Floats:
+def _isotonic_regression(value: Floats, weight: Floats) -> Floats:
     """Return the isotonic regression: the non-increasing values nearest in weighted squares (pool adjacent violators)."""
     means: list[float] = []
     weights: list[float] = []
@@ -147,7 +147,7 @@ def _falling(value: Floats, weight: Floats) -> Floats:
     return np.repeat(means, sizes)
 
 
-def _extended(score: Floats, centre: Floats, logit: Floats) -> Floats:
+def _extrapolate(score: Floats, centre: Floats, logit: Floats) -> Floats:
     """Interpolate the curve between its points, and extrapolate it beyond the last point with its last slope."""
     value = np.interp(score, centre, logit)
     if len(centre) >= 3:

@@ -238,12 +238,12 @@ def false_share_interval(targets: int, decoys: int, decoy_ratio: float = 1.0) ->
         return 0.0, 1.0
     # P(d or fewer decoys of N) decreases with N, P(d or more) increases.
     share, scale = decoy_ratio / (1 + decoy_ratio), max(1.0, 1 / decoy_ratio)
-    minimum = _first(lambda n: 1.0 - _at_most(decoys - 1, n, share) > _TAIL, decoys, int((2 * decoys + 1) * scale))
-    maximum = _first(lambda n: _at_most(decoys, n, share) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
+    minimum = _bisect(lambda n: 1.0 - _at_most(decoys - 1, n, share) > _TAIL, decoys, int((2 * decoys + 1) * scale))
+    maximum = _bisect(lambda n: _at_most(decoys, n, share) <= _TAIL, decoys, int((4 * decoys + 64) * scale)) - 1
     return min(1.0, (minimum - decoys) / targets), min(1.0, (maximum - decoys) / targets)
 
 
-def _first(holds: Callable[[int], bool], low: int, high: int) -> int:
+def _bisect(holds: Callable[[int], bool], low: int, high: int) -> int:
     """Return the smallest number in [low, high] for which `holds` is True, by bisection; `holds` must be monotone and True for `high`."""
     while low < high:
         middle = (low + high) // 2

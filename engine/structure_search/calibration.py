@@ -74,7 +74,7 @@ class Calibration:
         """
         if self.location is None or self.log_scale is None:
             return np.full(len(scores), np.nan)
-        location, scale = _weighed(features, self.location), np.exp(_weighed(features, self.log_scale))
+        location, scale = _weighted_sums(features, self.location), np.exp(_weighted_sums(features, self.log_scale))
         above = (np.asarray(scores, np.float64) - location) / scale
         chances: NDArray[np.float64] = -np.expm1(-np.exp(-np.clip(above, -_MAXIMUM_EXPONENT, _MAXIMUM_EXPONENT)))
         return chances
@@ -98,7 +98,7 @@ class Calibration:
         ndarray, shape (n,)
             Probabilities from 0 to 1; NaN for chains that are too short to have a fold.
         """
-        logit = _weighed(fold_features(tm_query, tm_target, shorter), self.same_fold)
+        logit = _weighted_sums(fold_features(tm_query, tm_target, shorter), self.same_fold)
         return np.where(shorter < _SHORTEST, np.nan, 1.0 / (1.0 + np.exp(-np.clip(logit, -_MAXIMUM_EXPONENT, _MAXIMUM_EXPONENT))))
 
 
@@ -135,7 +135,7 @@ def fold_features(tm_query: NDArray[np.floating], tm_target: NDArray[np.floating
     return np.stack([np.ones(len(product)), product, np.log(np.maximum(shorter, 1) / REFERENCE_LENGTH)], axis=1)
 
 
-def _weighed(features: NDArray[np.float64], constants: NDArray[np.float64]) -> NDArray[np.float64]:
+def _weighted_sums(features: NDArray[np.float64], constants: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return weighted sums, added in a fixed order, which linear algebra libraries do not guarantee."""
     weighed: NDArray[np.float64] = features[:, 0] * constants[0] + features[:, 1] * constants[1] + features[:, 2] * constants[2]
     return weighed

@@ -211,10 +211,10 @@ def superpose_targets(comparison: Comparison, targets: Sequence[tuple[ChainRow, 
     """
     starts = _alignments(comparison, targets)
     if comparison.is_sensitive:
-        return _realigned(comparison, targets, starts)
+        return _realign(comparison, targets, starts)
     bounds = np.cumsum([0, *(len(some) for _, some, _ in targets)]).tolist()
     return [
-        _fitted(comparison, query, some, starts[first:last])
+        _fit_by_descriptors(comparison, query, some, starts[first:last])
         for (query, some, _), (first, last) in zip(targets, pairwise(bounds), strict=True)
     ]
 
@@ -236,7 +236,7 @@ def _alignments(comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArra
     )
 
 
-def _realigned(
+def _realign(
     comparison: Comparison, targets: Sequence[tuple[ChainRow, NDArray[np.int64], Rewards]], starts: list[NDArray[np.int32]]
 ) -> list[Superpositions]:
     """Return the superpositions of targets that are realigned by structure, starting from the alignments by descriptors."""
@@ -256,7 +256,9 @@ def _realigned(
     return [collect_superpositions(result, first, last) for first, last in pairwise(bounds)]
 
 
-def _fitted(comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]) -> Superpositions:
+def _fit_by_descriptors(
+    comparison: Comparison, query: ChainRow, targets: NDArray[np.int64], starts: list[NDArray[np.int32]]
+) -> Superpositions:
     """Return the superpositions of targets on a query, by least squares over the alignments by descriptors."""
     queries, chains, resources = comparison.queries.chains, comparison.database.chains, comparison.resources
     position, rows = queries.position[queries.rows(query)], [ChainRow(target) for target in targets.tolist()]

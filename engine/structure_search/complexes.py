@@ -122,7 +122,7 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
     worth = np.where(scores > 0.0, np.maximum(z, 0.0) if is_sensitive else scores, 0.0)
     best = _best_files(worth, database.file, len(database.files), comparison.n_candidates)
     tm_scores = _tm_scores(comparison, chains, best)
-    query = comparison.queries.files[comparison.queries.file[_place(comparison, chains[0])]]
+    query = comparison.queries.files[comparison.queries.file[_query_row(comparison, chains[0])]]
     sizes = np.bincount(database.file, minlength=len(database.files))
     result = []
     for number, pairs in best:
@@ -151,7 +151,7 @@ def complex_hits(comparison: Comparison, chains: Sequence[StructureQueryHits]) -
     return [hits for _, hits in result[: comparison.parameters.hits_per_query]]
 
 
-def _place(comparison: Comparison, query_hits: StructureQueryHits) -> ChainRow:
+def _query_row(comparison: Comparison, query_hits: StructureQueryHits) -> ChainRow:
     """Return the index of a query in order of length."""
     return ChainRow(int(np.flatnonzero(comparison.queries.file_order == query_hits.index)[0]))
 
@@ -202,7 +202,7 @@ def _tm_scores(
         cached |= {(k, target): pair for target, pair in zip(place[targets].tolist(), scores, strict=True)}
     for k, chain in enumerate(chains):
         missing = sorted({target for _, pairs in best for row, target in pairs if row == k and (k, target) not in cached})
-        query = _place(comparison, chain)
+        query = _query_row(comparison, chain)
         (aligned,) = superpose_targets(comparison, [(query, np.array(missing, np.int64), compute_rewards(comparison, query)[0])])
         scores = zip(aligned.tm_score_query.tolist(), aligned.tm_score_target.tolist(), strict=True)
         cached |= {(k, target): pair for target, pair in zip(missing, scores, strict=True)}

@@ -86,7 +86,7 @@ class HitChains:
         InputError
             If no file of the run contains the chain any more.
         """
-        return self._in_files("queries", name, sequence)
+        return self._find_in_files("queries", name, sequence)
 
     def target(self, name: str, sequence: str, index: ChainRow) -> FoundChain:
         """Return the target with the given name and sequence.
@@ -105,7 +105,7 @@ class HitChains:
         """
         paths = self._paths["database"]
         if len(paths) != 1 or paths[0].name != DATABASE_FILE:
-            return self._in_files("database", name, sequence)
+            return self._find_in_files("database", name, sequence)
         folder = paths[0].parent
         if self._database is None:
             self._database = open_database(folder)
@@ -119,7 +119,7 @@ class HitChains:
             raise InputError(folder, f"no longer holds {name} as it was searched", remedy="Search again")
         return FoundChain(chains.taken(places[:1]), self._database.file_of(places[0]))
 
-    def _in_files(self, kind: str, name: str, sequence: str) -> FoundChain:
+    def _find_in_files(self, kind: str, name: str, sequence: str) -> FoundChain:
         paths = [path for path in self._paths[kind] if name == stem(path) or name.startswith(f"{stem(path)}:")]
         missing = ""
         for path in paths:

@@ -18,7 +18,7 @@ def methods(facts: RunFacts) -> Methods:
     """Return the methods paragraph of a structure search and its references."""
     n_queries, n_chains, n_hits = (facts.count(name) for name in ("queries", "chains", "hits"))
     is_published = facts.text("mode") == "published"
-    of = "" if n_queries is None else f" ({counted(n_queries, 'chain')})"
+    size = "" if n_queries is None else f" ({counted(n_queries, 'chain')})"
     against = "" if n_chains is None else f" ({counted(n_chains, 'chain')})"
     confidence = facts.parameters.get("minimum_plddt")
     rewards = (
@@ -28,9 +28,9 @@ def methods(facts: RunFacts) -> Methods:
     )
     left_out = isinstance(confidence, int | float) and confidence > 0
     sentences = [
-        f"The chains of {listed(facts.names('queries'))}{of} were compared with every chain of {listed(facts.names('database'))}{against} "
-        "in the phases of GPU-CASSERT: elements of secondary structure, then residues, both by local alignment with affine gaps, then "
-        "superposition by least squares.",
+        f"The chains of {listed(facts.names('queries'))}{size} were compared with every chain of {listed(facts.names('database'))}"
+        f"{against} in the phases of GPU-CASSERT: elements of secondary structure, then residues, both by local alignment with affine gaps, "
+        "then superposition by least squares.",
         f"Chains whose elements scored less than {facts.text('qualification_threshold')} of the query with itself were left out.",
         f"Residues were scored by {rewards}.",
         f"Residues with a pLDDT below {confidence:g} were left out." if left_out else "",

@@ -13,7 +13,7 @@ _TO_DEVIATION = 1.4826  # standard deviation relative to the median absolute dev
 _FEWEST = 10  # minimum number of chains to fit a line
 
 
-def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], is_fitted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Return the difference of each score from the chance level of its chain's length, in standard deviations.
 
     The chance level is a line over the logarithm of the length, fitted iteratively by least squares to the chains that are not far above
@@ -25,7 +25,7 @@ def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDA
         Scores of one query.
     lengths : ndarray of int, shape (n,)
         Length of each chain in residues.
-    of : ndarray of bool, shape (n,), optional
+    is_fitted : ndarray of bool, shape (n,), optional
         True for chains used in the fit; all by default.
 
     Returns
@@ -33,11 +33,11 @@ def z_scores(scores: NDArray[np.floating], lengths: NDArray[np.integer], of: NDA
     ndarray of float64, shape (n,)
         z-scores; 0 if there are too few chains.
     """
-    of = np.ones(len(scores), np.bool_) if of is None else of
-    observed, logarithms = np.asarray(scores, np.float64)[of], np.log(np.maximum(lengths, 1))
+    is_fitted = np.ones(len(scores), np.bool_) if is_fitted is None else is_fitted
+    observed, logarithms = np.asarray(scores, np.float64)[is_fitted], np.log(np.maximum(lengths, 1))
     if len(observed) < _FEWEST:
         return np.zeros(len(scores))
-    design = np.stack([np.ones(len(observed)), logarithms[of]], axis=1)
+    design = np.stack([np.ones(len(observed)), logarithms[is_fitted]], axis=1)
     near, line, deviation = np.ones(len(observed), np.bool_), np.zeros(2), 1.0
     for _ in range(_ROUNDS):
         line = np.linalg.lstsq(design[near], observed[near], rcond=None)[0]

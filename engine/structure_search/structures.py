@@ -204,7 +204,7 @@ def open_chains(folder: Path, progress: Progress, threads: int) -> DescribedChai
         If the user cancels.
     """
     database = open_database(folder)
-    result = _of_database(database)
+    result = _chains_of_database(database)
     names = LazySequence(len(result.paths), lambda: tuple(map(stem, result.paths)))
     return DescribedChains(result.chains, load_descriptors(database, progress, threads), np.arange(len(result.chains)), result.file, names)
 
@@ -219,10 +219,12 @@ def open_files(given: ChainInput, progress: Progress, threads: int) -> ChainFile
     Cancelled
         If the user cancels.
     """
-    return read_files(given.files, progress, threads).by_length() if given.folder is None else _of_database(open_database(given.folder))
+    return (
+        read_files(given.files, progress, threads).by_length() if given.folder is None else _chains_of_database(open_database(given.folder))
+    )
 
 
-def _of_database(database: StructureDatabase) -> ChainFiles:
+def _chains_of_database(database: StructureDatabase) -> ChainFiles:
     content = database.content
     paths = LazySequence(len(content.sources), lambda: tuple(Path(source.path) for source in content.sources))
     return ChainFiles(content.chains, np.asarray(content.source, np.int64), paths)
@@ -268,7 +270,7 @@ def read_files(
     def read(source: ChainSource) -> tuple[Chains, list[str]] | InputError:
         try:
             file = read_structure(source.path, minimum_plddt=minimum_plddt, models=models)
-            return _meant(source, file), _remarks(source, file)
+            return _select_chains(source, file), _remarks(source, file)
         except InputError as error:
             if not source.is_of_folder:
                 raise
@@ -339,7 +341,7 @@ def described(
     return DescribedChains(chains, describe(chains, using, threads=threads), order, numbers[order], names, tuple(messages))
 
 
-def _meant(source: ChainSource, file: StructureFile) -> Chains:
+def _select_chains(source: ChainSource, file: StructureFile) -> Chains:
     if not len(file.chains):
         raise file.why_empty()
     if not source.chain:
@@ -347,12 +349,12 @@ def _meant(source: ChainSource, file: StructureFile) -> Chains:
     if source.chain not in file.chain_names:
         for skipped in file.skipped:
             if skipped.chain == source.chain:
-                raise InputError(source.path, f"chain {source.chain} {skipped.reason}", remedy=f"It has {_named(file)}")
-        raise InputError(source.path, f"has no chain '{source.chain:.20}'", remedy=f"It has {_named(file)}")
+                raise InputError(source.path, f"chain {source.chain} {skipped.reason}", remedy=f"It has {_chain_list(file)}")
+        raise InputError(source.path, f"has no chain '{source.chain:.20}'", remedy=f"It has {_chain_list(file)}")
     return file.chains.taken([file.chain_names.index(source.chain)])
 
 
-def _named(file: StructureFile) -> str:
+def _chain_list(file: StructureFile) -> str:
     names = list(file.chain_names)
     return f"the protein chain{'s' if len(names) > 1 else ''} {', '.join(names[:40])}{' and more' if len(names) > 40 else ''}"
 

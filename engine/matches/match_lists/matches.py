@@ -184,7 +184,7 @@ def collect_matches(
     places, row_offsets, row_pairs = _places(identifications, peptides.sequences, database, progress)
     has_protein = np.diff(row_offsets) > 0
     has_mass = np.isfinite(peptides.mass)
-    of = np.maximum(in_spectra.spectrum, 0)
+    spectrum_row = np.maximum(in_spectra.spectrum, 0)
     charge = _charges(identifications, peptides.mass[identifications.peptide], in_spectra.spectrum, spectra)
     reasons = [
         (in_spectra.spectrum == AMBIGUOUS, "several of the files have its spectrum"),
@@ -200,7 +200,7 @@ def collect_matches(
     row = np.flatnonzero(code < 0)
     left_out = np.flatnonzero(code >= 0)
     pairs, offsets = take_runs(row_pairs, row_offsets, row)
-    spectrum, charge, mass = of[row], charge[row], peptides.mass[identifications.peptide[row]]
+    spectrum, charge, mass = spectrum_row[row], charge[row], peptides.mass[identifications.peptide[row]]
     observed = (spectra.precursor_mz[spectrum] - PROTON_MASS) * charge
     nearest = np.clip(np.round((observed - mass) / ISOTOPE_SPACING), *_ISOTOPES).astype(np.int64)
     isotope = np.where(np.abs(observed - mass - nearest * ISOTOPE_SPACING) <= _NEAR_ISOTOPE, nearest, 0)

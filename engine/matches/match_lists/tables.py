@@ -138,16 +138,16 @@ def _peptides(
     competes = first & np.isfinite(ranked_matches.rates.q_value) if ranked_matches.settings.is_by_group else first
     rates = estimate_error_rates(score, is_decoy, competes[best_row], (given, unknown), ranked_matches.settings)
     if rates.q_value_of == "none" and ranked_matches.rates.q_value_of == "file":
-        rates = ErrorRates(_least(peptide_of_row, ranked_matches.rates.q_value, n), rates.posterior_error, "best match", "none")
+        rates = ErrorRates(_minimum_by_group(peptide_of_row, ranked_matches.rates.q_value, n), rates.posterior_error, "best match", "none")
     if ranked_matches.settings.is_by_group:
         # Rates by group are already by distinct peptides (`proteoscope.engine.matches.group_rates`).
-        rates = rates._replace(q_value=_least(peptide_of_row, ranked_matches.rates.q_value, n))
+        rates = rates._replace(q_value=_minimum_by_group(peptide_of_row, ranked_matches.rates.q_value, n))
     sequences = [matches.peptides.sequences[i] for i in matches.peptide[best_row].tolist()]
     ranked = np.isfinite(score) & first[best_row]
     return PeptideRows(best_row, sequences, n_psms, score, is_decoy, ranked, rates.q_value, rates.posterior_error, rates.q_value_of)
 
 
-def _least(group: Integers, value: Floats, n: int) -> Floats:
+def _minimum_by_group(group: Integers, value: Floats, n: int) -> Floats:
     """Return the minimum value in each of n groups; NaN for groups without a known value."""
     least = np.full(n, np.inf)
     finite = np.isfinite(value)
@@ -229,7 +229,7 @@ def _protein_table(
         source, q_value = "decoys", groups.q_value
     elif peptides.source in ("best match", "file"):
         razor, least = groups.razor_group, peptides.q_value[evidence]
-        source, q_value = "best match", _least(razor[razor >= 0], least[razor >= 0], n)
+        source, q_value = "best match", _minimum_by_group(razor[razor >= 0], least[razor >= 0], n)
     is_scored = bool(ranked.title) & (np.abs(groups.score) < 1e300)
     groups = replace(groups, q_value=q_value, score=np.where(is_scored, groups.score, np.nan))
     placed, row = places.take(peptides.best_row[evidence]), matches.places.row[groups.members[groups.member_offsets[:-1]]]

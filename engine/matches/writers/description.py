@@ -159,7 +159,7 @@ class SearchDescription:
         If the used value of a parameter differs from the requested one, the latter is named ``asked_NAME``. The used value has the name of
         the parameter if all passes agree, otherwise ``NAME (first pass)`` and so on.
         """
-        used = {name: [_text(value) for value in values] for name, values in self._used.items()}
+        used = {name: [_text(value) for value in values] for name, values in self._used_settings.items()}
         settings = []
         for name, value in self.parameters.items():
             texts = used.pop(name, [_text(value)])
@@ -171,7 +171,7 @@ class SearchDescription:
         return settings + [(f"{search_pass.name} pass", search_pass.sentence()) for search_pass in self.done]
 
     @cached_property
-    def _used(self) -> dict[str, list[Any]]:
+    def _used_settings(self) -> dict[str, list[Any]]:
         """Settings used by the passes, by parameter name."""
         names = ("precursor_tolerance", "isotope_errors", "specificity", "variable_modifications")
         return {name: [getattr(search_pass, name) for search_pass in self.done] for name in names} if self.done else {}

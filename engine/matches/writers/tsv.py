@@ -63,7 +63,7 @@ def write_table(source: MatchesSource, name: str, out: Path, progress: Progress)
         accepted = _accepted(table, fdr)
         n_accepted = int(np.count_nonzero(accepted.rows))
         if source.accepted_only:
-            parts, n_rows = _chosen(parts, accepted.rows), n_accepted
+            parts, n_rows = _select_rows(parts, accepted.rows), n_accepted
         progress.stage(f"writing {out.name}", n_rows)
         columns, threads = _columns(name, present), min(_THREADS, available_threads())
         write_separated(out, parts, columns, progress, DIGITS, spreadsheet_safe=source.spreadsheet_safe, threads=threads, rows=_ROWS)
@@ -91,7 +91,7 @@ def _accepted(source: TableFile | pa.Table, fdr: float) -> _Accepted:
     return _Accepted(is_target & (q <= fdr) if is_rated else is_target, is_rated)
 
 
-def _chosen(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
+def _select_rows(chunks: Iterable[pa.Table], rows: NDArray[np.bool_]) -> Iterable[pa.Table]:
     """Yield the chosen rows of consecutive chunks; `rows` is a mask for all chunks together."""
     first = 0
     for chunk in chunks:

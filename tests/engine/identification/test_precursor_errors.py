@@ -16,7 +16,7 @@ from proteoscope.engine.command_line.main import main
 from proteoscope.engine.execution.devices import Device
 from proteoscope.engine.identification import passes
 from proteoscope.engine.identification.parameters import IdentificationParameters
-from proteoscope.engine.identification.precursor_errors import _some_of_each_file, errors_of_matches
+from proteoscope.engine.identification.precursor_errors import _sample_each_file, errors_of_matches
 from proteoscope.engine.matches.pass_records import passes_of_run
 from proteoscope.engine.matches.scoring import plan_by_series
 from proteoscope.engine.project import Project
@@ -131,7 +131,7 @@ def spectra_of_files(numbers):
 
 def test_first_search_samples_large_files_evenly():
     spectra = spectra_of_files([40, 30_000, 0, 700])
-    rows = _some_of_each_file(spectra)
+    rows = _sample_each_file(spectra)
     of_file = [rows[spectra.file[rows] == number] for number in range(4)]
     assert len(of_file[0]) == 40
     assert 200 <= len(of_file[1]) <= 250
@@ -141,7 +141,7 @@ def test_first_search_samples_large_files_evenly():
     assert 200 <= len(of_file[3]) <= 250
     assert (np.diff(rows) > 0).all()
     with_empty = replace(spectra_of_files([1000]), offsets=np.repeat(np.arange(501), 2)[:1001])
-    assert (np.diff(with_empty.offsets)[_some_of_each_file(with_empty)] > 0).all()
+    assert (np.diff(with_empty.offsets)[_sample_each_file(with_empty)] > 0).all()
 
 
 class Miscalibrated(Simulation):

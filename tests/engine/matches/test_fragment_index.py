@@ -239,7 +239,7 @@ def test_index_is_used_only_when_worthwhile(shewanella: Database, sample: Spectr
 
 
 def test_narrow_windows_skip_counting_of_forms(shewanella: Database, real: Spectra, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(FragmentIndexSearch, "_count", lambda *_: pytest.fail("the forms were counted"))
+    monkeypatch.setattr(FragmentIndexSearch, "_count_forms", lambda *_: pytest.fail("the forms were counted"))
     for window in ("10 ppm", "0.5 Da"):
         parameters = OPEN.changed(precursor_tolerance=window, variable_modifications=["Oxidation (M)"])
         _, search = prepared(real, shewanella, parameters)
