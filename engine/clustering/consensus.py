@@ -92,7 +92,7 @@ def described_clusters(
     SpectrumClusters
     """
     n, threads, progress = len(vectors), resources.threads, resources.progress
-    first_spectrum = np.full(n, n, np.int64)  # with each label
+    first_spectrum = np.full(n, n, np.int64)  # first spectrum with each label
     np.minimum.at(first_spectrum, labels, vectors.order)
     of_place = first_spectrum[labels]
     firsts, cluster_of_place = np.unique(of_place, return_inverse=True)

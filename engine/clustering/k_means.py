@@ -25,12 +25,12 @@ from proteoscope.kernels.vector_layouts import VectorArrays
 
 __all__ = ["Clusters", "KMeansCheckpoint", "Points", "Seeds", "Vectors", "k_means", "seed_items"]
 
-SECONDS_AT_ONCE = 5.0  # of rounds between checkpoints on a single device
+SECONDS_AT_ONCE = 5.0  # duration of the rounds between checkpoints on a single device
 _FIRST_AT_ONCE = 4
 _BITS = 30  # bits of the largest coordinate
 _FARTHEST = 1e100  # maximum coordinate of a centroid: its square must be finite
-_POINTS_OF_BATCH = 10_000  # converted to integers together, so that temporary arrays stay in the cache
-_MAXIMUM_EXPONENT = 1000  # of the scale, which must be finite
+_POINTS_OF_BATCH = 10_000  # points converted to integers together, so that temporary arrays stay in the cache
+_MAXIMUM_EXPONENT = 1000  # maximum exponent of the scale, which must be finite
 
 
 class KMeansCheckpoint:
@@ -459,5 +459,5 @@ def _spread_items(
         before = np.cumsum(nearest)
         if before[-1] > 0.0:
             chosen.append(int(min(np.searchsorted(before, random.random() * before[-1], side="right"), np.flatnonzero(nearest)[-1])))
-        else:  # all remaining items are equal to a chosen one
+        else:  # all remaining items are equal to chosen items
             chosen.append(int(np.flatnonzero(~is_chosen)[0]))

@@ -137,7 +137,7 @@ def _plan_means(vectors: SpectrumVectors, parameters: ClusteringParameters, reso
     anywhere = Vectors(arrays, vectors.n_bins)
     with Executor(resources).session(workload := anywhere.work()) as session:
         chosen = seed_items(session, workload, anywhere, Seeds(k, parameters.seeding, parameters.random_seed), resources.progress)
-    if parameters.seeding == "first":  # in the order of the files
+    if parameters.seeding == "first":  # the first spectra in the order of the files
         chosen = np.argsort(vectors.order[places], kind="stable")[:k]
     chosen = np.sort(chosen)
     low, high = _ranges(vectors.ion[places], vectors.precursor_mz[places], chosen, parameters.precursor_tolerance)

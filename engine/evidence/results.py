@@ -413,7 +413,7 @@ def _mapped_residues(evidence: Evidence, columns: _Columns) -> pa.Table:
     unseen = np.concatenate([np.zeros(0, np.int64), *(chain.unseen for chain in evidence.mapped)])
     of_unseen = np.repeat(np.arange(len(evidence.mapped)), [len(chain.unseen) for chain in evidence.mapped])
     chain = np.concatenate((rows.chain, of_unseen))
-    # For each chain, mapped residues precede those without coordinates.
+    # For each chain, mapped residues precede residues without coordinates.
     order = np.argsort(chain, kind="stable")
     row = np.where(order < n, order, -1)
     is_seen = row >= 0

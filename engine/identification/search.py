@@ -73,7 +73,7 @@ def identify(request: SearchRequest, progress: Progress | None = None) -> Identi
     ):
         indexing = run.begin(lambda progress: _indexes(run, Path(folder), parameters, progress))  # while spectra are read
         spectra = run.read()
-        with run.step("index"):  # only the time that indexing takes longer than reading
+        with run.step("index"):  # measures only the time by which indexing takes longer than reading
             resources, indexes = indexing()
         index = index_spectra(spectra, parameters, resources)
         errors = measure_errors(spectra, index, indexes, parameters, resources)

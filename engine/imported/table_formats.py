@@ -79,7 +79,7 @@ _NO_FEATURES = {
 _TARGETS, _DECOYS = ("1", "true", "+1", "1.0"), ("-1", "false", "0", "-1.0")
 _PSM_ID = (
     r"^(?P<run>.*?)_(?P<scan>\d+)_(?P<charge>\d+)_(?P<rank>\d+)$",  # Comet, Proteoscope, Crux, MS-GF+'s converter
-    r"^(?P<run>.*)\.(?P<scan>\d+)\.\d+\.(?P<charge>\d+)(?:_(?P<rank>\d+))?$",  # MSFragger and others that use TPP names
+    r"^(?P<run>.*)\.(?P<scan>\d+)\.\d+\.(?P<charge>\d+)(?:_(?P<rank>\d+))?$",  # MSFragger and other engines that use the names of the TPP
 )
 _MSFRAGGER_PLACE = re.compile(r"(?P<site>N-term|C-term|\d+[A-Z]?|[A-Z]\d+)\((?P<mass>[+-]?[\d.]+(?:[eE][+-]?\d+)?)\)")
 _COMET_PLACE = re.compile(r"(?P<place>\d+)_[SV]_(?P<mass>[+-]?[\d.]+)(?:_(?P<end>[nNcC]))?")

@@ -343,7 +343,7 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
 
 def members_of_run(project: Project, run: str, progress: Progress) -> tuple[SourceRun, Spectra, Members]:
     """Return a run, its spectra, and the spectra identified at its false discovery rate."""
-    # The user chose this run: accept every kind, even those that other searches do not build on.
+    # The user chose this run: accept every kind, even kinds that other searches do not build on.
     source = identified_run(project.folder, run, {finished.kind for finished in project.runs() if finished.id == run})
     progress.stage("Reading the spectra of the run")
     spectra = read_spectra_table(source.spectra)

@@ -26,7 +26,7 @@ _MASS_OF_AN_ISOTOPE = 1800.0
 _MINIMUM_ISOTOPE_HEIGHT = 0.02
 _HEAVIEST_END = 100.0  # Da, more than any ion series adds to the residues
 _LONGEST = 64  # maximum residues of a peptide plus one
-_MOST_MODIFICATIONS = 255  # values of a byte, except the one for none
+_MOST_MODIFICATIONS = 255  # number of values of a byte, without the value for no modification
 
 
 class IonSettings(Protocol):

@@ -41,7 +41,7 @@ KINDS = ("none", "named", "end", "unnamed")
 
 _CONFIDENT = 0.01
 _FEWEST_CONFIDENT = 10  # minimum number of matches to estimate the mass error
-_DECIMALS = 4  # of the masses of unnamed shifts
+_DECIMALS = 4  # decimals in the names of unnamed shifts
 _IDLE_FEATURES = ("variable_modifications",)
 
 

@@ -79,7 +79,7 @@ def find_modified(request: SearchRequest, progress: Progress | None = None) -> M
     ):
         indexing = run.begin(lambda progress: _indexes(run, source, Path(folder), parameters, progress))  # while spectra are read
         spectra, searched = run.read()
-        with run.step("index"):  # only the time that indexing takes longer than reading
+        with run.step("index"):  # measures only the time by which indexing takes longer than reading
             resources, indexes = indexing()
         index = index_spectra(searched, parameters, resources)
         with run.step("plan"):
