@@ -286,7 +286,7 @@ def _modification_name(terms: list[tuple[str, str]]) -> str:
 
 
 def _substituted(written: _WrittenPeptide, part: Any, position: int) -> _WrittenPeptide:
-    """Return the peptide with a residue replaced: the file contains the original sequence, the spectrum that of the substituted peptide."""
+    """Return the peptide with a substituted residue; the file contains the original sequence."""
     original, replacement = (part.get(name, "").strip().upper() for name in ("originalResidue", "replacementResidue"))
     sequence = written.sequence
     residue = sequence[position - 1] if 1 <= position <= len(sequence) else ""

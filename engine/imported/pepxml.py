@@ -68,7 +68,7 @@ class _Queries(PepXML):
         self._problem: UnreadableValueError | None = None
 
     def _get_version_info(self) -> tuple[None, None]:
-        """Return no version: it matters only for schemas, and a compressed file cannot be read twice."""
+        """Return no version, which only schemas need; a compressed file cannot be read twice."""
         return None, None
 
     def _get_info_smart(self, element: Any, **options: Any) -> dict[str, Any]:

@@ -206,8 +206,8 @@ def _identified(
     """Return the tables of PSMs, peptides and protein groups of matched peptides."""
     rows = np.flatnonzero(peptides.peptide >= 0)
     listed = _as_list(matches, references, peptides, rows, shifts, database, progress)
-    found = FoundSpectra(matches.spectrum[rows], np.zeros(len(rows), np.int8), False)
-    psms = collect_matches(listed, found, spectra, database, enzyme(parameters.enzyme), (), progress)
+    in_spectra = FoundSpectra(matches.spectrum[rows], np.zeros(len(rows), np.int8), False)
+    psms = collect_matches(listed, in_spectra, spectra, database, enzyme(parameters.enzyme), (), progress)
     if not len(psms):
         nothing = {name: AcceptanceCounts(0, 0) for name in ("psms", "peptides", "proteins")}
         return Tables(_empty(LIBRARY_PSMS), _empty(PEPTIDES), _empty(PROTEINS), nothing, 0)

@@ -1,7 +1,7 @@
 """Settings used by each pass of a spectrum search, as recorded in the run and shown by exports, texts and the window.
 
-Used settings may differ from requested ones: a tolerance may be calibrated on the run, and a second pass has its own modifications,
-specificity and proteins. Parameters contain the request, a `PassRecord` what was used.
+Used settings may differ from requested settings: a tolerance may be calibrated on the run, and a second pass has its own modifications,
+specificity and proteins. Parameters contain the requested settings, a `PassRecord` contains the used settings.
 """
 
 from __future__ import annotations

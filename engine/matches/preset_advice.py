@@ -192,7 +192,7 @@ def _misfits(content: SpectraContent, settings: _Settings) -> list[_Misfit]:
 
 
 def _series_misfit(content: SpectraContent, settings: _Settings) -> _Misfit | None:
-    """Compare the ion series with those of the activations named in the file."""
+    """Compare the ion series with the series of the activations named in the file."""
     wanted = {symbol for name in content.fragmentation for symbol in named_activation_series(name)}
     if settings.series in ("", BY_ACTIVATION) or not wanted - set(settings.series):
         return None

@@ -328,7 +328,15 @@ class SystematicErrors(NamedTuple):
 
     @classmethod
     def of(cls, psms: Psms, is_confident: NDArray[np.bool_]) -> SystematicErrors:
-        """Return the errors of the matches with `is_confident` (n,), or of all matches if fewer than 10 are confident."""
+        """Return the errors of the confident matches, or of all matches if fewer than 10 are confident.
+
+        Parameters
+        ----------
+        psms : Psms
+            Matches, n rows.
+        is_confident : ndarray of bool, shape (n,)
+            True for confident matches.
+        """
         chosen = is_confident if is_confident.sum() >= _FEWEST_CONFIDENT else np.ones(len(psms), bool)
         errors = psms.mass_error_ppm[chosen], psms.features["mean_fragment_error"][chosen]
         return cls(*(float(np.median(error)) if len(error) else 0.0 for error in errors))

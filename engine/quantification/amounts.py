@@ -435,7 +435,13 @@ def _are_in_largest_component(same: NDArray[np.float64], total: NDArray[np.float
 
 
 def _components(edges: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the smallest sample index of each sample's connected component, (p, s), given the edges (p, s, s)."""
+    """Return the smallest sample index in the connected component of each sample, (p, s).
+
+    Parameters
+    ----------
+    edges : ndarray of bool, shape (p, s, s)
+        True for each pair of connected samples.
+    """
     n = edges.shape[1]
     reach = edges | np.eye(n, dtype=np.bool_)
     for _ in range(max(1, int(np.ceil(np.log2(max(2, n)))))):

@@ -75,7 +75,7 @@ def read_impurities(path: Path, label: Label) -> NDArray[np.float64]:
 
 
 def _targets(path: Path, header: str, label: Label) -> list[int]:
-    """Return the channel to which a column's shift moves each channel, or -1."""
+    """Return the channel to which the shift of a column moves each channel, -1 if there is none."""
     channel = label.number(header)
     if channel >= 0:
         return [channel] * len(label)

@@ -100,7 +100,10 @@ def _stem(name: str) -> str:
 
 
 def _files(run: pa.StringArray, spectra: Spectra) -> tuple[NDArray[np.int64], bool]:
-    """Return the spectrum file of each match (-1 if unnamed, -2 if not among the given files), and True if other names were ignored."""
+    """Return the spectrum file of each match, and True if the names of other files were ignored.
+
+    The file is -1 if the match names no file, and -2 if the named file is not among the given files.
+    """
     coded = run.dictionary_encode()
     stems: dict[str, list[tuple[int, list[str]]]] = {}
     for number, path in enumerate(spectra.files):
