@@ -85,7 +85,17 @@ def point_workload(points: NDArray[np.int32]) -> Workload:
 def vector_workload(
     vectors: VectorArrays, n_bins: int, low: NDArray[np.int64] | None = None, high: NDArray[np.int64] | None = None
 ) -> Workload:
-    """Return the workload of n vectors with bins below `n_bins`; `low`, `high` (n,) optionally limit the centroids of each."""
+    """Return the workload of n vectors.
+
+    Parameters
+    ----------
+    vectors : VectorArrays
+        Vectors, n of them.
+    n_bins : int
+        Number of bins; all bins of the vectors are lower.
+    low, high : ndarray of int64, shape (n,), optional
+        Range of centroids to which each vector may be assigned; by default all.
+    """
     ranges = {} if low is None or high is None else {"low": low, "high": high}
     return Workload(VECTORS, {"vectors": vectors._asdict(), "ranges": ranges}, {"n_bins": n_bins})
 
@@ -363,7 +373,7 @@ class _Computation:
         yield PartialResult(last, {**came.sums._asdict(), "changed": np.array([came.changed])})
 
     def _rounds(self, last: int) -> Generator[PartialResult, None, None]:
-        """Run rounds with all items; the result rows are yielded at the end."""
+        """Run rounds with all items, and yield the rows of the result at the end."""
         state = self._state
         self._labels[:] = state["before"]
         result: list[Rounds] = []

@@ -47,7 +47,7 @@ def predict_library(
     format: str = "",
     threads: int | None = None,
 ) -> Prediction:
-    """Predict the spectra of the peptides of proteins and write them as a library, atomically.
+    """Predict the spectra of the peptides of proteins, and write them atomically as a library.
 
     Parameters
     ----------
@@ -56,15 +56,18 @@ def predict_library(
     out : str or Path
         Path of the library.
     parameters : PredictionParameters, optional
+        Parameters of the prediction.
     progress : Progress, optional
+        Progress of the prediction.
     format : str
-        ``msp``, ``mzspeclib`` or ``blib``; '' selects it by the suffix of `out`.
+        ``msp``, ``mzspeclib`` or ``blib``; '' selects the format by the suffix of `out`.
     threads : int, optional
-        CPU threads; None for all.
+        Number of CPU threads; None for all.
 
     Returns
     -------
     Prediction
+        Counts of the library.
 
     Raises
     ------
@@ -73,9 +76,9 @@ def predict_library(
     InputError
         If a file has no proteins, or no peptide is within the limits.
     StorageError
-        If writing fails.
+        If the library cannot be written.
     Cancelled
-        If the user cancelled.
+        If the user cancels.
     """
     parameters, progress, path = parameters or PredictionParameters(), progress or Progress(), Path(out)
     files = [Path(protein) for protein in proteins]

@@ -99,11 +99,11 @@ class QueryScores(NamedTuple):
     Attributes
     ----------
     chains : Scores
-        Scores of all chains in both phases.
+        Scores of all chains in both phases, as scaled integers.
     rewards : Rewards
-        Rewards of the query, in integers.
+        Rewards of the query, as scaled integers.
     unit : float
-        Integer value of a score of 1.
+        Factor by which scores are scaled to integers.
     self_score : int
         Phase 1 score of the query with itself.
     """
@@ -144,7 +144,7 @@ def query_batches(queries: DescribedChains, parameters: StructureSearchParameter
 
 
 def compute_rewards(comparison: Comparison, query: ChainRow) -> tuple[Rewards, float]:
-    """Return the integer rewards of a query, and the integer value of a score of 1."""
+    """Return the rewards of a query as scaled integers, and the factor of the scale."""
     parameters, chain = comparison.parameters, comparison.queries.arrays.chain(query)
     weights, gaps = (
         Weights(*parameters.weights),
