@@ -115,9 +115,11 @@ def assign(
     Parameters
     ----------
     session : Session
+        Session of the workload.
     workload : Workload
         Workload of the session.
     centroids : ndarray of float64, shape (k, d), or VectorSums
+        Centroids of points or of vectors.
     before : ndarray of int32, shape (n,), or None
         Labels of the previous round, -2 in the first; None if they stayed on the devices.
     previous : ndarray of float64, VectorSums or None

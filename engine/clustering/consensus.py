@@ -84,8 +84,11 @@ def described_clusters(
     labels : ndarray of int64, shape (n,)
         Label of each vector, from 0 to n - 1.
     spectra : Spectra
+        Spectra of the run.
     parameters : ClusteringParameters
+        Parameters of the clustering.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------

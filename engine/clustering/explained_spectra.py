@@ -60,6 +60,7 @@ class Library:
     is_decoy : ndarray of bool, shape (2 n,)
         True for shuffled peptides.
     charge : ndarray of int64, shape (2 n,)
+        Precursor charge of each spectrum.
     mz : ndarray of float64, shape (2 n,)
         Precursor m/z, Th.
     arrays : VectorArrays
@@ -130,6 +131,7 @@ class Explained:
     identified : ndarray of int64, shape (m,)
         Row of the `Identified`.
     charge : ndarray of int64, shape (m,)
+        Precursor charge of each spectrum.
     is_decoy : ndarray of bool, shape (m,)
         True if the most similar spectrum is that of a shuffled peptide.
     is_modified : ndarray of bool, shape (m,)
@@ -137,6 +139,7 @@ class Explained:
     similarity : ndarray of float64, shape (m,)
         Cosine.
     q_value : ndarray of float64, shape (m,)
+        q-value of each explanation.
     mass_difference : ndarray of float64, shape (m,)
         Measured mass minus peptide mass, Da; for the same mass, corrected by the nearest isotope error.
     """
@@ -181,8 +184,11 @@ def identified_library(
     ion_series : str
         Parameter of the search that identified them.
     fragment_tolerance : Tolerance
+        Tolerance of fragment m/z.
     parameters : ExplanationParameters
+        Parameters of the explanation.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------

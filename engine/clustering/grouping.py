@@ -32,6 +32,7 @@ def create_workload(vectors: VectorArrays, ends: NDArray[np.int64]) -> Workload:
     Parameters
     ----------
     vectors : VectorArrays
+        Vectors to group.
     ends : ndarray of int64, shape (n,)
         Non-decreasing; vector i may be compared with the vectors i + 1 : ends[i].
     """

@@ -322,7 +322,9 @@ def k_means(
     Parameters
     ----------
     executor : Executor
+        Executor of the rounds.
     data : Points or Vectors
+        Items to cluster.
     start : Seeds, ndarray of float64 of shape (k, d), or VectorSums
         Choice of the initial centroids, or the centroids.
     rounds : int
@@ -413,8 +415,11 @@ def seed_items(
     workload : Workload
         Workload of `data`; every item may have any centroid.
     data : Points or Vectors
+        Items to cluster.
     seeds : Seeds
+        Method, number and random seed of the initial centroids.
     progress : Progress or None
+        Progress of the run; None to report nothing.
 
     Raises
     ------

@@ -135,6 +135,7 @@ def majority_labels(
     labels : ndarray of int64, shape (n,)
         Label of each spectrum, -1 if unknown.
     n_clusters : int
+        Number of clusters.
 
     Returns
     -------

@@ -120,14 +120,19 @@ def write_clusters(
     Parameters
     ----------
     results : Run
+        Run to write to.
     clusters : SpectrumClusters
+        Clusters to write.
     spectra : Spectra
+        Spectra of the run.
     labels : tuple or None
         See `cluster_tables`.
     consensus_file : Path or None
         File for the consensus spectra; None writes none.
     parameters : ClusteringParameters
+        Parameters of the clustering.
     resources : Resources
+        Devices, threads and progress of the run.
     """
     progress = resources.progress
     consensus = consensus_spectra(clusters, np.sort(clusters.groups), spectra, parameters, resources)

@@ -93,8 +93,11 @@ def _without_itself(hits: Hits, proteins: Sequence[ProteinEntry], subjects: Sequ
     Parameters
     ----------
     hits : Hits
+        Hits of the proteins.
     proteins : sequence of ProteinEntry
+        Proteins of the run.
     subjects : SequenceDatabase
+        Sequences to align with.
     place : ndarray of int64
         Index among the subjects of each sequence, by its index in the files.
     """

@@ -126,6 +126,7 @@ class IdentifiedPeptides:
     sequences : tuple of str, length n
         Without modifications.
     modifications : Modifications
+        Modifications of the peptidoforms.
     n_psms : ndarray of int64, shape (n,)
         Number of spectra.
     q_value : ndarray of float64, shape (n,)

@@ -36,6 +36,7 @@ class SimilarChain:
     Attributes
     ----------
     protein : ProteinRow
+        Index of the protein.
     chain : ChainRow
         Row of `ChainFiles`.
     rank : int
@@ -88,10 +89,13 @@ def align_proteins(
     proteins : sequence of ProteinEntry
         Queries.
     subjects : SequenceDatabase
+        Sequences to align with.
     n : int
         Number of hits per protein.
     maximum_e_value : float
+        Maximum E-value of hits.
     resources : Resources
+        Devices, threads and progress of the run.
     take : callable
         Receives the hits in batches; `query_index` is the index of the protein.
 

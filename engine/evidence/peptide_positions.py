@@ -97,6 +97,7 @@ class Sites:
     intensity : ndarray of float64, shape (n,)
         Sum of precursor intensities, NaN if unknown.
     names : tuple of str
+        Names of the modifications.
     """
 
     protein: NDArray[np.int64]

@@ -107,6 +107,7 @@ class MissedStretches:
     n_seen : ndarray of int64, shape (n, k)
         Number of residues that each would show, or 0.
     enzymes : tuple of str
+        Names of the proposed enzymes.
     """
 
     protein: NDArray[np.int64]
@@ -230,14 +231,19 @@ def near_pairs(
     Parameters
     ----------
     residues : ResidueEvidence
+        Evidence of each residue.
     sites : Sites
+        Modified residues.
     mapped : sequence of MappedChain
+        Chains mapped onto the proteins.
     rows : MappedRows
+        Mapped residues of these chains.
     distance : float
         Maximum Cα distance, Å.
     separation : int
         Minimum distance in the protein sequence, residues.
     progress : Progress
+        Progress of the run.
 
     Returns
     -------

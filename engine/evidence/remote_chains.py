@@ -41,11 +41,15 @@ def near_chains(
     Parameters
     ----------
     proteins : sequence of ProteinEntry
+        Proteins of the run.
     chains : Chains
+        Chains to search.
     remote : DescribedChains or None
         The same chains with descriptors; None unless remote chains are searched.
     parameters : EvidenceParameters
+        Parameters of the run.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Raises
     ------
@@ -71,7 +75,9 @@ def _with_remote_chains(
     Parameters
     ----------
     near : sequence of SimilarChain
+        Similar chains of the proteins.
     proteins : sequence of ProteinEntry
+        Proteins of the run.
     chains : DescribedChains
         Searched chains; indices are those of `near`.
     n : int
@@ -79,6 +85,7 @@ def _with_remote_chains(
     minimum_tm_score : float
         Normalised by the length of the nearest chain.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Raises
     ------

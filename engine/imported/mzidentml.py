@@ -60,6 +60,7 @@ class _WrittenPeptide(NamedTuple):
     Attributes
     ----------
     sequence : str
+        Sequence of the peptide.
     placed : list of NotedModification
         Localised modifications.
     unplaced : list of tuple

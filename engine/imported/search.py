@@ -186,8 +186,11 @@ def warn_of_import(
     matches : ListedMatches
         Imported matches.
     in_spectra : FoundSpectra
+        Spectra of the matches.
     database : Proteins or None
+        Proteins of the database; None without a database.
     written : WrittenImport
+        Counts of the written tables.
     score : str
         Title of the ranking score.
     spectra : sequence of str or Path

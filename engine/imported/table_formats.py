@@ -654,6 +654,7 @@ def _read_parquet(source: ByteSource, table: Table, remedy: str, progress: Progr
     remedy : str
         What the user should do if the table is invalid.
     progress : Progress
+        Progress of the run.
 
     Raises
     ------

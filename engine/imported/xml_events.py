@@ -64,7 +64,9 @@ def elements(source: ByteSource, progress: Progress, names: Sequence[str], *, wh
     Parameters
     ----------
     source : ByteSource
+        XML file.
     progress : Progress
+        Progress of the run.
     names : sequence of str
         Names of the elements to yield.
     whole_names : sequence of str

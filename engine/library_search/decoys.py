@@ -103,6 +103,7 @@ def shuffled_references(
     Parameters
     ----------
     library : SpectralLibrary
+        Library of the entries.
     rows : ndarray of int64
         Entries to shuffle.
     peptides : LibraryPeptides
@@ -112,6 +113,7 @@ def shuffled_references(
     tolerance : Tolerance
         Fragment tolerance.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Yields
     ------

@@ -53,7 +53,9 @@ def peak_lists(
     precursor_mz : ndarray of float64, shape (n,)
         Th, NaN if unknown.
     parameters : LibrarySearchParameters
+        Parameters of the search.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------

@@ -34,6 +34,7 @@ class Queries:
     Attributes
     ----------
     spectrum : ndarray of int64, shape (q,)
+        Row of the spectrum of each query.
     charge : ndarray of int64, shape (q,)
         Charge of the candidates, negative for negative ions; 0 for references of unknown charge.
     slot : ndarray of int64, shape (q,)
@@ -75,6 +76,7 @@ class SearchPlan(NamedTuple):
     Attributes
     ----------
     queries : Queries
+        Queries to compare.
     pools : Pools
         Ranges of rows of `References`, (q, k) for k isotope errors.
     shifts : ndarray of float64, shape (k,)

@@ -87,6 +87,7 @@ class References:
     entry : ndarray of int64, shape (m,)
         Entry of each reference.
     is_decoy : ndarray of bool, shape (m,)
+        True for decoys.
     has_decoys : ndarray of bool, shape (m,)
         True if the entry can be rated by decoys: those shuffled from it, or any decoys of peptides (or compounds) in the library itself.
     charge : ndarray of int64, shape (m,)
@@ -96,6 +97,7 @@ class References:
     mass : ndarray of int32, shape (m,)
         Neutral mass, in `UNITS` per dalton.
     peaks : PeakLists
+        Peaks of the references.
     starts : ndarray of int64, shape (66,)
         First reference of each slot: a charge, 0, or `UNKNOWN_CHARGE` with the sign of the polarity if only that is known.
     n_left_out : int
@@ -138,8 +140,11 @@ def open_references(
     digests : sequence of str
         Their SHA-256.
     parameters : LibrarySearchParameters
+        Parameters of the search.
     fallback_folder : Path
+        Folder of the index if the cache cannot be written.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------

@@ -64,6 +64,7 @@ def name_differences(
     Parameters
     ----------
     peptides : ListedPeptides
+        Peptides of the library.
     peptide : ndarray of int64, shape (n,)
         Index into `peptides`; -1 without a peptide, which leaves the mass as the name.
     shift : ndarray of float64, shape (n,)
@@ -73,10 +74,13 @@ def name_differences(
     spectrum, charge : ndarray of int64, shape (n,)
         Of each match.
     spectra : Spectra
+        Spectra of the run.
     tolerance : Tolerance
         Mass tolerance of names.
     parameters : ListParameters
+        Parameters of the list of matches.
     progress : Progress
+        Progress of the run.
 
     Returns
     -------

@@ -74,6 +74,7 @@ class Members:
     identified : Identified
         The n spectra.
     q_value : ndarray of float64, shape (n,)
+        q-value of each member.
     score : ndarray of float64, shape (n,)
         -inf if unknown.
     proteins : pyarrow.StringArray, length n
@@ -311,9 +312,11 @@ def export_library(project: Project, request: ExportRequest, progress: Progress)
     Parameters
     ----------
     project : Project
+        Project of the run.
     request : ExportRequest
         Run, target file, format and origin of the peaks.
     progress : Progress
+        Progress of the run.
 
     Returns
     -------

@@ -59,8 +59,11 @@ class FragmentIndexSearch:
     index : SpectrumIndex
         Spectra and queries.
     peptides : PeptideArrays
+        Peptides to search, in order of mass.
     modifications : ModificationArrays
+        Modification combinations of the peptides.
     settings : ScoringSettings
+        Settings of the scoring kernels.
     resources : Resources
         GPUs search; threads list the peptidoforms, and search if no GPU can.
     memory_bytes : int

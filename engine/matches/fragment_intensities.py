@@ -116,6 +116,7 @@ def predicted_bonds(
     charge : ndarray of int64, shape (n,)
         Precursor charges.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------
@@ -205,6 +206,7 @@ class IntensityModel:
         charge, peptide : ndarray of int64, shape (n,)
             As in `MatchColumns`.
         resources : Resources
+            Devices, threads and progress of the run.
 
         Returns
         -------
@@ -242,6 +244,7 @@ def learn_intensities(
     fragment_tolerance : Tolerance
         A wide one indicates an ion trap, which the shipped network does not describe.
     progress : Progress or None
+        Progress of the run; None to report nothing.
     fewest_peptides : int
         Minimum number of confident peptides for fitting.
 

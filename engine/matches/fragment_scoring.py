@@ -60,8 +60,11 @@ def create_workload(
     index : SpectrumIndex
         Spectra and queries.
     peptides : PeptideArrays
+        Peptides to search, in order of mass.
     modifications : ModificationArrays
+        Modification combinations of the peptides.
     settings : ScoringSettings
+        Settings of the scoring kernels.
     form_mass : ndarray of float64, shape (f,)
         Masses of the peptidoforms, Da, ascending.
     form_number : ndarray of int64, shape (f,)

@@ -31,9 +31,11 @@ def group_leads(score: NDArray[np.float64], is_decoy: NDArray[np.bool_], group: 
     score : ndarray of float64, shape (n,)
         Scores of all forms of all spectra.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     group : ndarray of int64, shape (n,)
         Group index, below `n_groups`.
     n_groups : int
+        Number of groups.
 
     Returns
     -------
@@ -65,6 +67,7 @@ def group_rates(
     score : ndarray of float64, shape (n,)
         Higher is better.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     peptide : ndarray of int64, shape (n,)
         Equal for all peptidoforms of a peptide and for its decoy partner.
     group : ndarray of int64, shape (n,)

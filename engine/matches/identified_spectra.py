@@ -51,6 +51,7 @@ class Identified:
     spectrum : ndarray of int64, shape (n,)
         Spectrum rows, without duplicates.
     charge : ndarray of int64, shape (n,)
+        Charge of each spectrum's precursor.
     mass : ndarray of float64, shape (n,)
         Neutral peptide mass, Da.
     peptide : ndarray of int64, shape (n,)
@@ -104,6 +105,7 @@ def read_identified(path: Path, n_spectra: int, maximum_q_value: float) -> Ident
     n_spectra : int
         Number of spectra of the run.
     maximum_q_value : float
+        Maximum q-value of accepted matches.
 
     Returns
     -------
@@ -206,7 +208,9 @@ def shuffled_spectra(
     seed : int
         Random seed of the permutations.
     fragment_tolerance : Tolerance
+        Tolerance of fragment m/z.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------

@@ -39,9 +39,11 @@ def precursor_losses(
     Parameters
     ----------
     index : SpectrumIndex
+        Spectra and queries.
     spectrum : ndarray of int64, shape (n,)
         Spectrum of each match.
     charge : ndarray of int64, shape (n,)
+        Charge of each precursor.
     mass : ndarray of float64, shape (n,)
         Neutral monoisotopic precursor mass, Da.
     is_tyrosine : ndarray of bool, shape (n,)

@@ -103,9 +103,11 @@ class PassRecord:
     name : str
         ``first`` or ``second``.
     precursor_tolerance, fragment_tolerance : Tolerance
+        Tolerances of precursor masses and fragment m/z.
     isotope_errors : tuple of int
         Isotope errors of precursors.
     enzyme : str
+        Name of the cleavage agent.
     specificity : str
         Required enzymatic termini of a peptide.
     missed_cleavages : int

@@ -40,10 +40,12 @@ class ProteinGroups:
     score : ndarray of float64, shape (g,)
         Best score of the group's razor peptides.
     q_value : ndarray of float64, shape (g,)
+        q-value of each group.
     is_beaten : ndarray of bool, shape (g,)
         True if a group with the decoy (or target) of one of its proteins scores better: the group does not compete, and its q-value is 1.
         All False if partners are unknown.
     is_decoy : ndarray of bool, shape (g,)
+        True for groups of decoys.
     n_peptides : ndarray of int64, shape (g,)
         Peptides of the group, including shared ones.
     n_unique_peptides : ndarray of int64, shape (g,)
@@ -99,9 +101,11 @@ def infer_protein_groups(
     peptide_score : ndarray of float64, shape (p,)
         Higher is better, no NaN.
     peptide_is_decoy : ndarray of bool, shape (p,)
+        True for decoy peptides.
     peptide_psms : ndarray of int64, shape (p,)
         Number of spectra matched to each peptide.
     protein_is_decoy : ndarray of bool, shape (n,)
+        True for decoy proteins.
     decoy_partner : ndarray of int64, shape (n,), or None
         The decoy of each target and the target of each decoy, or -1. If given, q-values are "picked": only the best of a group and its
         partner groups competes.

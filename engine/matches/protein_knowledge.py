@@ -26,6 +26,7 @@ def write_protein_knowledge(run: Run, proteins: ProteinIndex, accessions: Iterab
     run : Run
         Receives the tables `FEATURES` and `READING_FRAMES`, as far as the database has them.
     proteins : ProteinIndex
+        Proteins of the search.
     accessions : iterable of str
         Identified proteins, in the order of the rows.
     is_translated : bool

@@ -46,9 +46,11 @@ class Psms:
     spectrum : ndarray of int64, shape (n,)
         Row of the spectra.
     charge, rank, isotope_error : ndarray of int64, shape (n,)
+        Precursor charge, rank among the matches of the spectrum, and isotope error.
     position : ndarray of int64, shape (n,)
         First residue of the first occurrence, in the protein index.
     length, missed_cleavages : ndarray of int64, shape (n,)
+        Number of residues and of missed cleavages.
     occurrence_offsets : ndarray of int64, shape (n + 1,)
         Start of each match in `occurrences`, and the end of the last.
     occurrences : ndarray of int64
@@ -66,9 +68,11 @@ class Psms:
     score, delta_score, expectation, n_candidates, features : ndarray or dict
         See `proteoscope.engine.matches.scoring.Matches`.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     peptide_family : ndarray of int64, shape (n,)
         Equal for all peptidoforms of a peptide (I = L) and its decoy partner; rescoring keeps a family in one fold.
     modifications : tuple of SearchModification
+        Modifications of all matches.
     bonds : MatchedBonds or None
         Matched peaks of each bond, if the search requested them.
     decoy_ratio : float
@@ -225,6 +229,7 @@ def taken_places(
     modifications : sequence of SearchModification
         `n_variable` variable ones, then known ones.
     n_variable : int
+        Number of variable modifications.
     length : ndarray of int64
         Residues of each peptide.
 
@@ -258,6 +263,7 @@ def peptide_families(residues: NDArray[np.uint8], offsets: NDArray[np.int64], en
     offsets : ndarray of int64, shape (n + 1,)
         Start of each peptide, and the end of the last.
     enzyme : Enzyme
+        Cleavage agent.
 
     Returns
     -------

@@ -24,6 +24,7 @@ def recorded_counts(project: Project, run: str, also: Collection[str] = ()) -> d
     Parameters
     ----------
     project : Project
+        Project of the run.
     run : str
         Run identifier, or '' for the newest (see `explained_run`).
     also : collection of str

@@ -167,6 +167,7 @@ def rescore(
     features : mapping of str to ndarray, shape (n,)
         Finite values; neither sign nor scale matters.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     peptide : ndarray of int64, shape (n,)
         Equal for matches that must not train models that score each other: all peptidoforms of a peptide and its decoy partner.
     initial_score : ndarray of float64, shape (n,)

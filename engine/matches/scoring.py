@@ -43,6 +43,7 @@ class Matches:
     Attributes
     ----------
     spectrum, charge : ndarray of int64, shape (n,)
+        Row of the spectrum, and precursor charge.
     rank : ndarray of int64, shape (n,)
         From 1.
     query_mass : ndarray of float64, shape (n,)
@@ -50,9 +51,11 @@ class Matches:
     peptide : ndarray of int64, shape (n,)
         Row of the peptide index.
     isotope_error : ndarray of int64, shape (n,)
+        Isotope error of each precursor.
     site, modification : ndarray of uint8, shape (n, s)
         Variable modifications as in `proteoscope.kernels.layouts.HitArrays`.
     score : ndarray of float64, shape (n,)
+        Score of each match; higher is better.
     delta_score : ndarray of float64, shape (n,)
         Difference to the best candidate of the spectrum with another sequence.
     n_candidates : ndarray of int64, shape (n,)
@@ -270,6 +273,7 @@ class ScoringBySeries:
     Attributes
     ----------
     passes : sequence of ScoringPass
+        Planned passes.
     n_candidates : ndarray of int64, shape (q,)
         Number of candidates of each query, in the order of the common index.
     """

@@ -43,7 +43,7 @@ class IonSettings(Protocol):
 
 
 class FormSettings(Protocol):
-    """Settings that decide which peptidoforms peptides have; named as in the parameters of every search."""
+    """Settings that determine the peptidoforms of peptides, named as in the parameters of every search."""
 
     maximum_modifications: int
     maximum_forms: int
@@ -63,6 +63,7 @@ def scoring_settings(parameters: MatchSettings, series: str, maximum_mz: float) 
     Parameters
     ----------
     parameters : MatchSettings
+        Parameters of the search.
     series : str
         Symbols of the ion series.
     maximum_mz : float
@@ -136,6 +137,7 @@ def modification_arrays(
     modifications : sequence of SearchModification
         Variable modifications.
     parameters : FormSettings
+        Parameters that determine the peptidoforms.
     sites : KnownSites or None
         Modifications listed in the database, with their residues.
 

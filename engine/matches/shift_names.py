@@ -270,6 +270,7 @@ def name_shifts(shifts: ShiftPlaces, fixed: tuple[SearchModification, ...], enzy
     fixed : tuple of SearchModification
         Fixed modifications.
     enzyme : Enzyme
+        Cleavage agent.
     loss : ndarray of int64, shape (n,), or None
         Neutral losses of the precursors (`proteoscope.engine.matches.neutral_losses`); None if unknown.
 

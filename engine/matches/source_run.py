@@ -136,6 +136,7 @@ def explained_spectra(path: Path, columns: Sequence[str], maximum_q_value: float
     columns : sequence of str
         Columns to read, including ``spectrum`` and ``q_value``.
     maximum_q_value : float
+        Maximum q-value of accepted matches.
     n_spectra : int
         Number of spectra of the identification.
 

@@ -46,8 +46,11 @@ def create_workload(
     index : SpectrumIndex
         Spectra and queries.
     peptides : PeptideArrays
+        Peptides to search, in order of mass.
     modifications : ModificationArrays
+        Modification combinations of the peptides.
     settings : ScoringSettings
+        Settings of the scoring kernels.
     hits_per_query : int
         Number of best candidates to return.
     slots : int

@@ -19,20 +19,24 @@ class MatchSummary(Summary):
     Attributes
     ----------
     n_spectra, n_searched : int
-        Spectra read, and those searched.
+        Number of spectra in the files, and number of searched spectra.
     n_proteins_in_database : int
+        Number of proteins in the database.
     n_peptides_in_index : int
+        Number of peptides in the index.
     n_psms : int
+        Number of accepted PSMs.
     n_peptides : int
-        Peptidoforms by their own q-values.
+        Number of accepted peptidoforms, by their own q-values.
     n_sequences : int
-        Distinct sequences of these peptidoforms.
+        Number of distinct sequences of these peptidoforms.
     n_proteins : int
-        Protein groups by their q-values.
+        Number of accepted protein groups, by their q-values.
     certainty : dict
         For ``psms``, ``peptides`` and ``proteins``: accepted ``targets`` and ``decoys``, and the 95 % interval of the false fraction of
         targets (``false_share_low``, ``false_share_high``; see `proteoscope.engine.statistics.target_decoy.false_share_interval`).
     fdr : float
+        False discovery rate of accepted results.
     has_decoys : bool
         False if no false discovery rate can be estimated; all rows are then counted.
     passes : tuple of PassRecord

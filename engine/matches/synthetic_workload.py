@@ -80,6 +80,7 @@ def synthetic_search(n_queries: int, n_peptides: int, precursor: tuple[float, fl
     Parameters
     ----------
     n_queries, n_peptides : int
+        Number of queries and peptides.
     precursor : tuple of float
         Absolute (Da) and relative precursor tolerance; their sum applies.
     seed : int

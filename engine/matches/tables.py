@@ -62,7 +62,7 @@ _SAME_MASS = 1e-4  # Da
 
 
 class ReportSettings(Protocol):
-    """Settings that decide error rates and tables, named as in the parameters of every search."""
+    """Settings that determine error rates and tables, named as in the parameters of every search."""
 
     decoys: Literal["reverse", "pseudo-reverse", "shuffle", "existing", "none"]
     plus_one: bool
@@ -70,7 +70,7 @@ class ReportSettings(Protocol):
 
 
 class StatisticsSettings(ReportSettings, IntensitySettings, Protocol):
-    """Settings that decide the statistics of an identification."""
+    """Settings that determine the statistics of an identification."""
 
     rescoring: Literal["automatic", "off"]
     fragment_tolerance: Tolerance
@@ -223,7 +223,9 @@ def score_statistics(psms: Psms, settings: StatisticsSettings, resources: Resour
     psms : Psms
         All matches.
     settings : StatisticsSettings
+        Settings of the statistics.
     resources : Resources
+        Devices, threads and progress of the run.
     series : sequence of str
         Symbols of each searched set of ion series.
 
@@ -319,7 +321,9 @@ def error_rates(
     score : ndarray of float64, shape (n,)
         Higher is better.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     settings : ReportSettings
+        Settings of the report.
     decoy_ratio : float
         Decoy candidates per target candidate.
     scale : ScoreScale, optional
@@ -470,11 +474,13 @@ class PeptideRows:
     best_row : ndarray of int64, shape (p,)
         Row of the best match.
     sequence : list of str, length p
+        Sequence of each peptide.
     n_psms : ndarray of int64, shape (p,)
         Number of accepted matches.
     score : ndarray of float64, shape (p,)
         Score of the best match, NaN if unknown.
     is_decoy : ndarray of bool, shape (p,)
+        True for decoy peptides.
     competes : ndarray of bool, shape (p,)
         True if the best match is used to estimate error rates.
     q_value, posterior_error : ndarray of float64, shape (p,)
@@ -529,9 +535,11 @@ class PeptideRows:
         places : Places
             Positions of the peptides of all matches.
         is_decoy : ndarray of bool, shape (proteins,)
+            True for decoy proteins.
         partner : ndarray of int64, shape (proteins,)
             Decoy of each target and target of each decoy, or -1.
         settings : ReportSettings
+            Settings of the report.
         decoy_ratio : float
             Decoy candidates per target candidate.
         scale : ScoreScale or None
@@ -576,6 +584,7 @@ def protein_table(groups: ProteinGroups, accession: pa.Array, described: Mapping
     Parameters
     ----------
     groups : ProteinGroups
+        Protein groups.
     accession : pyarrow.Array
         Accessions of all members, in the order of `groups.members`.
     described : mapping of str to Any

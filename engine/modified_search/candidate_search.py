@@ -86,11 +86,13 @@ def peptide_lists(peptides: PeptideArrays, per_dalton: float, first: int, last: 
     Parameters
     ----------
     peptides : PeptideArrays
+        Peptides to search, in order of mass.
     per_dalton : float
         Mass units per dalton.
     first, last : int
         Range of peptide indices, `last` exclusive.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------
@@ -137,13 +139,17 @@ def find_candidates(
     index : SpectrumIndex
         Spectra and queries.
     peptides : PeptideArrays
+        Peptides to search, in order of mass.
     settings : ScoringSettings
+        Settings of the scoring kernels.
     lists : ListSettings
+        Settings of the mass lists.
     n_candidates : int
         Number of candidates per query.
     memory_bytes : int
         Maximum memory of the mass lists and index of one part of the peptides.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------

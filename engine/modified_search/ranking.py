@@ -74,6 +74,7 @@ class ShiftedMatches:
     shift : ndarray of float64, shape (n,)
         Precursor mass minus peptide mass and isotope error, Da; 0 without a shift.
     is_shifted : ndarray of bool, shape (n,)
+        True for matches with a mass shift.
     loss : ndarray of int64, shape (n,)
         Neutral loss of the precursor (`proteoscope.engine.matches.neutral_losses`), for shifts that may be phosphate or sulfate.
     place_score, place_probability : ndarray of float32, shape (n, 64)

@@ -187,10 +187,13 @@ class Grouping(NamedTuple):
     Attributes
     ----------
     form : ndarray of int64, shape (ions,)
+        Peptidoform of each ion.
     sequence : ndarray of int64, shape (forms,)
+        Peptide (sequence) of each peptidoform.
     protein : ndarray of int64, shape (sequences,)
         -1 for none.
     n_proteins : int
+        Number of proteins.
     """
 
     form: NDArray[np.int64]
@@ -215,6 +218,7 @@ def level_amounts(ions: RawQuantities, grouping: Grouping, by: ProteinQuantity, 
     ions : RawQuantities
         One row per peptidoform and charge.
     grouping : Grouping
+        Assignment of ions to peptidoforms, peptides and proteins.
     by : str
         Method of protein amounts, see `QuantificationParameters`.
     plexes : ndarray of int64, shape (s,), or None
@@ -254,6 +258,7 @@ def ratio_amounts(ions: RawQuantities, group: NDArray[np.int64], n_groups: int) 
     group : ndarray of int64, shape (n,)
         -1 for none.
     n_groups : int
+        Number of groups.
 
     Returns
     -------
@@ -281,6 +286,7 @@ def protein_amounts(ions: RawQuantities, sequences: RawQuantities, grouping: Gro
     sequences : RawQuantities
         Amounts of peptides.
     grouping : Grouping
+        Assignment of ions to peptidoforms, peptides and proteins.
     by : str
         See `QuantificationParameters`; the three most abundant peptides are those over all samples, the same in each sample.
 
@@ -325,7 +331,9 @@ def group_medians(value: NDArray[np.float64], group: NDArray[np.int64], n_groups
     value : ndarray of float64, shape (n,)
         NaN is ignored.
     group : ndarray of int64, shape (n,)
+        Group of each row.
     n_groups : int
+        Number of groups.
 
     Examples
     --------

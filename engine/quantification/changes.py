@@ -121,7 +121,9 @@ class Changes:
     low, high : ndarray of float64, shape (p,)
         95 % confidence interval.
     t, p_value, q_value : ndarray of float64, shape (p,)
+        t statistic, p-value and q-value of each protein.
     outcome : ndarray of str, shape (p,)
+        Outcome of the test of each protein.
     n_first, n_second : ndarray of int64, shape (p,)
         Number of samples with a measured value in the condition, and in the condition of reference.
     n_too_low, n_not_seen, n_imputed : ndarray of int64, shape (p,)
@@ -161,6 +163,7 @@ def model_fit(logs: NDArray[np.float64], model: ComparisonModel) -> Fit:
     logs : ndarray of float64, shape (p, s)
         log2 quantities in the samples of the model, NaN if missing.
     model : ComparisonModel
+        Model of the compared conditions.
     """
     result = fit(logs, model.matrix, model.contrasts)
     variance, prior = moderated_variances(result.variance, result.degrees)
@@ -176,7 +179,9 @@ def protein_changes(proteins: RawQuantities, model: ComparisonModel | None, para
     proteins : RawQuantities, shape (p, s)
         Normalised amounts in all samples of the design.
     model : ComparisonModel or None
+        Model of the compared conditions; None if nothing is compared.
     parameters : QuantificationParameters
+        Parameters of the quantification.
 
     Returns
     -------

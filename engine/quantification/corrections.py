@@ -65,9 +65,11 @@ def corrected_tables(
     Parameters
     ----------
     tables : mapping of str to pyarrow.Table
+        Tables of the run, by name.
     corrections : mapping of int to mapping of str to float
         Values of `CORRECTED` by row of the ion trace table; incomplete corrections are ignored.
     parameters : QuantificationParameters
+        Parameters of the quantification.
 
     Returns
     -------

@@ -67,7 +67,9 @@ class Design:
     Attributes
     ----------
     samples : tuple of Sample
+        Samples of the experiment.
     parts : tuple of DesignRow
+        Files or channels with their samples.
     left_out : tuple of str
         Names of files of the identification that are missing in the design.
     unused : tuple of str
@@ -233,6 +235,7 @@ def planned_design(
     files, copies
         See `read_design`.
     parameters : QuantificationParameters
+        Parameters of the quantification.
     progress : Progress
         Receives the warnings.
 

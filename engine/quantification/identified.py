@@ -89,6 +89,7 @@ class Sources(NamedTuple):
     Attributes
     ----------
     runs : tuple of SourceRun
+        Runs of the identifications.
     proteins : tuple of Path
         Protein table of each run.
     files_of_run : tuple of tuple of SourceFile
@@ -179,6 +180,7 @@ class Matches:
     form : ndarray of int64, shape (n,)
         Peptidoform.
     charge : ndarray of int64, shape (n,)
+        Charge of each precursor.
     file : ndarray of int64, shape (n,)
         Index into `Identified.files`.
     run : ndarray of int64, shape (n,)
@@ -194,6 +196,7 @@ class Matches:
     scan : ndarray of int64, shape (n,)
         Scan number, -1 if unknown.
     spectrum_id : list of str, length n
+        Identifier of each spectrum in its file.
     """
 
     form: NDArray[np.int64]
@@ -222,6 +225,7 @@ class Proteins:
     others : list of list of str, length p
         Accessions of the other members.
     description : list of str, length p
+        Description of each protein.
     length : ndarray of int64, shape (p,)
         Residues of the first protein, 0 if unknown.
     """
@@ -327,6 +331,7 @@ def identified(sources: Sources, psm_fdr: float, protein_fdr: float, *, uses_raz
     Parameters
     ----------
     sources : Sources
+        Identifications and their files.
     psm_fdr : float
         Maximum q-value of PSMs.
     protein_fdr : float

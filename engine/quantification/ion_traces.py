@@ -47,6 +47,7 @@ class TraceQuery:
     mz : ndarray of float64, shape (n,)
         m/z of the monoisotopic ion, Th.
     charge : ndarray of int64, shape (n,)
+        Charge of each ion.
     pattern : ndarray of float64, shape (n, isotopes)
         Isotope pattern.
     anchor_offsets : ndarray of int64, shape (n + 1,)
@@ -106,10 +107,13 @@ def measured_traces(
     Parameters
     ----------
     ms1_spectra : Ms1Spectra
+        MS1 spectra of the file.
     query : TraceQuery
         The n ions.
     parameters : QuantificationParameters
+        Parameters of the quantification.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------
@@ -153,6 +157,7 @@ def is_low(values: NDArray[np.float64], pattern: NDArray[np.float64], ms1_spectr
     pattern : ndarray of float64, shape (n, isotopes)
         Isotope patterns.
     ms1_spectra : Ms1Spectra
+        MS1 spectra of the file.
     """
     some = np.unique(np.linspace(0, len(ms1_spectra) - 1, _SAMPLED_SPECTRA).astype(np.int64)).tolist()
     seen = np.concatenate([ms1_spectra.intensity[ms1_spectra.offsets[i] : ms1_spectra.offsets[i + 1]] for i in some])

@@ -34,6 +34,7 @@ class Ions:
     Attributes
     ----------
     form, charge : ndarray of int64, shape (n,)
+        Peptidoform and charge of each ion.
     mz : ndarray of float64, shape (n,)
         Monoisotopic m/z, Th.
     isotopes : ndarray of float64, shape (n, 8)
@@ -95,6 +96,7 @@ def ions_of(identified: Identified, n_isotopes: int, donor_fdr: float) -> Ions:
     Parameters
     ----------
     identified : Identified
+        Identified peptidoforms and their matches.
     n_isotopes : int
         Number of isotope peaks to trace.
     donor_fdr : float
@@ -133,6 +135,7 @@ def traces_of_others(
     from_spectra : ndarray of float64, shape (n,)
         Distance of each ion's nearest spectrum from its apex, s.
     parameters : QuantificationParameters
+        Parameters of the quantification.
     """
     n, n_isotopes = ions.isotopes.shape
     result = np.zeros(n, np.bool_)

@@ -85,7 +85,9 @@ def reporter_peaks(
     channels : ndarray of float64, shape (k,)
         m/z, Th.
     tolerance : Tolerance
+        Tolerance of m/z.
     by : {"most-intense", "nearest"}
+        Selection among several peaks within the tolerance.
 
     Returns
     -------
@@ -121,7 +123,9 @@ def reporter_shifts(regions: ReporterRegions, rows: NDArray[np.int64], kit: Labe
     rows : ndarray of int64, shape (n,)
         Spectra.
     kit : Label
+        Labelling kit.
     tolerance : Tolerance
+        Tolerance of m/z.
     """
     result = np.full((len(rows), len(kit)), np.nan)
     near = Tolerance(SEARCHED, "Da")
@@ -196,6 +200,7 @@ def interference(
     Parameters
     ----------
     ms1_spectra : Ms1Spectra
+        MS1 spectra of the file.
     time : ndarray of float64, shape (n,)
         Retention time, s.
     mz : ndarray of float64, shape (n,)

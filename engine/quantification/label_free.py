@@ -303,9 +303,11 @@ class Transfers:
     file : ndarray of int64, shape (t,)
         Index of the file in the design.
     ion : ndarray of int64, shape (t,)
+        Index of each transferred ion.
     values : ndarray of float64, shape (t, N_VALUES)
         Measurements.
     q_value : ndarray of float64, shape (t,)
+        q-value of each transfer.
     """
 
     file: NDArray[np.int64]
@@ -339,6 +341,7 @@ def transferred(
     Parameters
     ----------
     ions : Ions
+        Ions of the identifications.
     values : ndarray of float64, shape (files, ions, N_VALUES)
         Measurements.
     reason : ndarray of int8, shape (files, ions)
@@ -348,7 +351,9 @@ def transferred(
     read_file : callable
         Returns the MS1 spectra of a file.
     parameters : QuantificationParameters
+        Parameters of the quantification.
     resources : Resources
+        Devices, threads and progress of the run.
 
     Returns
     -------

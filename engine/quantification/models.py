@@ -91,7 +91,9 @@ def fit(logs: NDArray[np.float64], matrix: NDArray[np.float64], contrasts: NDArr
     logs : ndarray of float64, shape (p, s)
         NaN if missing.
     matrix : ndarray of float64, shape (s, k)
+        Model matrix.
     contrasts : ndarray of float64, shape (c, k)
+        Contrasts to estimate, as combinations of the k coefficients.
 
     Returns
     -------
@@ -147,6 +149,7 @@ def comparison_model(design: Design, groups: tuple[str, ...], reference: str = "
     Parameters
     ----------
     design : Design
+        Samples and their files.
     groups : tuple of str
         Conditions.
     reference : str

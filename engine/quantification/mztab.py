@@ -61,6 +61,7 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     Parameters
     ----------
     path : Path
+        File to write.
     tables : mapping of str to pyarrow.Table
         Proteins, peptidoforms, ion traces, reporter ions and samples.
     files : sequence of Path
@@ -68,6 +69,7 @@ def write_mztab(path: Path, tables: Mapping[str, pa.Table], files: Sequence[Path
     fixed : sequence of str or None
         Fixed modifications of the identifications, such as ``Carbamidomethyl (C)``; None if unknown.
     progress : Progress
+        Progress of the run.
 
     Raises
     ------

@@ -163,8 +163,11 @@ class Quantities:
     Attributes
     ----------
     design : Design
+        Samples and their files.
     identified : Identified
+        Identified peptidoforms and their matches.
     normalised : Normalised
+        Normalised amounts.
     nsaf : ndarray of float64, shape (p, s)
         Normalised spectral abundance factors.
     psms : tuple of ndarray of int64
@@ -191,12 +194,15 @@ def quantities_of(
     Parameters
     ----------
     identified : Identified
+        Identified peptidoforms and their matches.
     design : Design
+        Samples and their files.
     measured : Measured
         Amounts of ions.
     model : ComparisonModel or None
         Model of the compared conditions.
     parameters : QuantificationParameters
+        Parameters of the quantification.
 
     Returns
     -------
@@ -235,9 +241,11 @@ def normalised_levels(
     ions : RawQuantities
         n ions in s samples, not normalised.
     grouping : Grouping
+        Assignment of ions to peptidoforms, peptides and proteins.
     model : ComparisonModel or None
         Model of the compared conditions.
     parameters : QuantificationParameters
+        Parameters of the quantification.
     plexes : ndarray of int64, shape (s,), or None
         See `level_amounts`.
     scaled : callable

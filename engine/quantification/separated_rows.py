@@ -22,6 +22,7 @@ def separated_rows(path: Path, remedy: str) -> list[list[str]]:
     Parameters
     ----------
     path : Path
+        File to read.
     remedy : str
         What the user should do if the table is invalid.
 

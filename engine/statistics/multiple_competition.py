@@ -33,6 +33,7 @@ def competition_q_values(
     score : ndarray of float64, shape (n,)
         Scores of target and decoy matches; higher is better, no NaN. Equal scores share a threshold; of equal best scores a decoy wins.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     hypothesis : ndarray of int64, shape (n,)
         Hypothesis of each match, equal for a target and its decoys.
     n_decoys : ndarray of float64, shape (n,)

@@ -32,6 +32,7 @@ def posterior_error_probabilities(score: NDArray[np.float64], is_decoy: NDArray[
     score : ndarray of float64, shape (n,)
         Finite, higher is better; the best match of each spectrum in a common search of targets and decoys.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     decoy_ratio : float
         Decoy candidates per target candidate, above 0 (see `proteoscope.engine.statistics.target_decoy`).
 

@@ -116,6 +116,7 @@ def q_values(
     score : ndarray of float64, shape (n,)
         Higher is better, no NaN. Equal scores share a threshold, in any order.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     plus_one : bool
         Count one decoy more than observed (see the module description).
     decoy_ratio : float
@@ -178,6 +179,7 @@ def expected_decoys(
     score : ndarray of float64, shape (n,)
         Scores of all matches that compete.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     at : ndarray of float64, shape (m,)
         Scores at which the number is estimated.
     scale : ScoreScale, optional

@@ -102,6 +102,7 @@ def select_ranking_score(identifications: Identifications, chosen: str) -> Ranki
     Parameters
     ----------
     identifications : Identifications
+        Matches of the file.
     chosen : str
         Name of an engine score; '' uses the first of `ENGINE_SCORES` in the file, else error probabilities or q-values.
 
@@ -189,11 +190,13 @@ def estimate_error_rates(
     score : ndarray of float64, shape (n,)
         Higher is better; NaN excludes a row.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     competes : ndarray of bool, shape (n,)
         True for rows used by the estimate.
     given : tuple of two ndarrays of float64, shape (n,)
         q-values and posterior error probabilities in the file; NaN if not given.
     settings : ErrorRateSettings
+        Settings of the error rates.
 
     Returns
     -------

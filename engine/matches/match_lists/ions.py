@@ -47,6 +47,7 @@ def count_ions(
     charge : ndarray of int64, shape (n,)
         Precursor charges.
     spectra : Spectra
+        Spectra of the run.
     tolerance : Tolerance
         Fragment tolerance.
     ion_series : str
@@ -54,6 +55,7 @@ def count_ions(
     maximum_charge : int
         Maximum fragment charge; fragments have at least one charge less than the precursor.
     progress : Progress
+        Progress of the run.
 
     Returns
     -------

@@ -52,6 +52,7 @@ class ListedPeptides:
     modification : ndarray of int64
         Index into `modifications`.
     modifications : tuple of NamedModification
+        Modifications of all peptides.
     residue_offsets : ndarray of int64, shape (p + 1,)
         Start of each peptide's residues, and the end of the last.
     residues : ndarray of uint8
@@ -61,6 +62,7 @@ class ListedPeptides:
     mass : ndarray of float64, shape (p,)
         Neutral, Da; NaN with a residue of unknown mass or an unknown modification.
     missed_cleavages : ndarray of int64, shape (p,)
+        Number of missed cleavages of each peptide.
     """
 
     sequences: tuple[str, ...]
@@ -95,12 +97,15 @@ class ListedMatches:
     spectrum : ndarray of int64, shape (n,)
         Row of the spectra.
     charge : ndarray of int64, shape (n,)
+        Charge of each precursor.
     peptide : ndarray of int64, shape (n,)
         Row of `peptides`.
     peptides : ListedPeptides
+        Peptides of the matches.
     observed_mass : ndarray of float64, shape (n,)
         As measured, Da.
     isotope_error : ndarray of int64, shape (n,)
+        Isotope error of each precursor.
     protein_offsets : ndarray of int64, shape (n + 1,)
         Start of each match's proteins, and the end of the last.
     protein : ndarray of int64
@@ -167,12 +172,15 @@ def collect_matches(
     in_spectra : FoundSpectra
         Their spectra.
     spectra : Spectra
+        Spectra of the run.
     database : Proteins or None
+        Proteins of the database; None without a database.
     enzyme : Enzyme
         Used to count missed cleavages.
     fixed_modifications : sequence of str
         Modifications of all residues of a type that the files do not list.
     progress : Progress
+        Progress of the run.
 
     Returns
     -------

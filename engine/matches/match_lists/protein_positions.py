@@ -29,6 +29,7 @@ class PlacedPeptides(NamedTuple):
     protein : ndarray of int64, shape (m,)
         Index into `accessions`, ascending for proteins named by the results.
     accessions : tuple of str
+        Accessions of the proteins.
     row : ndarray of int64, shape (accessions,)
         Database row, or -1 if the database does not contain the protein.
     start : ndarray of int64, shape (m,)
@@ -64,9 +65,11 @@ def place_peptides(
     protein : ndarray of int64
         Proteins named by the results, indices into `accessions`.
     accessions : sequence of str
+        Accessions of the proteins.
     database : Proteins or None
         None leaves all positions unknown.
     progress : Progress
+        Progress of the run.
 
     Returns
     -------

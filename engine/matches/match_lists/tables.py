@@ -44,6 +44,7 @@ class RankedMatches:
     rank : ndarray of int64, shape (n,)
         Rank in the spectrum, from 1.
     is_decoy : ndarray of bool, shape (n,)
+        True for decoys.
     rates : ErrorRates
         Error rates of the PSMs.
     matched, total : ndarray of int64, shape (n,)

@@ -144,6 +144,7 @@ def database(
     Parameters
     ----------
     tables : IdentificationTables
+        PSMs, peptides and protein groups.
     progress : Progress or None
         Checked for cancellation.
     is_whole : bool
