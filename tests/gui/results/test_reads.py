@@ -121,7 +121,9 @@ def choose(view: ReadsView, filters: dict[str, Any], qtbot: QtBot) -> None:
 
 
 @pytest.mark.parametrize("name", FILTERS)
-def test_filter_matches_reference_loop(within: Project, cached_within: SharedView[ReadsView], qtbot: QtBot, theme: Theme, name: str) -> None:
+def test_filter_matches_reference_loop(
+    within: Project, cached_within: SharedView[ReadsView], qtbot: QtBot, theme: Theme, name: str
+) -> None:
     view = cached_within.as_opened(qtbot)
     filters, passes = FILTERS[name]
     rows = rows_of(within, "alignments")
