@@ -305,7 +305,7 @@ def score_other_masses(plan: OtherMassPlan, library: Library, resources: Resourc
 
 
 def cascade(same: Explained, others: Explained) -> Explained:
-    """Return one match per spectrum: that of another mass if there is one, otherwise that of the same mass."""
+    """Return one match per spectrum: the match of another mass if there is one, otherwise the match of the same mass."""
     retained = same.take(~np.isin(same.spectrum, others.spectrum))
     joined = Explained(*(np.concatenate([getattr(retained, field.name), getattr(others, field.name)]) for field in fields(retained)))
     return joined.take(np.argsort(joined.spectrum, kind="stable"))

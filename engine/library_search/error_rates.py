@@ -74,7 +74,7 @@ def accepted_spectra(matches: RatedMatches, parameters: LibrarySearchParameters)
 
 
 def cascade(same: RatedMatches, others: RatedMatches) -> RatedMatches:
-    """Return one match per spectrum: that of another mass if there is one, otherwise that of the same mass.
+    """Return one match per spectrum: the match of another mass if there is one, otherwise the match of the same mass.
 
     Of matches without rates, the more similar one is returned.
     """

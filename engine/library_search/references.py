@@ -302,7 +302,7 @@ def _slots(charge: NDArray[np.int64], polarity: NDArray[np.int64]) -> NDArray[np
 
 
 def _distinct_rows(lists: _Lists) -> NDArray[np.int64]:
-    """Return ascending rows without decoys whose peaks equal those of their target or of another decoy of the same entry.
+    """Return the ascending rows without decoys whose peaks equal the peaks of their target or of another decoy of the entry.
 
     Peptides with few or equal residues have few permutations. Such a decoy is not evidence of false matches, but would be counted as one.
     """

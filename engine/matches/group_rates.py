@@ -109,7 +109,7 @@ def _by_peptide(
     plus_one: bool,
     decoy_ratio: float,
 ) -> NDArray[np.float64]:
-    """Return the q-value of each match by distinct peptides: that of the lowest-scoring peptide at or above its score.
+    """Return the q-value of each match by distinct peptides: the q-value of the lowest-scoring peptide at or above its score.
 
     `of_all` is the decoy tail of the peptides of all groups, or None.
     """

@@ -306,7 +306,7 @@ def sources(folder: Path, runs: Sequence[str]) -> Sources:
 
 
 def files_of_run(project: Project, run: str) -> tuple[SourceFile, ...]:
-    """Return the recorded spectrum files of a run, or otherwise those of the run that it builds on; empty if there are none."""
+    """Return the spectrum files that a run records, otherwise the files of the run that it builds on; empty if there are none."""
     left = {run.id for run in project.runs()}
     # An explanation reads the spectrum table of an identification, so start from that.
     before: object = explained_run(project, run)[0]
@@ -477,7 +477,7 @@ class _Groups(NamedTuple):
 
 
 def _protein_groups(sources: Sources, maximum_q_value: float, matched: Sequence[Set[str]]) -> _Groups:
-    """Return the protein groups up to a q-value; without q-values, those of accepted matches (`matched`, the proteins of each run)."""
+    """Return the protein groups up to a q-value; without q-values, the groups of `matched`, the proteins of accepted matches by run."""
     groups = _Groups({}, [], [], [], [])
     for run, path, of_matches in zip(sources.runs, sources.proteins, matched, strict=True):
         with TableFile(path, PROTEINS, _GROUPS, remedy=_REMEDY) as source:

@@ -175,7 +175,7 @@ class _Computation:
         self._out = Alignments.none(0, maximum_gaps)
 
     def begin(self, state: Any, items: NDArray[np.int64] | None) -> None:
-        """Select the pairs of a round, all or those of the given items."""
+        """Select the pairs of a round: all, or the given items."""
         chosen = slice(None) if items is None else items
         self._state = {**state, "text": state["text"][chosen], "pattern": state["pattern"][chosen]}
         self._out = Alignments.none(len(self._state["text"]), self._maximum_gaps)
