@@ -181,7 +181,7 @@ def _sums(is_sparse: bool, rows: Rows) -> PointSums | VectorSums:
 
 
 class _Kind:
-    """Workload type whose items are runs of points, or single vectors; the state of a round contains the centroids."""
+    """Workload type whose items are segments of points, or single vectors; the state of a round contains the centroids."""
 
     is_sparse: ClassVar[bool]
     of_item: ClassVar[int]  # number of points or vectors per item

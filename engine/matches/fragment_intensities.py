@@ -316,7 +316,7 @@ def predicted_shares(sequence: str, charge: int) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (residues - 1, IONS)
-        0 if less than a thousandth is expected.
+        Fractions of the total intensity; 0 if a fraction below 0.001 is expected.
 
     Raises
     ------

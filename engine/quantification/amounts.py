@@ -191,7 +191,7 @@ class Grouping(NamedTuple):
     sequence : ndarray of int64, shape (forms,)
         Peptide (sequence) of each peptidoform.
     protein : ndarray of int64, shape (sequences,)
-        -1 for none.
+        Protein of each sequence, -1 for none.
     n_proteins : int
         Number of proteins.
     """

@@ -166,7 +166,7 @@ def read_design(path: Path, files: Sequence[str], label: Label | None = None, co
     label : Label or None
         Isobaric label whose channels are named in a separate column.
     copies : mapping of str to str, optional
-        Paths of further files of the identification with the same content as one of `files`, mapped to the path of that one.
+        Paths of further files of the identification with the same content as one of `files`, mapped to the path of that file.
 
     Returns
     -------
@@ -310,7 +310,7 @@ def _with_plexes(path: Path, design: Design) -> Design:
 
 
 def _copy_names(copies: Mapping[str, str], files: Sequence[str]) -> dict[str, str]:
-    """Return the name of the original file by all names of a copy that are not names of a file."""
+    """Return a mapping from the names of copies to the name of the original file, without names of other files."""
     numbers = _index_names(files)
     result: dict[str, str] = {}
     for path, original in copies.items():

@@ -99,7 +99,7 @@ class Sources(NamedTuple):
     explained : tuple of (Path or None)
         Table of explained spectra to add to each run.
     copies : mapping of str to str
-        Paths of files with the same content as one of `files`, mapped to the path of that one.
+        Paths of files with the same content as one of `files`, mapped to the path of that file.
     """
 
     runs: tuple[SourceRun, ...]
