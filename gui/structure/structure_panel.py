@@ -112,7 +112,8 @@ class StructurePanel(QWidget):
         self.scene.scheme = schemes[0].name
         self._submit = submit
         self._wants_side_chains, self._wants_lists = True, has_lists
-        self._has_been_sized = False
+        self._are_lists_chosen = False
+        """True if the user has opened or closed the lists."""
         self._reported: set[Path] = set()
         self._without_surface: set[Path] = set()
         self.canvas = StructureCanvas(self.scene)
@@ -133,6 +134,7 @@ class StructurePanel(QWidget):
             self._choose_extent,
         )
         self._make_actions()
+        self.lists_action.triggered.connect(self._choose_lists)
         self._lay_out()
         self.canvas.picked.connect(self._pick_one)
         self.canvas.drawn.connect(self._report_renderer)
@@ -441,13 +443,15 @@ class StructurePanel(QWidget):
         return button
 
     def resizeEvent(self, event: QResizeEvent) -> None:
-        """Close the lists initially if space is short."""
+        """Show the lists if there is space, unless the user has opened or closed them."""
         super().resizeEvent(event)
-        if not self._has_been_sized and self.width() > 0:
-            self._has_been_sized = True
+        if not self._are_lists_chosen:
             self.lists_action.setChecked(self._wants_lists and self.width() >= _NARROW)
 
     # ------------------------------------------------------------------------------------------------------------ choices
+
+    def _choose_lists(self) -> None:
+        self._are_lists_chosen = True
 
     def pin(self) -> None:
         """Pin the selected hit."""
