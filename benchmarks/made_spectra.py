@@ -24,7 +24,17 @@ from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.matches.fragment_intensities import load_network
 from proteoscope.kernels.cpu.fragment_intensities import IONS, predict_bonds
 
-__all__ = ["LABEL", "KnownPeptides", "MadeSpectra", "host_proteins", "known_peptides", "made_spectrum", "make_spectra"]
+__all__ = [
+    "LABEL",
+    "KnownPeptides",
+    "MadeSpectra",
+    "fragment_ions",
+    "host_proteins",
+    "known_peptides",
+    "made_spectrum",
+    "make_spectra",
+    "residue_masses",
+]
 
 LABEL = "TMT6plex"
 _FIXED = {"C": 57.021464}
@@ -117,7 +127,7 @@ def make_spectra(
             for _ in range(int(generator.integers(replicates[0], replicates[1] + 1))):
                 number = len(sequence)
                 sequence[number] = peptide if is_present else ""
-                mass = float(_residue_masses(measured, shift, is_labelled=is_labelled).sum()) + WATER_MASS
+                mass = float(residue_masses(measured, shift, is_labelled=is_labelled).sum()) + WATER_MASS
                 file.write(_noisy(number, mz, height, mass, charge, generator))
     return MadeSpectra(out, sequence)
 
@@ -127,7 +137,7 @@ def made_spectrum(
 ) -> str:
     """Return a spectrum of a peptide in MGF; its residues carry `shift` (residues,) dalton. `network` predicts intensities."""
     mz, height = _ions(network, sequence, charge, shift, is_labelled=False)
-    mass = float(_residue_masses(sequence, shift, is_labelled=False).sum()) + WATER_MASS
+    mass = float(residue_masses(sequence, shift, is_labelled=False).sum()) + WATER_MASS
     return _noisy(number, mz, height, mass, charge, generator)
 
 
@@ -146,7 +156,13 @@ def _varied(sequence: str, generator: np.random.Generator) -> tuple[str, NDArray
     return sequence, shift
 
 
-def _residue_masses(sequence: str, shift: NDArray[np.float64], *, is_labelled: bool) -> NDArray[np.float64]:
+def residue_masses(sequence: str, shift: NDArray[np.float64], *, is_labelled: bool) -> NDArray[np.float64]:
+    """Return the masses of the residues of a peptide with carbamidomethyl cysteines, (residues,) float64 dalton.
+
+    Parameters
+    ----------
+    shift : (residues,) dalton that modifications add. is_labelled : lysines and the N-terminus carry the label.
+    """
     masses = np.array([RESIDUE_MASS[ord(residue) - 65] + _FIXED.get(residue, 0.0) for residue in sequence]) + shift
     if is_labelled:
         label = unimod().by_name(LABEL).mass
@@ -158,12 +174,26 @@ def _residue_masses(sequence: str, shift: NDArray[np.float64], *, is_labelled: b
 def _ions(
     network: object, sequence: str, charge: int, shift: NDArray[np.float64], *, is_labelled: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return m/z and height of a peptide's ions, the highest 1."""
+    """Return m/z and height of a peptide's ions and of the reporter ions of its label, the highest 1."""
+    mz, height = fragment_ions(network, sequence, charge, residue_masses(sequence, shift, is_labelled=is_labelled))
+    if is_labelled:
+        mz, height = np.concatenate((mz, _REPORTERS)), np.concatenate((height, np.ones(len(_REPORTERS))))
+    return mz, height
+
+
+def fragment_ions(
+    network: object, sequence: str, charge: int, masses: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return m/z and predicted height of the b and y ions of a peptide, the highest 1, without the faintest.
+
+    Parameters
+    ----------
+    network : predicts intensities. masses : (residues,) float64 dalton, with modifications, which the network ignores.
+    """
     n = len(sequence) - 1
     predicted = np.empty((n, IONS), np.float32)
     residues = np.frombuffer(sequence.encode(), np.uint8).copy()  # writable, as the kernel is compiled ahead for
     predict_bonds(network, residues, np.array([0, n + 1]), np.array([charge]), np.array([0]), np.array([0, n]), 0, 1, predicted)
-    masses = _residue_masses(sequence, shift, is_labelled=is_labelled)
     prefix = np.cumsum(masses)[:-1]
     suffix = masses.sum() - prefix + WATER_MASS
     mz = np.column_stack((prefix, prefix / 2, suffix, suffix / 2)) + PROTON_MASS
@@ -172,10 +202,7 @@ def _ions(
         height[:, [1, 3]] = 0.0
     mz, height = mz.ravel(), height.ravel() / height.max()
     seen = height > _FAINTEST
-    mz, height = mz[seen], height[seen]
-    if is_labelled:
-        mz, height = np.concatenate((mz, _REPORTERS)), np.concatenate((height, np.ones(len(_REPORTERS))))
-    return mz, height
+    return mz[seen], height[seen]
 
 
 def _noisy(

@@ -27,7 +27,6 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.figures import emit
-from proteoscope import resources
 from proteoscope.engine.entry import ExportRequest, Search, SearchRequest
 from proteoscope.engine.jobs import Job, JobQueue
 from proteoscope.engine.jobs.progress import Progress
@@ -40,7 +39,7 @@ COUNTED = ("open_files", "threads", "processes", "temporary_files")
 def request_of(search: Search, project: Path, out: Path, device: str, threads: int | None) -> SearchRequest:
     """Return the sample search of a kind; searches that need a project use this one."""
     assert search.demo is not None
-    inputs = {name: [resources.path("samples", file)] for name, file in search.demo.samples.items()}
+    inputs = search.demo.inputs
     inputs |= {wanted_input.name: [project] for wanted_input in search.inputs if wanted_input.sort == "project"}
     options = {option.name: project for option in search.options if option.is_project}
     format = search.exports[0].name if search.writes == "file" else ""

@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from proteoscope import engine
+from proteoscope import engine, resources
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.kinds import RegisteredWorkload, register_kinds
 from proteoscope.engine.formats.registry import format_names
@@ -43,6 +43,7 @@ __all__ = [
     "FileContent",
     "Input",
     "Option",
+    "SampleData",
     "Search",
     "SearchRequest",
     "WriteExport",
@@ -297,15 +298,42 @@ class CachedIndexKind(NamedTuple):
     title: str
 
 
-class Demo(NamedTuple):
-    """A search of what ships with the program: sample files by the names of the inputs, and the preset for them.
+SampleData = Literal["measured", "simulated"]
+"""Data of samples: measured runs of albumin (and other files that ship), or the simulated TMT run of two conditions."""
 
-    `after`: the kind of the search whose demo creates the project that this one uses; empty if it needs none.
+
+class Demo(NamedTuple):
+    """A search of what ships with the program.
+
+    Attributes
+    ----------
+    samples
+        Sample files by the names of the inputs.
+    preset
+        Preset for them.
+    after
+        Kind of the search whose demo of the same data creates the project that this one uses; empty if it needs none.
+    data
+        The data.
+    options
+        Sample file by the name of an option.
     """
 
-    samples: Mapping[str, str]
+    samples: Mapping[str, tuple[str, ...]]
     preset: str
     after: str = ""
+    data: SampleData = "measured"
+    options: Mapping[str, str] = MappingProxyType({})
+
+    @property
+    def inputs(self) -> dict[str, list[Path]]:
+        """Paths of the sample files by the names of the inputs."""
+        return {name: [resources.path("samples", file) for file in files] for name, files in self.samples.items()}
+
+    @property
+    def option_files(self) -> dict[str, Path]:
+        """Paths of the sample files by the names of the options."""
+        return {name: resources.path("samples", file) for name, file in self.options.items()}
 
 
 @dataclass(frozen=True)
@@ -519,6 +547,7 @@ class Search:
     modules: tuple[Callable[[], ModuleType], ...] = ()
     commands: tuple[Command, ...] = ()
     demo: Demo | None = None
+    more_demos: tuple[Demo, ...] = ()
     fitting: Callable[[], Fitting] | None = None
     advising: Callable[[], Callable[[str, Sequence[SpectraContent], Any], PresetAdvice | None]] | None = None
     methods: Callable[[], Callable[[RunFacts], Methods]] | None = None
@@ -536,6 +565,15 @@ class Search:
         register_kinds(self.workload_types)
         if self.workload_estimator is not None:
             WORKLOAD_ESTIMATORS[self.kind] = self.workload_estimator
+
+    @property
+    def demos(self) -> tuple[Demo, ...]:
+        """All samples, the usual one first."""
+        return () if self.demo is None else (self.demo, *self.more_demos)
+
+    def demo_with(self, data: str) -> Demo | None:
+        """Return its sample with this data, or None; '' is the usual one."""
+        return next((demo for demo in self.demos if data in ("", demo.data)), None)
 
     @property
     def takes_workers(self) -> bool:

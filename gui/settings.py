@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import platformdirs
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from proteoscope.engine.entry import SampleData
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file, open_regular
 
@@ -123,13 +124,13 @@ def default_settings_path() -> Path:
     return platformdirs.user_config_path("proteoscope", appauthor=False) / "settings.json"
 
 
-def sample_project() -> Path:
-    """Return the default project of sample runs; the shipped files are in a folder that may be read-only."""
+def sample_project(data: SampleData = "measured") -> Path:
+    """Return the default project of runs of sample data; the shipped files are in a folder that may be read-only."""
     try:
         home = Path.home()
     except RuntimeError:  # HOME is '~', or a user without a name has no HOME
         home = Path.cwd()
-    return home.absolute() / "proteoscope_sample"
+    return home.absolute() / ("proteoscope_sample" if data == "measured" else f"proteoscope_sample_{data}")
 
 
 class SettingsFile:

@@ -1,9 +1,9 @@
 """Makes the small samples that are cut out of, or made up from, others that ship; `SOURCES.md` says what each is.
 
-    python -m installer.build_samples --genome LAMBDA.fasta --capsid 1A8O.cif --amyloid 2BEG.pdb --runs BSA2.mzML BSA3.mzML
+    python -m installer.build_samples --genome LAMBDA.fasta --capsid 1A8O.cif --amyloid 2BEG.pdb --runs BSA1.mzML BSA2.mzML BSA3.mzML
 
-The genome is Debian's (`bowtie2-examples`), the two structures are those of Biopython's source distribution, the runs those of the same
-folder of OpenMS as the sample. Nothing is fetched here, and the same inputs give the same bytes.
+The genome is Debian's (`bowtie2-examples`), the two structures are those of Biopython's source distribution, the runs those of OpenMS.
+Nothing is fetched here, and the same inputs give the same bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,11 @@ from pathlib import Path
 import gemmi
 import numpy as np
 
+from installer.reduced_runs import reduced_run
+
 FOLDER = Path(__file__).resolve().parents[1] / "resources" / "samples"
+PROTEINS = "18Protein_SoCe_Tr_detergents_trace.fasta.gz"
+BACKGROUND_STEP = 40
 ALBUMIN = FOLDER / "1ao6_A.pdb.gz"
 DOMAINS = {"I": (1, 195), "J": (196, 383), "K": (384, 585)}
 """Residues of the three domains of human serum albumin by the chain that each becomes (Sugio and others 1999)."""
@@ -31,21 +35,37 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Makes small samples from others.")
     for name in ("genome", "capsid", "amyloid"):
         parser.add_argument(f"--{name}", type=Path, required=True)
-    parser.add_argument("--runs", type=Path, nargs=2, required=True)
+    parser.add_argument("--runs", type=Path, nargs=3, required=True)
     given = parser.parse_args()
+    for run in given.runs:
+        (FOLDER / f"{run.name}.gz").write_bytes(reduced_run(run))
+    write_database()
     write_folds(given.capsid, given.amyloid)
     write_queries()
     genome = "".join(line.strip().upper() for line in given.genome.read_text().splitlines() if not line.startswith(">"))
     lines = (genome[start : start + 70] for start in range(0, len(genome), 70))
     write("lambda_phage.fasta.gz", ">NC_001416.1 Enterobacteria phage lambda, complete genome\n" + "\n".join(lines) + "\n")
     write("lambda_reads.fastq.gz", simulate_reads(genome))
-    write_library(given.runs)
+    write_library(given.runs[1:])
 
 
 def write(name: str, content: str) -> None:
     """Write a text file, compressed without a time stamp if its name ends with .gz."""
     data = content.encode("ascii")
     (FOLDER / name).write_bytes(gzip.compress(data, mtime=0) if name.endswith(".gz") else data)
+
+
+def write_database() -> None:
+    """Write a small database for albumin: the standard, trypsins and keratins, and every fortieth protein of a bacterium as background.
+
+    Few wrong candidates let a short run of one protein accept most of its spectra.
+    """
+    with gzip.open(FOLDER / PROTEINS, "rt", encoding="ascii") as file:
+        records = file.read().split(">")[1:]
+    bacterial = [record for record in records if "_SORC5" in record.partition("\n")[0]]
+    background = set(bacterial[::BACKGROUND_STEP])
+    others = set(bacterial) - background
+    write("albumin_proteins.fasta.gz", "".join(f">{record}" for record in records if record not in others))
 
 
 def write_folds(capsid: Path, amyloid: Path) -> None:
@@ -81,7 +101,7 @@ def write_library(runs: list[Path]) -> None:
     """Write a library of the peptides identified in two other runs of the sample's protein: a mean spectrum for each peptide and charge."""
     from proteoscope.engine.command_line.main import main as command
 
-    database = str(FOLDER / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")
+    database = str(FOLDER / PROTEINS)
     with tempfile.TemporaryDirectory() as name:
         project, library = f"{name}/project", Path(name, "library.msp")
         identify = [
@@ -107,7 +127,7 @@ def write_queries() -> None:
         chain = gemmi.read_pdb_string(file.read())[0][0]
     albumin = gemmi.one_letter_code([residue.name for residue in chain if gemmi.find_tabulated_residue(residue.name).is_amino_acid()])
     records = [f">1AO6_A Human serum albumin, of its structure\n{wrapped(albumin)}\n"]
-    with gzip.open(FOLDER / "18Protein_SoCe_Tr_detergents_trace.fasta.gz", "rt", encoding="ascii") as file:
+    with gzip.open(FOLDER / PROTEINS, "rt", encoding="ascii") as file:
         database = file.read().split(">")[1:]
     chosen = ("Q15323|K1H1_HUMAN", "A9EMV5_SORC5")
     records += [">" + next(record for record in database if wanted in record.partition("\n")[0]) for wanted in chosen]

@@ -63,7 +63,7 @@ CLUSTERING = Search(
         Export("tsv", "Table, tab-separated", lambda: clustering.export.export_clusters, (".tsv",)),
         Export("mgf", "Consensus spectra", lambda: clustering.export.export_consensus, (".mgf",)),
     ),
-    demo=Demo({"spectra": "BSA1.mzML.gz"}, "low-resolution"),
+    demo=Demo({"spectra": ("BSA1.mzML.gz", "BSA2.mzML.gz", "BSA3.mzML.gz")}, "low-resolution"),
     workload_types=(
         ("vector-groups", lambda: clustering.grouping.VectorGroups),
         ("points", lambda: clustering.assignment.PointsToCentroids),

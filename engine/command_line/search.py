@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from proteoscope import resources
 from proteoscope.engine import execution
 from proteoscope.engine import formats as formats_package
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from proteoscope.engine.command_line.terminal import say, terminal_progress
-from proteoscope.engine.entry import Input, Search, SearchRequest
+from proteoscope.engine.entry import Demo, Input, SampleData, Search, SearchRequest
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.summary import Summary
 
@@ -158,36 +158,53 @@ def add_demo(commands: Any, searches: Sequence[Search]) -> None:
         help=f"which one: {', '.join(by_kind)} (default: %(default)s)",
     )
     parser.add_argument("--out", default="proteoscope_demo", metavar="DIR", help="project folder (default: %(default)s)")
+    several = [search.kind for search in searches if search.more_demos]
+    parser.add_argument(
+        "--data",
+        choices=get_args(SampleData),
+        default="",
+        help=f"measured runs, or the simulated TMT run of two conditions ({', '.join(several)})",
+    )
     add_search_options(parser, first, first.demo.preset)
 
     def run(options: argparse.Namespace) -> None:
-        chain = [by_kind[options.search]]
-        while chain[0].demo is not None and chain[0].demo.after:
-            chain.insert(0, by_kind[chain[0].demo.after])
+        chain = list(_demo_chain(options.search, options.data, by_kind))
+        if not chain:
+            raise ParameterError(f"demo {options.search} has no {options.data} data: leave out --data")
         changed = [name for name in first.shortcuts if getattr(options, f"parameter_{name}") is not None]
-        if chain != [first] and (changed or options.set or options.preset != parser.get_default("preset")):
-            kinds, whose = " and then ".join(link.kind for link in chain), "their" if len(chain) > 1 else "its"
+        if chain != [(first, first.demo)] and (changed or options.set or options.preset != parser.get_default("preset")):
+            kinds, whose = " and then ".join(search.kind for search, _ in chain), "their" if len(chain) > 1 else "its"
             raise ParameterError(
                 f"demo {options.search} runs {kinds} with {whose} usual parameters: leave out --preset, --set and the like"
             )
         Path(options.out).parent.mkdir(parents=True, exist_ok=True)
         run_id = None
-        for search in chain:
-            assert search.demo is not None
-            given = options if search is first else _of_another(search, options, run_id)
-            for name, sample in search.demo.samples.items():
-                setattr(given, name, [str(resources.path("samples", sample))])
+        for search, demo in chain:
+            given = options if demo == first.demo else _of_another(search, demo, options, run_id)
+            for name, paths in demo.inputs.items():
+                setattr(given, name, [str(path) for path in paths])
+            for name, path in demo.option_files.items():
+                setattr(given, name, str(path))
             run_id = run_search(search, given).run_id
 
     parser.set_defaults(command=run)
 
 
-def _of_another(search: Search, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
-    """Return the options of another search's demo with default parameters, in the project, based on the run `before` if needed."""
-    assert search.demo is not None
+def _demo_chain(kind: str, data: str, by_kind: Mapping[str, Search]) -> Iterator[tuple[Search, Demo]]:
+    """Yield the searches that a demo runs, in this order, each with its demo; none if it has none of this data."""
+    search = by_kind[kind]
+    demo = search.demo_with(data)
+    if demo is not None:
+        if demo.after:
+            yield from _demo_chain(demo.after, demo.data, by_kind)
+        yield search, demo
+
+
+def _of_another(search: Search, demo: Demo, options: argparse.Namespace, before: str | None) -> argparse.Namespace:
+    """Return the options of another demo with default parameters, in the project, based on the run `before` if needed."""
     given = argparse.Namespace(**vars(options))
-    names_run = search.demo.after and before is not None and "run" in search.model.model_fields
-    given.preset, given.set = search.demo.preset, [f"run={before}"] if names_run else []
+    names_run = demo.after and before is not None and "run" in search.model.model_fields
+    given.preset, given.set = demo.preset, [f"run={before}"] if names_run else []
     for name in search.shortcuts:
         setattr(given, f"parameter_{name}", None)
     for option in search.options:

@@ -95,6 +95,6 @@ EVIDENCE = Search(
         ),
     ),
     # An identification of so few spectra has no modified residue; the search of its unidentified spectra has.
-    demo=Demo({"structures": "1ao6_A.pdb.gz"}, "standard", after="modified"),
+    demo=Demo({"structures": ("1ao6_A.pdb.gz",)}, "standard", after="modified"),
     workload_types=(*sequence_search.SEQUENCE_SEARCH.workload_types, *structure_search.STRUCTURE_SEARCH.workload_types),
 )

@@ -43,7 +43,10 @@ IDENTIFICATION = Search(
     advising=lambda: matches.preset_advice.advise,
     methods=lambda: matches.methods_paragraph.spectrum_search_methods,
     exports=(MATCH_TABLES, *MATCH_FILES, PERCOLATOR_INPUT, *PLACES_ON_GENOMES, *SPECTRAL_LIBRARIES),
-    demo=Demo({"spectra": "BSA1.mzML.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"}, "low-resolution"),
+    demo=Demo({"spectra": ("BSA1.mzML.gz", "BSA2.mzML.gz", "BSA3.mzML.gz"), "database": ("albumin_proteins.fasta.gz",)}, "low-resolution"),
+    more_demos=(
+        Demo({"spectra": ("simulated_tmt10.mzML.gz",), "database": ("simulated_tmt10_proteins.fasta.gz",)}, "tmt", data="simulated"),
+    ),
     workload_estimator=lambda: identification.workload.estimate_workload,
     advise_later=lambda: identification.advice.advise,
     workload_types=(SPECTRA, FRAGMENT_INDEX),

@@ -33,7 +33,7 @@ LIBRARY_SEARCH = Search(
     parameters=lambda: library_search.parameters.LibrarySearchParameters,
     preset="high-resolution",
     demo=Demo(
-        {"spectra": "BSA1.mzML.gz", "library": "bsa_library.msp.gz", "database": "18Protein_SoCe_Tr_detergents_trace.fasta.gz"},
+        {"spectra": ("BSA1.mzML.gz",), "library": ("bsa_library.msp.gz",), "database": ("albumin_proteins.fasta.gz",)},
         "low-resolution",
     ),
     inputs=(

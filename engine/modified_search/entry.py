@@ -71,6 +71,7 @@ MODIFIED_SEARCH = Search(
         *SPECTRAL_LIBRARIES,
     ),
     demo=Demo({}, "low-resolution", after="identify"),
+    more_demos=(Demo({}, "tmt", after="identify", data="simulated"),),
     workload_estimator=lambda: modified_search.workload.estimate_workload,
     workload_types=(
         SPECTRA,

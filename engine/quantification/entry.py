@@ -69,5 +69,6 @@ QUANTIFICATION = Search(
         Export("msstats", "Ion traces or reporter ions for MSstats", lambda: quantification.msstats.export_msstats, (".tsv",)),
         Export("mztab", "Proteins and peptidoforms, mzTab", lambda: quantification.mztab.export_mztab, (".mzTab", ".mztab")),
     ),
-    demo=Demo({}, "counts", after="identify"),
+    demo=Demo({}, "tmt", after="identify", data="simulated", options={"design": "simulated_tmt10_design.tsv"}),
+    more_demos=(Demo({}, "label-free", after="identify", options={"design": "albumin_design.tsv"}),),
 )

@@ -114,7 +114,7 @@ READ_ALIGNMENT = Search(
         _alignments("sorted-bam", "Alignments as BAM, sorted by place, with its index", ".sorted.bam"),
         _alignments("paf", "Alignments as PAF", ".paf"),
     ),
-    demo=Demo({"texts": "lambda_phage.fasta.gz", "patterns": "lambda_reads.fastq.gz"}, "map-to-genome"),
+    demo=Demo({"texts": ("lambda_phage.fasta.gz",), "patterns": ("lambda_reads.fastq.gz",)}, "map-to-genome"),
     workload_estimator=lambda: read_alignment.workload.estimate_workload,
     workload_types=(("reads", lambda: read_alignment.scoring.TextsAgainstPatterns),),
 )

@@ -96,7 +96,7 @@ STRUCTURE_SEARCH: Search = Search(
     methods=lambda: structure_search.methods_paragraph.methods,
     exports=(Export("tsv", "Table, tab-separated", lambda: structure_search.export.export_hits, (".tsv",)),),
     commands=COMMANDS,
-    demo=Demo({"queries": "albumin_domain_3.pdb.gz", "database": "folds.pdb.gz"}, "standard"),
+    demo=Demo({"queries": ("albumin_domain_3.pdb.gz",), "database": ("folds.pdb.gz",)}, "standard"),
     workload_estimator=lambda: structure_search.workload.estimate_workload,
     workload_types=(
         ("structures", lambda: structure_search.scoring.StructureAgainstStructures),

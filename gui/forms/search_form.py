@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QMouseEvent, QShowEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QHBoxLayout, QLabel, QPushButton, QScrollArea, QVBoxLayout, QWidget
 
-from proteoscope import resources
-from proteoscope.engine.entry import Input, Option, Search, SearchRequest, identifying_kinds
+from proteoscope.engine.entry import Input, Option, SampleData, Search, SearchRequest, identifying_kinds
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.formats.sequence_type import InputContent
 from proteoscope.gui.buttons import PrimaryButton
@@ -196,19 +195,30 @@ class SearchForm(QWidget):
             under = [part for part in fitting if target is not None and part.isAncestorOf(target)]
             next(iter([*under, *(part for part in parts if part.is_empty), parts[-1]])).files.take(files)
 
-    def take_sample(self) -> None:
-        """Fill the form with the sample files and their preset; projects of follow-up searches are left empty."""
-        sample = self.search.demo
+    def take_sample(self, data: str = "") -> None:
+        """Fill the form with the sample files and their preset; projects of follow-up searches are left empty.
+
+        Parameters
+        ----------
+        data : str
+            The data, or '' for those of the usual sample.
+        """
+        sample = self.search.demo_with(data)
         if sample is None:
             return
         for name, field in self.inputs.items():
             if field.spec.content != "project" and (name in sample.samples or sample.after):
                 field.files.clear()
-        for name, file in sample.samples.items():
-            self.file_lists[name].add([resources.path("samples", file)])
+        for name, files in sample.inputs.items():
+            self.file_lists[name].add(files)
         self.presets.choose(sample.preset)
-        if self.given_project is None and self.project.is_empty:
-            self.project.set_folder(sample_project())
+        self._show_design_files()
+        for name, path in sample.option_files.items():
+            self.designs[name].restore(path)
+        # Results of other data in the same project would be mistaken for those of this sample.
+        others = {sample_project(other) for other in get_args(SampleData)} - {sample_project(sample.data)}
+        if self.given_project is None and (self.project.is_empty or self.project_folder() in others):
+            self.project.set_folder(sample_project(sample.data))
 
     def take_database(self, name: str, folder: Path) -> None:
         """Replace the files of an input by a database."""

@@ -18,6 +18,7 @@ from proteoscope.gui.help.shortcuts import shortcuts_of
 from proteoscope.gui.help.tour import Step, Tour
 
 if TYPE_CHECKING:
+    from proteoscope.engine.entry import SampleData
     from proteoscope.engine.parameters import ParameterDescription
     from proteoscope.gui.help.help_window import HelpWindow
     from proteoscope.gui.window_frame import WindowFrame
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Assistance"]
 
 Dialog = TypeVar("Dialog", bound=QDialog)
+
+SAMPLE_TITLES: dict[SampleData, str] = {"measured": "measured runs", "simulated": "simulated TMT run"}
+"""Data of samples in the menu, for searches with several."""
 
 
 class Assistance(QObject):
@@ -122,9 +126,10 @@ class Assistance(QObject):
     def _samples_menu(self, title: str, parent: QWidget) -> QMenu:
         menu = QMenu(title, parent)
         for pages in self._window.searches.values():
-            if pages.search.demo is not None:
-                name = pages.search.name
-                menu.addAction(f"{name[:1].upper()}{name[1:]}", partial(self.samples.begin, pages.search.kind))
+            name, demos = pages.search.name, pages.search.demos
+            for demo in demos:
+                data = f" ({SAMPLE_TITLES[demo.data]})" if len(demos) > 1 else ""
+                menu.addAction(f"{name[:1].upper()}{name[1:]}{data}", partial(self.samples.begin, pages.search.kind, demo.data))
         return menu
 
     def _steps(self) -> list[Step]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject
 
-from proteoscope.engine.entry import Search
+from proteoscope.engine.entry import Demo, SampleData, Search
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.jobs import Job
 from proteoscope.engine.project import Project, is_project
@@ -32,66 +32,79 @@ class Samples(QObject):
     def __init__(self, window: WindowFrame) -> None:
         super().__init__(window)
         self._window = window
-        self._waiting = ""
-        """Kind of the requested search that waits for results, or ''."""
-        self._ran_in: Path | None = None
-        """Project with its results, if the user has chosen one."""
+        self._waiting: tuple[str, SampleData] | None = None
+        """Kind and data of the requested search that waits for results."""
+        self._ran_in: dict[SampleData, Path] = {}
+        """Project with the results of the data, if the user has chosen one."""
         window.tasks.ended.connect(self._on_ended)
 
-    def begin(self, kind: str) -> None:
-        """Show the form of a search, filled with its sample data."""
-        search = following = self._window.searches[kind].search
-        while following.demo is not None and following.demo.after and not self._runs(following):
-            following = self._window.searches[following.demo.after].search
-        self._waiting = "" if following is search else kind
-        if following.demo is None or not following.demo.after:
-            self._fill(following.kind)
+    def begin(self, kind: str, data: str = "") -> None:
+        """Show the form of a search, filled with its sample data, the usual ones if `data` is ''."""
+        search = self._window.searches[kind].search
+        demo = search.demo_with(data)
+        if demo is None:
+            return
+        following, following_demo = search, demo
+        while following_demo.after and not self._runs(following_demo):
+            following, following_demo = self._before(following_demo)
+        self._waiting = None if following is search else (kind, demo.data)
+        if following_demo.after:
+            self._go_on(following, following_demo)
         else:
-            self._go_on(following)
-        if following is not search and search.demo is not None:
-            before = self._window.searches[search.demo.after].search
+            self._fill(following.kind, following_demo)
+        if following is not search:
+            before = self._before(demo)[0]
             self._window.message_bar.show_message(
                 f"The sample data of the {search.name} use results of the {before.name}, which do not exist yet. Press Run for the "
                 f"{following.name}, which takes a few seconds; the next step is offered when it is done.",
                 "attention",
             )
 
-    def _fill(self, kind: str) -> None:
-        self._window.searches[kind].form.take_sample()
+    def _before(self, demo: Demo) -> tuple[Search, Demo]:
+        """Return the search whose results a sample uses, and its sample of the same data."""
+        search = self._window.searches[demo.after].search
+        before = search.demo_with(demo.data)
+        assert before is not None
+        return search, before
+
+    def _fill(self, kind: str, demo: Demo) -> None:
+        self._window.searches[kind].form.take_sample(demo.data)
         self._window.show_search_form(kind)
 
-    def _runs(self, search: Search) -> list[str]:
+    def _runs(self, demo: Demo) -> list[str]:
         """Return the finished runs of the sample project that the sample can use."""
-        assert search.demo is not None
-        folder = self._folder()
+        folder = self._folder(demo)
         try:
             runs = Project.open(folder).runs() if is_project(folder) else []
         except ProteoscopeError:
             return []
-        return [run.id for run in runs if run.kind == search.demo.after and run.status == "done"]
+        return [run.id for run in runs if run.kind == demo.after and run.status == "done"]
 
-    def _go_on(self, search: Search) -> None:
+    def _go_on(self, search: Search, demo: Demo) -> None:
         """Fill the form with the newest results for it in the sample project."""
-        folder, opened = self._folder(), self._window.project_pane.project
+        folder, opened = self._folder(demo), self._window.project_pane.project
         if opened is None or opened.folder != folder:
             self._window.open_project(folder)
         form = self._window.searches[search.kind].form
-        form.take_sample()
-        form.go_on_from(folder, self._runs(search)[-1])
+        form.go_on_from(folder, self._runs(demo)[-1])
+        form.take_sample(demo.data)
         self._window.show_search_form(search.kind)
 
-    def _folder(self) -> Path:
+    def _folder(self, demo: Demo) -> Path:
         """Return the project in which the sample was run, otherwise the default sample project."""
-        return self._ran_in if self._ran_in is not None and is_project(self._ran_in) else sample_project()
+        ran_in = self._ran_in.get(demo.data)
+        return ran_in if ran_in is not None and is_project(ran_in) else sample_project(demo.data)
 
     def _on_ended(self, job: Job, task: SearchTask | WritingTask) -> None:
-        if not self._waiting or not isinstance(task, SearchTask) or job.state != "done":
+        if self._waiting is None or not isinstance(task, SearchTask) or job.state != "done":
             return
-        wanted = search = self._window.searches[self._waiting].search
-        while search.demo is not None and search.demo.after != task.search.kind:
-            if not search.demo.after:
+        kind, data = self._waiting
+        wanted = search = self._window.searches[kind].search
+        demo = wanted.demo_with(data)
+        while demo is not None and demo.after != task.search.kind:
+            if not demo.after:
                 return
-            search = self._window.searches[search.demo.after].search
-        self._waiting, self._ran_in = "", task.project_folder
+            search, demo = self._before(demo)
+        self._waiting, self._ran_in[data] = None, task.project_folder
         text = f"The results for the sample data of the {search.name} are ready"
-        self._window.message_bar.show_message(text, "good", f"Continue with the {search.name}", partial(self.begin, wanted.kind))
+        self._window.message_bar.show_message(text, "good", f"Continue with the {search.name}", partial(self.begin, kind, data))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -47,10 +48,15 @@ def _also_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     leave_advice_out(monkeypatch)
 
 
+def accepted(folder: Path, run: str, table: str) -> list[dict[str, Any]]:
+    """Return the targets of a result table that are accepted at 1 %."""
+    return [row for row in rows(folder, run, table) if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01]
+
+
 def of(kind: str, bench: Path, capsys: pytest.CaptureFixture[str]) -> tuple[str, str]:
     """Run a demo and return the id of its run, and its messages."""
-    assert main(["demo", kind, "--out", str(bench), "--device", "cpu", "--threads", "2"]) == 0
-    return [run.id for run in Project.open(bench).runs() if run.kind == kind][-1], capsys.readouterr().out
+    assert main(["demo", *kind.split(), "--out", str(bench), "--device", "cpu", "--threads", "2"]) == 0
+    return [run.id for run in Project.open(bench).runs() if run.kind == kind.split()[0]][-1], capsys.readouterr().out
 
 
 def test_every_search_has_a_sample() -> None:
@@ -59,7 +65,7 @@ def test_every_search_has_a_sample() -> None:
 
 def test_library_of_other_runs_finds_further_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run, said = of("library", bench, capsys)
-    psms = [row for row in rows(bench, run, "psms") if not row["is_decoy"] and row["q_value"] is not None and row["q_value"] <= 0.01]
+    psms = accepted(bench, run, "psms")
     # The sample is albumin digested with trypsin, which also digests itself.
     contaminants = [row for row in psms if any(name in row["proteins"][0] for name in ("ALBU_BOVIN", "TRYP_PIG"))]
     assert len(contaminants) >= 40 and len(psms) - len(contaminants) <= 1
@@ -68,14 +74,56 @@ def test_library_of_other_runs_finds_further_spectra(bench: Path, capsys: pytest
 
 @pytest.mark.parametrize("search", [search for search in SEARCHES if search.demo is not None], ids=lambda search: search.kind)
 def test_files_and_presets_of_samples_are_shipped(search: Any) -> None:
-    demo = search.demo
-    assert demo is not None
-    assert all(resources.path("samples", name).is_file() for name in demo.samples.values())
-    search.parameters_of(demo.preset)
-    needed = {input_file.name for input_file in search.inputs if not (input_file.is_optional or input_file.content == "project")}
-    assert demo.after or needed == set(demo.samples) & needed
     text = resources.path("samples", "SOURCES.md").read_text()
-    assert all(f"`{name}`" in text for name in demo.samples.values())
+    for demo in search.demos:
+        search.parameters_of(demo.preset)
+        needed = {input_file.name for input_file in search.inputs if not (input_file.is_optional or input_file.content == "project")}
+        assert demo.after or needed == set(demo.samples) & needed
+        assert not demo.after or search_of_kind(demo.after).demo_with(demo.data) is not None
+        for path in [*(path for paths in demo.inputs.values() for path in paths), *demo.option_files.values()]:
+            assert path.is_file() and f"`{path.name}`" in text
+
+
+def test_samples_fit_their_limit() -> None:
+    assert sum(path.stat().st_size for path in resources.path("samples").iterdir()) <= 12_000_000
+
+
+def test_measured_runs_identify_albumin_in_many_spectra(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, said = of("identify", bench, capsys)
+    psms = accepted(bench, run, "psms")
+    assert len(psms) >= 160 and sum("ALBU_BOVIN" in row["proteins"][0] for row in psms) >= 0.85 * len(psms)
+    assert {row["spectrum_file"] for row in psms} == {"BSA1.mzML.gz", "BSA2.mzML.gz", "BSA3.mzML.gz"} and "few" not in said.partition("PSMs")[2].partition("\n")[0]
+
+
+def test_measured_runs_quantify_albumin_in_each(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = of("quantify --data measured", bench, capsys)
+    amounts = [row for row in rows(bench, run, "protein_quantities") if "ALBU_BOVIN" in row["accession"]]
+    assert len(amounts) == 3 and all(row["quantity"] > 0 for row in amounts)
+
+
+def test_simulated_changes_are_found_on_both_sides(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, _ = of("quantify", bench, capsys)
+    truth = dict(line.split("\t") for line in resources.path("samples", "simulated_tmt10_truth.tsv").read_text().splitlines()[1:])
+    changes = {row["accession"]: row for row in rows(bench, run, "protein_changes")}
+    changed = {accession: row["log2_fold_change"] for accession, row in changes.items() if row["q_value"] <= 0.05}
+    planted = {accession: float(change) for accession, change in truth.items() if float(change)}
+    assert sum(change > 0 for change in changed.values()) >= 10 and sum(change < 0 for change in changed.values()) >= 10
+    assert all(change * planted.get(accession, 0.0) > 0 for accession, change in changed.items())
+    # Reporter ions of few peptides scatter: the median error is below a quarter of a doubling.
+    assert statistics.median(abs(changed[accession] - planted[accession]) for accession in changed) < 0.25
+
+
+def test_simulated_modifications_are_found(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run, said = of("modified --data simulated", bench, capsys)
+    assert len(accepted(bench, run, "psms")) >= 100
+    counts = {name: int(n) for name, n in re.findall(r"^  (\w+) .* Da +(\d+) PSMs", said, re.MULTILINE)}
+    planted = {"Phospho": 60, "Methyl": 25, "Oxidation": 20, "Nitro": 15, "Acetyl": 10}
+    assert all(0.7 * n <= counts[name] <= n for name, n in planted.items())
+
+
+def test_demo_rejects_data_that_a_search_lacks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["demo", "align", "--data", "simulated", "--out", str(tmp_path / "bench")]) == 2
+    assert "demo align has no simulated data" in capsys.readouterr().err
 
 
 def test_sample_search_finds_bovine_relative_of_human_albumin(bench: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,7 +49,7 @@ def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbo
         task = window.form.task()
         assert task is not None
         assert {name: [path.name for path in paths] for name, paths in task.request.inputs.items() if paths} == {
-            name: [file] for name, file in search.demo.samples.items()
+            name: list(files) for name, files in search.demo.samples.items()
         }
         assert task.project_folder == home / "proteoscope_sample"
         assert task.request.parameters == search.parameters_of(search.demo.preset)
@@ -69,10 +69,11 @@ def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qt
     assert window.form.search.kind == "identify"
     assert "Press Run" in window.message_bar.label.text()
     # The identification is finished: its results are copied to the folder of the sample.
-    project, results = project_with_results(home / "proteoscope_sample")
-    QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     demo = search_of_kind(kind).demo
     assert demo is not None
+    folder = home / ("proteoscope_sample_simulated" if kind == "quantify" else "proteoscope_sample")
+    project, results = project_with_results(folder)
+    QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
     if demo.after != "identify":
         # Intermediate steps are offered first.
         assert window.form.search.kind == demo.after and "Press Run" in window.message_bar.label.text()
@@ -85,7 +86,7 @@ def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qt
     assert window.form.search.kind == kind
     qtbot.waitUntil(lambda: window.form.validation_error() == "")
     task = window.form.task()
-    assert task is not None and task.project_folder == home / "proteoscope_sample"
+    assert task is not None and task.project_folder == folder
     qtbot.waitUntil(lambda: not window.results.is_busy)
 
 

@@ -53,7 +53,7 @@ def _run_demo(kind: str, folder: Path, database: Path) -> None:
     """Run the demo of a search that matches spectra in a project, with some of its proteins."""
     demo = search_of_kind(kind).demo
     assert demo is not None
-    inputs = {name: [resources.path("samples", file)] for name, file in demo.samples.items()}
+    inputs = demo.inputs
     inputs |= {"database": [database]} if "database" in inputs else {}
     inputs |= {"project": [folder]} if kind == "explain" else {}
     options = {"from_project": str(folder)} if kind == "modified" else {}
