@@ -55,8 +55,8 @@ def test_every_command_prints_the_output_on_the_page(
     assert [f"{float(folds[chain]['tm_score_query']):.2f}" for chain in "KJI"] == ["1.00", "0.70", "0.67"]
     assert {round(100 * float(folds[chain]["identity"])) for chain in "JI"} == {15, 18}
     assert f"{100 * float(folds['C']['same_fold_probability']):.1f}" == "0.2"
-    albumin, trypsin = (float(row["quantity"]) for row in _table(tmp_path / "amounts.tsv"))
-    assert round(albumin / trypsin) == 46
+    amounts = {row["accession"]: float(row["quantity"]) for row in _table(tmp_path / "amounts.tsv") if row["sample"] == "BSA1"}
+    assert round(amounts["P02769|ALBU_BOVIN"] / amounts["P00761|TRYP_PIG"]) == 52
 
 
 def test_every_kind_of_search_has_an_example() -> None:

@@ -88,7 +88,7 @@ EXPLANATION = Search(
     writes="given project",
     run=lambda request, progress: clustering.explanation_search.explain(request, progress),
     modules=(lambda: clustering.explanation_search,),
-    demo=Demo({}, "low-resolution", after="identify"),
+    demo=Demo({}, "low-resolution", after="import"),
     workload_estimator=lambda: clustering.workload.estimate_explanation_workload,
     tables=lambda: clustering.tables.EXPLANATION_TABLES,
     stored=lambda: clustering.tables.EXPLANATION_STORED,

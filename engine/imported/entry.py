@@ -74,9 +74,9 @@ IMPORT = Search(
     modules=(lambda: imported.search, lambda: imported.results, lambda: matches.match_lists.tables, lambda: matches.run_exporting),
     demo=Demo(
         {
-            "results": ("BSA1_comet.pep.xml.gz",),
-            "spectra": ("BSA1.mzML.gz",),
-            "database": ("18Protein_SoCe_Tr_detergents_trace.fasta.gz",),
+            "results": ("BSA1_comet.pep.xml.gz", "BSA2_comet.pep.xml.gz", "BSA3_comet.pep.xml.gz"),
+            "spectra": ("BSA1.mzML.gz", "BSA2.mzML.gz", "BSA3.mzML.gz"),
+            "database": ("albumin_proteins.fasta.gz",),
         },
         "low-resolution",
     ),

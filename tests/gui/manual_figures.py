@@ -1,7 +1,6 @@
 """Figures of the manual and the README, created by ``python -m tests.gui.screenshots --figures``.
 
-They show the runs of the page "Worked examples", whose commands are run first, in a window of 1280 x 800. Only the volcano plot shows
-synthetic runs, since the supplied data is a single sample.
+They show the runs of the page "Worked examples", whose commands are run first, in a window of 1280 x 800.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ class Figures(Photographer):
         window, samples = self.window, self.temporary / "samples"
         window.menus.new["identify"].trigger()
         form = window.form
-        form.file_lists["spectra"].add([samples / "BSA1.mzML.gz"])
-        form.file_lists["database"].add([samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz"])
+        form.file_lists["spectra"].add([samples / f"BSA{number}.mzML.gz" for number in (1, 2, 3)])
+        form.file_lists["database"].add([samples / "albumin_proteins.fasta.gz"])
         form.presets.choose("low-resolution")
         form.set_project_folder(self.temporary / "bench")
         self.wait(form.run_button.isEnabled)
@@ -142,10 +141,8 @@ class Figures(Photographer):
         self.take("evidence")
 
     def volcano(self) -> None:
-        """Take quantities of synthetic runs of two conditions."""
-        from tests.engine.views.quantity_projects import quantified_project
-
-        self.window.open_project(quantified_project(self.temporary / "quantities").folder)
+        """Take quantities of the simulated run of two conditions."""
+        self.window.open_project(self.temporary / "simulated")
         results = self.window.searches["quantify"].results
         self.wait_for(results)
         self.take("volcano")

@@ -66,7 +66,7 @@ def test_sample_fills_its_form_ready_to_run(window: MainWindow, home: Path, qtbo
 def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qtbot: QtBot, kind: str) -> None:
     window.start_page.more_button.setChecked(True)
     QTest.mouseClick(window.start_page.sample_buttons[kind], Qt.MouseButton.LeftButton)
-    assert window.form.search.kind == "identify"
+    assert window.form.search.kind == ("import" if kind == "explain" else "identify")
     assert "Press Run" in window.message_bar.label.text()
     # The identification is finished: its results are copied to the folder of the sample.
     demo = search_of_kind(kind).demo

@@ -79,7 +79,7 @@ def run(
     """Demo of a search that matches spectra, run after the identification if it continues one."""
     kind = request.param
     demo = search_of_kind(kind).demo
-    assert demo is not None and demo.after in ("", "identify")
+    assert demo is not None and demo.after in ("", "identify", "import")
     if kind == "identify":
         return kind, Project.open(identified / "p")
     folder = tmp_path_factory.mktemp(kind)
