@@ -13,6 +13,8 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QWidget
 from pytestqt.qtbot import QtBot
 
+from proteoscope import resources
+from proteoscope.engine.command_line.main import main
 from proteoscope.engine.searches import SEARCHES, search_of_kind
 from proteoscope.gui.help.help_targets import help_target, manual_folder, manual_page
 from proteoscope.gui.help.help_window import HelpWindow
@@ -88,6 +90,30 @@ def test_dependent_sample_waits_for_the_first(window: MainWindow, home: Path, qt
     task = window.form.task()
     assert task is not None and task.project_folder == folder
     qtbot.waitUntil(lambda: not window.results.is_busy)
+
+
+def test_simulated_sample_is_quantified_by_its_design(window: MainWindow, home: Path, qtbot: QtBot) -> None:
+    folder = home / "proteoscope_sample_simulated"
+    folder.parent.mkdir(parents=True)
+    assert main(["demo", "identify", "--data", "simulated", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
+    window.new_search("identify")
+    window.form.set_project_folder(home / "proteoscope_sample")
+    window.assistance.samples.begin("identify", "simulated")
+    assert window.form.project_folder() == folder, "results of the other data are in the other project"
+    QTest.mouseClick(window.start_page.sample_buttons["quantify"], Qt.MouseButton.LeftButton)
+    form = window.searches["quantify"].form
+    assert window.form is form
+    qtbot.waitUntil(lambda: form.run_button.isEnabled() and len(form.designs["design"].text().splitlines()) == 11)
+    task = form.task()
+    assert task is not None and task.request.parameters.method == "tmt"
+    lines = resources.path("samples", "simulated_tmt10_design.tsv").read_text().splitlines()
+    _, channel, sample, condition, replicate = lines[3].split("\t")
+    assert {channel, sample, condition, replicate} < set(task.tables["design"].splitlines()[3].split("\t"))
+    with qtbot.waitSignal(window.bridge.finished, timeout=60_000) as finished:
+        form.run_button.click()
+    assert finished.args[0].state == "done", finished.args[0].error
+    qtbot.waitUntil(lambda: window.pages.currentWidget() is window.searches["quantify"].results)
+    qtbot.waitUntil(lambda: not window.searches["quantify"].results.is_busy)
 
 
 def test_tour_works_by_keys_and_is_remembered(make_window: Callable[[], MainWindow], qtbot: QtBot) -> None:
