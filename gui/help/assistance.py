@@ -142,7 +142,8 @@ class Assistance(QObject):
             ),
             Step(
                 "Sample data",
-                "Every search comes with sample data that fill its form; then press Run.",
+                "Every search comes with sample data that fill its form; then press Run. They are three measured runs of albumin, and a "
+                "simulated run of two conditions in which known proteins change. The menu Help lists them all.",
                 lambda: next(iter(window.start_page.sample_buttons.values()), None),
             ),
             Step(
