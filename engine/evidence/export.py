@@ -30,7 +30,7 @@ from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structures.building import structure_files
 from proteoscope.engine.structures.chains import Chains
-from proteoscope.engine.structures.colouring import UNALIGNED, scale_colours
+from proteoscope.engine.structures.colouring import FOREIGN, MODIFIED, NOT_OBSERVED, scale_colours
 from proteoscope.engine.structures.outputs import PictureChain, chain_atoms, write_picture
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.scripts import ScriptedChain
@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["NamedStructures", "export_gff3", "export_structures", "export_tables", "recorded_folders"]
 
 _IN_NAMES, _IN_ATTRIBUTES = "!$*+-.:?@^_|~", " !\"#$'()*+-./:<>?@[]^_`{|}~\\"
-_MISSED = np.array((0xD5, 0x5E, 0x00), np.uint8)
-_MODIFIED = np.array((0xCC, 0x79, 0xA7), np.uint8)
 _UNKNOWN_B = -1.0
 _GONE = "Put the file back as it was, or search again"
 _MAXIMUM_CHARACTERS = 40
@@ -260,9 +258,9 @@ def _painted(
     rows, n_psms, is_modified = rows[inside], n_psms[inside], is_modified[inside]
     spectra = np.full(n, _UNKNOWN_B)
     spectra[rows] = n_psms
-    colours = np.tile(np.array(UNALIGNED, np.uint8), (n, 1))
-    colours[rows] = np.where((n_psms > 0)[:, None], scale_colours(np.log2(1.0 + n_psms), 0.0, 8.0), _MISSED)
-    colours[rows[is_modified]] = _MODIFIED
+    colours = np.tile(np.array(FOREIGN, np.uint8), (n, 1))
+    colours[rows] = np.where((n_psms > 0)[:, None], scale_colours(np.log2(1.0 + n_psms), 0.0, 8.0), np.array(NOT_OBSERVED, np.uint8))
+    colours[rows[is_modified]] = MODIFIED
     for residue, value in _match_residues(chain, atoms, spectra):
         for atom in residue:
             atom.b_iso = value

@@ -22,8 +22,12 @@ from proteoscope.engine.structures.chains import COIL, HELIX, STRAND, Chains
 __all__ = [
     "CHAIN_COLOURS",
     "EVIDENCE_SCHEMES",
+    "FOREIGN",
     "LIT",
     "MAXIMUM_HITS",
+    "MODIFIED",
+    "NOT_OBSERVED",
+    "OBSERVED",
     "SCALE",
     "SCHEMES",
     "UNALIGNED",
@@ -57,6 +61,11 @@ LIT: Colour = (0xE6, 0x00, 0x9A)
 def _colour(text: str) -> Colour:
     return int(text[:2], 16), int(text[2:4], 16), int(text[4:], 16)
 
+
+OBSERVED, MODIFIED, NOT_OBSERVED = map(_colour, ("0072b2", "e750ff", "d5d5d5"))
+"""Colours of residues of a protein with peptide evidence, as in the other figures (`proteoscope.engine.views.palette`)."""
+FOREIGN: Colour = _colour("808080")
+"""Colour of residues of a structure that are not of the protein: darker than `NOT_OBSERVED`, which most residues have."""
 
 CHAIN_COLOURS: tuple[Colour, ...] = tuple(
     map(
@@ -485,25 +494,24 @@ SCHEMES: tuple[Scheme, ...] = (
 """Schemes in the order of the menu."""
 
 
-_SEEN, _MISSED, _MODIFIED = map(_colour, ("0072b2", "d55e00", "f0e442"))
-_SEEN_PALER: Colour = _paler(_SEEN)
+_OBSERVED_PALER: Colour = _paler(OBSERVED)
 _NOT_OF_PROTEIN = "no residue of the protein"
 
 
-def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours]) -> tuple[Colours, ...]:
-    """Return colours of residues aligned with the protein; others are grey."""
+def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours], foreign: Colour = UNALIGNED) -> tuple[Colours, ...]:
+    """Return colours of residues aligned with the protein; others have the `foreign` colour."""
     return tuple(
-        _all(len(chain), UNALIGNED)
+        _all(len(chain), foreign)
         if chain.evidence is None
-        else np.where((chain.evidence.position >= 0)[:, None], values(chain.evidence), np.array(UNALIGNED, np.uint8)).astype(np.uint8)
+        else np.where((chain.evidence.position >= 0)[:, None], values(chain.evidence), np.array(foreign, np.uint8)).astype(np.uint8)
         for chain in scene.chains
     )
 
 
 def _by_coverage(scene: ColouredScene) -> Coloured:
-    table = np.array([_MISSED, _SEEN, _MODIFIED], np.uint8)
-    colours = _by_evidence(scene, lambda evidence: table[np.where(evidence.is_modified, 2, np.minimum(evidence.n_psms, 1))])
-    entries = ((_SEEN, "seen"), (_MODIFIED, "modified"), (_MISSED, "never seen"), (UNALIGNED, _NOT_OF_PROTEIN))
+    table = np.array([NOT_OBSERVED, OBSERVED, MODIFIED], np.uint8)
+    colours = _by_evidence(scene, lambda evidence: table[np.where(evidence.is_modified, 2, np.minimum(evidence.n_psms, 1))], FOREIGN)
+    entries = ((OBSERVED, "observed"), (MODIFIED, "modified"), (NOT_OBSERVED, "not observed"), (FOREIGN, _NOT_OF_PROTEIN))
     return Coloured(colours, Legend("Coverage by peptides", entries))
 
 
@@ -512,17 +520,18 @@ def _by_psms(scene: ColouredScene) -> Coloured:
 
     def shade(evidence: ChainEvidence) -> Colours:
         counts = scale_colours(np.log2(np.maximum(evidence.n_psms, 1)), 0.0, float(np.log2(max(most, 2))))
-        return np.where((evidence.n_psms > 0)[:, None], counts, np.array(_MISSED, np.uint8)).astype(np.uint8)
+        return np.where((evidence.n_psms > 0)[:, None], counts, np.array(NOT_OBSERVED, np.uint8)).astype(np.uint8)
 
     scales = (Scale(SCALE, 0.0, float(np.log2(max(most, 2))), "", "1 PSM", f"{max(most, 2):,}"),)
-    legend = Legend("Spectra of each residue, by powers of two", ((_MISSED, "none"), (UNALIGNED, _NOT_OF_PROTEIN)), scales)
-    return Coloured(_by_evidence(scene, shade), legend)
+    legend = Legend("Spectra of each residue, by powers of two", ((NOT_OBSERVED, "none"), (FOREIGN, _NOT_OF_PROTEIN)), scales)
+    return Coloured(_by_evidence(scene, shade, FOREIGN), legend)
 
 
 def _by_modification(scene: ColouredScene) -> Coloured:
-    table = np.array([UNALIGNED, _SEEN_PALER, _MISSED], np.uint8)
-    colours = _by_evidence(scene, lambda evidence: table[np.where(evidence.is_modified, 2, np.minimum(evidence.n_psms, 1))])
-    entries = ((_MISSED, "modified"), (_SEEN_PALER, "seen, not modified"), (UNALIGNED, "never seen, or no residue of the protein"))
+    table = np.array([NOT_OBSERVED, _OBSERVED_PALER, MODIFIED], np.uint8)
+    colours = _by_evidence(scene, lambda evidence: table[np.where(evidence.is_modified, 2, np.minimum(evidence.n_psms, 1))], FOREIGN)
+    observed = ((MODIFIED, "modified"), (_OBSERVED_PALER, "observed, not modified"), (NOT_OBSERVED, "not observed"))
+    entries = (*observed, (FOREIGN, _NOT_OF_PROTEIN))
     return Coloured(colours, Legend("Modified residues", entries))
 
 
@@ -580,7 +589,7 @@ def _needs_quantity(scene: ColouredScene) -> str:
 
 
 EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
-    Scheme("coverage", "Coverage", "Which residues peptides cover, which are modified, and which were never seen", _by_coverage),
+    Scheme("coverage", "Coverage", "Which residues peptides cover, which are modified, and which were not observed", _by_coverage),
     Scheme("psms", "Number of PSMs", "How many spectra show each residue", _by_psms),
     Scheme("modification", "Modifications", "Residues on which a modification was found", _by_modification),
     Scheme("quantity", "Quantity", "How much there is of the peptides over each residue, or how it changes", _by_quantity, _needs_quantity),

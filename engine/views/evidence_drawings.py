@@ -17,8 +17,12 @@ __all__ = ["draw_fold", "draw_protein"]
 _WIDTH, _LEFT, _RIGHT = 680.0, 110.0, 12.0
 _BAR, _STEP = 5.0, 7.0
 _MAXIMUM_LANES, _MAXIMUM_CHAINS, _MAXIMUM_SITES = 12, 20, 300
-_SEEN, _MISSED, _MODIFIED, _CHAIN = 0, 1, 3, 5
-"""Places in the colours of series."""
+_SEEN: Ink = "target"
+_MISSED: Ink = "grid"
+_MODIFIED: Ink = "mark"
+_CHAIN: Ink = 5
+_FOREIGN: Ink = "faint"
+"""Of residues of a structure that are not of the protein."""
 _SIDE, _TALLEST, _FRAME = 400.0, 360.0, 26.0
 _NEIGHBOURS = 4.6  # Å between Cα of residues that are joined
 _TOGETHER = 6  # bonds that are drawn as one line, at one depth
@@ -34,7 +38,7 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
     top = 22.0
     shapes.append(Label(0, 11, shortened(protein.accession, _WIDTH, 8), is_bold=True))
 
-    def bar(first: int, end: int, y: float, ink: int, tip: str) -> Bar:
+    def bar(first: int, end: int, y: float, ink: Ink, tip: str) -> Bar:
         return Bar(_LEFT + first * scale, y, max((end - first) * scale, 0.6), _BAR, ink, tip=tip)
 
     lanes = 1 + max((peptide.lane for peptide in protein.coverage.peptides), default=0)
@@ -44,7 +48,7 @@ def draw_protein(protein: ProteinEvidence) -> Drawing:
             tip = f"{peptide.peptide}, {peptide.start + 1} to {peptide.end}, PSMs: {peptide.n_psms}"
             shapes.append(bar(peptide.start, peptide.end, top + peptide.lane * _STEP, _SEEN, tip))
     top += min(lanes, _MAXIMUM_LANES) * _STEP + 3
-    shapes.append(Label(0, top + _BAR, "never seen"))
+    shapes.append(Label(0, top + _BAR, "not observed"))
     cuts = np.flatnonzero(np.diff(np.concatenate(([0], (~protein.coverage.covered).astype(np.int8), [0]))))
     shapes += [bar(first, end, top, _MISSED, f"{first + 1} to {end}") for first, end in cuts.reshape(-1, 2).tolist()]
     top += _STEP + 3
@@ -88,7 +92,7 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     flat = (seen[:, :2] - low[:2]) * scale + _FRAME
     height = float((high[1] - low[1]) * scale + 2 * _FRAME) + 30
     shapes: list[Shape] = []
-    inks: list[Ink] = ["grid", _MISSED, _SEEN]
+    inks: list[Ink] = [_FOREIGN, _MISSED, _SEEN]
     kind = np.where(evidence.position[:n] < 0, 0, np.where(evidence.n_psms[:n] > 0, 2, 1))
     apart = np.linalg.norm(np.diff(place, axis=0), axis=1)
     is_bond = (apart <= _NEIGHBOURS) & is_place[1:] & is_place[:-1]
@@ -105,8 +109,8 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     shapes += _place_names(flat[modified], names, height - 30)
     reported: tuple[tuple[str, Ink], ...] = (
         ("covered", _SEEN),
-        ("never seen", _MISSED),
-        ("not of the protein", "grid"),
+        ("not observed", _MISSED),
+        ("not of the protein", _FOREIGN),
         ("modified", _MODIFIED),
     )
     for k, (text, ink) in enumerate(reported):

@@ -22,7 +22,7 @@ from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.row_numbers import ProteinRow, row_range
 from proteoscope.engine.searches import search_of_kind
 from proteoscope.engine.shared_names import without_folders
-from proteoscope.engine.views.drawings import Drawing, svg
+from proteoscope.engine.views.drawings import Drawing, format_colour, svg
 from proteoscope.engine.views.evidence import ProteinEvidence, of_protein, protein_evidence, read_shown_structure
 from proteoscope.engine.views.evidence_drawings import draw_fold, draw_protein
 from proteoscope.engine.views.finished_run import FinishedRun, open_run
@@ -40,7 +40,7 @@ _SHOWN = (CHAINS, SITES, MISSED, CONTACTS, PARALOGUES, PEPTIDE_PLACES, HOMOLOGUE
 _ROW_RESIDUES, _GROUP = 60, 10
 _MAXIMUM_NAME = 40
 _INDEX = "index.html"
-_KINDS = (("#8a8a8a", False), ("#0072b2", True), ("#cc3399", True))
+_KINDS = (("#8a8a8a", False), (format_colour("target"), True), (format_colour("mark"), True))
 """Colour and boldness of uncovered, covered and modified residues."""
 
 

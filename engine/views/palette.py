@@ -42,52 +42,41 @@ Ink = Literal["text", "faint", "grid", "background", "target", "decoy", "mark", 
 SERIES_COLOURS = (
     "#0072b2",
     "#d55e00",
-    "#009e73",
-    "#cc79a7",
-    "#8a6d00",
-    "#56b4e9",
-    "#6a3d9a",
-    "#7a6a2f",
-    "#b3261e",
-    "#1b8a8f",
-    "#555555",
-    "#e69f00",
+    "#004932",
+    "#e750ff",
+    "#725302",
+    "#0096ba",
+    "#0500bf",
+    "#552a02",
+    "#a70747",
+    "#00675d",
+    "#868077",
+    "#b88c67",
 )
-"""Colours of up to twelve series on a white page."""
-_IONS_ON_LIGHT = {
-    "b": "#0072b2",
-    "y": "#c04a00",
-    "a": "#00795a",
-    "c": "#2a8ac4",
-    "x": "#8a6d00",
-    "z": "#a8518a",
-    "p": "#6a3d9a",
-    "i": "#5f6b00",
-    LOSS: "#7a6a2f",
-    SHARED: "#00795a",
-    SHIFTED: "#a8518a",
-    UNMATCHED: "#8d949e",
-}
-_IONS_ON_DARK = {
-    "b": "#56b4e9",
-    "y": "#ff8f3f",
-    "a": "#2fc79a",
-    "c": "#8fd0f5",
-    "x": "#f0e442",
-    "z": "#e08fc4",
-    "p": "#b99be8",
-    "i": "#c3d04a",
-    LOSS: "#c9b458",
-    SHARED: "#2fc79a",
-    SHIFTED: "#e08fc4",
-    UNMATCHED: "#767d88",
-}
-ION_KINDS = tuple(_IONS_ON_LIGHT)
+"""Colours of up to twelve series on a white page. Pairs have a CIEDE2000 distance of at least 10 with any colour vision."""
+_SERIES_ON_DARK = (
+    "#aaabff",
+    "#e9920e",
+    "#51bb95",
+    "#ce98bc",
+    "#ffdea4",
+    "#087afa",
+    "#e900bd",
+    "#cbff0b",
+    "#eb0165",
+    "#90f1ff",
+    "#fffff4",
+    "#987001",
+)
+"""The same on a dark surface."""
+_UNMATCHED, _UNMATCHED_ON_DARK = "#8d949e", "#767d88"
+_IONS: dict[str, int] = {"b": 0, "y": 1, "a": 2, "c": 5, "x": 4, "z": 3, "p": 6, "i": 8, LOSS: 11, SHARED: 2, SHIFTED: 3}
+"""Series with the colour of an ion series."""
+ION_KINDS = (*_IONS, UNMATCHED)
 _NAMED = {"target": "b", "decoy": "y", "mark": "z"}
 """Colours that have the hue of an ion series."""
-_LIGHTER = 1.35
 _LEAST_CONTRAST = 7.0
-"""Of text in high contrast (WCAG 2.1, level AAA)."""
+"""Minimum contrast of text in high contrast (WCAG 2.1, level AAA)."""
 
 
 @dataclass(frozen=True)
@@ -127,12 +116,15 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
         red, green, blue = (round(low + (high - low) * share) for high, low in zip(full, back, strict=True))
         return red, green, blue
     if isinstance(ink, Ion):
-        return _readable(_rgb((_IONS_ON_DARK if palette.is_dark else _IONS_ON_LIGHT)[ink.kind]), palette)
+    if isinstance(ink, Ion):
+        if ink.kind == UNMATCHED:
+            return _readable(_rgb(_UNMATCHED_ON_DARK if palette.is_dark else _UNMATCHED), palette)
+        return rgb_of(_IONS[ink.kind], palette)
     if isinstance(ink, Fixed):
         return ink
     if isinstance(ink, int):
-        colour = _rgb(SERIES_COLOURS[ink % len(SERIES_COLOURS)])
-        return _readable(_lighter(colour), palette) if palette.is_dark else colour
+        series = _SERIES_ON_DARK if palette.is_dark else SERIES_COLOURS
+        return _readable(_rgb(series[ink % len(series)]), palette)
     if ink in _NAMED:
         return rgb_of(Ion(_NAMED[ink]), palette)
     surface: str = getattr(palette, ink)
@@ -155,16 +147,3 @@ def _luminance(colour: Rgb) -> float:
     """Return the relative luminance (WCAG 2.1)."""
     linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (value / 255 for value in colour)]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def _lighter(colour: Rgb) -> Rgb:
-    """Return the colour with a greater HSV value; an excess over full brightness lowers the saturation."""
-    highest = max(colour)
-    value = highest * _LIGHTER
-    if value <= 255:
-        red, green, blue = (round(part * _LIGHTER) for part in colour)
-        return red, green, blue
-    saturation = 1 - min(colour) / highest if highest else 0.0
-    lowered = max(0.0, saturation - (value - 255) / 255)
-    red, green, blue = (round(255 * (1 - lowered * (highest - part) / max(highest - min(colour), 1))) for part in colour)
-    return red, green, blue

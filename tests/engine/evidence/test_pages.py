@@ -89,7 +89,7 @@ def test_structure_drawing_follows_coordinates(project: Project) -> None:
     # A projection never lengthens bonds; the longest bonds set the scale.
     lengths = np.concatenate([np.hypot(np.diff(curve.x), np.diff(curve.y)) for curve in lines])
     assert lengths.max() <= lengths.max() / 3.9 * 4.6
-    covered = sum(len(curve.x) - 1 for curve in lines if curve.ink == 0)
+    covered = sum(len(curve.x) - 1 for curve in lines if curve.ink == "target")
     assert covered > 0 and covered <= int((fold.trace.evidence.n_psms > 0).sum())
     # The drawing is wider than high.
     spread = np.ptp(np.concatenate([curve.x for curve in lines])), np.ptp(np.concatenate([curve.y for curve in lines]))

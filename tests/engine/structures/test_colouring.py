@@ -28,6 +28,7 @@ from proteoscope.engine.structures.outputs import PictureChain, chain_atoms, wri
 from proteoscope.engine.structures.reading import read_structure
 from proteoscope.engine.structures.residue_atoms import b_factors, residue_atoms
 from proteoscope.engine.structures.scripts import ScriptedChain, chimerax_script, pymol_script
+from tests.engine.colour_vision import VISIONS, lab, linear
 from tests.engine.structures.examples import as_mmcif, as_pdb, atoms_of, helix
 
 
@@ -54,26 +55,7 @@ def scene(**more: object) -> ColouredScene:
     return ColouredScene((ShownChain(chain("ACIX")), hit), **more)  # type: ignore[arg-type]
 
 
-def linear(colours: NDArray) -> NDArray[np.float64]:
-    part = np.asarray(colours, np.float64) / 255.0
-    return np.where(part <= 0.04045, part / 12.92, ((part + 0.055) / 1.055) ** 2.4)
-
-
-def lab(rgb: NDArray[np.float64]) -> NDArray[np.float64]:
-    to_xyz = np.array([[0.4124564, 0.3575761, 0.1804375], [0.2126729, 0.7151522, 0.0721750], [0.0193339, 0.1191920, 0.9503041]])
-    xyz = rgb @ to_xyz.T / [0.95047, 1.0, 1.08883]
-    f = np.where(xyz > 216 / 24389, np.cbrt(xyz), (24389 / 27 * xyz + 16) / 116)
-    return np.stack([116 * f[:, 1] - 16, 500 * (f[:, 0] - f[:, 1]), 200 * (f[:, 1] - f[:, 2])], axis=1)
-
-
-# Machado, Oliveira & Fernandes (2009), severity 1: without red, without green cones.
-WITHOUT = (
-    np.array([[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]),
-    np.array([[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]),
-)
-
-
-@pytest.mark.parametrize("eyes", [np.eye(3), *WITHOUT])
+@pytest.mark.parametrize("eyes", [VISIONS[name] for name in ("full", "protanopia", "deuteranopia")])
 def test_hit_colours_differ_for_any_colour_vision(eyes: NDArray) -> None:
     assert len(CHAIN_COLOURS) == MAXIMUM_HITS + 1
     seen = lab(np.clip(linear(np.array([*CHAIN_COLOURS, UNALIGNED])) @ eyes.T, 0, 1))
