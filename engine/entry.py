@@ -16,6 +16,7 @@ from proteoscope import engine, resources
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.execution.kinds import RegisteredWorkload, register_kinds
 from proteoscope.engine.formats.registry import format_names
+from proteoscope.engine.page_sizes import FIGURE_FORMAT, FigureFormat
 from proteoscope.engine.project.outputs import check_outputs
 
 if TYPE_CHECKING:
@@ -252,6 +253,8 @@ class Export:
         True if it is a spectral library of the identified peptides.
     has_acceptance
         True if it can be limited to the rows that are accepted at the false discovery rate of the run.
+    has_figures
+        True if it is figures, of a type and a width, with cuts.
     structure_folders
         Of a format that reads structures, which the user has to name: the folders that a run of a project records.
     """
@@ -264,6 +267,7 @@ class Export:
     has_queries: bool = False
     is_library: bool = False
     has_acceptance: bool = False
+    has_figures: bool = False
     structure_folders: Callable[[Project, str], list[str]] | None = None
 
     @property
@@ -429,6 +433,7 @@ class ExportRequest:
     `consensus`: of a spectral library, True if an entry is the mean of its spectra, False for the best of them.
     `accepted_only`: of formats that have it, only the targets that are accepted at the false discovery rate of the run.
     `structures`: of formats that read structures, the files or folders that the user names; no others outside the project are read.
+    `figures`, `q_value`, `fold_change`: of figures, their files, and the cuts that define a change; None for the rate of the run.
     """
 
     run_id: str
@@ -439,6 +444,9 @@ class ExportRequest:
     consensus: Literal["merged", "best"] = "merged"
     accepted_only: bool = False
     structures: tuple[Path, ...] = ()
+    figures: FigureFormat = FIGURE_FORMAT
+    q_value: float | None = None
+    fold_change: float = 0.0
 
 
 class Fitting(Protocol):

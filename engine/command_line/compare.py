@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project as project_package
 from proteoscope.engine import views
+from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
 from proteoscope.engine.command_line.terminal import interruptible, say
 from proteoscope.engine.errors import InputError, ParameterError
 from proteoscope.engine.jobs.progress import Progress
@@ -26,8 +27,8 @@ _EPILOG = """
 Any runs with PSMs, peptides and protein groups can be compared: identifications, searches for modified peptides. Into DIR go runs.tsv
 (which run is A, B, C...), overlaps.tsv (how many items exactly which runs accept), counts.tsv (how many each accepts at q-values up to
 5 %), a table of the spectra, PSMs, peptidoforms, peptides, protein groups and proteins that some run accepts, disagreements.tsv
-(spectra that two runs answer differently), and figures as SVG: UpSet plots, counts, scores of two runs, and spectra with two answers.
-Isoleucine and leucine count as the same.
+(spectra that two runs answer differently), and figures as SVG, PDF or PNG: UpSet plots, counts, scores of two runs, and spectra with
+two answers. Isoleucine and leucine count as the same.
 """
 
 
@@ -50,6 +51,7 @@ def add_compare(commands: Any) -> None:
         action="store_true",
         help="put an apostrophe before each text that begins with =, +, - or @, which a spreadsheet would take for a formula",
     )
+    add_figure_options(parser)
     parser.add_argument("--json", action="store_true", help="print the overlaps for scripts")
     parser.set_defaults(command=_compare)
 
@@ -60,12 +62,18 @@ def _compare(options: argparse.Namespace) -> None:
     if not 0 <= options.mirrors <= _MAXIMUM_MIRRORS:
         raise ParameterError(f"--mirrors is {options.mirrors!s:.24}; expected 0 to {_MAXIMUM_MIRRORS:,}")
 
-    folder, progress = Path(options.out), Progress()
+    figures, folder, progress = figure_format(options), Path(options.out), Progress()
     project_package.outputs.check_folder_of_outputs(folder)
     with interruptible(progress), views.run_comparison.compare_runs(_runs(options), progress) as comparison:
         project_package.outputs.check_outputs([folder / name for name in views.comparison_tables.comparison_files()], [], None)
         written = views.comparison_tables.write_comparison(
-            comparison, folder, options.threshold, progress, n_mirrors=options.mirrors, spreadsheet_safe=options.spreadsheet_safe
+            comparison,
+            folder,
+            options.threshold,
+            progress,
+            n_mirrors=options.mirrors,
+            spreadsheet_safe=options.spreadsheet_safe,
+            figures=figures,
         )
         if options.json:
             print(json.dumps(_as_json(comparison, options.threshold, written), indent=2))

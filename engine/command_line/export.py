@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from proteoscope.engine import project as project_package
 from proteoscope.engine import searches
+from proteoscope.engine.command_line.figure_options import add_figure_options, figure_format
 from proteoscope.engine.command_line.output import STANDARD_OUTPUT, output_file, output_name
 from proteoscope.engine.command_line.terminal import interruptible, printable, say
-from proteoscope.engine.entry import ExportRequest, Search
+from proteoscope.engine.entry import Export, ExportRequest, Search
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.jobs.progress import Progress, ProgressEvent
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["add_export"]
 
+_LARGEST_FOLD_CHANGE = 100.0
 _MAXIMUM_PROBLEMS = 3  # of a damaged project that are listed
 
 
@@ -65,6 +67,13 @@ def add_export(commands: Any) -> None:
         metavar="PATH",
         help="of evidence as structures: the structure files to read, or their folders; no others outside the project are read",
     )
+    add_figure_options(parser)
+    parser.add_argument(
+        "--q-value", type=float, metavar="Q", help="in figures: largest q-value of a change; that of the run when not given"
+    )
+    parser.add_argument(
+        "--fold-change", type=float, metavar="X", help="in figures: smallest absolute log2 fold change of a change (default: 0)"
+    )
     parser.set_defaults(command=_export)
 
 
@@ -94,6 +103,7 @@ def _export(options: argparse.Namespace) -> None:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} cannot be limited; leave --accepted-only out")
     if options.structures and export.structure_folders is None:
         raise ParameterError(f"the {options.format} of {_with_article(search.name)} reads no structures; leave --structures out")
+    _check_figures(export, options)
     with output_file(options.out) as path, interruptible(progress):
         request = ExportRequest(
             run.id,
@@ -104,11 +114,25 @@ def _export(options: argparse.Namespace) -> None:
             options.consensus,
             options.accepted_only,
             tuple(options.structures),
+            figure_format(options),
+            options.q_value,
+            options.fold_change or 0.0,
         )
         written = search.export(project, request, progress)
     if options.out != STANDARD_OUTPUT:
         for path in written:
             say(str(path))
+
+
+def _check_figures(export: Export, options: argparse.Namespace) -> None:
+    """Check the options of figures."""
+    given = [name for name in ("q_value", "fold_change") if getattr(options, name) is not None]
+    if given and not export.has_figures:
+        raise ParameterError(f"the format {export.name} has no figures; leave --{given[0].replace('_', '-')} out")
+    if options.q_value is not None and not 0 <= options.q_value <= 1:
+        raise ParameterError(f"--q-value is {options.q_value:g}; expected 0 to 1")
+    if options.fold_change is not None and not 0 <= options.fold_change <= _LARGEST_FOLD_CHANGE:
+        raise ParameterError(f"--fold-change is {options.fold_change:g}; expected a log2 fold change from 0 to {_LARGEST_FOLD_CHANGE:g}")
 
 
 def _show_message(event: ProgressEvent) -> None:

@@ -67,6 +67,12 @@ QUANTIFICATION = Search(
         Export("tsv", "Tables, tab-separated", lambda: quantification.export.export_tables),
         Export("matrix", "Quantities with a column for each sample, tab-separated", lambda: quantification.export.export_matrix),
         Export("msstats", "Ion traces or reporter ions for MSstats", lambda: quantification.msstats.export_msstats, (".tsv",)),
+        Export(
+            "figures",
+            "Figures: volcano plots, heat map, samples, missing values",
+            lambda: engine.views.quantity_figures.export_figures,
+            has_figures=True,
+        ),
         Export("mztab", "Proteins and peptidoforms, mzTab", lambda: quantification.mztab.export_mztab, (".mzTab", ".mztab")),
     ),
     demo=Demo({}, "tmt", after="identify", data="simulated", options={"design": "simulated_tmt10_design.tsv"}),

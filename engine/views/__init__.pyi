@@ -4,6 +4,7 @@ from . import evidence_pages as evidence_pages
 from . import finished_run as finished_run
 from . import glossary as glossary
 from . import predictions as predictions
+from . import quantity_figures as quantity_figures
 from . import quantity_pages as quantity_pages
 from . import run_account as run_account
 from . import run_comparison as run_comparison

@@ -212,9 +212,9 @@ class AlignmentSheet(Sheet):
         return top + (line + 0.5) * self.line + CENTRE * self.zoom * self.measure.font_size
 
 
-def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None) -> Drawing:
-    """Draw a whole alignment for a page; its heading includes the query."""
-    measure, width = measure or TextMeasure(_FIGURE_SIZE), _FIGURE_WIDTH
+def draw_alignment(pair: AlignedPair, measure: TextMeasure | None = None, width: float | None = None) -> Drawing:
+    """Draw a whole alignment for a page, `width` points wide unless it is too long; its heading includes the query."""
+    measure, width = measure or TextMeasure(_FIGURE_SIZE), width or _FIGURE_WIDTH
     pair = replace(pair, facts=(f"aligned with {pair.query_name}", *pair.facts))
     sheet = AlignmentSheet(pair, measure, width)
     while sheet.size[1] > _LONGEST:

@@ -11,7 +11,10 @@ from proteoscope.engine.views.drawings import Axis, Bar, Curve, Drawing, Label, 
 from proteoscope.engine.views.palette import Ink
 from proteoscope.engine.views.run_comparison import Level, RunComparison
 
-__all__ = ["draw_curves", "draw_overlaps", "draw_scores"]
+__all__ = ["CURVES_SIZE", "OVERLAPS_SIZE", "SCORES_SIZE", "draw_curves", "draw_overlaps", "draw_scores"]
+
+OVERLAPS_SIZE, CURVES_SIZE, SCORES_SIZE = (480.0, 300.0), (360.0, 260.0), (360.0, 320.0)
+"""Width and height of each figure on a page, points."""
 
 _FONT = 8.0
 _MAXIMUM_SETS = 24
@@ -19,7 +22,12 @@ _ROW = 16.0
 
 
 def draw_overlaps(
-    comparison: RunComparison, level: Level, threshold: float, width: float = 480.0, height: float = 300.0, font_size: float = _FONT
+    comparison: RunComparison,
+    level: Level,
+    threshold: float,
+    width: float = OVERLAPS_SIZE[0],
+    height: float = OVERLAPS_SIZE[1],
+    font_size: float = _FONT,
 ) -> Drawing:
     """Draw an UpSet plot (Lex et al. 2014, IEEE Trans. Vis. Comput. Graph. 20:1983): a bar per set of runs that share items.
 
@@ -77,7 +85,12 @@ def draw_overlaps(
 
 
 def draw_curves(
-    comparison: RunComparison, level: Level, threshold: float, width: float = 360.0, height: float = 260.0, font_size: float = _FONT
+    comparison: RunComparison,
+    level: Level,
+    threshold: float,
+    width: float = CURVES_SIZE[0],
+    height: float = CURVES_SIZE[1],
+    font_size: float = _FONT,
 ) -> Drawing:
     """Draw the number of items found up to each q-value to 5 %: by each run, by all and by any."""
     curves = comparison.curves(level.name)
@@ -112,8 +125,8 @@ def draw_scores(
     comparison: RunComparison,
     runs: tuple[int, int],
     threshold: float,
-    width: float = 360.0,
-    height: float = 320.0,
+    width: float = SCORES_SIZE[0],
+    height: float = SCORES_SIZE[1],
     font_size: float = _FONT,
 ) -> Drawing:
     """Draw the scores of spectra that two runs both answer, coloured by agreement.

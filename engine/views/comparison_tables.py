@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
@@ -11,16 +11,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.page_sizes import FIGURE_FORMAT, FigureFormat, laid_out_size
 from proteoscope.engine.results.columns import Column, Table
 from proteoscope.engine.results.separated import DIGITS, write_separated
 from proteoscope.engine.shared_names import distinct_names
 from proteoscope.engine.views.compared_spectra import compared_answers
-from proteoscope.engine.views.comparison_drawings import draw_curves, draw_overlaps, draw_scores
-from proteoscope.engine.views.drawings import Drawing, svg
-from proteoscope.engine.views.figure_layout import lay_out
+from proteoscope.engine.views.comparison_drawings import (
+    CURVES_SIZE,
+    OVERLAPS_SIZE,
+    SCORES_SIZE,
+    draw_curves,
+    draw_overlaps,
+    draw_scores,
+)
+from proteoscope.engine.views.drawings import Drawing, PaperFigure
+from proteoscope.engine.views.figure_layout import figure_at_width
+from proteoscope.engine.views.paper import save_figure
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison
 from proteoscope.engine.views.spectrum_figures import mirror_figure
 from proteoscope.engine.views.tables import TableSource
@@ -103,6 +111,7 @@ def write_comparison(
     *,
     n_mirrors: int = 10,
     spreadsheet_safe: bool = False,
+    figures: FigureFormat = FIGURE_FORMAT,
 ) -> list[Path]:
     """Write a comparison into a folder and return the paths.
 
@@ -112,6 +121,8 @@ def write_comparison(
     ----------
     n_mirrors
         Number of mirrored spectra with two answers to draw, best first.
+    figures
+        Type, width and resolution of figures.
 
     Raises
     ------
@@ -136,11 +147,10 @@ def write_comparison(
     write(folder / "disagreements.tsv", _batches(comparison, source, rows, columns, threshold), columns)
     source.close()
     written = [folder / name for name in comparison_files()]
-    for name, drawing in drawings:
+    for figure in drawings:
         progress.check()
-        with atomic_file(folder / f"{name}.svg") as file:
-            file.write(svg(drawing))
-        written.append(folder / f"{name}.svg")
+        written.append(folder / f"{figure.name}.{figures.type}")
+        save_figure(written[-1], figure, figures.size, figures.dpi)
     return written
 
 
@@ -149,20 +159,24 @@ def comparison_files() -> tuple[str, ...]:
     return ("runs.tsv", "overlaps.tsv", "counts.tsv", *(f"{level.name}.tsv" for level in LEVELS), "disagreements.tsv")
 
 
-def _drawings(comparison: RunComparison, threshold: float) -> Iterator[tuple[str, Drawing]]:
+def _drawings(comparison: RunComparison, threshold: float) -> Iterator[PaperFigure]:
     for level in LEVELS:
-        yield f"overlap-{level.name}", draw_overlaps(comparison, level, threshold)
-        yield f"counts-{level.name}", draw_curves(comparison, level, threshold)
+        for name, own, draw in (("overlap", OVERLAPS_SIZE, draw_overlaps), ("counts", CURVES_SIZE, draw_curves)):
+            yield PaperFigure(f"{name}-{level.name}", partial(_drawn, partial(draw, comparison, level, threshold), own))
     for first, second in combinations(range(len(comparison.runs)), 2):
         name = f"scores-{comparison.symbols[first]}-{comparison.symbols[second]}"
-        yield name, draw_scores(comparison, (first, second), threshold)
+        yield PaperFigure(name, partial(_drawn, partial(draw_scores, comparison, (first, second), threshold), SCORES_SIZE))
 
 
-def _mirrors(comparison: RunComparison, threshold: float, n_mirrors: int) -> Iterator[tuple[str, Drawing]]:
+def _drawn(draw: Callable[[float, float], Drawing], own: tuple[float, float], width: float | None) -> Drawing:
+    return draw(*laid_out_size(own, width))
+
+
+def _mirrors(comparison: RunComparison, threshold: float, n_mirrors: int) -> Iterator[PaperFigure]:
     source = comparison.source("spectra")
     rows = source.rows(comparison.disagreement_conditions(threshold), [("differs_from", False)], most=n_mirrors)
     for place, row in enumerate(rows.tolist(), start=1):
-        yield f"mirror-{place}", lay_out(mirror_figure(compared_answers(comparison, source, row)))
+        yield PaperFigure(f"mirror-{place}", partial(figure_at_width, mirror_figure(compared_answers(comparison, source, row))))
     source.close()
 
 

@@ -203,6 +203,7 @@ def draw_coverage(
     measure: TextMeasure | None = None,
     shown: Collection[str] = FEATURE_GROUPS,
     quantities: PeptideQuantities | None = None,
+    width: float | None = None,
 ) -> Drawing:
     """Draw a whole coverage map for a page.
 
@@ -210,5 +211,7 @@ def draw_coverage(
     ----------
     shown
         Groups of features; with `QUANTITY` peptides are coloured by quantity.
+    width
+        Points.
     """
-    return CoverageSheet(coverage, measure or TextMeasure(_FIGURE_SIZE), _FIGURE_WIDTH, shown, quantities).draw()
+    return CoverageSheet(coverage, measure or TextMeasure(_FIGURE_SIZE), width or _FIGURE_WIDTH, shown, quantities).draw()

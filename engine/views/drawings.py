@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from proteoscope.engine.views.palette import Ink, rgb_of
+from proteoscope.engine.views.palette import PAPER, Ink, Palette, Shade, rgb_of
 from proteoscope.engine.views.ticks import nice_ticks, powers_of_ten, square_ticks
 
 __all__ = [
@@ -28,9 +28,11 @@ __all__ = [
     "Bar",
     "Basic",
     "Box",
+    "Cells",
     "Clip",
     "Curve",
     "Drawing",
+    "Handle",
     "Image",
     "Label",
     "PaperFigure",
@@ -51,10 +53,12 @@ __all__ = [
 Anchor = Literal["start", "middle", "end"]
 Scale = Literal["linear", "square-root", "logarithmic"]
 
+_MM_PER_POINT = 25.4 / 72
 _LONGEST_NUMBER = 1e7
 """Numbers from this on are written with exponents on ticks."""
 FIXED_CHARACTER = 0.602
 """Width of a character of DejaVu Sans Mono as part of the font size."""
+_CELL_PIXELS = 2000
 _CHARACTER = 0.56
 """Mean width of a character as part of the height, to reserve space: what writes the text knows its font, this module does not."""
 
@@ -170,7 +174,48 @@ class Image(Box):
     pixels: NDArray[np.uint8]
 
 
-Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image
+@dataclass(frozen=True)
+class Cells(Box):
+    """A grid of cells in the colours of `Shade`.
+
+    Attributes
+    ----------
+    parts
+        (rows, columns) float64, -1 to 1, NaN for cells in the colour `missing`.
+    targets
+        (rows,) result of a click on each row.
+    tip
+        Function from row and column to a tooltip.
+    """
+
+    parts: NDArray[np.float64]
+    missing: Ink
+    targets: NDArray[np.int64]
+    tip: Callable[[int, int], str]
+
+    def pixels(self, palette: Palette = PAPER, scale: int = 1) -> NDArray[np.uint8]:
+        """Return red, green, blue and opacity (rows, columns, 4) uint8, each cell `scale` pixels wide and high."""
+        share = np.clip(np.nan_to_num(self.parts), -1.0, 1.0)[..., None]
+        back, low, high = (np.array(rgb_of(ink, palette), np.float64) for ink in (Shade(0.0), Shade(-1.0), Shade(1.0)))
+        mixed = np.where(share < 0, back + (low - back) * -share, back + (high - back) * share)
+        mixed[~np.isfinite(self.parts)] = rgb_of(self.missing, palette)
+        opaque = np.full((*self.parts.shape, 1), 255.0)
+        pixels = np.rint(np.concatenate((mixed, opaque), axis=2)).astype(np.uint8)
+        return np.ascontiguousarray(pixels.repeat(scale, axis=0).repeat(scale, axis=1))
+
+    def image(self) -> Image:
+        """Return the cells on paper, large enough for viewers that blur images."""
+        scale = max(1, min(16, _CELL_PIXELS // max(self.parts.shape)))
+        return Image(self.x, self.y, self.width, self.height, self.pixels(scale=scale))
+
+    def cell_at(self, x: float, y: float) -> tuple[int, int] | None:
+        """Return row and column at a position, or None."""
+        n_rows, n_columns = self.parts.shape
+        row, column = math.floor((y - self.y) / self.height * n_rows), math.floor((x - self.x) / self.width * n_columns)
+        return (row, column) if 0 <= row < n_rows and 0 <= column < n_columns else None
+
+
+Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Cells
 
 
 @dataclass(frozen=True)
@@ -184,21 +229,49 @@ Shape = Basic | Clip
 
 
 @dataclass(frozen=True)
+class Handle:
+    """A line of a drawing that the window lets the user drag.
+
+    Attributes
+    ----------
+    name
+        Of the setting that it changes.
+    at, start, stop
+        Position of the line, and its ends.
+    is_upright
+        True if it is moved sideways, False if up and down.
+    value
+        Function from a position to the setting.
+    tip
+        Tooltip.
+    """
+
+    name: str
+    at: float
+    start: float
+    stop: float
+    is_upright: bool
+    value: Callable[[float], float]
+    tip: str = ""
+
+
+@dataclass(frozen=True)
 class Drawing:
-    """Shapes, those in front last. `title`: description for screen readers. `font_size`: of texts."""
+    """Shapes, those in front last. `title`: description for screen readers. `font_size`: of texts. `handles`: lines that can be dragged."""
 
     width: float
     height: float
     title: str
     shapes: tuple[Shape, ...]
     font_size: float = 8.0
+    handles: tuple[Handle, ...] = ()
 
 
 class PaperFigure(NamedTuple):
-    """A drawing and the name of a file for it, without ending."""
+    """A figure for a file: the name of the file, without ending, and the function that draws it with a width in points, or its own."""
 
     name: str
-    drawing: Drawing
+    draw: Callable[[float | None], Drawing]
 
 
 @dataclass(frozen=True)
@@ -320,7 +393,8 @@ def draw_x_axis(
 
 def svg(drawing: Drawing) -> bytes:
     """Return a drawing as Scalable Vector Graphics with real text."""
-    size = f'width="{drawing.width:g}pt" height="{drawing.height:g}pt" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
+    width, height = (f"{length * _MM_PER_POINT:.6g}mm" for length in (drawing.width, drawing.height))
+    size = f'width="{width}" height="{height}" viewBox="0 0 {drawing.width:g} {drawing.height:g}"'
     font = f'font-family="Arial, Helvetica, sans-serif" font-size="{drawing.font_size:g}"'
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>', f"<title>{_written(drawing.title)}</title>"]
     lines.append(f'<rect width="100%" height="100%" fill="{format_colour("background")}"/>')
@@ -361,6 +435,8 @@ def _render_shape(shape: Shape, font_size: float, name: str) -> str:
         case Image(x, y, width, height, pixels):
             box = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none"'
             return f'<image {box} image-rendering="pixelated" href="data:image/png;base64,{b64encode(_png(pixels)).decode()}"/>'
+        case Cells():
+            return _render_shape(shape.image(), font_size, name)
         case Clip(x, y, width, height, shapes):
             box = f'<rect x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"/>'
             inner = "".join(_render_shape(shape, font_size, f"{name}-{number}") for number, shape in enumerate(shapes))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.views.drawings import Bar, Curve, Drawing, Label, Shape, Stroke, shortened, text_width
 from proteoscope.engine.views.evidence import ProteinEvidence, ShownStructure
+from proteoscope.engine.views.label_layout import place_near_dots
 from proteoscope.engine.views.palette import Ink
 from proteoscope.engine.views.ticks import nice_ticks
 
@@ -121,29 +122,15 @@ def draw_fold(protein: ProteinEvidence, fold: ShownStructure) -> Drawing | None:
     return Drawing(_SIDE, height, f"{protein.accession} on {trace.name}", tuple(shapes))
 
 
-def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float) -> list[Label]:
-    """Return names next to their dots where they overlap no other name or dot; others appear only in tooltips."""
-    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in dots.tolist()]
-    labels: list[Label] = []
-    for (x, y), name in zip(dots[:_MAXIMUM_NAMES].tolist(), names, strict=False):
-        width = text_width(name, _FONT_SIZE)
-        for left, base in (
-            (x + 4, y - 3),
-            (x + 4, y + 8),
-            (x - 4 - width, y - 3),
-            (x - 4 - width, y + 8),
-            (x - width / 2, y - 6),
-            (x - width / 2, y + 12),
-        ):
-            box = (left, base - _FONT_SIZE, left + width, base + 1)
-            is_inside = box[0] >= 0 and box[2] <= _SIDE and box[1] >= _FRAME / 2 and box[3] <= height
-            if is_inside and not any(
-                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3] for other in taken
-            ):
-                taken.append(box)
-                labels.append(Label(left, base, name))
-                break
-    return labels
+def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float) -> list[Shape]:
+    """Return names near their dots where they overlap no other name or dot; others appear only in tooltips."""
+    widths = np.array([text_width(name, _FONT_SIZE) for name in names])
+    shapes: list[Shape] = []
+    for label in place_near_dots(dots[:_MAXIMUM_NAMES], widths[:_MAXIMUM_NAMES], _FONT_SIZE, dots, (0.0, _FRAME / 2, _SIDE, height)):
+        if label.leader is not None:
+            shapes.append(Stroke(*dots[label.label].tolist(), *label.leader, "faint", 0.4))
+        shapes.append(Label(label.left, label.top + 0.85 * _FONT_SIZE, names[label.label]))
+    return shapes
 
 
 def _seen_from(place: NDArray[np.float64], is_place: NDArray[np.bool_]) -> NDArray[np.float64]:

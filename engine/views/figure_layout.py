@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.page_sizes import DPI, laid_out_size
 from proteoscope.engine.views.drawings import (
     Anchor,
     Area,
@@ -47,7 +48,7 @@ from proteoscope.engine.views.figures import (
 from proteoscope.engine.views.label_layout import place_labels
 from proteoscope.engine.views.palette import PAPER, Ink
 
-__all__ = ["PanelPlace", "lay_out", "restrict_panel"]
+__all__ = ["PanelPlace", "figure_at_width", "lay_out", "restrict_panel"]
 
 _FONT_SIZE = 8.0
 _GAP = 12.0
@@ -58,8 +59,8 @@ _NEAR = 7.0
 """Distance from a mark within which a click selects it."""
 _COLUMNS_PER_POINT = 2.0
 """Columns per point of the marks of a view."""
-_PIXELS_PER_POINT = 4.0
-"""Resolution of images within a figure: 288 dpi."""
+_PIXELS_PER_POINT = DPI / 72
+"""Resolution of images within a figure."""
 
 Range = tuple[float, float]
 Rectangle = tuple[float, float, float, float]
@@ -110,6 +111,11 @@ def lay_out(
         has_numbers = figure.n_columns > 1 or i == len(panels) - 1
         shapes += _panel_shapes(PanelPlace(panels[i], *area, font_size), has_numbers)
     return Drawing(width, height, figure.title, tuple(shapes), font_size)
+
+
+def figure_at_width(figure: Figure, width: float | None, x_range: Range | None = None, y_ranges: Sequence[Range | None] = ()) -> Drawing:
+    """Draw a figure with a width, points, None for its own; see `lay_out`."""
+    return lay_out(figure, laid_out_size(figure.size, width), x_range=x_range, y_ranges=y_ranges)
 
 
 def restrict_panel(panel: Panel, x_range: Range | None, y_range: Range | None, n_columns: int) -> Panel:

@@ -167,7 +167,9 @@ class HitSheet(Sheet):
         return shapes
 
 
-def draw_hits(hits: QueryBars, measure: TextMeasure | None = None, groups: Collection[str] = FEATURE_GROUPS) -> Drawing:
-    """Draw the best hits of a query with their names for a page; `groups` are the shown feature groups."""
+def draw_hits(
+    hits: QueryBars, measure: TextMeasure | None = None, groups: Collection[str] = FEATURE_GROUPS, width: float | None = None
+) -> Drawing:
+    """Draw the best hits of a query with their names for a page, `width` points wide; `groups` are the shown feature groups."""
     names = [bar.name for bar in hits.bars[:_MAXIMUM_EXPORTED]]
-    return HitSheet(hits, measure or TextMeasure(_FIGURE_SIZE), _FIGURE_WIDTH, len(names), groups, names).draw()
+    return HitSheet(hits, measure or TextMeasure(_FIGURE_SIZE), width or _FIGURE_WIDTH, len(names), groups, names).draw()

@@ -1,4 +1,4 @@
-"""Placement of peak labels without overlap of labels, higher peaks or leader lines."""
+"""Placement of labels of peaks and of dots without overlap of labels, peaks, dots or leader lines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["PlacedLabel", "place_labels"]
+__all__ = ["DotLabel", "PlacedLabel", "place_labels", "place_near_dots"]
 
 _GAP = 2.0
 _LEVELS = 5
@@ -15,6 +15,13 @@ _SHIFTS = (0.0, -0.5, 0.5, -1.0, 1.0)
 """Horizontal shifts of labels in their widths; half a width still covers the peak."""
 _SIDEWAYS = 1.3
 """Cost of a shift by a width, in lines."""
+
+_AROUND = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
+"""Directions from a dot to its label, best first."""
+_RINGS = (0.0, 1.2, 2.4)
+"""Distances of labels from their dots, in lines; from the second on with a leader line."""
+_SAMPLES = 12
+"""Points of a leader line that are compared with boxes."""
 
 Values = NDArray[np.float64]
 
@@ -94,6 +101,85 @@ def place_labels(
         at = float(foot[candidate]) if has_leader[candidate] else None
         placed.append(PlacedLabel(label, float(from_x[candidate]), float(from_y[candidate]), at))
     return placed
+
+
+class DotLabel(NamedTuple):
+    """A label with the left and top of its box, and the end of its leader line at the box, None without a line."""
+
+    label: int
+    left: float
+    top: float
+    leader: tuple[float, float] | None
+
+
+def place_near_dots(
+    dots: Values,
+    widths: Values,
+    height: float,
+    obstacles: Values,
+    bounds: tuple[float, float, float, float],
+    *,
+    radius: float = 3.0,
+    most: int = 1000,
+) -> list[DotLabel]:
+    """Place labels greedily in their order: next to the dot, farther off with a leader line, or not at all.
+
+    Parameters
+    ----------
+    dots
+        (n, 2) labelled dots, pixels, y downwards.
+    widths
+        (n,) label widths, pixels.
+    height
+        Line height, pixels.
+    obstacles
+        (m, 2) all dots; labels and leader lines cover none but their own.
+    bounds
+        Left, top, right and bottom of the plot, pixels.
+    radius
+        Of dots.
+    most
+        Maximum number of placed labels.
+    """
+    boxes, leaders, drawn = np.empty((0, 4)), np.empty((0, 2)), np.empty((0, 4))
+    marks = np.concatenate((obstacles - radius, obstacles + radius), axis=1)
+    ring, way = (axis.ravel() for axis in np.meshgrid(_RINGS, np.arange(len(_AROUND)), indexing="ij"))
+    direction = np.array(_AROUND, np.float64)[way]
+    placed: list[DotLabel] = []
+    for label, (dot, width) in enumerate(zip(dots, widths.tolist(), strict=True)):
+        half = np.array([width / 2, height / 2])
+        middle = dot + direction * (half + radius + 1 + ring[:, None] * height)
+        tried = np.column_stack((middle - half, middle + half))
+        ends = np.clip(dot, tried[:, :2], tried[:, 2:])
+        lines = dot + (ends - dot)[:, None] * np.linspace(0.0, 1.0, _SAMPLES)[:, None]
+        apart = np.abs(obstacles - dot)
+        others = marks[(apart.max(axis=1) > 0) & (apart < 2 * half + 3 * radius + _GAP + max(_RINGS) * height).all(axis=1)]
+        has_leader = ring > 0
+        is_free = (tried[:, :2] >= bounds[:2]).all(axis=1) & (tried[:, 2:] <= bounds[2:]).all(axis=1)
+        is_free &= ~_overlap(tried, boxes).any(axis=1) & ~_within(leaders, tried).any(axis=0)
+        is_free &= ~_overlap(tried, others).any(axis=1)
+        crossed = _within(lines.reshape(-1, 2), np.concatenate((boxes, others))).any(axis=1).reshape(-1, _SAMPLES).any(axis=1)
+        segments = np.column_stack((np.broadcast_to(dot, ends.shape), ends))
+        is_free &= ~((crossed | _meet(segments, drawn).any(axis=1)) & has_leader)
+        if not is_free.any():
+            continue
+        candidate = int(np.argmax(is_free))
+        boxes = np.concatenate((boxes, tried[candidate : candidate + 1]))
+        end = None
+        if has_leader[candidate]:
+            leaders = np.concatenate((leaders, lines[candidate]))
+            drawn = np.concatenate((drawn, segments[candidate : candidate + 1]))
+            end = float(ends[candidate, 0]), float(ends[candidate, 1])
+        placed.append(DotLabel(label, float(tried[candidate, 0]), float(tried[candidate, 1]), end))
+        if len(placed) == most:
+            break
+    return placed
+
+
+def _within(points: Values, boxes: Values) -> NDArray[np.bool_]:
+    """Return a mask of points inside boxes, shape (n, m)."""
+    point, box = points[:, None], boxes[None]
+    return np.asarray((point > box[..., :2]).all(axis=2) & (point < box[..., 2:]).all(axis=2))
 
 
 def _overlap(some: Values, others: Values) -> NDArray[np.bool_]:

@@ -116,7 +116,6 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
         red, green, blue = (round(low + (high - low) * share) for high, low in zip(full, back, strict=True))
         return red, green, blue
     if isinstance(ink, Ion):
-    if isinstance(ink, Ion):
         if ink.kind == UNMATCHED:
             return _readable(_rgb(_UNMATCHED_ON_DARK if palette.is_dark else _UNMATCHED), palette)
         return rgb_of(_IONS[ink.kind], palette)

@@ -6,6 +6,7 @@ ReportLab writes PDF, with the DejaVu fonts that are shipped; PDFium turns it in
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -24,14 +25,17 @@ from reportlab.pdfgen.canvas import Canvas
 from proteoscope import resources
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file, storage_errors
+from proteoscope.engine.page_sizes import DPI, PageSize
 from proteoscope.engine.views.drawings import (
     Area,
     Bar,
+    Cells,
     Clip,
     Curve,
     Drawing,
     Image,
     Label,
+    PaperFigure,
     Points,
     Shape,
     Sticks,
@@ -47,8 +51,10 @@ __all__ = [
     "FONT",
     "draw_on",
     "new_canvas",
+    "page_drawing",
     "pdf",
     "png",
+    "save_figure",
     "with_known_characters",
     "write_figure",
 ]
@@ -57,19 +63,34 @@ FONT, BOLD, FIXED, FIXED_BOLD = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono
 """The fonts of pages."""
 _MISSING = "\u25a1"
 """Written for a character that the fonts lack."""
-_DPI = 300
 _POINTS_PER_INCH = 72
 
 
-def write_figure(path: Path, drawing: Drawing) -> None:
-    """Write a drawing as ``.svg``, ``.pdf`` or ``.png`` (300 dpi) by the file's extension, atomically.
+def save_figure(path: Path, figure: PaperFigure, size: PageSize, dpi: int = DPI) -> None:
+    """Write a figure of a page size by the file's extension; see `write_figure`."""
+    write_figure(path, page_drawing(figure, size), dpi)
+
+
+def page_drawing(figure: PaperFigure, size: PageSize) -> Drawing:
+    """Return a figure of a page size. Grids end at a whole group of characters; the rest of the width stays free."""
+    drawing = figure.draw(size.width)
+    return replace(drawing, width=max(drawing.width, size.width or 0.0))
+
+
+def write_figure(path: Path, drawing: Drawing, dpi: int = DPI) -> None:
+    """Write a drawing as ``.svg``, ``.pdf`` or ``.png`` by the file's extension, atomically.
+
+    Parameters
+    ----------
+    dpi
+        Resolution of PNG, stored in the file.
 
     Raises
     ------
     StorageError
         The ending is not one of these, the folder does not exist, or the file cannot be written.
     """
-    writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": png}
+    writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": lambda drawn: png(drawn, dpi)}
     ending = path.suffix.lower()
     if ending not in writers:
         raise StorageError(f"{path}: a figure cannot be written as '{ending}'. Choose a name that ends in .svg, .pdf or .png.")
@@ -91,7 +112,7 @@ def pdf(drawing: Drawing) -> bytes:
     return file.getvalue()
 
 
-def png(drawing: Drawing, dpi: int = _DPI) -> bytes:
+def png(drawing: Drawing, dpi: int = DPI) -> bytes:
     """Return a drawing as a PNG image."""
     import pypdfium2  # takes 40 ms; few figures are pictures
 
@@ -134,7 +155,7 @@ def draw_on(canvas: Canvas, drawing: Drawing) -> None:
 
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
     """Draw a shape of a drawing of a height."""
-    if not isinstance(shape, Image | Clip):
+    if not isinstance(shape, Image | Cells | Clip):
         colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)
         canvas.setStrokeColor(colour)
@@ -161,6 +182,8 @@ def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None
             _draw_label(canvas, shape, height, font_size)
         case Image(x, y, width, tall, pixels):
             canvas.drawImage(ImageReader(Picture.fromarray(pixels, "RGBA")), x, height - y - tall, width, tall, mask="auto")
+        case Cells():
+            _draw(canvas, shape.image(), height, font_size)
         case Clip(x, y, width, tall, shapes):
             canvas.saveState()
             box = canvas.beginPath()

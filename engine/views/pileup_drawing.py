@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from proteoscope.engine.formats.tracks import TrackFeature
+from proteoscope.engine.page_sizes import laid_out_size
 from proteoscope.engine.views.drawings import Axis, Bar, Basic, Clip, Drawing, Label, Shape, Sticks, draw_x_axis
 from proteoscope.engine.views.palette import Ink, Ion
 from proteoscope.engine.views.pileup import Pileup
@@ -170,7 +171,12 @@ def inner_region(measure: TextMeasure, size: tuple[float, float]) -> Region:
 
 
 def draw_pileup(
-    pile: Pileup, features: Sequence[TrackFeature] = (), shown: Range | None = None, measure: TextMeasure | None = None
+    pile: Pileup,
+    features: Sequence[TrackFeature] = (),
+    shown: Range | None = None,
+    measure: TextMeasure | None = None,
+    width: float | None = None,
 ) -> Drawing:
-    """Draw a pile-up for a page; `shown` is the range of the reference, None for all."""
-    return PileupSheet(pile, features, shown or (pile.first - 0.5, pile.last + 0.5), measure or TextMeasure(), _FIGURE_SIZE).draw()
+    """Draw a pile-up for a page, `width` points wide; `shown` is the range of the reference, None for all."""
+    shown, size = shown or (pile.first - 0.5, pile.last + 0.5), laid_out_size(_FIGURE_SIZE, width)
+    return PileupSheet(pile, features, shown, measure or TextMeasure(), size).draw()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,8 +15,10 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
 from proteoscope.engine.quantification.tables import CHANGES, ION_TRACES, PEPTIDES, PEPTIDOFORMS, PROTEINS, SAMPLES
 from proteoscope.engine.results.columns import Column, Table
+from proteoscope.engine.sequences.protein_labels import protein_label
 from proteoscope.engine.views.conditions import Condition, any_of, compares, contains_in, given
 from proteoscope.engine.views.finished_run import FinishedRun
+from proteoscope.engine.views.quantity_clusters import HeatMap, cluster_quantities
 
 __all__ = [
     "PEPTIDES_BY_SAMPLE",
@@ -38,6 +40,9 @@ __all__ = [
 STATES = ("measured", "transferred", "too low", "refused", "no shared ion", "not seen")
 """Possible states of a quantity, in the stacking order of figures."""
 _LARGEST_LOG = 1100.0
+_TINY = 1e-300
+"""Smaller p-values and q-values are drawn at this one."""
+_FIRST_LOG = -700.0
 _BY_SAMPLE = Column(
     "by_sample",
     "By sample",
@@ -132,6 +137,8 @@ class Samples:
         (n, s) float64, NaN if missing.
     state
         (n, s) int8, index into `STATES`.
+    label
+        (n,) genes, otherwise accessions or sequences.
     """
 
     samples: tuple[str, ...]
@@ -140,9 +147,16 @@ class Samples:
     owner: tuple[str | None, ...]
     log2: NDArray[np.float64]
     state: NDArray[np.int8]
+    label: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def ordered(self, columns: NDArray[np.int64], *, has_conditions: bool = True) -> Samples:
+        """Return the quantities with the samples in another order, optionally without their conditions."""
+        samples, conditions = (tuple(names[at] for at in columns.tolist()) for names in (self.samples, self.conditions))
+        conditions = conditions if has_conditions else ("",) * len(samples)
+        return replace(self, samples=samples, conditions=conditions, log2=self.log2[:, columns], state=self.state[:, columns])
 
     @cached_property
     def row_of(self) -> dict[str, int]:
@@ -175,6 +189,8 @@ class Volcano:
     fold_change : (m,) float64
         Log2.
     p_value, q_value : ndarray of float64, shape (m,)
+    label : tuple of str
+        Genes, otherwise accessions.
     """
 
     comparison: str
@@ -183,6 +199,7 @@ class Volcano:
     fold_change: NDArray[np.float64]
     p_value: NDArray[np.float64]
     q_value: NDArray[np.float64]
+    label: tuple[str, ...]
 
     def __len__(self) -> int:
         return len(self.row)
@@ -190,16 +207,39 @@ class Volcano:
     @cached_property
     def height(self) -> NDArray[np.float64]:
         """(m,) -log10 of the p-values; values that underflow have the height of the smallest number."""
-        return -np.log10(np.maximum(self.p_value, np.finfo(np.float64).tiny))
+        return -np.log10(np.maximum(self.p_value, _TINY))
 
     def changed(self, q_value: float, fold_change: float) -> NDArray[np.bool_]:
         """Return (m,) True for changes at a q-value with a minimum absolute log2 fold change."""
         return (self.q_value <= q_value) & (np.abs(self.fold_change) >= fold_change)
 
-    def p_value_at(self, q_value: float) -> float | None:
-        """Return the largest p-value accepted at a q-value, or None."""
-        accepted = self.p_value[self.q_value <= q_value]
-        return float(accepted.max()) if len(accepted) else None
+    def height_at(self, q_value: float) -> float:
+        """Return the height of the line between the proteins up to a q-value and the others; it falls steadily as the q-value rises."""
+        q, lowest, highest = self._steps
+        wanted = float(np.log10(min(max(q_value, _TINY), 1.0)))
+        at = int(np.searchsorted(q, wanted, side="right"))
+        share = (wanted - q[at - 1]) / (q[at] - q[at - 1])
+        return float(-(highest[at - 1] + share * (lowest[at] - highest[at - 1])))
+
+    def q_value_at(self, height: float) -> float:
+        """Return the q-value of a height, the inverse of `height_at`; between the heights of proteins of one q-value, that."""
+        q, lowest, highest = self._steps
+        wanted = min(max(-height, float(lowest[0])), 0.0)
+        at = min(max(int(np.searchsorted(lowest, wanted, side="right")), 1), len(q) - 1)
+        share = max(0.0, wanted - highest[at - 1]) / max(lowest[at] - highest[at - 1], _TINY)
+        return float(min(10.0 ** (q[at - 1] + share * (q[at] - q[at - 1])), 1.0))
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Log10 of different q-values, rising, and of the lowest and the highest p-value of each, between ends that hold no protein."""
+        q, group = np.unique(np.log10(np.maximum(self.q_value, _TINY)), return_inverse=True)
+        p_value = np.log10(np.maximum(self.p_value, _TINY))
+        lowest, highest = np.full(len(q), np.inf), np.full(len(q), -np.inf)
+        np.minimum.at(lowest, group, p_value)
+        np.maximum.at(highest, group, p_value)
+        # Before the first protein q-values are proportional to p-values; after the last one both end at 1.
+        first, last = _FIRST_LOG + (lowest[0] - q[0] if len(q) else 0.0), 1e-9
+        return tuple(np.concatenate(([begin], values, [last])) for begin, values in ((_FIRST_LOG, q), (first, lowest), (first, highest)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,6 +263,8 @@ class QuantityOverview:
         ProForma texts by sequence.
     components, correlations
         Of the samples, by their proteins.
+    heat_map
+        Of the proteins, or None with too few quantities.
     """
 
     proteins: Samples
@@ -232,6 +274,7 @@ class QuantityOverview:
     peptidoforms: Mapping[str, tuple[str, ...]]
     components: Components | None
     correlations: NDArray[np.float64]
+    heat_map: HeatMap | None
 
     def volcano_of(self, comparison: str | None) -> Volcano | None:
         """Return the volcano of a comparison."""
@@ -269,8 +312,8 @@ def with_tables_by_sample(run: FinishedRun) -> QuantityOverview:
         forms.setdefault(sequence, {})[peptide] = None
     of_sequence = {sequence: tuple(form) for sequence, form in forms.items()}
     proteins, peptides = (result[name] for name in _LONG)
-    components, correlations = principal_components(proteins), sample_correlations(proteins)
-    return QuantityOverview(proteins, peptides, _volcanos(changes), rows, of_sequence, components, correlations)
+    components, correlations, heat_map = principal_components(proteins), sample_correlations(proteins), cluster_quantities(proteins.log2)
+    return QuantityOverview(proteins, peptides, _volcanos(changes), rows, of_sequence, components, correlations, heat_map)
 
 
 def peptides_and_comparisons(project: Project, run: str) -> tuple[Samples, tuple[str, ...]]:
@@ -298,7 +341,10 @@ def _samples(table: Table, tables: Mapping[str, pa.Table]) -> Samples:
     state = np.array([codes[text] for text in long["state"].to_pylist()], np.int8).reshape(-1, n)
     keys = long[key].take(first).to_pylist()
     conditions = tuple(sample or "" for sample in samples["condition"].to_pylist())
-    return Samples(tuple(names), conditions, tuple(keys), tuple(long["accession"].take(first).to_pylist()), logs, state)
+    label = keys
+    if table is PROTEINS:
+        label = list(map(protein_label, keys, long["description"].take(first).to_pylist()))
+    return Samples(tuple(names), conditions, tuple(keys), tuple(long["accession"].take(first).to_pylist()), logs, state, tuple(label))
 
 
 def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
@@ -330,11 +376,13 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
     comparison = np.array(changes["comparison"].to_pylist(), object)
     numbers = [changes[name].to_numpy().astype(np.float64) for name in ("log2_fold_change", "p_value", "q_value")]
     accession = np.array(changes["accession"].to_pylist(), object)
+    description = np.array(changes["description"].to_pylist(), object)
     has = np.isfinite(np.array(numbers)).all(axis=0)
     result = []
     for name in dict.fromkeys(comparison.tolist()):
         row = np.flatnonzero((comparison == name) & has)
-        result.append(Volcano(name, row, tuple(accession[row].tolist()), *(values[row] for values in numbers)))
+        label = tuple(map(protein_label, accession[row].tolist(), description[row].tolist()))
+        result.append(Volcano(name, row, tuple(accession[row].tolist()), *(values[row] for values in numbers), label))
     return tuple(result)
 
 

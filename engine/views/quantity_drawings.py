@@ -1,4 +1,4 @@
-"""Figures of quantities: volcano, profile of a protein, components and correlations of samples, and missing values."""
+"""Figures of quantities: profile of a protein, components and correlations of samples, and missing values; names of dots."""
 
 from __future__ import annotations
 
@@ -22,84 +22,56 @@ from proteoscope.engine.views.drawings import (
     shortened,
     text_width,
 )
+from proteoscope.engine.views.label_layout import place_near_dots
 from proteoscope.engine.views.palette import Ink, Shade
-from proteoscope.engine.views.quantities import STATES, Components, Samples, Volcano
+from proteoscope.engine.views.quantities import STATES, Components, Samples
 
-__all__ = ["draw_components", "draw_correlations", "draw_missing", "draw_profile", "draw_volcano", "missing_blocks"]
+__all__ = [
+    "Rectangle",
+    "condition_inks",
+    "draw_components",
+    "draw_correlations",
+    "draw_missing",
+    "draw_names",
+    "draw_profile",
+    "missing_blocks",
+    "nothing_drawn",
+    "sample_foot",
+    "sample_names",
+]
 
-_LABELLED = 12
+MAXIMUM_NAMES = 40
+"""Maximum number of named dots."""
 _PEPTIDES_DRAWN = 60
 _CELLS = 6000
 """Maximum number of cells of the map of missing values; more would be slow and invisible."""
+_NAME_WIDTH = 1.18
+"""Width of a name relative to other text, since genes and accessions have mostly capitals and figures."""
+Rectangle = tuple[float, float, float, float]
 _STATE_INKS: dict[str, Ink] = {"measured": 0, "transferred": 5, "too low": 11, "refused": 3, "no shared ion": 7, "not seen": "grid"}
 
 
-def draw_volcano(
-    volcano: Volcano, q_value: float, fold_change: float, width: float = 400.0, height: float = 320.0, font_size: float = 8.0
-) -> Drawing:
-    """Draw fold changes against p-values, with changes coloured and the most significant named.
-
-    The target of a dot is its row in the table of changes.
-    """
-    changed = volcano.changed(q_value, fold_change)
-    up, down = changed & (volcano.fold_change > 0), changed & (volcano.fold_change < 0)
-    title = f"{volcano.comparison}: {up.sum():,} up, {down.sum():,} down, of {counted(len(volcano), 'tested protein')}"
-    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
-    widest = float(np.abs(volcano.fold_change).max(initial=1.0)) * 1.06
-    highest = float(volcano.height.max(initial=1.0)) * 1.08
-    area = (font_size * 2 + 30, font_size * 3.2, width - font_size * 2, height - font_size * 4)
-    left, top, right, bottom = area
-    shapes += draw_axes(area, Axis(-widest, widest, "log2 fold change"), Axis(0, highest, "-log10 p-value"), font_size)
-
-    def across(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return left + (values + widest) / (2 * widest) * (right - left)
-
-    def upwards(values: NDArray[np.float64]) -> NDArray[np.float64]:
-        return bottom - values / highest * (bottom - top)
-
-    limit = volcano.p_value_at(q_value)
-    if limit is not None:
-        y = float(upwards(np.array([-np.log10(max(limit, np.finfo(np.float64).tiny))]))[0])
-        shapes.append(Curve(np.array([left, right]), np.array([y, y]), "faint", 0.8, is_dashed=True))
-        shapes.append(Label((left + right) / 2, y - 3, f"q-value {q_value:.3g}", "middle", "faint"))
-    for threshold in (-fold_change, fold_change) if fold_change > 0 else ():
-        if abs(threshold) < widest:
-            x = float(across(np.array([threshold]))[0])
-            shapes.append(Curve(np.array([x, x]), np.array([top, bottom]), "faint", 0.8, is_dashed=True))
-    x_all, y_all = across(volcano.fold_change), upwards(volcano.height)
-    dots: tuple[tuple[NDArray[np.bool_], Ink, float], ...] = ((~changed, "faint", 3.0), (down, 0, 4.5), (up, 1, 4.5))
-    for chosen, ink, size in dots:
-        shapes.append(Points(x_all[chosen], y_all[chosen], ink, size, volcano.row[chosen]))
-    surest = np.flatnonzero(changed)
-    surest = surest[np.argsort(volcano.p_value[surest], kind="stable")][: 4 * _LABELLED]
-    shapes += _named(volcano.accession, surest, x_all, y_all, (left, right), font_size, _LABELLED)
-    return Drawing(width, height, title, tuple(shapes), font_size)
-
-
-def _named(
-    names: Sequence[str],
-    rows: NDArray[np.int64],
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    span: tuple[float, float],
-    font_size: float,
-    most: int = 1000,
+def draw_names(
+    names: Sequence[str], x: NDArray[np.float64], y: NDArray[np.float64], obstacles: NDArray[np.float64], area: Rectangle, font_size: float
 ) -> list[Shape]:
-    """Return names next to dots without overlap, up to `most`."""
+    """Return the names of dots that fit without overlap, most important first, with lines to those farther off.
+
+    Parameters
+    ----------
+    x, y
+        (n,) of the dots.
+    obstacles
+        (m, 2) all dots.
+    area
+        Left, top, right and bottom.
+    """
+    texts = [shortened(name, font_size * 9, font_size) for name in names]
+    widths = np.array([_NAME_WIDTH * text_width(text, font_size) for text in texts])
     shapes: list[Shape] = []
-    taken: list[tuple[float, float, float]] = []
-    for row in rows.tolist():
-        text = shortened(names[row], font_size * 9, font_size)
-        length = text_width(text, font_size)
-        is_left = x[row] + 7 + length > span[1]
-        begin = float(x[row]) + (-7 - length if is_left else 7)
-        if any(abs(y[row] - other) < font_size * 1.1 and begin < last and begin + length > first for first, last, other in taken):
-            continue
-        taken.append((begin, begin + length, float(y[row])))
-        at = float(x[row]) + (-7 if is_left else 7)
-        shapes.append(Label(at, float(y[row]) + font_size * 0.35, text, "end" if is_left else "start"))
-        if len(taken) == most:
-            break
+    for label in place_near_dots(np.column_stack((x, y)), widths, font_size * 1.1, obstacles, area, most=MAXIMUM_NAMES):
+        if label.leader is not None:
+            shapes.append(Stroke(float(x[label.label]), float(y[label.label]), *label.leader, "faint", 0.4))
+        shapes.append(Label(label.left + float(widths[label.label]) / 2, label.top + font_size * 0.85, texts[label.label], "middle"))
     return shapes
 
 
@@ -120,7 +92,7 @@ def draw_profile(
     every = every[np.isfinite(every)]
     low, high = (float(every.min()), float(every.max())) if len(every) else (0.0, 1.0)
     workspace = (high - low) * 0.08 or 0.5
-    foot = _sample_foot(proteins, font_size)
+    foot = sample_foot(proteins, font_size)
     area = (font_size * 2 + 34, font_size * 3.2, width - font_size * 2, height - foot)
     left, top, right, bottom = area
     x = _places(proteins, left, right)
@@ -137,7 +109,7 @@ def draw_profile(
         shapes.append(Points(x[has], y[has], ink, 3.5, np.full(int(has.sum()), row, np.int64)))
     y = upwards(of_protein)
     shapes += [*_joined(x, y, "text", 2.2), Points(x[np.isfinite(y)], y[np.isfinite(y)], "text", 5.5)]
-    shapes += _sample_names(proteins, x, bottom, foot, font_size)
+    shapes += sample_names(proteins, x, bottom, foot, font_size)
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
@@ -165,13 +137,13 @@ def _places(samples: Samples, left: float, right: float) -> NDArray[np.float64]:
     return left + (np.arange(n) + 0.5) * (right - left) / n
 
 
-def _sample_foot(samples: Samples, font_size: float) -> float:
+def sample_foot(samples: Samples, font_size: float) -> float:
     """Return the height of vertical sample names below a figure, and a line of conditions."""
     longest = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0)
     return longest + font_size * (3.6 if any(samples.conditions) else 1.6)
 
 
-def _sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: float, font_size: float) -> list[Shape]:
+def sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: float, font_size: float) -> list[Shape]:
     """Return as many sample names as fit, and a bar for each condition."""
     n = len(samples.samples)
     step = max(1, int(np.ceil(font_size * 1.15 * n / max(float(x[-1] - x[0]) + 1, 1)))) if n > 1 else 1
@@ -181,7 +153,7 @@ def _sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: fl
         shapes.append(Label(float(x[place]) + font_size * 0.35, top + 6, name, "end", is_upright=True))
     if any(samples.conditions):
         half = (float(x[1] - x[0]) if n > 1 else 40.0) / 2
-        inks = _condition_inks(samples)
+        inks = condition_inks(samples)
         y = top + foot - font_size * 1.9
         begin = 0
         for place in range(1, n + 1):
@@ -195,11 +167,12 @@ def _sample_names(samples: Samples, x: NDArray[np.float64], top: float, foot: fl
     return shapes
 
 
-def _condition_inks(samples: Samples) -> dict[str, int]:
+def condition_inks(samples: Samples) -> dict[str, int]:
+    """Return the series of each condition."""
     return {name: place for place, name in enumerate(dict.fromkeys(condition for condition in samples.conditions if condition))}
 
 
-def _nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:
+def nothing_drawn(title: str, why: str, width: float, height: float, font_size: float) -> Drawing:
     """Return a title with the reason for an empty figure."""
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     lines = in_lines(why, width - 16, font_size)
@@ -214,7 +187,7 @@ def draw_components(
     title = "Principal components of the samples"
     if components is None:
         reported = "At least three samples, and three proteins that all of them have, are needed."
-        return _nothing_drawn(title, reported, width, height, font_size)
+        return nothing_drawn(title, reported, width, height, font_size)
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     area = (font_size * 2 + 34, font_size * 5.2, width - font_size * 2, height - font_size * 4)
     left, top, right, bottom = area
@@ -228,12 +201,13 @@ def draw_components(
     shapes += draw_axes(area, axes[0], axes[1], font_size)
     x = left + (components.scores[:, 0] - axes[0].low) / (axes[0].high - axes[0].low) * (right - left)
     y = bottom - (components.scores[:, 1] - axes[1].low) / (axes[1].high - axes[1].low) * (bottom - top)
-    inks = _condition_inks(samples)
+    inks = condition_inks(samples)
     for place in np.flatnonzero(has).tolist():
         ink: Ink = inks.get(samples.conditions[place], "faint")
         at = np.array([place], np.int64)
         shapes.append(Points(x[at], y[at], ink, 7.0, at))
-    shapes += _named(samples.samples, np.flatnonzero(has), x, y, (left, right), font_size)
+    names = [name for name, is_drawn in zip(samples.samples, has.tolist(), strict=True) if is_drawn]
+    shapes += draw_names(names, x[has], y[has], np.column_stack((x[has], y[has])), area, font_size)
     across = left
     for condition, ink in inks.items():
         name = shortened(condition, font_size * 12, font_size)
@@ -252,12 +226,12 @@ def draw_correlations(
     reported = correlation[np.isfinite(correlation)]
     if not len(reported):
         needed = "At least three proteins that two samples have, in other amounts each, are needed."
-        return _nothing_drawn("Correlations of the samples", needed, width, height, font_size)
+        return nothing_drawn("Correlations of the samples", needed, width, height, font_size)
     least = float(reported.min())
     title = f"Correlation, {least:.2f} (faint) to 1"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     margin = max((text_width(shortened(name, font_size * 9, font_size), font_size) for name in samples.samples), default=0.0) + 12
-    foot = _sample_foot(samples, font_size)
+    foot = sample_foot(samples, font_size)
     side = max(20.0, min(width - margin - 8, height - font_size * 3 - foot))
     top, cell = font_size * 2.8, side / n
     for row in range(n):
@@ -274,7 +248,7 @@ def draw_correlations(
     for row in range(0, n, step):
         at = top + (row + 0.5) * cell + font_size * 0.35
         shapes.append(Label(margin - 6, at, shortened(samples.samples[row], font_size * 9, font_size), "end"))
-    shapes += _sample_names(samples, _places(samples, margin, margin + side), top + side, foot, font_size)
+    shapes += sample_names(samples, _places(samples, margin, margin + side), top + side, foot, font_size)
     return Drawing(width, height, title, tuple(shapes), font_size)
 
 
@@ -300,7 +274,7 @@ def draw_missing(samples: Samples, things: str, width: float = 320.0, height: fl
     title = f"{n_whole:,} of {n:,} {things} have a quantity in all samples"
     shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
     counts = np.stack([(samples.state == code).sum(axis=0) for code in range(len(STATES))])
-    left, right, top, foot = font_size * 2 + 26, width - font_size * 2, font_size * 4.6, _sample_foot(samples, font_size)
+    left, right, top, foot = font_size * 2 + 26, width - font_size * 2, font_size * 4.6, sample_foot(samples, font_size)
     across = left
     for code in np.flatnonzero(counts.sum(axis=1)).tolist():
         shapes += [Bar(across, font_size * 3.2 - 5, 6, 6, _STATE_INKS[STATES[code]]), Label(across + 9, font_size * 3.2, STATES[code])]
@@ -325,5 +299,5 @@ def draw_missing(samples: Samples, things: str, width: float = 320.0, height: fl
             shapes.append(Bar(*box, Shade(-part) if part > 0 else "grid", target=int(first[block])))
     shapes.append(Label(left - 6, middle + 8 + font_size, "all", "end", "faint"))
     shapes.append(Label(left - 6, bottom, "few", "end", "faint"))
-    shapes += _sample_names(samples, x, bottom, foot, font_size)
+    shapes += sample_names(samples, x, bottom, foot, font_size)
     return Drawing(width, height, title, tuple(shapes), font_size)

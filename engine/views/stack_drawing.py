@@ -140,10 +140,12 @@ class StackSheet(Sheet):
         return top + 0.5 * self.line + CENTRE * self.measure.font_size
 
 
-def draw_stack(stack: ColouredStack, measure: TextMeasure | None = None) -> Drawing:
-    """Draw a whole stack in blocks for a page."""
+def draw_stack(stack: ColouredStack, measure: TextMeasure | None = None, width: float | None = None) -> Drawing:
+    """Draw a whole stack in blocks for a page, up to `width` points wide unless it is too long."""
     sheet = StackSheet(stack, measure or TextMeasure(_FIGURE_SIZE))
     height, n_columns, n_all = sheet.size[1] + sheet.line, _FIGURE_COLUMNS, len(stack.columns)
+    if width is not None:
+        n_columns = max(1, int((width - sheet.name - 8) / sheet.cell))
     while height * -(-n_all // n_columns) > _LONGEST and n_columns < n_all:
         n_columns *= 2
     n_columns = min(n_columns, n_all)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QWheelEvent
@@ -115,7 +116,7 @@ class AlignmentPlot(ScrolledDrawing):
 
     def _figure(self) -> PaperFigure | None:
         pair = self.pair
-        return None if pair is None else PaperFigure(f"{pair.query_name} {pair.subject_name}", draw_alignment(pair))
+        return None if pair is None else PaperFigure(f"{pair.query_name} {pair.subject_name}", partial(draw_alignment, pair, None))
 
     def _line(self) -> float:
         return super()._line() if self._sheet is None else self._sheet.line

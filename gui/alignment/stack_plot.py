@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from PySide6.QtCore import QPointF, Signal
 from PySide6.QtWidgets import QWidget
 
@@ -62,7 +64,8 @@ class StackPlot(ScrolledDrawing):
         return sheet
 
     def _figure(self) -> PaperFigure | None:
-        return None if self.painted is None else PaperFigure(f"{self.painted.stack.query_name} and hits", draw_stack(self.painted))
+        painted = self.painted
+        return None if painted is None else PaperFigure(f"{painted.stack.query_name} and hits", partial(draw_stack, painted, None))
 
     def _tip(self, x: float, y: float) -> str:
         assert self._sheet is not None and self.painted is not None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
@@ -75,7 +76,7 @@ class CoverageMap(ScrolledDrawing):
     def _figure(self) -> PaperFigure | None:
         if self.coverage is None:
             return None
-        return PaperFigure("Coverage", draw_coverage(self.coverage, shown=self.shown, quantities=self.quantities))
+        return PaperFigure("Coverage", partial(draw_coverage, self.coverage, None, self.shown, self.quantities))
 
     def _peptide_at(self, x: float, y: float) -> PlacedPeptide | None:
         """Return the peptide whose bar is at a position, or the shortest peptide over the residue there."""

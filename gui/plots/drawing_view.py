@@ -29,7 +29,23 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
-from proteoscope.engine.views.drawings import Area, Bar, Clip, Curve, Drawing, Image, Label, PaperFigure, Points, Shape, Sticks, Stroke
+from proteoscope.engine.page_sizes import laid_out_size
+from proteoscope.engine.views.drawings import (
+    Area,
+    Bar,
+    Cells,
+    Clip,
+    Curve,
+    Drawing,
+    Handle,
+    Image,
+    Label,
+    PaperFigure,
+    Points,
+    Shape,
+    Sticks,
+    Stroke,
+)
 from proteoscope.engine.views.palette import Ink, Palette
 from proteoscope.engine.views.sheets import TextMeasure
 from proteoscope.gui.colours import palette_of, plot_colours, qt_colour
@@ -41,6 +57,8 @@ __all__ = ["DrawingView", "WidgetMeasure", "paint_drawing"]
 
 _NEAR = 7.0
 """Maximum distance in pixels of a click from its dot."""
+_GRIP = 5.0
+"""Distance in pixels from a handle within which it is dragged."""
 _FIGURE_FONT = 8.0
 
 MakeDrawing = Callable[[float, float, float], Drawing]
@@ -48,15 +66,19 @@ MakeDrawing = Callable[[float, float, float], Drawing]
 
 
 class DrawingView(QWidget):
-    """Shows a drawing, which is created anew for each size. A click, or the arrow keys, select and mark a bar or a dot.
+    """Shows a drawing, which is created anew for each size. A click, or the arrow keys, select a bar, a dot or a cell; handles are dragged.
 
     Signals
     -------
     targetChosen
         Target of the selected bar, or row of the selected dot.
+    handleDragged, handleReleased
+        Name of a handle and the setting at its position, while it is dragged and when it is released.
     """
 
     targetChosen = Signal(object)
+    handleDragged = Signal(str, float)
+    handleReleased = Signal(str, float)
     message = Signal(str)
 
     def __init__(self, name: str, figure_size: QSizeF, parent: QWidget | None = None) -> None:
@@ -65,6 +87,7 @@ class DrawingView(QWidget):
         self._drawing: Drawing | None = None
         self._picture: QPixmap | None = None
         self._marked: object | None = None
+        self._dragged: Handle | None = None
         self._figure_size = figure_size
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
@@ -105,6 +128,8 @@ class DrawingView(QWidget):
     def target_at(self, place: QPointF) -> object | None:
         """Return the target of a click at a position."""
         for shape in reversed(self._shapes):
+            if isinstance(shape, Cells) and (cell := shape.cell_at(place.x(), place.y())) is not None:
+                return int(shape.targets[cell[0]])
             if isinstance(shape, Bar) and shape.target is not None and _box(shape).contains(place):
                 return shape.target
             if isinstance(shape, Points) and len(shape.targets):
@@ -151,10 +176,33 @@ class DrawingView(QWidget):
                 painter.setPen(QPen(highlight, 1))
                 painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
 
+    def handle_at(self, place: QPointF) -> Handle | None:
+        """Return the handle at a position."""
+        for handle in () if self._drawing is None else self._drawing.handles:
+            across, along = (place.x(), place.y()) if handle.is_upright else (place.y(), place.x())
+            if abs(across - handle.at) <= _GRIP and handle.start <= along <= handle.stop:
+                return handle
+        return None
+
     def mousePressEvent(self, event: QMouseEvent) -> None:
-        target = self.target_at(event.position()) if event.button() == Qt.MouseButton.LeftButton else None
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        target = self.target_at(event.position())
         if target is not None:
             self._choose(target)
+        else:
+            self._dragged = self.handle_at(event.position())
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        if self._dragged is not None and event.button() == Qt.MouseButton.LeftButton:
+            handle, self._dragged = self._dragged, None
+            self.handleReleased.emit(handle.name, self._setting(handle, event.position()))
+
+    def _setting(self, handle: Handle, place: QPointF) -> float:
+        """Return the setting of a handle at a position; the drawing may have changed while it was dragged."""
+        drawn = () if self._drawing is None else self._drawing.handles
+        handle = next((other for other in drawn if other.name == handle.name), handle)
+        return handle.value(place.x() if handle.is_upright else place.y())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         targets = self._targets()
@@ -181,11 +229,17 @@ class DrawingView(QWidget):
         self.update()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        bars = [shape for shape in self._shapes if isinstance(shape, Bar) and shape.tip]
-        tip = next((bar.tip for bar in reversed(bars) if _box(bar).contains(event.position())), "")
+        if self._dragged is not None:
+            self.handleDragged.emit(self._dragged.name, self._setting(self._dragged, event.position()))
+            return
+        tip = next((tip for shape in reversed(self._shapes) if (tip := _tip(shape, event.position()))), "")
+        is_target, handle = self.target_at(event.position()) is not None, self.handle_at(event.position())
+        if handle is not None and not is_target:
+            self.setCursor(Qt.CursorShape.SplitHCursor if handle.is_upright else Qt.CursorShape.SplitVCursor)
+            tip = handle.tip
+        else:
+            self.setCursor(Qt.CursorShape.PointingHandCursor if is_target else Qt.CursorShape.ArrowCursor)
         QToolTip.showText(event.globalPosition().toPoint(), tip_text(tip), self)
-        is_target = self.target_at(event.position()) is not None
-        self.setCursor(Qt.CursorShape.PointingHandCursor if is_target else Qt.CursorShape.ArrowCursor)
 
     def _choose(self, target: object) -> None:
         self.mark(target)
@@ -200,6 +254,10 @@ class DrawingView(QWidget):
             if isinstance(shape, Bar) and shape.target is not None and not shape.is_round:
                 targets.append(shape.target)
                 across.append(shape.x)
+            elif isinstance(shape, Cells):
+                targets += shape.targets.tolist()
+                # From the upper row to the lower one.
+                across += np.arange(len(shape.targets), dtype=np.float64).tolist()
             elif isinstance(shape, Points):
                 targets += shape.targets.tolist()
                 across += shape.x[: len(shape.targets)].tolist()
@@ -210,6 +268,10 @@ class DrawingView(QWidget):
         for shape in self._shapes if self._marked is not None else ():
             if isinstance(shape, Bar) and shape.target == self._marked and not shape.is_round:
                 return _box(shape), shape.tip, False
+            if isinstance(shape, Cells) and isinstance(self._marked, int):
+                tall = shape.height / max(1, len(shape.targets))
+                for row in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
+                    return QRectF(shape.x, shape.y + row * tall, shape.width, tall), "", False
             if isinstance(shape, Points) and isinstance(self._marked, int):
                 for place in np.flatnonzero(shape.targets == self._marked)[:1].tolist():
                     size = shape.size + 2
@@ -236,9 +298,10 @@ class DrawingView(QWidget):
     def _figure(self) -> PaperFigure | None:
         if self._make is None:
             return None
-        drawing = self._make(self._figure_size.width(), self._figure_size.height(), _FIGURE_FONT)
+        make, own = self._make, (self._figure_size.width(), self._figure_size.height())
         # The text after the colon is a description for accessibility.
-        return PaperFigure(drawing.title.partition(":")[0], drawing)
+        name = make(*own, _FIGURE_FONT).title.partition(":")[0]
+        return PaperFigure(name, lambda width: make(*laid_out_size(own, width), _FIGURE_FONT))
 
 
 def paint_drawing(painter: QPainter, drawing: Drawing, palette: Palette, font: QFont) -> None:
@@ -283,12 +346,25 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
         case Image(x, y, width, height, pixels):
             picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
             painter.drawImage(QRectF(x, y, width, height), picture)
+        case Cells(x, y, width, height):
+            pixels = shape.pixels(palette)
+            picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
+            painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+            painter.drawImage(QRectF(x, y, width, height), picture)
         case Clip(x, y, width, height, shapes):
             painter.save()
             painter.setClipRect(QRectF(x, y, width, height), Qt.ClipOperation.IntersectClip)
             for drawn_shape in shapes:
                 _paint(painter, drawn_shape, palette, font, font_size)
             painter.restore()
+
+
+def _tip(shape: Shape, place: QPointF) -> str:
+    """Return the tooltip of a shape at a position, or ''."""
+    if isinstance(shape, Cells):
+        cell = shape.cell_at(place.x(), place.y())
+        return "" if cell is None else shape.tip(*cell)
+    return shape.tip if isinstance(shape, Bar) and shape.tip and _box(shape).contains(place) else ""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The action that exports a figure: SVG and PDF with real text, PNG at print resolution."""
+"""The action that exports a figure with the width of a journal's column: SVG and PDF with real text, PNG at print resolution."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from PySide6.QtGui import QAction, QKeyEvent, QKeySequence
 from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 
 from proteoscope.engine.errors import StorageError
+from proteoscope.engine.page_sizes import DPI, OWN_WIDTH, PageSize
 from proteoscope.engine.views.drawings import PaperFigure
+from proteoscope.gui.plots.page_choice import FigureDialog
 
 __all__ = ["FIGURE_FILTER", "ExportAction"]
 
-FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.pdf);;Portable Network Graphics, 300 dpi (*.png)"
+FIGURE_FILTER = "Scalable Vector Graphics (*.svg);;Portable Document Format (*.pdf);;Portable Network Graphics (*.png)"
 _MAXIMUM_NAME_CHARACTERS = 60
 
 
@@ -54,18 +56,25 @@ class ExportAction(QAction):
         return True
 
     def prompt(self) -> None:
-        """Ask for a file, write the figure, and report the outcome."""
+        """Ask for width, resolution and file, write the figure, and report the outcome."""
         figure = self._figure()
         if figure is None:
             self._report("There is no figure to export.")
             return
+        dialog = FigureDialog(self._owner)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.accepted.connect(lambda: self._save(figure, dialog.size_box.currentData(), dialog.dpi_box.value()))
+        dialog.open()
+
+    def _save(self, figure: PaperFigure, size: PageSize, dpi: int) -> None:
+        """Ask for a file, write the figure, and report the outcome."""
         path, chosen = QFileDialog.getSaveFileName(self._owner, "Export figure", f"{_file_name(figure.name)}.svg", FIGURE_FILTER)
         if not path:
             return
         if not Path(path).suffix:
             path += chosen[chosen.index("*") + 1 : chosen.index(")")]
         try:
-            _write(Path(path), figure)
+            _write(Path(path), figure, size, dpi)
         except StorageError as error:
             self._report(str(error))
             # A failed export must not only be reported in the status bar.
@@ -76,7 +85,7 @@ class ExportAction(QAction):
         else:
             self._report(f"Saved {Path(path).name}.")
 
-    def write(self, path: Path) -> None:
+    def write(self, path: Path, size: PageSize = OWN_WIDTH, dpi: int = DPI) -> None:
         """Write the figure to a file.
 
         Raises
@@ -86,13 +95,13 @@ class ExportAction(QAction):
         """
         figure = self._figure()
         if figure is not None:
-            _write(path, figure)
+            _write(path, figure, size, dpi)
 
 
-def _write(path: Path, figure: PaperFigure) -> None:
-    from proteoscope.engine.views.paper import write_figure  # loads ReportLab, which the window starts without
+def _write(path: Path, figure: PaperFigure, size: PageSize, dpi: int) -> None:
+    from proteoscope.engine.views.paper import save_figure  # loads ReportLab, which the window starts without
 
-    write_figure(path, figure.drawing)
+    save_figure(path, figure, size, dpi)
 
 
 def _file_name(name: str) -> str:

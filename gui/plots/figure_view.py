@@ -20,7 +20,7 @@ from PySide6.QtGui import QFontMetricsF, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from proteoscope.engine.views.drawings import Drawing, PaperFigure
-from proteoscope.engine.views.figure_layout import lay_out, restrict_panel
+from proteoscope.engine.views.figure_layout import figure_at_width, restrict_panel
 from proteoscope.engine.views.figures import Figure, Mark, Panel, Picked, Scatter
 from proteoscope.engine.views.palette import Palette
 from proteoscope.gui.colours import palette_of, qt_colour
@@ -392,15 +392,21 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
         self.show_range(tuple(ends))
 
     def _exported(self) -> PaperFigure | None:
-        drawing = self.drawing()
-        return None if drawing is None or self._figure is None else PaperFigure(self._figure.name, drawing)
+        figure = self.paper_figure()
+        if figure is None:
+            return None
+        ranges = [self._range_of(at) for at in range(len(figure.panels))]
+        x_range, y_ranges = ranges[0][0], [y for _, y in ranges]
+        return PaperFigure(figure.name, lambda width: figure_at_width(figure, width, x_range, y_ranges))
+
+    def paper_figure(self) -> Figure | None:
+        """Return the figure for a page, which shows the visible range."""
+        return self._figure
 
     def drawing(self) -> Drawing | None:
-        """Return the figure on a page, with the visible range."""
-        if self._figure is None:
-            return None
-        ranges = [self._range_of(at) for at in range(len(self._figure.panels))]
-        return lay_out(self._figure, x_range=ranges[0][0], y_ranges=[y for _, y in ranges])
+        """Return the figure on a page of its own size, with the visible range."""
+        exported = self._exported()
+        return None if exported is None else exported.draw(None)
 
 
 def _form(figure: Figure | None) -> object:

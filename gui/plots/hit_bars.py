@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from PySide6.QtCore import QLocale, QSize, Qt, Signal
 from PySide6.QtWidgets import QWidget
@@ -68,9 +69,8 @@ class HitBars(ScrolledDrawing):
 
     def _figure(self) -> PaperFigure | None:
         # On screen, a table next to the figure names query and hits; on paper, the figure itself must.
-        return (
-            None if self.bars is None else PaperFigure(f"Hits of {self.bars.query}", draw_hits(self.bars, groups=self.group_actions.shown))
-        )
+        bars, groups = self.bars, self.group_actions.shown
+        return None if bars is None else PaperFigure(f"Hits of {bars.query}", partial(draw_hits, bars, None, groups))
 
     def _place_of(self, row: int | None) -> int | None:
         return None if row is None or row not in self._rows() else list(self._rows()).index(row)

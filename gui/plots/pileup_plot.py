@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
@@ -224,4 +226,4 @@ class PileupPlot(Zoomable, QWidget):
     def _figure(self) -> PaperFigure | None:
         if self.pile is None:
             return None
-        return PaperFigure(f"Pile-up of {self.pile.text.name}", draw_pileup(self.pile, self.features, self._ranges[0]))
+        return PaperFigure(f"Pile-up of {self.pile.text.name}", partial(draw_pileup, self.pile, self.features, self._ranges[0], None))

@@ -10,8 +10,7 @@ from PySide6.QtCore import QPointF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from proteoscope.engine.views.drawings import Drawing
-from proteoscope.engine.views.figure_layout import lay_out
+from proteoscope.engine.views.figures import Figure
 from proteoscope.engine.views.quantity_traces import Border, IonTrace, IonTraces, trace_columns, trace_panel, traces_figure
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.scrolling_layout import scaled_pixels
@@ -77,8 +76,8 @@ class TracePlot(FigureView):
             return None
         return QPointF(self.place_of(seconds / 60, 0.0, border.place).x(), self.inner(border.place).center().y())
 
-    def drawing(self) -> Drawing | None:
-        return None if self.traces is None else lay_out(traces_figure(self.traces, chosen=self.chosen), x_range=self.ranges[0])
+    def paper_figure(self) -> Figure | None:
+        return None if self.traces is None else traces_figure(self.traces, chosen=self.chosen)
 
     def sizeHint(self) -> QSize:
         """Return the preferred size of several traces."""

@@ -23,7 +23,7 @@ from PySide6.QtWidgets import (
 from proteoscope.engine.jobs import Progress
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.compared_spectra import compared_answers
-from proteoscope.engine.views.comparison_drawings import draw_curves, draw_overlaps, draw_scores
+from proteoscope.engine.views.comparison_drawings import CURVES_SIZE, OVERLAPS_SIZE, SCORES_SIZE, draw_curves, draw_overlaps, draw_scores
 from proteoscope.engine.views.comparison_tables import comparison_table
 from proteoscope.engine.views.drawings import Drawing
 from proteoscope.engine.views.finished_run import open_run
@@ -44,7 +44,7 @@ __all__ = ["ComparisonView"]
 _PERCENT = 100
 _WITH_SPECTRA = ("spectra", "psms", "peptidoforms", "peptides")
 """Levels whose items have a spectrum."""
-_OVERLAPS, _CURVES, _SCORES = QSizeF(480, 300), QSizeF(360, 260), QSizeF(360, 320)
+_OVERLAPS, _CURVES, _SCORES = QSizeF(*OVERLAPS_SIZE), QSizeF(*CURVES_SIZE), QSizeF(*SCORES_SIZE)
 
 
 class _ThresholdBox(WheelAfterFocus, QDoubleSpinBox):

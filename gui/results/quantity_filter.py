@@ -57,6 +57,11 @@ class QuantityFilterBar(FilterBar):
             self.text.text(), self.q_value.value(), self.fold_change.value(), self.comparison.currentData(), self.changed.isChecked()
         )
 
+    def set_cut(self, name: str, value: float) -> None:
+        """Set the threshold ``q_value`` or ``fold_change`` of a change."""
+        {"q_value": self.q_value, "fold_change": self.fold_change}[name].setValue(value)
+        self._now()
+
     def open(self, comparisons: Sequence[str], fdr: float) -> None:
         """Offer the comparisons of a run and choose the first, without emitting a signal."""
         self._fdr = fdr

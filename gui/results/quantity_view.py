@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from PySide6.QtCore import QLocale, QSizeF, Qt
-from PySide6.QtWidgets import QScrollArea, QTabWidget, QWidget
+from PySide6.QtWidgets import QScrollArea, QSplitter, QTabWidget, QWidget
 
 from proteoscope.engine.entry import Search
 from proteoscope.engine.errors import ProteoscopeError, shortened
 from proteoscope.engine.project import Project
-from proteoscope.engine.quantification.tables import ION_TRACES
+from proteoscope.engine.quantification.tables import ION_TRACES, SAMPLES
 from proteoscope.engine.results.counts import counted
 from proteoscope.engine.views.conditions import any_of, compares
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.quantities import (
+    PROTEINS_BY_SAMPLE,
     SHOWN_TABLES,
     QuantityOverview,
     quantity_conditions,
     with_tables_by_sample,
 )
-from proteoscope.engine.views.quantity_drawings import draw_components, draw_correlations, draw_missing, draw_profile, draw_volcano
+from proteoscope.engine.views.quantity_drawings import draw_profile
+from proteoscope.engine.views.quantity_figures import QUANTITY_FIGURES, QuantityFigure
 from proteoscope.engine.views.quantity_traces import IonTraces, RunSurveys, ion_traces, measured_between
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.panes import Pane, split
@@ -60,11 +64,8 @@ class QuantityView(RunView):
         self._protein: str | None = None
         self._leader: TablePanel | None = None
         self._trace_row: int | None = None
-        self.volcano = DrawingView("Volcano plot", QSizeF(400, 320))
+        self.plots = {figure.name: DrawingView(figure.title, QSizeF(*figure.size)) for figure in QUANTITY_FIGURES}
         self.profile = DrawingView("Profile over the samples", QSizeF(420, 260))
-        self.components = DrawingView("Principal components", QSizeF(320, 260))
-        self.correlations = DrawingView("Correlation of samples", QSizeF(320, 280))
-        self.missing = DrawingView("Missing values", QSizeF(400, 320))
         self.traces = TracePlot()
         self._trace_area = QScrollArea()
         self._trace_area.setWidgetResizable(True)
@@ -76,13 +77,16 @@ class QuantityView(RunView):
         self.tables = QTabWidget()
         for panel, title in zip(self.panels.values(), ("Changes", "Proteins", "Peptides", "Ion traces", "Samples"), strict=True):
             self.tables.addTab(panel, title)
-        of_samples = split(
-            Qt.Orientation.Horizontal,
-            {Pane(drawing.accessibleName(), drawing, is_picture=True): 1 for drawing in (self.components, self.correlations)},
-        )
+
         self.figures = QTabWidget()
-        for widget, title in ((self.volcano, "Volcano"), (of_samples, "Samples"), (self.missing, "Missing values")):
-            self.figures.addTab(widget, title)
+        splitters: dict[str, QSplitter] = {}
+        for tab, figures in groupby(QUANTITY_FIGURES, key=lambda figure: figure.tab):
+            plots = [self.plots[figure.name] for figure in figures]
+            if len(plots) > 1:
+                splitters[tab.lower()] = split(
+                    Qt.Orientation.Horizontal, {Pane(plot.accessibleName(), plot, is_picture=True): 1 for plot in plots}
+                )
+            self.figures.addTab(splitters.get(tab.lower(), plots[0]), tab)
         self.details = QTabWidget()
         self.details.addTab(self.profile, "Profile")
         self.details.addTab(self._trace_area, "Chromatograms")
@@ -91,11 +95,16 @@ class QuantityView(RunView):
         figures, details = Pane("Figures", self.figures, is_picture=True), Pane("Details", self.details, is_picture=True)
         above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, figures: 9})
         down = split(Qt.Orientation.Vertical, {above: 11, details: 9})
-        self._arrange({"down": down, "above": above, "samples": of_samples}, (*self._drawings, self.traces))
+        self._arrange({"down": down, "above": above, **splitters}, (*self._drawings, self.traces))
 
     @property
     def _drawings(self) -> tuple[DrawingView, ...]:
-        return self.volcano, self.profile, self.components, self.correlations, self.missing
+        return *self.plots.values(), self.profile
+
+    @property
+    def volcano(self) -> DrawingView:
+        """The volcano plot of the selected comparison."""
+        return self.plots["volcano"]
 
     def _connect(self) -> None:
         for panel in (self.changes, self.proteins):
@@ -107,11 +116,11 @@ class QuantityView(RunView):
         self.ions.choiceLost.connect(self._show_no_trace)
         self.samples.rowChosen.connect(lambda row, _: self._mark_sample(row))
         self.samples.choiceLost.connect(lambda: self._mark_sample(None))
-        self.volcano.targetChosen.connect(partial(self._choose, self.changes))
-        self.missing.targetChosen.connect(partial(self._choose, self.proteins))
+        for figure in QUANTITY_FIGURES:
+            self.plots[figure.name].targetChosen.connect(partial(self._choose, self.panels[figure.table]))
+            self.plots[figure.name].handleDragged.connect(partial(self._show_cut, figure))
+            self.plots[figure.name].handleReleased.connect(self.filters.set_cut)
         self.profile.targetChosen.connect(partial(self._choose, self.peptides))
-        for drawing in (self.components, self.correlations):
-            drawing.targetChosen.connect(partial(self._choose, self.samples))
         self.traces.bordersMoved.connect(self._correct)
         self.traces.bordersReset.connect(self._take_back)
 
@@ -146,7 +155,7 @@ class QuantityView(RunView):
         self._run, self._overview, self._ms1_spectra = run, overview, RunSurveys(run)
         self.filters.open([volcano.comparison for volcano in overview.volcanos], float(run.parameters["change_fdr"]))
         self.tables.setTabVisible(self.tables.indexOf(self.changes), bool(self.changes.total))
-        self.figures.setTabVisible(0, bool(overview.volcanos))
+        self.figures.setTabVisible(self.figures.indexOf(self.volcano), bool(overview.volcanos))
         has_traces = bool(self.ions.total)
         self.tables.setTabVisible(self.tables.indexOf(self.ions), has_traces)
         self.details.setTabVisible(1, has_traces)
@@ -186,25 +195,26 @@ class QuantityView(RunView):
         """Draw the figures of the whole run."""
         overview = self._overview
         assert overview is not None
-        self._draw_volcano()
-        proteins, components, correlations = overview.proteins, overview.components, overview.correlations
-        self.components.show_drawing(lambda *size: draw_components(components, proteins, *size))
-        self.correlations.show_drawing(lambda *size: draw_correlations(correlations, proteins, *size))
-        self.missing.show_drawing(lambda *size: draw_missing(proteins, "proteins", *size))
+        for figure in QUANTITY_FIGURES:
+            self.plots[figure.name].show_drawing(figure.make(overview, self.filters.chosen))
 
-    def _draw_volcano(self) -> None:
-        overview, chosen = self._overview, self.filters.chosen
-        volcano = None if overview is None else overview.volcano_of(chosen.comparison)
-        if volcano is None:
-            self.volcano.show_drawing(None)
-        else:
-            self.volcano.show_drawing(lambda *size: draw_volcano(volcano, chosen.q_value, chosen.fold_change, *size))
+    def _draw_comparison(self) -> None:
+        """Draw the figures of the selected comparison."""
+        for figure in QUANTITY_FIGURES:
+            if figure.is_by_comparison and self._overview is not None:
+                self.plots[figure.name].show_drawing(figure.make(self._overview, self.filters.chosen))
+
+    def _show_cut(self, figure: QuantityFigure, name: str, value: float) -> None:
+        """Draw a figure with a cut that is being dragged; the tables follow when it is released."""
+        if self._overview is not None:
+            cuts: dict[str, Any] = {name: value}
+            self.plots[figure.name].show_drawing(figure.make(self._overview, replace(self.filters.chosen, **cuts)))
 
     def _filter(self) -> None:
         for name, panel in self.panels.items():
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name))
         if self._overview is not None:
-            self._draw_volcano()
+            self._draw_comparison()
             change = (self.filters.chosen.comparison or "", self._protein or "")
             self.volcano.mark(self._overview.changes.get(change))
             self._show_header()
@@ -239,7 +249,9 @@ class QuantityView(RunView):
             else:
                 panel.view.choose(position)
         self.volcano.mark(change)
-        self.missing.mark(overview.proteins.row_of.get(accession))
+        for figure in QUANTITY_FIGURES:
+            if figure.table == PROTEINS_BY_SAMPLE.name:
+                self.plots[figure.name].mark(overview.proteins.row_of.get(accession))
         proteins, peptides = overview.proteins, overview.peptides
         self.profile.mark(None)
         self.profile.show_drawing(lambda *size: draw_profile(proteins, peptides, accession, *size))
@@ -261,7 +273,7 @@ class QuantityView(RunView):
         self._protein = self._leader = None
         for other in (self.changes, self.proteins):
             other.clear_choice()
-        for drawing in (self.volcano, self.missing, self.profile):
+        for drawing in (*(self.plots[figure.name] for figure in QUANTITY_FIGURES if figure.table != SAMPLES.name), self.profile):
             drawing.mark(None)
         self.profile.show_drawing(None)
         for other in (self.peptides, self.ions):
@@ -279,8 +291,9 @@ class QuantityView(RunView):
             self._scope_traces(overview.peptidoforms.get(sequence, ()), f"of {sequence}", takes_first=True)
 
     def _mark_sample(self, row: int | None) -> None:
-        for drawing in (self.components, self.correlations):
-            drawing.mark(row)
+        for figure in QUANTITY_FIGURES:
+            if figure.table == SAMPLES.name:
+                self.plots[figure.name].mark(row)
 
     def _show_trace(self, row: int, values: Mapping[str, Any]) -> None:
         run, surveys = self._run, self._ms1_spectra

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PIL import Image
-from PySide6.QtCore import QBuffer, QIODevice, QLocale, QSize
-from PySide6.QtGui import QFont, QImage, QPainter
+from PySide6.QtCore import QBuffer, QIODevice, QLocale, QSignalBlocker, QSize
+from PySide6.QtGui import QFont, QFontInfo, QImage, QPainter
 from PySide6.QtWidgets import QCheckBox, QDialog, QDialogButtonBox, QFileDialog, QFormLayout, QVBoxLayout, QWidget
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.execution.precompile import compile_kernels
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.jobs import Progress
+from proteoscope.engine.page_sizes import DPI, MINIMUM_FONT
 from proteoscope.engine.structures.meshes import MAXIMUM_TRIANGLES
 from proteoscope.gui.forms.numbers import IntegerBox, NumberBox
 from proteoscope.gui.icons import without_icons
 from proteoscope.gui.labels import toned_label
+from proteoscope.gui.plots.page_choice import dpi_box, size_box
 from proteoscope.gui.structure.camera import Camera, Sphere
 from proteoscope.gui.structure.drawn_renderer import DrawnRenderer, finest
 from proteoscope.gui.structure.overlay import OverlayChoice, paint_overlay
@@ -38,6 +40,7 @@ _MAXIMUM_IN_GIF = 2_048
 _FRAMES_A_SECOND = 20
 _PALETTE_VIEWS = 4
 _MAXIMUM_NAME_CHARACTERS = 60
+_METRES_PER_INCH, _POINTS_PER_INCH = 0.0254, 72
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class PictureTask(WritingTask):
     snapshot: SceneSnapshot
     size: QSize
     path: Path
+    dpi: int = DPI
 
     @property
     def title(self) -> str:
@@ -110,10 +114,12 @@ class PictureTask(WritingTask):
         return f"Draw {self.path.name}"
 
     def run(self, progress: Progress) -> Path:
-        """Write the picture and return its path."""
+        """Write the picture with its resolution and return its path."""
         compile_kernels(["drawing"], progress)
         progress.stage("Drawing")
         image = _drawn(self.snapshot, self.size, None, self.path)
+        image.setDotsPerMeterX(round(self.dpi / _METRES_PER_INCH))
+        image.setDotsPerMeterY(round(self.dpi / _METRES_PER_INCH))
         progress.stage("Writing")
         content = QBuffer()
         content.open(QIODevice.OpenModeFlag.WriteOnly)
@@ -182,7 +188,7 @@ class TurntableTask(WritingTask):
 
 
 class PictureDialog(QDialog):
-    """Lets the user choose the size of a picture and the duration of a turntable."""
+    """Lets the user choose the size of a picture, as for a journal's column or in pixels, or the duration of a turntable."""
 
     def __init__(self, size: QSize, parent: QWidget, *, is_turntable: bool) -> None:
         super().__init__(parent)
@@ -191,6 +197,8 @@ class PictureDialog(QDialog):
         most = _MAXIMUM_IN_GIF if is_turntable else _MOST
         factor = 1 if is_turntable else 2
         self.width_box, self.height_box = (self._size_box(min(factor * length, most), most) for length in (size.width(), size.height()))
+        self.size_box, self.dpi_box = size_box("Width in pixels"), dpi_box()
+        self._view_size = size
         self.seconds_box = NumberBox()
         self.seconds_box.setRange(1.0, 60.0)
         self.seconds_box.setDecimals(1)
@@ -199,6 +207,9 @@ class PictureDialog(QDialog):
         self.text_height.setChecked(True)
         self.problem = toned_label("", "wrong")
         form = QFormLayout()
+        if not is_turntable:
+            form.addRow("&Size", self.size_box)
+            form.addRow("&Resolution", self.dpi_box)
         form.addRow("&Width in pixels", self.width_box)
         form.addRow("&Height in pixels", self.height_box)
         if is_turntable:
@@ -214,8 +225,13 @@ class PictureDialog(QDialog):
         page.addLayout(form)
         page.addWidget(self.problem)
         page.addWidget(buttons)
+        if not is_turntable:
+            self._fit_page()
+            self.size_box.activated.connect(lambda _: self._fit_page())
+            self.dpi_box.valueChanged.connect(lambda _: self._fit_page())
         for box in (self.width_box, self.height_box):
             box.valueChanged.connect(lambda _: self._check())
+            box.valueChanged.connect(lambda _: self.size_box.setCurrentIndex(self.size_box.count() - 1))
         self._check()
 
     @property
@@ -228,7 +244,20 @@ class PictureDialog(QDialog):
         snapshot = SceneSnapshot.of(canvas, has_text=self.text_height.isChecked())
         if self.is_turntable:
             return TurntableTask(snapshot, self.picture_size, self.seconds_box.value(), path)
-        return PictureTask(snapshot, self.picture_size, path)
+        if snapshot.text_height is not None and self.size_box.currentData().width is not None:
+            snapshot = replace(snapshot, text_height=_readable_height(snapshot, self.picture_size, self.dpi_box.value()))
+        return PictureTask(snapshot, self.picture_size, path, self.dpi_box.value())
+
+    def _fit_page(self) -> None:
+        """Fit the pixels to the chosen width and resolution, with the shape of the view."""
+        page = self.size_box.currentData()
+        if page.width is None:
+            return
+        width = round(page.width / _POINTS_PER_INCH * self.dpi_box.value())
+        for box, pixels in ((self.width_box, width), (self.height_box, round(width * self._view_size.height() / self._view_size.width()))):
+            with QSignalBlocker(box):
+                box.setValue(pixels)
+        self._check()
 
     def _size_box(self, value: int, most: int) -> IntegerBox:
         box = IntegerBox()
@@ -244,6 +273,13 @@ class PictureDialog(QDialog):
             self.problem.setText(f"Reduce the size: {error}.")
         self.problem.setVisible(bool(self.problem.text()))
         self.save_button.setEnabled(not self.problem.text())
+
+
+def _readable_height(snapshot: SceneSnapshot, size: QSize, dpi: int) -> int:
+    """Return the height of the view that gives the text of a picture at least the smallest size on paper."""
+    assert snapshot.text_height is not None
+    readable = size.height() * QFontInfo(snapshot.font).pixelSize() / (MINIMUM_FONT / _POINTS_PER_INCH * dpi)
+    return max(1, min(snapshot.text_height, round(readable)))
 
 
 def prompt_for_picture(parent: QWidget, dialog: PictureDialog, name: str, on_selected: Callable[[Path], None]) -> None:

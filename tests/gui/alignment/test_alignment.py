@@ -172,13 +172,13 @@ def test_heading_is_complete_in_narrow_view_and_short_alignment(theme: Theme, vi
     assert sheet.rows(Region(0, 0, 300, sheet.top + 1)) == range(1)
     view.show_pair(pair)
     figure = view.plot._figure()
-    assert figure is not None and figure.drawing.width > WidgetMeasure(7.0, measure.font).width(fact)
+    assert figure is not None and figure.draw(None).width > WidgetMeasure(7.0, measure.font).width(fact)
 
 
 def test_figure_of_long_alignment_fits_a_pdf_page(view: AlignmentView, tmp_path: Path) -> None:
     view.show_pair(long_pair(20_000))
     figure = view.plot._figure()
-    assert figure is not None and max(figure.drawing.height, figure.drawing.width) <= 14_400
+    assert figure is not None and max(figure.draw(None).height, figure.draw(None).width) <= 14_400
     view.plot.export_action.write(tmp_path / "long.pdf")
     assert (tmp_path / "long.pdf").read_bytes().startswith(b"%PDF")
 

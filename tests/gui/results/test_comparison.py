@@ -17,6 +17,7 @@ from proteoscope.engine.project import Project
 from proteoscope.engine.views.drawings import Bar, Points
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison, compare_runs
+from proteoscope.gui.plots.page_choice import FigureDialog
 from proteoscope.gui.results.comparison_view import ComparisonView
 from proteoscope.gui.theme import Theme
 from proteoscope.gui.window import MainWindow
@@ -84,6 +85,7 @@ def proposed_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return "", ""
 
     monkeypatch.setattr(QFileDialog, "getSaveFileName", ask)
+    monkeypatch.setattr(FigureDialog, "open", FigureDialog.accept)
     return proposed
 
 

@@ -685,7 +685,7 @@ def test_exported_figure_fits_names_of_any_length(bars: HitBars, tmp_path: Path)
     many = tuple(Bar(i, f"{i:03d}{'W' * 300}", "", 1, 50, 45.0, 1e-3, 0.3) for i in range(150))
     bars.show_bars(QueryBars("L" * 300, 60, many, 2000))
     figure = bars._figure()
-    assert figure is not None and figure.drawing.width == 480
+    assert figure is not None and figure.draw(None).width == 480
     bars.export_action.write(tmp_path / "hits.svg")
     drawn = [part.strip() for part in ElementTree.parse(tmp_path / "hits.svg").getroot().itertext() if part.strip()]
     names = [part for part in drawn if re.fullmatch(r"\d{3}W+…", part)]

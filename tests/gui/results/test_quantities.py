@@ -8,12 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.command_line.main import main
 from proteoscope.engine.project import Project
 from proteoscope.engine.searches import search_of_kind
-from proteoscope.engine.views.drawings import Points
+from proteoscope.engine.views.drawings import Cells, Points
 from proteoscope.engine.views.quantity_traces import Border
 from proteoscope.gui.plots.drawing_view import DrawingView
 from proteoscope.gui.results.export import ExportDialog
@@ -121,7 +122,7 @@ def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, proje
     steps = 8
     hand.click(view.traces, start.toPoint())
     qtbot.waitUntil(lambda: view.traces.chosen == border)
-    drag(hand, view, start.toPoint(), QPoint(round(start.x() - 0.45 * width), round(start.y())), steps)
+    drag(hand, view.traces, start.toPoint(), QPoint(round(start.x() - 0.45 * width), round(start.y())), steps)
     qtbot.waitUntil(lambda: bool(project.row_corrections(run, "ion_traces")))
     settle(view, qtbot)
     qtbot.waitUntil(lambda: view.traces.traces is not None and view.traces.traces.traces[place].is_manual)
@@ -152,9 +153,8 @@ def test_dragged_boundary_is_stored_and_recomputes_all(view: QuantityView, proje
     assert view._overview is not None and np.array_equal(before.peptides.log2, view._overview.peptides.log2, equal_nan=True)
 
 
-def drag(hand: Hand, view: QuantityView, begin: QPoint, end: QPoint, steps: int) -> None:
-    """Press at one position of the traces, move to another, and release."""
-    plot = view.traces
+def drag(hand: Hand, plot: QWidget, begin: QPoint, end: QPoint, steps: int) -> None:
+    """Press at one position of a plot, move to another, and release."""
     for step in range(steps + 1):
         at = plot.mapToGlobal(begin + (end - begin) * step / steps)
         hand._test.XTestFakeMotionEvent(hand._display, -1, at.x(), at.y(), 0)
@@ -166,13 +166,54 @@ def drag(hand: Hand, view: QuantityView, begin: QPoint, end: QPoint, steps: int)
     hand._done()
 
 
+def test_dragged_cuts_change_figure_filter_and_table(view: QuantityView, hand: Hand, qtbot: QtBot, tmp_path: Path) -> None:
+    view.filters.changed.click()
+    settle(view, qtbot)
+    drawing = view.volcano.drawing
+    assert drawing is not None and view.filters.fold_change.value() == 0
+    n_before = len(view.changes.model.rows)
+    cut = next(handle for handle in drawing.handles if handle.is_upright)
+    start, end = (QPoint(round(x), round(cut.start + 8)) for x in (cut.at, cut.at + 0.2 * (drawing.width - cut.at)))
+    drag(hand, view.volcano, start, end, 6)
+    qtbot.waitUntil(lambda: view.filters.fold_change.value() > 0)
+    settle(view, qtbot)
+    fold_change, drawing = view.filters.fold_change.value(), view.volcano.drawing
+    assert drawing is not None
+    qtbot.waitUntil(lambda: len(view.changes.model.rows) < n_before or n_before <= 4)
+    assert {handle.name for handle in drawing.handles if abs(handle.at - end.x()) <= 2} == {"fold_change"}
+    cut = next(handle for handle in drawing.handles if not handle.is_upright)
+    start, end = (QPoint(round(cut.start + 5), round(y)) for y in (cut.at, cut.at - 12))
+    drag(hand, view.volcano, start, end, 4)
+    qtbot.waitUntil(lambda: view.filters.q_value.value() < 0.05)
+    settle(view, qtbot)
+    rows = list(zip(shown(view.changes, "log2_fold_change"), shown(view.changes, "q_value"), strict=True))
+    assert rows and all(abs(change) >= fold_change and q <= view.filters.q_value.value() for change, q in rows)
+    # The cuts are on paper too.
+    view.volcano.export_action.write(tmp_path / "volcano.svg")
+    assert f"q-value ≤ {view.filters.q_value.value():.3g}, |log2| ≥ {fold_change:.3g}" in (tmp_path / "volcano.svg").read_text()
+
+
+def test_heat_map_cell_selects_its_protein(view: QuantityView, qtbot: QtBot) -> None:
+    heat_map = view.plots["heat-map"]
+    view.figures.setCurrentWidget(heat_map)
+    settle(view, qtbot)
+    assert heat_map.drawing is not None
+    (cells,) = [shape for shape in heat_map.drawing.shapes if isinstance(shape, Cells)]
+    at = QPoint(round(cells.x + 5), round(cells.y + cells.height * 2.5 / len(cells.targets)))
+    qtbot.mouseClick(heat_map, Qt.MouseButton.LeftButton, pos=at)
+    settle(view, qtbot)
+    row = int(cells.targets[2])
+    assert view.tables.currentWidget() is view.proteins and heat_map.marked == row
+    assert view.proteins.view.chosen == row
+
+
 def test_sample_figures_select_rows_and_are_saved(view: QuantityView, qtbot: QtBot, tmp_path) -> None:
-    view.figures.setCurrentIndex(1)
+    view.figures.setCurrentIndex(2)
     settle(view, qtbot)
-    at = place_of_target(view.components, 2)
-    qtbot.mouseClick(view.components, Qt.MouseButton.LeftButton, pos=at)
+    at = place_of_target(view.plots["components"], 2)
+    qtbot.mouseClick(view.plots["components"], Qt.MouseButton.LeftButton, pos=at)
     settle(view, qtbot)
-    assert view.samples.view.chosen == 2 and view.correlations.marked == 2 and view.tables.currentWidget() is view.samples
+    assert view.samples.view.chosen == 2 and view.plots["correlations"].marked == 2 and view.tables.currentWidget() is view.samples
     view.peptides.view.choose(0)
     settle(view, qtbot)
     qtbot.waitUntil(lambda: view.traces.traces is not None)

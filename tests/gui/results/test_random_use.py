@@ -391,7 +391,7 @@ def check_quantities(view: QuantityView, tables: Tables) -> None:
         assert traces is not None and (traces.peptide, traces.charge) == (expected["peptide"], expected["charge"])
         assert ion in [trace.row for trace in traces.traces]
     sample = chosen_row(view.samples)
-    assert view.components.marked == view.correlations.marked == sample
+    assert view.plots["components"].marked == view.plots["correlations"].marked == sample
 
 
 def values_of(panel: TablePanel) -> Row:

@@ -1,0 +1,36 @@
+"""Short names of proteins for figures: the gene where the database has it, otherwise the accession."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["gene_name", "protein_label"]
+
+_GENES = (
+    re.compile(r"(?:^|\s)GN=(.+?)(?=\s+[A-Z]{2}=|\s*$)"),  # UniProt
+    re.compile(r"(?:^|\s)gene_symbol:(\S+)"),  # Ensembl
+    re.compile(r"\[gene=([^\]]+)\]"),  # NCBI
+)
+_UNIPROT = re.compile(r"(?:sp|tr)\|([^|]+)\|.*")
+
+
+def gene_name(description: str) -> str:
+    """Return the gene that a description of a database names, or ''.
+
+    >>> gene_name("Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4")
+    'ALB'
+    >>> gene_name("pep chromosome:GRCh38:4 gene_symbol:ALB description:albumin"), gene_name("Serum albumin")
+    ('ALB', '')
+    """
+    names = (expression.search(description) for expression in _GENES)
+    return next((name[1].strip() for name in names if name), "")
+
+
+def protein_label(accession: str, description: str) -> str:
+    """Return the gene of a protein, otherwise its accession, of UniProt's identifiers the middle part.
+
+    >>> protein_label("sp|P02769|ALBU_BOVIN", "Serum albumin"), protein_label("P02769", "Serum albumin GN=ALB")
+    ('P02769', 'ALB')
+    """
+    identifier = _UNIPROT.fullmatch(accession)
+    return gene_name(description) or (identifier[1] if identifier else accession)

@@ -1,0 +1,70 @@
+"""Fields that choose the width and the resolution of a picture, shared by figures and pictures of structures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QFormLayout, QVBoxLayout, QWidget
+
+from proteoscope.engine.page_sizes import DPI, MAXIMUM_DPI, MINIMUM_DPI, PAGE_SIZES, TWO_COLUMNS, PageSize
+from proteoscope.gui.forms.numbers import IntegerBox
+from proteoscope.gui.forms.wheel_guard import ChoiceBox
+from proteoscope.gui.icons import without_icons
+
+__all__ = ["FigureDialog", "PageChoice", "dpi_box", "size_box"]
+
+
+@dataclass
+class PageChoice:
+    """The last choice, offered again until the program ends."""
+
+    size: PageSize = TWO_COLUMNS
+    dpi: int = DPI
+
+
+_last = PageChoice()
+
+
+def size_box(own: str) -> ChoiceBox:
+    """Return a field with the widths of a journal's columns and one called `own`, the last one chosen."""
+    box = ChoiceBox()
+    for size in PAGE_SIZES:
+        box.addItem(size.title if size.width is not None else own, size)
+    box.setCurrentIndex(PAGE_SIZES.index(_last.size))
+    box.setAccessibleName("Width")
+    return box
+
+
+def dpi_box() -> IntegerBox:
+    """Return a field for the resolution in dots per inch, the last one chosen."""
+    box = IntegerBox()
+    box.setRange(MINIMUM_DPI, MAXIMUM_DPI)
+    box.setSuffix(" dpi")
+    box.setValue(_last.dpi)
+    return box
+
+
+class FigureDialog(QDialog):
+    """Lets the user choose width and resolution of a figure before its file."""
+
+    def __init__(self, parent: QWidget) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Export figure")
+        self.size_box, self.dpi_box = size_box("Width of the figure"), dpi_box()
+        self.dpi_box.setToolTip("Dots per inch of PNG files; SVG and PDF are sharp at any size")
+        form = QFormLayout()
+        form.addRow("&Width", self.size_box)
+        form.addRow("&Resolution of PNG", self.dpi_box)
+        buttons = QDialogButtonBox(QDialogButtonBox.StandardButton.Save | QDialogButtonBox.StandardButton.Cancel)
+        without_icons(buttons.buttons())
+        buttons.button(QDialogButtonBox.StandardButton.Save).setText("Save…")
+        buttons.accepted.connect(self.accept)
+        buttons.rejected.connect(self.reject)
+        page = QVBoxLayout(self)
+        page.addLayout(form)
+        page.addWidget(buttons)
+
+    def accept(self) -> None:
+        """Store the choice for the next figure."""
+        _last.size, _last.dpi = self.size_box.currentData(), self.dpi_box.value()
+        super().accept()
