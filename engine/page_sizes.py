@@ -77,12 +77,12 @@ def page_size(name: str) -> PageSize:
     return next(size for size in PAGE_SIZES if size.name == name)
 
 
-def laid_out_size(own: tuple[float, float], width: float | None) -> tuple[float, float]:
+def laid_out_size(page: tuple[float, float], width: float | None) -> tuple[float, float]:
     """Return width and height of a figure, points, of a width (None: its own); the height follows within limits.
 
     >>> laid_out_size((400.0, 320.0), 200.0), laid_out_size((400.0, 320.0), None)
     ((200.0, 240.0), (400.0, 320.0))
     """
     if width is None:
-        return own
-    return width, own[1] * min(max(width / own[0], _LEAST_HEIGHT), _MOST_HEIGHT)
+        return page
+    return width, page[1] * min(max(width / page[0], _LEAST_HEIGHT), _MOST_HEIGHT)

@@ -161,15 +161,15 @@ def comparison_files() -> tuple[str, ...]:
 
 def _drawings(comparison: RunComparison, threshold: float) -> Iterator[PaperFigure]:
     for level in LEVELS:
-        for name, own, draw in (("overlap", OVERLAPS_SIZE, draw_overlaps), ("counts", CURVES_SIZE, draw_curves)):
-            yield PaperFigure(f"{name}-{level.name}", partial(_drawn, partial(draw, comparison, level, threshold), own))
+        for name, page, draw in (("overlap", OVERLAPS_SIZE, draw_overlaps), ("counts", CURVES_SIZE, draw_curves)):
+            yield PaperFigure(f"{name}-{level.name}", partial(_drawn, partial(draw, comparison, level, threshold), page))
     for first, second in combinations(range(len(comparison.runs)), 2):
         name = f"scores-{comparison.symbols[first]}-{comparison.symbols[second]}"
         yield PaperFigure(name, partial(_drawn, partial(draw_scores, comparison, (first, second), threshold), SCORES_SIZE))
 
 
-def _drawn(draw: Callable[[float, float], Drawing], own: tuple[float, float], width: float | None) -> Drawing:
-    return draw(*laid_out_size(own, width))
+def _drawn(draw: Callable[[float, float], Drawing], page: tuple[float, float], width: float | None) -> Drawing:
+    return draw(*laid_out_size(page, width))
 
 
 def _mirrors(comparison: RunComparison, threshold: float, n_mirrors: int) -> Iterator[PaperFigure]:

@@ -47,7 +47,7 @@ class QuantityFigure:
     make
         Function from the quantities and the settings (comparison and cuts) to the figure, or None if it does not apply.
     is_by_comparison
-        True if each comparison has its own.
+        True if each comparison has a figure.
     """
 
     name: str
@@ -132,5 +132,5 @@ def _figures(overview: QuantityOverview, q_value: float, fold_change: float) -> 
                 yield PaperFigure(name, partial(_drawn, make, figure.size))
 
 
-def _drawn(make: MakeDrawing, own: tuple[float, float], width: float | None) -> Drawing:
-    return make(*laid_out_size(own, width), _FONT_SIZE)
+def _drawn(make: MakeDrawing, page: tuple[float, float], width: float | None) -> Drawing:
+    return make(*laid_out_size(page, width), _FONT_SIZE)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.results.counts import counted
-from proteoscope.engine.views.drawings import Axis, Drawing, Handle, Label, Points, Shape, Stroke, draw_axes, shortened
+from proteoscope.engine.views.drawings import Axis, Drawing, Handle, Label, Points, Shape, Stroke, draw_axes, shortened, text_width
 from proteoscope.engine.views.palette import Ink, Ion
 from proteoscope.engine.views.quantities import Volcano
 from proteoscope.engine.views.quantity_drawings import draw_names
@@ -34,7 +34,13 @@ def draw_volcano(
     title = f"{volcano.comparison}: {up.sum():,} up, {down.sum():,} down, of {counted(len(volcano), 'tested protein')}"
     widest = max(float(np.abs(volcano.fold_change).max(initial=1.0)) * 1.06, 1.0)
     highest = max(float(volcano.height.max(initial=1.0)) * 1.08, 1.0)
-    left, top, right, bottom = area = (font_size * 2 + 30, font_size * 4.6, width - font_size * 2, height - font_size * 4)
+    counts = f"{down.sum():,} down", f"{up.sum():,} up"
+    cuts = f"q-value ≤ {q_value:.3g}" + (f", |log2| ≥ {fold_change:.3g}" if fold_change else "")
+    left, right, bottom = font_size * 2 + 30, width - font_size * 2, height - font_size * 4
+    needed = text_width(cuts, font_size) + 2 * 1.2 * max(text_width(count, font_size) for count in counts) + 2 * font_size
+    has_line = needed > right - left
+    top = font_size * (6.0 if has_line else 4.6)
+    area = (left, top, right, bottom)
 
     def across(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return left + (values + widest) / (2 * widest) * (right - left)
@@ -48,7 +54,8 @@ def draw_volcano(
     def fold_change_of(x: float) -> float:
         return round(abs((x - left) / (right - left) * 2 - 1) * widest, 2)
 
-    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(title, width - 16, font_size), is_bold=True)]
+    heading = f"{volcano.comparison}, {counted(len(volcano), 'tested protein')}"
+    shapes: list[Shape] = [Label(8, font_size * 1.8, shortened(heading, width - 16, font_size), is_bold=True)]
     shapes += draw_axes(area, Axis(-widest, widest, "log2 fold change"), Axis(0, highest, "-log10 p-value"), font_size)
     # A cut beyond all proteins stays at the edge, where it can be dragged.
     y = float(upwards(np.array([min(max(volcano.height_at(q_value), 0.0), highest)]))[0])
@@ -67,8 +74,6 @@ def draw_volcano(
     names = [volcano.label[row] for row in surest.tolist()]
     shapes += draw_names(names, x_all[surest], y_all[surest], np.column_stack((x_all, y_all)), area, font_size)
     over = top - font_size * 0.6
-    shapes += [Label(left + 2, over, f"{down.sum():,} down", ink=_DOWN, is_bold=True)]
-    shapes += [Label(right - 2, over, f"{up.sum():,} up", "end", ink=_UP, is_bold=True)]
-    cuts = f"q-value ≤ {q_value:.3g}" + (f", |log2| ≥ {fold_change:.3g}" if fold_change else "")
-    shapes += [Label((left + right) / 2, over, cuts, "middle", "faint")]
+    shapes += [Label(left + 2, over, counts[0], ink=_DOWN, is_bold=True), Label(right - 2, over, counts[1], "end", _UP, is_bold=True)]
+    shapes += [Label((left + right) / 2, over - (1.3 * font_size if has_line else 0), cuts, "middle", "faint")]
     return Drawing(width, height, title, tuple(shapes), font_size, tuple(handles))

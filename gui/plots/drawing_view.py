@@ -298,10 +298,10 @@ class DrawingView(QWidget):
     def _figure(self) -> PaperFigure | None:
         if self._make is None:
             return None
-        make, own = self._make, (self._figure_size.width(), self._figure_size.height())
+        make, page = self._make, (self._figure_size.width(), self._figure_size.height())
         # The text after the colon is a description for accessibility.
-        name = make(*own, _FIGURE_FONT).title.partition(":")[0]
-        return PaperFigure(name, lambda width: make(*laid_out_size(own, width), _FIGURE_FONT))
+        name = make(*page, _FIGURE_FONT).title.partition(":")[0]
+        return PaperFigure(name, lambda width: make(*laid_out_size(page, width), _FIGURE_FONT))
 
 
 def paint_drawing(painter: QPainter, drawing: Drawing, palette: Palette, font: QFont) -> None:

@@ -25,18 +25,18 @@ class PageChoice:
 _last = PageChoice()
 
 
-def size_box(own: str) -> ChoiceBox:
-    """Return a field with the widths of a journal's columns and one called `own`, the last one chosen."""
+def size_box(free: str) -> ChoiceBox:
+    """Return a field with the widths of a journal's columns and another choice called `free`; the last one is selected."""
     box = ChoiceBox()
     for size in PAGE_SIZES:
-        box.addItem(size.title if size.width is not None else own, size)
+        box.addItem(size.title if size.width is not None else free, size)
     box.setCurrentIndex(PAGE_SIZES.index(_last.size))
     box.setAccessibleName("Width")
     return box
 
 
 def dpi_box() -> IntegerBox:
-    """Return a field for the resolution in dots per inch, the last one chosen."""
+    """Return a field for the resolution in dots per inch with the last one."""
     box = IntegerBox()
     box.setRange(MINIMUM_DPI, MAXIMUM_DPI)
     box.setSuffix(" dpi")

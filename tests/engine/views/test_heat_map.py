@@ -67,7 +67,7 @@ def test_order_matches_scipy_on_complete_quantities():
     assert heat.columns.tolist() == leaves_list(linkage(pdist(centred.T), "average")).tolist()
 
 
-def test_most_variable_rows_are_kept():
+def test_most_variable_rows_are_selected():
     log2 = random_log2(90, 6)
     log2[:, 0][5] = 400.0
     log2[7, 1:] = np.nan

@@ -30,8 +30,8 @@ def test_series_differ_for_any_colour_vision(vision, surface):
     inks = [*range(len(SERIES_COLOURS)), Ion(UNMATCHED)]
     colours = linear(np.array([rgb_of(ink, SURFACES[surface]) for ink in inks]))
     seen = lab(np.clip(colours @ VISIONS[vision].T, 0, 1))
-    for one, other in combinations(range(len(inks)), 2):
-        assert ciede2000(seen[one], seen[other]) >= LEAST, (inks[one], inks[other])
+    for first, second in combinations(range(len(inks)), 2):
+        assert ciede2000(seen[first], seen[second]) >= LEAST, (inks[first], inks[second])
 
 
 @pytest.mark.parametrize("surface", SURFACES)

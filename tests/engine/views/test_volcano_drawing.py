@@ -17,7 +17,7 @@ def random_volcano(n: int = 400, seed: int = 0) -> Volcano:
     rng = np.random.default_rng(seed)
     fold_change = np.where(rng.random(n) < 0.2, rng.normal(0.4, 2.0, n), rng.normal(0, 0.3, n))
     p_value = 2 * norm.sf(np.abs(fold_change) / 0.3)
-    q_value = np.array([min(p * n / (p_value <= p).sum() for p in p_value[p_value >= own]) for own in p_value])
+    q_value = np.array([min(p * n / (p_value <= p).sum() for p in p_value[p_value >= least]) for least in p_value])
     names = tuple(f"GENE{i}" for i in range(n))
     return Volcano("heat / control", np.arange(n) + 7, names, fold_change, p_value, np.minimum(q_value, 1.0), names)
 
