@@ -11,7 +11,7 @@ from proteoscope.gui.forms.numbers import IntegerBox
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import without_icons
 
-__all__ = ["FigureDialog", "PageChoice", "dpi_box", "size_box"]
+__all__ = ["FigureDialog", "PageChoice", "dpi_box", "last_choice", "size_box"]
 
 
 @dataclass
@@ -22,7 +22,7 @@ class PageChoice:
     dpi: int = DPI
 
 
-_last = PageChoice()
+last_choice = PageChoice()
 
 
 def size_box(free: str) -> ChoiceBox:
@@ -30,7 +30,7 @@ def size_box(free: str) -> ChoiceBox:
     box = ChoiceBox()
     for size in PAGE_SIZES:
         box.addItem(size.title if size.width is not None else free, size)
-    box.setCurrentIndex(PAGE_SIZES.index(_last.size))
+    box.setCurrentIndex(PAGE_SIZES.index(last_choice.size))
     box.setAccessibleName("Width")
     return box
 
@@ -40,7 +40,7 @@ def dpi_box() -> IntegerBox:
     box = IntegerBox()
     box.setRange(MINIMUM_DPI, MAXIMUM_DPI)
     box.setSuffix(" dpi")
-    box.setValue(_last.dpi)
+    box.setValue(last_choice.dpi)
     return box
 
 
@@ -66,5 +66,5 @@ class FigureDialog(QDialog):
 
     def accept(self) -> None:
         """Store the choice for the next figure."""
-        _last.size, _last.dpi = self.size_box.currentData(), self.dpi_box.value()
+        last_choice.size, last_choice.dpi = self.size_box.currentData(), self.dpi_box.value()
         super().accept()

@@ -11,6 +11,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QFileDialog, QWidget
 
 from proteoscope.engine.entry import Export
+from proteoscope.engine.page_sizes import FIGURE_TYPES, FigureFormat
+from proteoscope.gui.plots.page_choice import last_choice
 
 __all__ = ["ExportDialog", "fitted"]
 
@@ -34,6 +36,7 @@ class _Choice(NamedTuple):
     export: Export
     consensus: Literal["merged", "best"] = "merged"
     accepted_only: bool = False
+    figure_type: str = FIGURE_TYPES[0]
 
 
 class ExportDialog(QFileDialog):
@@ -56,6 +59,11 @@ class ExportDialog(QFileDialog):
         self._exports = tuple(exports)
         self._formats: dict[str, _Choice] = {}
         for export in exports:
+            if export.has_figures:
+                for figure_type in FIGURE_TYPES:
+                    typed = replace(export, title=f"{export.title}, as {figure_type.upper()}")
+                    self._formats[_name_filter(typed)] = _Choice(export, figure_type=figure_type)
+                continue
             self._formats[_name_filter(export)] = _Choice(export)
             if export.has_acceptance:
                 accepted = replace(export, title=f"{export.title}, accepted rows only")
@@ -83,6 +91,11 @@ class ExportDialog(QFileDialog):
     def accepted_only(self) -> bool:
         """True if only accepted rows are to be written."""
         return self._formats[self.selectedNameFilter()].accepted_only
+
+    @property
+    def figures(self) -> FigureFormat:
+        """Type of figures, with the last chosen width and resolution."""
+        return FigureFormat(self._formats[self.selectedNameFilter()].figure_type, last_choice.size, last_choice.dpi)
 
     def _suit_name(self) -> None:
         """Replace the extension of the name by that of the chosen format."""

@@ -210,6 +210,9 @@ class QuantityView(RunView):
             cuts: dict[str, Any] = {name: value}
             self.plots[figure.name].show_drawing(figure.make(self._overview, replace(self.filters.chosen, **cuts)))
 
+    def _figure_settings(self) -> dict[str, Any]:
+        return {"q_value": self.filters.chosen.q_value, "fold_change": self.filters.chosen.fold_change}
+
     def _filter(self) -> None:
         for name, panel in self.panels.items():
             panel.show_rows(filter=quantity_conditions(self.filters.chosen, name))

@@ -201,7 +201,15 @@ class RunView(PaneView):
         def on_selected(name: str) -> None:
             target, format = fitted(Path(name), dialog.chosen, self.search.exports)
             self._export_folder = target.parent
-            request = ExportRequest(run.run.id, format.name, target, consensus=dialog.consensus, accepted_only=dialog.accepted_only)
+            request = ExportRequest(
+                run.run.id,
+                format.name,
+                target,
+                consensus=dialog.consensus,
+                accepted_only=dialog.accepted_only,
+                figures=dialog.figures,
+                **self._figure_settings(),
+            )
             if format.structure_folders is None:
                 self.exportRequested.emit(ExportTask(self.search, project.folder, request))
             else:
@@ -209,6 +217,10 @@ class RunView(PaneView):
 
         dialog.fileSelected.connect(on_selected)
         dialog.open()
+
+    def _figure_settings(self) -> dict[str, Any]:
+        """Return the fields of `ExportRequest` that are settings of the shown figures."""
+        return {}
 
     def _prompt_for_structures(
         self, project: Project, request: ExportRequest, structure_folders: Callable[[Project, str], list[str]]

@@ -268,12 +268,24 @@ def test_all_formats_are_exported_from_the_window(window: MainWindow, project: P
     window.menus.export.trigger()
     dialog = results.findChild(ExportDialog)
     assert dialog is not None
-    assert len(dialog.nameFilters()) == len(search_of_kind("quantify").exports)
+    # Figures have three types.
+    assert len(dialog.nameFilters()) == len(search_of_kind("quantify").exports) + 2
     with qtbot.waitSignal(window.bridge.finished) as finished:
         dialog.fileSelected.emit(str(tmp_path / "mine"))
         dialog.close()
     assert finished.args[0].state == "done", finished.args[0].error
     assert (tmp_path / "mine" / "protein_changes.tsv").read_text().count("\n") == PROTEINS + 1
+    # Figures have the cuts that the view shows.
+    results.filters.set_cut("fold_change", 1.5)
+    settle(results, qtbot)
+    window.menus.export.trigger()
+    dialog = next(shown for shown in results.findChildren(ExportDialog) if shown.isVisible())
+    dialog.selectNameFilter(next(name for name in dialog.nameFilters() if name.endswith("as SVG, in a new folder (*)")))
+    with qtbot.waitSignal(window.bridge.finished) as finished:
+        dialog.fileSelected.emit(str(tmp_path / "figures"))
+        dialog.close()
+    assert finished.args[0].state == "done", finished.args[0].error
+    assert "|log2| ≥ 1.5" in (tmp_path / "figures" / "volcano.svg").read_text()
 
 
 def test_long_names_take_no_more_space(tmp_path: Path, qtbot: QtBot, theme: Theme) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from PySide6.QtCore import QSize
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QFontInfo, QGuiApplication
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.errors import StorageError
@@ -51,6 +51,30 @@ def test_image_has_the_requested_size(canvas: StructureCanvas, size: tuple[int, 
     drawn = pixels(tmp_path / "picture.png")
     assert drawn.shape == (size[1], size[0], 3) and (drawn != drawn[0, 0]).any()
     assert [path.name for path in tmp_path.iterdir()] == ["picture.png"]
+
+
+def test_image_for_a_column_has_width_resolution_and_readable_text(canvas: StructureCanvas, tmp_path: Path) -> None:
+    dialog = dialog_of(canvas, is_turntable=False)
+    for at, millimetres in enumerate((85.0, 178.0)):
+        dialog.size_box.setCurrentIndex(at)
+        dialog.size_box.activated.emit(at)
+        size = dialog.picture_size
+        assert size.width() == round(millimetres / 25.4 * 300) and dialog.dpi_box.value() == 300
+        assert size.height() == round(size.width() * canvas.height() / canvas.width())
+        task = dialog.task(canvas, tmp_path / f"{at}.png")
+        assert isinstance(task, PictureTask) and task.snapshot.text_height is not None
+        pixels_of_text = QFontInfo(canvas.font()).pixelSize() * size.height() / task.snapshot.text_height
+        assert pixels_of_text / 300 * 72 >= 5.9
+    dialog.dpi_box.setValue(150)
+    assert dialog.picture_size.width() == round(178 / 25.4 * 150)
+    task = dialog.task(canvas, tmp_path / "150.png")
+    task.run(Progress())
+    with Image.open(tmp_path / "150.png") as image:
+        assert image.size == (dialog.picture_size.width(), dialog.picture_size.height())
+        assert image.info["dpi"] == pytest.approx((150, 150), abs=0.02)
+    # Another number of pixels is the user's choice.
+    dialog.width_box.setValue(777)
+    assert dialog.size_box.currentData().width is None and dialog.picture_size.width() == 777
 
 
 def test_image_shows_the_scene_at_the_request(canvas: StructureCanvas, tmp_path: Path) -> None:
