@@ -80,14 +80,14 @@ def test_colours_are_at_the_same_values(case: str, qtbot: QtBot, theme: Theme) -
 
 def test_new_figure_needs_one_function(qtbot: QtBot, theme: Theme) -> None:
     def new_figure() -> Figure:
-        dots = Scatter(np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0]), 2, 9.0, targets=np.array([4, 5, 6]), tips="dot {}".format)
+        dots = Scatter(np.array([1.0, 2.0, 3.0]), np.array([10.0, 30.0, 20.0]), 3, 9.0, targets=np.array([4, 5, 6]), tips="dot {}".format)
         panel = Panel(Axis(0.0, 4.0, "Charge"), Axis(0.0, 40.0, "Spectra", is_whole=True), (dots,), smallest=(0.5, None))
-        return Figure("Charges", "Spectra by charge", (panel,), ("Charges",), (LegendEntry("Spectra", 2),))
+        return Figure("Charges", "Spectra by charge", (panel,), ("Charges",), (LegendEntry("Spectra", 3),))
 
     figure = new_figure()
     view, drawing = shown(figure, qtbot), lay_out(figure)
     assert b">Charge<" in svg(drawing) and pdf(drawing).startswith(b"%PDF")
-    np.testing.assert_allclose(extent(on_screen(view), rgb_of(2), 60), extent(on_paper(figure), rgb_of(2), 60), atol=0.02)
+    np.testing.assert_allclose(extent(on_screen(view), rgb_of(3), 60), extent(on_paper(figure), rgb_of(3), 60), atol=0.02)
     at = view.place_of(2.0, 30.0)
     with qtbot.waitSignal(view.targetChosen) as chosen:
         QTest.mouseClick(view.viewport(), Qt.MouseButton.LeftButton, pos=at.toPoint())
