@@ -128,7 +128,8 @@ def _place_names(dots: NDArray[np.float64], names: Sequence[str], height: float)
     shapes: list[Shape] = []
     for label in place_near_dots(dots[:_MAXIMUM_NAMES], widths[:_MAXIMUM_NAMES], _FONT_SIZE, dots, (0.0, _FRAME / 2, _SIDE, height)):
         if label.leader is not None:
-            shapes.append(Stroke(*dots[label.label].tolist(), *label.leader, "faint", 0.4))
+            x, y = dots[label.label].tolist()
+            shapes.append(Stroke(x, y, *label.leader, "faint", 0.4))
         shapes.append(Label(label.left, label.top + 0.85 * _FONT_SIZE, names[label.label]))
     return shapes
 

@@ -239,7 +239,9 @@ class Volcano:
         np.maximum.at(highest, group, p_value)
         # Before the first protein q-values are proportional to p-values; after the last one both end at 1.
         first, last = _FIRST_LOG + (lowest[0] - q[0] if len(q) else 0.0), 1e-9
-        return tuple(np.concatenate(([begin], values, [last])) for begin, values in ((_FIRST_LOG, q), (first, lowest), (first, highest)))
+        ends = [(_FIRST_LOG, q), (first, lowest), (first, highest)]
+        q, lowest, highest = (np.concatenate(([begin], values, [last])) for begin, values in ends)
+        return q, lowest, highest
 
 
 @dataclass(frozen=True, eq=False)
@@ -382,7 +384,8 @@ def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:
     for name in dict.fromkeys(comparison.tolist()):
         row = np.flatnonzero((comparison == name) & has)
         label = tuple(map(protein_label, accession[row].tolist(), description[row].tolist()))
-        result.append(Volcano(name, row, tuple(accession[row].tolist()), *(values[row] for values in numbers), label))
+        fold_change, p_value, q_value = (values[row] for values in numbers)
+        result.append(Volcano(name, row, tuple(accession[row].tolist()), fold_change, p_value, q_value, label))
     return tuple(result)
 
 
