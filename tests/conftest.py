@@ -132,13 +132,19 @@ def leave_advice_out(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def identified_once(tmp_path_factory: pytest.TempPathFactory, cache_of_tests: Path) -> Path:
-    """Project with the identification of the sample by `demo`, made once for all tests of a process."""
+    """Project with the identification of the first sample run in the large database, made once for all tests of a process.
+
+    It leaves more spectra to explain than that of all three runs in the small database, which is `demo`.
+    """
     from proteoscope.engine.command_line.main import main
 
     folder = tmp_path_factory.mktemp("identified-once") / "project"
     with pytest.MonkeyPatch.context() as patched:
         leave_advice_out(patched)
-        assert main(["demo", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]) == 0
+        samples = REPOSITORY / "resources" / "samples"
+        files = [str(samples / "BSA1.mzML.gz"), "--database", str(samples / "18Protein_SoCe_Tr_detergents_trace.fasta.gz")]
+        options = ["--preset", "low-resolution", "--out", str(folder), "--device", "cpu", "--threads", "2", "--quiet"]
+        assert main(["identify", *files, *options]) == 0
     return folder
 
 
