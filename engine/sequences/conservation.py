@@ -1,4 +1,4 @@
-"""Conservation of the columns of an alignment."""
+"""Conservation and information content of the columns of an alignment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.sequences.matrices import SYMBOLS
 from proteoscope.engine.sequences.statistics import BACKGROUND
 
-__all__ = ["RESIDUES", "conservation", "residue_codes", "residue_counts", "sequence_weights"]
+__all__ = ["RESIDUES", "conservation", "information_content", "residue_codes", "residue_counts", "sequence_weights"]
 
 RESIDUES = "".join(residue for residue, share in zip(SYMBOLS, BACKGROUND.tolist(), strict=True) if share > 0)
 """The twenty amino acids, in the order of their codes in this module."""
@@ -65,6 +65,29 @@ def conservation(characters: NDArray[np.uint8]) -> NDArray[np.float64]:
     mean = (column + background) / 2
     divergence = (column * np.log2(column / mean) + background * np.log2(background / mean)).sum(0) / 2
     return np.clip(divergence * shares.sum(0), 0.0, 1.0)
+
+
+def information_content(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the information content of each column in bits, 0 to log2(20).
+
+    After Schneider & Stephens (1990, Nucleic Acids Res. 18:6097): log2(20) less the entropy of the residues in the column and less their
+    correction for small samples, 19 / (2 ln(2) n), where n is the number of residues in the column. Gaps do not count, so that a column
+    with many gaps has the larger correction of its few residues. A column in which the correction exceeds the information has 0.
+
+    Parameters
+    ----------
+    counts : ndarray of float64, shape (20, columns)
+        Number of rows with each residue, from `residue_counts`.
+
+    Returns
+    -------
+    ndarray of float64, shape (columns,)
+    """
+    n = counts.sum(0)
+    share = counts / np.maximum(n, 1)
+    entropy = -(share * np.log2(np.where(share > 0, share, 1.0))).sum(0)
+    correction = (len(counts) - 1) / (2 * np.log(2) * np.maximum(n, 1))
+    return np.where(n > 0, np.maximum(np.log2(len(counts)) - entropy - correction, 0.0), 0.0)
 
 
 def sequence_weights(characters: NDArray[np.uint8]) -> NDArray[np.float64]:

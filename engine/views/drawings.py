@@ -41,6 +41,7 @@ __all__ = [
     "Shape",
     "Sticks",
     "Stroke",
+    "Symbol",
     "draw_axes",
     "draw_x_axis",
     "format_colour",
@@ -59,6 +60,8 @@ _LONGEST_NUMBER = 1e7
 FIXED_CHARACTER = 0.602
 """Width of a character of DejaVu Sans Mono as part of the font size."""
 _CELL_PIXELS = 2000
+_CAPITAL = 0.716
+"""Height of capitals of Arial as part of the font size."""
 _CHARACTER = 0.56
 """Mean width of a character as part of the height, to reserve space: what writes the text knows its font, this module does not."""
 
@@ -215,7 +218,15 @@ class Cells(Box):
         return (row, column) if 0 <= row < n_rows and 0 <= column < n_columns else None
 
 
-Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Cells
+@dataclass(frozen=True)
+class Symbol(Box):
+    """A bold capital stretched to fill a rectangle, as in sequence logos."""
+
+    text: str
+    ink: Ink = "text"
+
+
+Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Cells | Symbol
 
 
 @dataclass(frozen=True)
@@ -432,6 +443,10 @@ def _render_shape(shape: Shape, font_size: float, name: str) -> str:
             style += f' font-size="{shape.size * font_size:g}"' if shape.size != 1 else ""
             style += _fixed(len(text) * FIXED_CHARACTER * shape.size * font_size) if shape.is_fixed else ""
             return f'<text x="{x:.2f}" y="{y:.2f}" text-anchor="{anchor}" fill="{format_colour(ink)}"{style}>{_written(text)}</text>'
+        case Symbol(x, y, width, height, text, ink):
+            place = f'transform="translate({x:.2f} {y + height:.2f}) scale(1 {height / width:.4f})" fill="{format_colour(ink)}"'
+            length = f'font-size="{width / _CAPITAL:.3f}" textLength="{width:.2f}" lengthAdjust="spacingAndGlyphs"'
+            return f'<text {place} font-weight="bold" {length}>{_written(text)}</text>'
         case Image(x, y, width, height, pixels):
             box = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}" preserveAspectRatio="none"'
             return f'<image {box} image-rendering="pixelated" href="data:image/png;base64,{b64encode(_png(pixels)).decode()}"/>'

@@ -7,11 +7,12 @@ On dark surfaces the same hues are lighter. Every colour has a contrast of at le
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from proteoscope.engine.views.shown_peaks import LOSS, SHARED, SHIFTED, UNMATCHED
 
-__all__ = ["ION_KINDS", "PAPER", "SERIES_COLOURS", "Fixed", "Ink", "Ion", "Palette", "Rgb", "Shade", "rgb_of"]
+__all__ = ["ION_KINDS", "PAPER", "SERIES_COLOURS", "Fixed", "Ink", "Ion", "Legible", "Palette", "Rgb", "Shade", "rgb_of"]
 
 Rgb = tuple[int, int, int]
 
@@ -30,14 +31,29 @@ class Fixed(NamedTuple):
     blue: int
 
 
+class Legible(NamedTuple):
+    """A colour moved towards that of text until its contrast with the surface is at least 3 : 1."""
+
+    red: int
+    green: int
+    blue: int
+
+
 class Ion(NamedTuple):
     """Ink of an ion series, named by its symbol, `LOSS`, `SHARED`, `SHIFTED` or `UNMATCHED`."""
 
     kind: str
 
 
-Ink = Literal["text", "faint", "grid", "background", "target", "decoy", "mark", "highlight", "highlighted"] | int | Shade | Ion | Fixed
-"""The colour of a shape: a name, the place of a series in `SERIES_COLOURS` (from 0), a shade, an ion series, or a fixed colour."""
+Ink = (
+    Literal["text", "faint", "grid", "background", "target", "decoy", "mark", "highlight", "highlighted"]
+    | int
+    | Shade
+    | Ion
+    | Fixed
+    | Legible
+)
+"""The colour of a shape: a name, the place of a series in `SERIES_COLOURS` (from 0), a shade, an ion series, or a given colour."""
 
 SERIES_COLOURS = (
     "#0072b2",
@@ -75,8 +91,9 @@ _IONS: dict[str, int] = {"b": 0, "y": 1, "a": 2, "c": 5, "x": 4, "z": 3, "p": 6,
 ION_KINDS = (*_IONS, UNMATCHED)
 _NAMED = {"target": "b", "decoy": "y", "mark": "z"}
 """Colours that have the hue of an ion series."""
-_LEAST_CONTRAST = 7.0
+_HIGH_CONTRAST = 7.0
 """Minimum contrast of text in high contrast (WCAG 2.1, level AAA)."""
+_LEAST_CONTRAST, _CONTRAST_STEPS = 3.0, 20
 
 
 @dataclass(frozen=True)
@@ -121,6 +138,8 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
         return rgb_of(_IONS[ink.kind], palette)
     if isinstance(ink, Fixed):
         return ink
+    if isinstance(ink, Legible):
+        return _with_contrast(ink, palette)
     if isinstance(ink, int):
         series = _SERIES_ON_DARK if palette.is_dark else SERIES_COLOURS
         return _readable(_rgb(series[ink % len(series)]), palette)
@@ -130,19 +149,29 @@ def rgb_of(ink: Ink, palette: Palette = PAPER) -> Rgb:
     return _rgb(surface)
 
 
-def _rgb(text: str) -> Rgb:
-    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)
-
-
 def _readable(colour: Rgb, palette: Palette) -> Rgb:
-    """Return the colour, mixed with as much white as text in high contrast needs."""
-    while palette.is_high_contrast and _luminance(colour) + 0.05 < _LEAST_CONTRAST * 0.05:
-        red, green, blue = (round(part + (255 - part) * 0.05) for part in colour)
-        colour = red, green, blue
-    return colour
+    """Return the colour, with the contrast of text if the surface is that of the high-contrast theme."""
+    return _with_contrast(colour, palette, _HIGH_CONTRAST) if palette.is_high_contrast else colour
+
+
+@lru_cache(maxsize=1024)
+def _with_contrast(colour: Rgb, palette: Palette, least: float = _LEAST_CONTRAST) -> Rgb:
+    """Return the colour, mixed with as much of the text's colour as the minimum contrast with the background needs."""
+    text, back = _rgb(palette.text), _luminance(_rgb(palette.background))
+    for step in range(_CONTRAST_STEPS + 1):
+        red, green, blue = (round(start + (end - start) * step / _CONTRAST_STEPS) for start, end in zip(colour, text, strict=True))
+        low, high = sorted((back, _luminance((red, green, blue))))
+        if (high + 0.05) / (low + 0.05) >= least:
+            break
+    return red, green, blue
 
 
 def _luminance(colour: Rgb) -> float:
-    """Return the relative luminance (WCAG 2.1)."""
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in (value / 255 for value in colour)]
+    """Return the relative luminance of a colour (WCAG 2.1)."""
+    parts = (part / 255 for part in colour)
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _rgb(text: str) -> Rgb:
+    return int(text[1:3], 16), int(text[3:5], 16), int(text[5:7], 16)

@@ -40,6 +40,7 @@ from proteoscope.engine.views.drawings import (
     Shape,
     Sticks,
     Stroke,
+    Symbol,
     format_colour,
     svg,
 )
@@ -63,6 +64,9 @@ FONT, BOLD, FIXED, FIXED_BOLD = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono
 """The fonts of pages."""
 _MISSING = "\u25a1"
 """Written for a character that the fonts lack."""
+_CAPITAL = 0.729
+"""Height of capitals of DejaVu Sans Bold as part of the font size."""
+_SYMBOL_SIZE = 10.0
 _POINTS_PER_INCH = 72
 
 
@@ -180,6 +184,13 @@ def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None
                 canvas.circle(at, height - down, shape.size / 2, stroke=0, fill=1)
         case Label():
             _draw_label(canvas, shape, height, font_size)
+        case Symbol(x, y, width, tall, text):
+            canvas.saveState()
+            canvas.translate(x, height - y - tall)
+            canvas.scale(width / pdfmetrics.stringWidth(text, BOLD, _SYMBOL_SIZE), tall / (_CAPITAL * _SYMBOL_SIZE))
+            canvas.setFont(BOLD, _SYMBOL_SIZE)
+            canvas.drawString(0, 0, text)
+            canvas.restoreState()
         case Image(x, y, width, tall, pixels):
             canvas.drawImage(ImageReader(Picture.fromarray(pixels, "RGBA")), x, height - y - tall, width, tall, mask="auto")
         case Cells():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from proteoscope.engine.sequences.conservation import RESIDUES, conservation, residue_codes, residue_counts
 from proteoscope.engine.sequences.stack import OUTSIDE, Stack
+from proteoscope.engine.views.stack_logo import StackLogo
 
 __all__ = ["SCHEMES", "ColouredStack", "StackScheme", "scheme_named", "stack_colours"]
 
@@ -134,6 +135,8 @@ class ColouredStack:
         (rows, n, 4) uint8, see `stack_colours`.
     grade
         (n,) float64, conservation, 0 to 1.
+    logo
+        Sequence logo of the drawn columns; None for few rows.
     follows_insertion
         (rows, n), residues preceded by a hidden insertion; None if insertions are shown.
     """
@@ -142,6 +145,7 @@ class ColouredStack:
     columns: NDArray[np.int64]
     colours: Colours
     grade: NDArray[np.float64]
+    logo: StackLogo | None = None
     follows_insertion: NDArray[np.bool_] | None = None
 
     @classmethod
@@ -149,9 +153,10 @@ class ColouredStack:
         """Colour a stack by a scheme of `SCHEMES`."""
         colours, grade = stack_colours(stack, scheme), conservation(stack.symbols)
         if has_insertions:
-            return cls(stack, np.arange(stack.n_columns), colours, grade)
+            return cls(stack, np.arange(stack.n_columns), colours, grade, StackLogo.of(stack.symbols, colours))
         columns = np.flatnonzero(~stack.is_opened)
-        return cls(stack, columns, colours[:, columns], grade[columns], stack.follows_insertion)
+        logo = StackLogo.of(stack.symbols[:, columns], colours[:, columns])
+        return cls(stack, columns, colours[:, columns], grade[columns], logo, stack.follows_insertion)
 
     @cached_property
     def symbols(self) -> NDArray[np.uint8]:

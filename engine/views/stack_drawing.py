@@ -1,21 +1,30 @@
-"""A stack of hits: names on the left, residues in colours, the query and its numbers above, conservation below."""
+"""A stack of hits: names on the left, residues in colours, the logo, the query and its numbers above, conservation below."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from proteoscope.engine.sequences.conservation import RESIDUES
 from proteoscope.engine.sequences.stack import OUTSIDE
-from proteoscope.engine.views.drawings import Bar, Basic, Clip, Drawing, Image, Label, Shape, Sticks
-from proteoscope.engine.views.palette import Fixed, Ink
+from proteoscope.engine.views.drawings import Bar, Basic, Clip, Drawing, Image, Label, Shape, Sticks, Stroke, Symbol
+from proteoscope.engine.views.palette import Fixed, Ink, Legible
 from proteoscope.engine.views.sheets import CENTRE, Region, Sheet, TextMeasure, selected_characters
 from proteoscope.engine.views.stack_colours import ColouredStack
+from proteoscope.engine.views.stack_logo import MAXIMUM_BITS
 
 __all__ = ["StackSheet", "draw_stack"]
 
 _NAME_CHARACTERS = 22
 _TENS = 10
-_HEAD, _FOOT = 2, 2.0
-"""Lines of numbers and query above the hits; height of the conservation bars in lines."""
+_HEAD, _FOOT, _LOGO = 2, 2.0, 4.5
+"""Lines of numbers and query above the hits; heights of the conservation bars and of the logo in lines."""
+_LEAST_HITS = 4
+"""Lines of hits below a logo in the window; with fewer, the logo is hidden."""
+_LEAST_SYMBOL = 0.6
+"""Height of the smallest symbol of a logo."""
+_NARROW = 0.45
+"""Width of the symbol I as part of a column."""
+_BITS = (0, 2, 4)
 _LIGHT = 140.0
 """Luminance of a colour from which the characters on it are dark."""
 _DARK_TEXT, _LIGHT_TEXT = Fixed(0, 0, 0), Fixed(255, 255, 255)
@@ -34,29 +43,51 @@ class StackSheet(Sheet):
         Width of a column, height of a row.
     name
         Width of the names.
+    logo
+        Height of the logo above the numbers, 0 without one.
     head, foot
-        Heights of what stays in sight.
+        Heights of what stays in sight; the logo is part of the head.
+
+    Parameters
+    ----------
+    height
+        Height of the window, which has no logo if it leaves no space for hits; None on paper.
     """
 
-    def __init__(self, stack: ColouredStack, measure: TextMeasure) -> None:
+    def __init__(self, stack: ColouredStack, measure: TextMeasure, height: float | None = None) -> None:
         self.stack, self.measure, self.marked = stack, measure, -1
         n_hits, n_columns = len(stack.stack) - 1, len(stack.columns)
         self.title = f"{n_hits} hits below {stack.stack.query_name}, {stack.stack.n_columns} columns"
         self.line, self.cell = measure.line, measure.cell()
         self.name = (_NAME_CHARACTERS + 1) * self.cell
-        self.head, self.foot = _HEAD * self.line, _FOOT * self.line
+        has_space = height is None or height >= (_LOGO + _HEAD + _LEAST_HITS + _FOOT) * self.line
+        self.logo = _LOGO * self.line if stack.logo is not None and has_space else 0.0
+        self.head, self.foot = self.logo + _HEAD * self.line, _FOOT * self.line
         self.size = self.name + n_columns * self.cell, self.head + n_hits * self.line + self.foot
 
     def row_at(self, y: float, region: Region) -> int | None:
-        """Return the row (0 for the query) at a height while a region is visible."""
+        """Return the row (0 for the query) at a height while a region is visible; None for the logo."""
         down = y - region.top
         row = 0 if down < self.head else int((y - self.head) // self.line) + 1
-        return row if 0 <= down < region.height - self.foot and row < len(self.stack.stack) else None
+        return row if self.logo <= down < region.height - self.foot and row < len(self.stack.stack) else None
 
     def place_at(self, x: float, y: float, region: Region) -> tuple[int, int] | None:
         """Row and column at a place, while a region is in sight."""
-        row, column = self.row_at(y, region), int((x - self.name) // self.cell)
-        return (row, column) if row is not None and x - region.left >= self.name and column < len(self.stack.columns) else None
+        row, column = self.row_at(y, region), self._column_at(x, region)
+        return None if row is None or column is None else (row, column)
+
+    def text_at(self, x: float, y: float, region: Region) -> str:
+        """Return the tooltip at a place, while a region is in sight."""
+        if (column := self._column_at(x, region)) is None:
+            return ""
+        if self.stack.logo is not None and 0 <= y - region.top < self.logo:
+            return self.stack.logo.text_at(column)
+        row = self.row_at(y, region)
+        return "" if row is None else self.stack.text_at(row, column)
+
+    def _column_at(self, x: float, region: Region) -> int | None:
+        column = int((x - self.name) // self.cell)
+        return column if x - region.left >= self.name and column < len(self.stack.columns) else None
 
     def shapes(self, region: Region) -> list[Shape]:
         """Return the visible hits, with numbers, query, conservation and names in front."""
@@ -70,26 +101,69 @@ class StackSheet(Sheet):
         inner = left + self.name, region.width - self.name
         names = [shape for row in range(rows.start, rows.stop) for shape in self._name(row, left, self.head + (row - 1) * line)]
         hits = self._residues(rows, columns, x, self.head + first * line)
+        numbers = top + self.logo
+        above = [*self._logo_symbols(columns, x, top), *self._numbers(columns, x, numbers)]
+        above += self._residues(slice(0, 1), columns, x, numbers + line)
         return [
             Clip(inner[0], top + self.head, inner[1], foot - top - self.head, tuple(hits)),
             Clip(left, top + self.head, self.name, foot - top - self.head, tuple(names)),
-            Clip(
-                inner[0], top, inner[1], self.head, (*self._numbers(columns, x, top), *self._residues(slice(0, 1), columns, x, top + line))
-            ),
-            *self._name(0, left, top + line),
+            Clip(inner[0], top, inner[1], self.head, tuple(above)),
+            *self._scale(left, top),
+            *self._name(0, left, top + self.logo + line),
             Clip(inner[0], foot, inner[1], self.foot, tuple(self._conservation(columns, x, foot))),
             Label(left + 4, self._baseline(foot + 0.4 * line), "conservation", ink="faint", is_fixed=True),
         ]
 
     def block(self, columns: slice, top: float) -> list[Shape]:
         """Draw some columns of all rows with names, from a height down."""
-        below = top + self.line
-        shapes: list[Shape] = [*self._numbers(columns, self.name, top)]
+        numbers, below = top + self.logo, top + self.logo + self.line
+        shapes: list[Shape] = [*self._scale(0.0, top), *self._logo_symbols(columns, self.name, top)]
+        shapes += self._numbers(columns, self.name, numbers)
         shapes += self._residues(slice(0, len(self.stack.stack)), columns, self.name, below)
         for row in range(len(self.stack.stack)):
             shapes += self._name(row, 0.0, below + row * self.line)
         shapes += self._conservation(columns, self.name, below + len(self.stack.stack) * self.line)
         return shapes
+
+    def _logo_symbols(self, columns: slice, left: float, top: float) -> list[Basic]:
+        """Draw the symbols of the logo, the highest of a column on top."""
+        logo = self.stack.logo
+        if not self.logo or logo is None:
+            return []
+        heights = logo.bits[:, columns] * (self._logo_height / MAXIMUM_BITS)
+        order = np.argsort(heights, axis=0, kind="stable")
+        sorted_heights = np.take_along_axis(heights, order, axis=0)
+        up = np.cumsum(sorted_heights, axis=0)
+        shapes: list[Basic] = []
+        for place, at in zip(*(axis.tolist() for axis in np.nonzero(sorted_heights >= _LEAST_SYMBOL)), strict=True):
+            residue = int(order[place, at])
+            red, green, blue, is_coloured = logo.colours[residue, columns.start + at].tolist()
+            ink: Ink = Legible(red, green, blue) if is_coloured else "text"
+            width = self.cell * (_NARROW if RESIDUES[residue] == "I" else 1.0)
+            x, y = left + (at + 0.5) * self.cell - width / 2, top + self._logo_top + self._logo_height - float(up[place, at])
+            shapes.append(Symbol(x, y, width, float(sorted_heights[place, at]), RESIDUES[residue], ink))
+        return shapes
+
+    def _scale(self, left: float, top: float) -> list[Basic]:
+        """Draw the scale of the logo next to the names."""
+        if not self.logo:
+            return []
+        right, size = left + self.name, 0.8
+        shapes: list[Basic] = [Label(left + 4, self._baseline(top + self._logo_top), "logo, bits", ink="faint", is_fixed=True)]
+        for bits in _BITS:
+            y = top + self._logo_top + self._logo_height * (1 - bits / MAXIMUM_BITS)
+            down = CENTRE * size * self.measure.font_size
+            shapes += [Stroke(right - 5, y, right - 1, y, "faint"), Label(right - 8, y + down, str(bits), "end", "faint", size=size)]
+        return shapes
+
+    @property
+    def _logo_top(self) -> float:
+        return 0.25 * self.line
+
+    @property
+    def _logo_height(self) -> float:
+        """Height of a symbol with the maximum information content."""
+        return self.logo - 0.5 * self.line
 
     def _residues(self, rows: slice, columns: slice, left: float, top: float) -> list[Basic]:
         """Draw coloured residues of some rows and columns from a corner."""

@@ -18,7 +18,7 @@ __all__ = ["StackPlot"]
 
 
 class StackPlot(ScrolledDrawing):
-    """Shows a stack or a text. Names, the query and the conservation stay visible.
+    """Shows a stack or a text. Names, the logo, the query and the conservation stay visible.
 
     Signals
     -------
@@ -59,7 +59,7 @@ class StackPlot(ScrolledDrawing):
     def _new_sheet(self, measure: WidgetMeasure, width: float) -> StackSheet | None:
         if self.painted is None:
             return None
-        sheet = StackSheet(self.painted, measure)
+        sheet = StackSheet(self.painted, measure, float(self.viewport().height()))
         sheet.marked = self.marked
         return sheet
 
@@ -68,9 +68,7 @@ class StackPlot(ScrolledDrawing):
         return None if painted is None else PaperFigure(f"{painted.stack.query_name} and hits", partial(draw_stack, painted, None))
 
     def _tip(self, x: float, y: float) -> str:
-        assert self._sheet is not None and self.painted is not None
-        place = self._sheet.place_at(x, y, self.in_sight)
-        return "" if place is None else self.painted.text_at(*place)
+        return "" if self._sheet is None else self._sheet.text_at(x, y, self.in_sight)
 
     def _click(self, x: float, y: float) -> None:
         row = None if self._sheet is None else self._sheet.row_at(y, self.in_sight)

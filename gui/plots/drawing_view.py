@@ -21,11 +21,13 @@ from PySide6.QtGui import (
     QKeyEvent,
     QMouseEvent,
     QPainter,
+    QPainterPath,
     QPaintEvent,
     QPen,
     QPixmap,
     QPolygonF,
     QResizeEvent,
+    QTransform,
 )
 from PySide6.QtWidgets import QToolTip, QWidget
 
@@ -45,6 +47,7 @@ from proteoscope.engine.views.drawings import (
     Shape,
     Sticks,
     Stroke,
+    Symbol,
 )
 from proteoscope.engine.views.palette import Ink, Palette
 from proteoscope.engine.views.sheets import TextMeasure
@@ -60,6 +63,7 @@ _NEAR = 7.0
 _GRIP = 5.0
 """Distance in pixels from a handle within which it is dragged."""
 _FIGURE_FONT = 8.0
+_OUTLINE_PIXELS = 48
 
 MakeDrawing = Callable[[float, float, float], Drawing]
 """Creates a drawing for a width, a height and a font size."""
@@ -343,6 +347,10 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             painter.drawPoints(_polygon(shape.places))
         case Label():
             _paint_label(painter, shape, qt_colour(shape.ink, palette), font, font_size)
+        case Symbol(x, y, width, height, text, ink):
+            outline, advance, capital = _symbol_outline(font, text)
+            placed = QTransform.fromTranslate(x, y + height).scale(width / advance, height / capital)
+            painter.fillPath(placed.map(outline), qt_colour(ink, palette))
         case Image(x, y, width, height, pixels):
             picture = QImage(pixels.data, pixels.shape[1], pixels.shape[0], 4 * pixels.shape[1], QImage.Format.Format_RGBA8888)
             painter.drawImage(QRectF(x, y, width, height), picture)
@@ -388,6 +396,15 @@ def _label_font(description: str, pixels: int, is_bold: bool, is_fixed: bool) ->
     font.setPixelSize(pixels)
     font.setBold(is_bold)
     return font, QFontMetricsF(font)
+
+
+@lru_cache(maxsize=256)
+def _symbol_outline(description: str, text: str) -> tuple[QPainterPath, float, float]:
+    """Return the outline of a bold capital, its width and the height of capitals."""
+    font, metrics = _label_font(description, _OUTLINE_PIXELS, is_bold=True, is_fixed=False)
+    outline = QPainterPath()
+    outline.addText(QPointF(0, 0), font, text)
+    return outline, metrics.horizontalAdvance(text) or 1.0, metrics.capHeight() or 1.0
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ def test_hover_describes_the_residues(view: HitsView) -> None:
     texts = {plot.text_at(QPointF(x, y)) for x in range(0, plot.viewport().width(), 9) for y in range(0, plot.viewport().height(), 9)}
     stack = painted.stack
     expected = {painted.text_at(row, column) for row in range(len(stack)) for column in range(len(painted.columns))}
+    assert painted.logo is not None and plot.text_at(QPointF(250, 20)).endswith("%")
+    expected |= {painted.logo.text_at(column) for column in range(len(painted.columns))}
     assert len(texts) > 50 and texts - {""} <= expected
 
 
