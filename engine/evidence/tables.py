@@ -27,8 +27,8 @@ __all__ = [
 ]
 
 _PROTEIN = Column("protein", meaning="Row of the table of proteins", kind="identifier", rows_of="proteins")
-_ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18)
-_CHAIN = Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, is_nullable=True)
+_ACCESSION = Column("accession", "Protein", "Accession of the protein", width=18, entries="proteins")
+_CHAIN = Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, is_nullable=True, entries="structures")
 _CHAIN_ROW = Column("chain_row", meaning="Row of the table of chains", kind="identifier", rows_of="chains", is_nullable=True)
 _POSITION = Column("position", "Position", "Residue of the protein, from 1", "integer", 8, low=1)
 _RESIDUE = Column("residue", "Residue", "One-character code of the residue", width=7, pattern="[A-Z]")
@@ -152,7 +152,7 @@ CHAINS = Table.of(
         _PROTEIN,
         _ACCESSION,
         Column("rank", "Rank", "Place among the chains of the protein, by score", "integer", 5, low=1),
-        Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16),
+        Column("chain", "Chain", "The structure: its file, and after a colon the chain", width=16, entries="structures"),
         _KIND,
         Column("identity", "Identity", "Share of aligned residues that are the same", "percent", 8, unit="%", low=0, high=1, saved=".4f"),
         Column("n_aligned", "Aligned", "Residues of the protein aligned with it", "integer", 8, low=0),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.engine_scores import OTHER_SCORE, SCORE_COLUMNS
 from proteoscope.engine.results.columns import Column, Rule, Table
@@ -91,7 +92,7 @@ PSM_COLUMNS = (
     ),
     Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
     Column("sequence", meaning="Residues without modifications", pattern="[A-Z*]+"),
-    Column("proteins", "Proteins", "Accessions of the proteins that hold the peptide", "texts", 26),
+    Column("proteins", "Proteins", "Accessions of the proteins that hold the peptide", "texts", 26, entries="proteins"),
     Column("missed_cleavages", "Missed", "Missed cleavages", "integer", 6, is_shown=False, type="int8"),
     Column("matched_ions", "Matched", "Fragment ions found in the spectrum", "integer", 7, type="int16"),
     Column("total_ions", "Ions", "Fragment ions that the peptide can have", "integer", 6, is_shown=False, type="int16"),
@@ -231,7 +232,7 @@ LIBRARY_COLUMNS = (
 PEPTIDE_COLUMNS = (
     Column("peptide", "Peptide", "Sequence with modifications, in ProForma", width=24),
     Column("sequence", "Sequence", "Residues without modifications", width=26, is_shown=False, pattern="[A-Z*]+"),
-    Column("proteins", "Proteins", "Accessions of the proteins that hold it", "texts", 30),
+    Column("proteins", "Proteins", "Accessions of the proteins that hold it", "texts", 30, entries="proteins"),
     Column("n_psms", "PSMs", "Spectra matched to it", "integer", 6, type="int32"),
     Column("best_score", "Best score", "Score of its best spectrum", "number", 8, is_nullable=True),
     Column(
@@ -257,7 +258,7 @@ PEPTIDE_COLUMNS = (
 )
 
 PROTEIN_COLUMNS = (
-    Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=21),
+    Column("group", "Protein group", "Accessions of the proteins that the same peptides prove", width=21, entries="proteins"),
     Column("accessions", meaning="Accessions of the proteins that the same peptides prove", kind="texts"),
     Column("description", "Description", "What the database says of the first protein", width=44, is_nullable=True),
     Column("n_peptides", "Peptides", "Different peptides", "integer", 7, type="int32"),
@@ -397,15 +398,16 @@ PEPTIDES = Table.of(
 PROTEINS = Table.of(
     "proteins",
     "Proteins",
-    PROTEIN_COLUMNS,
-    shown="group n_peptides n_psms coverage q_value description score n_unique_peptides razor_peptides posterior_error_probability length "
-    "is_decoy",
+    (*PROTEIN_COLUMNS, *NAMES),
+    shown="group gene n_peptides n_psms coverage q_value description organism score n_unique_peptides razor_peptides "
+    "posterior_error_probability length is_decoy",
     links="group accessions is_decoy description",
     saved="group accessions description n_peptides n_unique_peptides n_psms coverage score q_value is_decoy",
     rules=(Rule(("accessions",), "holds groups of no protein", _have_some),),
 )
 PROTEINS_OF_SHIFTED = replace(
-    PROTEINS, columns=PROTEINS.chosen(["group", "n_peptides", "n_psms", "coverage", "q_value", "description", "is_decoy"])
+    PROTEINS,
+    columns=PROTEINS.chosen(["group", "gene", "n_peptides", "n_psms", "coverage", "q_value", "description", "organism", "is_decoy"]),
 )
 _UNPLACED: dict[str, dict[str, Any]] = {name: {"is_nullable": True} for name in ("protein_starts", "residues_before", "residues_after")}
 """Columns that need the protein sequence, and may therefore be null."""

@@ -14,6 +14,7 @@ from proteoscope.engine.chemistry.modifications import SearchModification
 from proteoscope.engine.chemistry.peptidoforms import write_many
 from proteoscope.engine.chemistry.tolerance import Tolerance
 from proteoscope.engine.execution.resources import Resources
+from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.formats.proteins import Proteins
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS
@@ -605,6 +606,7 @@ def protein_table(groups: ProteinGroups, accession: pa.Array, described: Mapping
         "razor_peptides": groups.n_razor_peptides,
         "posterior_error_probability": finite_or_null(error),
         **described,
+        **name_columns(described["description"]),
     }
     return PROTEINS.arrow(columns)
 

@@ -322,6 +322,7 @@ def changes_table(changes: Sequence[Changes], proteins: Proteins) -> pa.Table:
         "comparison": np.repeat([change.name for change in changes], len(proteins)).tolist(),
         "accession": taken(proteins.accession, row),
         "description": taken(proteins.description, row),
+        **{name: column.take(pa.array(row)) for name, column in proteins.names.items()},
     }
     for name in CHANGES.by_name.keys() - columns.keys():
         values = np.concatenate([getattr(change, name)[order] for change, order in zip(changes, orders, strict=True)])

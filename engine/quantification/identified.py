@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.isotopes import AVERAGINE, ELEMENTS, element_counts, sequence_elements
 from proteoscope.engine.chemistry.modifications import unimod
 from proteoscope.engine.errors import InputError
+from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, PROTEINS
@@ -234,6 +236,11 @@ class Proteins:
     others: list[list[str]]
     description: list[str]
     length: NDArray[np.int64]
+
+    @cached_property
+    def names(self) -> dict[str, pa.Array]:
+        """Columns of genes and organisms."""
+        return name_columns(self.description)
 
     def __len__(self) -> int:
         return len(self.accession)

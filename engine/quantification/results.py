@@ -34,7 +34,7 @@ from proteoscope.engine.results.separated import DIGITS, write_separated
 
 __all__ = ["amount_columns", "peptide_counts", "quantity_tables", "sample_counts", "write_quantities", "write_wide"]
 
-_KEYS = ("accession", "other_accessions", "description", "peptide", "sequence")
+_KEYS = ("accession", "other_accessions", "description", "peptide", "sequence", "gene", "organism")
 
 
 def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
@@ -61,7 +61,7 @@ def quantity_tables(quantities: Quantities, changes: Sequence[Changes], measured
         (PEPTIDES, {"sequence": identified.sequences, "accession": accession}, {}),
         (
             PROTEINS,
-            {"accession": proteins.accession, "other_accessions": proteins.others, "description": proteins.description},
+            {"accession": proteins.accession, "other_accessions": proteins.others, "description": proteins.description, **proteins.names},
             {"n_peptides": peptide_counts(levels.sequences, identified.protein, len(proteins)), "nsaf": or_null(quantities.nsaf)},
         ),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.quantification.design import BLOCKS
 from proteoscope.engine.results.columns import Column, Table
 
@@ -19,8 +20,8 @@ __all__ = [
     "wide_file_of",
 ]
 
-_ACCESSION = Column("accession", "Protein", "Accession of the first protein of the group", width=18)
-_OF_PROTEIN = Column("accession", "Protein", "Accession of the protein that it counts for", width=18, is_nullable=True)
+_ACCESSION = Column("accession", "Protein", "Accession of the first protein of the group", width=18, entries="proteins")
+_OF_PROTEIN = Column("accession", "Protein", "Accession of the protein that it counts for", width=18, is_nullable=True, entries="proteins")
 _DESCRIPTION = Column("description", "Description", "What the database says of it", width=40)
 _SAMPLE = Column("sample", "Sample", "Its name in the design", width=16)
 _CONDITION = Column("condition", "Condition", "Condition of the sample, from the design", width=12, is_nullable=True)
@@ -78,10 +79,13 @@ PROTEINS = Table.of(
             high=1,
             saved=".6g",
         ),
+        *NAMES,
     ),
-    shown="accession sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf description other_accessions",
+    shown="accession gene sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf description organism "
+    "other_accessions",
     links="accession",
-    saved="accession other_accessions description sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf",
+    saved="accession other_accessions description sample condition replicate quantity log2_quantity state n_peptides n_psms nsaf "
+    "gene organism",
 )
 CHANGES = Table.of(
     "protein_changes",
@@ -125,12 +129,13 @@ CHANGES = Table.of(
         Column("n_too_low", "Too low", "Samples of both in which it was seen, too low to be measured", "integer", 7, low=0),
         Column("n_not_seen", "Not seen", "Samples of both in which nothing of it was seen", "integer", 8, low=0),
         Column("n_imputed", "Imputed", "Samples of both whose quantity was imputed, in addition to those with one", "integer", 8, low=0),
+        *NAMES,
     ),
-    shown="comparison accession log2_fold_change low high q_value p_value t outcome n_first n_second n_too_low n_not_seen n_imputed "
-    "description",
+    shown="comparison accession gene log2_fold_change low high q_value p_value t outcome n_first n_second n_too_low n_not_seen n_imputed "
+    "description organism",
     links="accession",
     saved="comparison accession description log2_fold_change low high t p_value q_value outcome n_first n_second n_too_low n_not_seen "
-    "n_imputed",
+    "n_imputed gene organism",
 )
 PEPTIDES = Table.of(
     "peptide_quantities",

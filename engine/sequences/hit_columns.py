@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column, Rule, Table
 
@@ -33,7 +34,7 @@ HITS = Table.of(
     "Hits",
     (
         Column("query", "Query", "Name of the query in its file", width=16, is_shown=False),
-        Column("subject", "Subject", "Name of the sequence in the database", width=20),
+        Column("subject", "Subject", "Name of the sequence in the database", width=20, entries="proteins"),
         Column(
             "identity",
             "Identity",
@@ -116,12 +117,13 @@ HITS = Table.of(
         Column("aligned_query", meaning="Line of the query in the drawn alignment", pattern=_DRAWN),
         Column("aligned_middle", meaning="Middle line of the drawn alignment, which marks matches", pattern=_DRAWN),
         Column("aligned_subject", meaning="Line of the subject in the drawn alignment", pattern=_DRAWN),
+        *NAMES,
     ),
-    shown="query subject e_value bit_score identity query_coverage description alignment_length score subject_length subject_coverage "
-    "positives mismatches gap_openings query_start query_end subject_start subject_end rank cigar",
+    shown="query subject gene e_value bit_score identity query_coverage description organism alignment_length score subject_length "
+    "subject_coverage positives mismatches gap_openings query_start query_end subject_start subject_end rank cigar",
     links="query_index query query_length",
     saved="query subject identity alignment_length mismatches gap_openings query_start query_end subject_start subject_end e_value "
-    "bit_score score positives query_coverage subject_coverage cigar subject_length description",
+    "bit_score score positives query_coverage subject_coverage cigar subject_length description gene organism",
     rules=(
         Rule(("alignment_length", "aligned_query", "aligned_middle", "aligned_subject"), "has lines of another length", _are_drawn),
         Rule(("query_start", "query_end", "query_length"), "has positions outside their queries", _lie_inside),

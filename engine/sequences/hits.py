@@ -27,6 +27,7 @@ from proteoscope.engine.arrays import Texts, run_offsets
 from proteoscope.engine.errors import ParameterError
 from proteoscope.engine.escaped_names import ESCAPES, escape_unprintable_texts
 from proteoscope.engine.files import atomic_file
+from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.sam import (
@@ -776,7 +777,8 @@ def hits_schema() -> pa.Schema:
 
 def hits_table(hits: Hits) -> pa.Table:
     """Return hits as rows of `hits_schema`."""
-    return HITS.arrow({name: column.arrow() if isinstance(column, Texts) else column for name, column in vars(hits).items()})
+    columns = {name: column.arrow() if isinstance(column, Texts) else column for name, column in vars(hits).items()}
+    return HITS.arrow({**columns, **name_columns(columns["description"].to_pylist())})
 
 
 def expected_counts(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from proteoscope.engine.arrays import take_runs
+from proteoscope.engine.formats.protein_names import name_columns
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.row_numbers import ChainRow
 from proteoscope.engine.structure_search.calibration import chance_features, ordered_shares, shipped_calibration
@@ -186,6 +187,7 @@ def _table(
         "target_length": chains.lengths,
         "target_sequence": chains.sequences.arrow(),
         "target_states": chains.all_states.arrow(),
+        **name_columns(chains.descriptions),
     }
     return HITS.arrow(columns)
 

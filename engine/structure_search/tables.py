@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.cigars import count_cigar_symbols
 from proteoscope.engine.results.columns import Column, Rule, Table
@@ -61,7 +62,7 @@ HITS = Table.of(
     "Hits",
     (
         Column("query", "Query", "Name of the query", width=16, is_shown=False),
-        Column("target", "Target", "Name of the chain in the database", width=18),
+        Column("target", "Target", "Name of the chain in the database", width=18, entries="structures"),
         Column("score", "Score", "Score of the alignment of residues: bits, or as published", "number", 8, 1, is_nullable=True),
         Column("z_score", "z-score", _Z_SCORE, "number", 8, 1, is_nullable=True),
         Column("e_value", "E-value", _E_VALUE, "e_value", 8, is_nullable=True, low=0),
@@ -155,11 +156,12 @@ HITS = Table.of(
         Column("target_length", "Length", "Residues of the target", "integer", 7, is_shown=False, type="int32", low=0),
         Column("target_sequence", meaning="Residues of the target", pattern="[A-Z*]*"),
         Column("target_states", meaning="Their secondary structure", pattern=_STATES),
+        *NAMES,
     ),
     shown="query rank target same_fold_probability e_value z_score tm_score_query tm_score_target rmsd aligned_length identity "
-    "query_coverage description score target_coverage target_length phase1_ratio rotation translation cigar",
+    "query_coverage description gene organism score target_coverage target_length phase1_ratio rotation translation cigar",
     links="query_index target_index target_sequence target_states",
-    saved=" ".join(ROW_COLUMNS),
+    saved=" ".join((*ROW_COLUMNS, *(column.name for column in NAMES))),
     rules=(
         Rule(("target_sequence", "target_states", "target_length"), "has other numbers of residues and states than it says", _are_as_long),
         Rule(("cigar", "target_length"), "does not span its target", _spans),

@@ -85,7 +85,7 @@ class Coverage:
 
     Attributes
     ----------
-    title, description
+    title, description, accession
         Of the protein.
     sequence
         Its n residues.
@@ -105,6 +105,7 @@ class Coverage:
     modified: dict[int, tuple[str, ...]]
     description: str = ""
     features: tuple[ProteinFeature, ...] = ()
+    accession: str = ""
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -208,7 +209,8 @@ def covered_by(
                 changes,
             )
         )
-    return Coverage(title, sequence, tuple(placed), covered, {residue: tuple(names) for residue, names in modified.items()}, description)
+    modified_residues = {residue: tuple(names) for residue, names in modified.items()}
+    return Coverage(title, sequence, tuple(placed), covered, modified_residues, description, accession=title)
 
 
 def protein_features(rows: Iterable[Mapping[str, Any]], length: int) -> tuple[ProteinFeature, ...]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.formats.protein_names import GENE, ORGANISM
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.corrections import read_quantities
@@ -62,6 +63,7 @@ PROTEINS_BY_SAMPLE = Table(
     "Proteins by sample",
     (
         PROTEINS.by_name["accession"],
+        GENE,
         _BY_SAMPLE,
         _MEAN,
         _SPREAD,
@@ -69,6 +71,7 @@ PROTEINS_BY_SAMPLE = Table(
         Column("n_peptides", "Peptides", "Peptides with a quantity in the sample that has most", "integer", 8),
         _SPECTRA,
         PROTEINS.by_name["description"],
+        ORGANISM,
     ),
 )
 PEPTIDES_BY_SAMPLE = Table(
@@ -371,7 +374,8 @@ def _wide(long: pa.Table, samples: Samples, name: str) -> pa.Table:
     if name == PEPTIDES_BY_SAMPLE.name:
         return PEPTIDES_BY_SAMPLE.arrow({**columns, "sequence": long["sequence"].take(first)})
     n_peptides = long["n_peptides"].to_numpy().reshape(-1, n_samples).max(axis=1, initial=0)
-    return PROTEINS_BY_SAMPLE.arrow({**columns, "n_peptides": n_peptides, "description": long["description"].take(first)})
+    described = {name: long[name].take(first) for name in ("description", GENE.name, ORGANISM.name)}
+    return PROTEINS_BY_SAMPLE.arrow({**columns, "n_peptides": n_peptides, **described})
 
 
 def _volcanos(changes: pa.Table) -> tuple[Volcano, ...]:

@@ -177,6 +177,10 @@ class TableSource:
         """Rows of the whole table."""
         return self.count()
 
+    def has_values(self, column: str) -> bool:
+        """Return True if any row has a value in a column."""
+        return bool(self.query(f"SELECT 1 AS n FROM {self._table} WHERE {identifier(column)} IS NOT NULL LIMIT 1").num_rows)
+
     def count(self, conditions: Iterable[Condition] = ()) -> int:
         """Count the rows that satisfy all conditions."""
         where, parameters = where_clause(conditions)

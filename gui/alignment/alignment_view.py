@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Literal
 
 from PySide6.QtCore import QLocale, Qt, Signal
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence
@@ -11,6 +12,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 from proteoscope.engine.views.aligned_pair import AlignedPair
 from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
 from proteoscope.gui.buttons import text_button, tool_button
+from proteoscope.gui.database_links import LinksButton
 from proteoscope.gui.panes import PaneBar
 from proteoscope.gui.scrolling_layout import FoldingBar, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
@@ -24,9 +26,16 @@ class AlignmentView(QWidget):
     message = Signal(str)
 
     def __init__(
-        self, parent: QWidget | None = None, *, copy_tip: str = "Copy the alignment as text, in BLAST's layout", chosen: str = "hit"
+        self,
+        parent: QWidget | None = None,
+        *,
+        copy_tip: str = "Copy the alignment as text, in BLAST's layout",
+        chosen: str = "hit",
+        entries: Literal["", "proteins", "structures"] = "proteins",
     ) -> None:
         super().__init__(parent)
+        self._entries = entries
+        self.links = LinksButton(self.message.emit, is_structure=entries == "structures")
         self.plot = AlignmentPlot()
         self.plot.setAccessibleName(f"Alignment of the selected {chosen}")
         self.plot.message.connect(self.message)
@@ -50,6 +59,7 @@ class AlignmentView(QWidget):
         for widget in (self.zoom_out_button, self.zoom_button, self.zoom_in_button):
             self.bar.first.addWidget(widget)
         self.bar.second.addStretch(1)
+        self.bar.second.addWidget(self.links)
         for widget in (self.copy_button, self.fasta_button, self.export_button):
             self.bar.second.addWidget(widget)
         fill_page(self, self.bar, self.plot, filling=self.plot)
@@ -68,6 +78,7 @@ class AlignmentView(QWidget):
     def show_pair(self, pair: AlignedPair | None, text: str = "") -> None:
         """Show an alignment or a text."""
         self._title.set_text("" if pair is None else f"{pair.query_name}  ×  {pair.subject_name}")
+        self.links.show_names(() if pair is None or not self._entries else (pair.subject_name,))
         self.plot.show_pair(pair, text)
         for button in (self.copy_button, self.fasta_button, self.export_button):
             button.setEnabled(pair is not None)

@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QWidget
 from proteoscope.engine.views.stacked_hits import SubjectSequence
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.colours import plot_colours
+from proteoscope.gui.database_links import LinksButton
 from proteoscope.gui.scrolling_layout import bar_of, fill_page
 from proteoscope.gui.tables.elided_label import ElidedLabel
 
@@ -43,7 +44,10 @@ class SubjectView(QWidget):
         self.sequence_text.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.sequence_text.setFont(QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont))
         self.sequence_text.setAccessibleName("Sequence of the hit")
-        fill_page(self, bar_of(self._title, self.search_button, self.copy_button), self.sequence_text, filling=self.sequence_text)
+        self.links = LinksButton(self.message.emit)
+        fill_page(
+            self, bar_of(self._title, self.links, self.search_button, self.copy_button), self.sequence_text, filling=self.sequence_text
+        )
         self.show_subject(None)
 
     @property
@@ -54,6 +58,7 @@ class SubjectView(QWidget):
     def show_subject(self, subject: SubjectSequence | None, text: str = "") -> None:
         """Show a subject or a text."""
         self.subject = subject
+        self.links.show_names(() if subject is None else (subject.name,))
         for button in (self.search_button, self.copy_button):
             button.setEnabled(subject is not None)
         self.sequence_text.setExtraSelections([])

@@ -99,7 +99,7 @@ class EvidenceView(RunView):
         self.structures: StructurePanel | None = None
         """The 3D panel, or None before its first use."""
         self.coverage = CoverageMap()
-        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="similar chain")
+        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="similar chain", entries="structures")
         self.structures_action = QAction("Show the structures in &3D", self, checkable=True, checked=True)
         self.structures_action.setIconText("3D")
         self.structures_action.setShortcut(QKeySequence("Ctrl+3"))

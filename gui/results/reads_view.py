@@ -58,7 +58,7 @@ class ReadsView(RunView):
         self._drawn: ShownText | None = None
         self._place: tuple[ShownText, int, int] | None = None
         self.coverage = DepthPlot()
-        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="row")
+        self.alignment = AlignmentView(copy_tip="Copy the alignment as text", chosen="row", entries="")
         self.gaps = HistogramPlot("Distribution of gaps", can_be_clicked=True)
         self.identity = HistogramPlot("Distribution of identity", can_be_clicked=True)
         self.log_axis = log_counts_box("alignments")

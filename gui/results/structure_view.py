@@ -59,7 +59,7 @@ class StructureView(QueryHitsView):
 
     def __init__(self, search: Search = STRUCTURE_SEARCH, parent: QWidget | None = None) -> None:
         self.filters = StructureFilterBar()
-        alignment = AlignmentView(copy_tip="Copy the alignment as text, with secondary structure")
+        alignment = AlignmentView(copy_tip="Copy the alignment as text, with secondary structure", entries="structures")
         super().__init__(search, self.filters, alignment, parent)
         self._chains: HitChains | None = None
         self._pairs: OrderedDict[int, StructurePair] = OrderedDict()

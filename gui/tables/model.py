@@ -51,7 +51,7 @@ class ParquetTableModel(QAbstractTableModel):
     Parameters
     ----------
     columns : sequence of Column
-        Columns of the table; those missing in the file are omitted.
+        Columns of the table; those missing in the file are omitted, and those of some runs only if they have no value.
     extras : sequence of str
         Further columns of `values`, never shown.
     palette : callable
@@ -106,7 +106,8 @@ class ParquetTableModel(QAbstractTableModel):
         self.beginResetModel()
         self._source = source
         self._locale = QLocale()
-        self.columns = tuple(column for column in self._described if column.name in source.types)
+        stored = (column for column in self._described if column.name in source.types)
+        self.columns = tuple(column for column in stored if not column.is_of_some or source.has_values(column.name))
         self._choose_columns()
         self.endResetModel()
 

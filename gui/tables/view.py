@@ -37,6 +37,8 @@ from PySide6.QtWidgets import (
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.results.columns import Column
+from proteoscope.engine.views.database_links import DatabaseLink, links_of_names
+from proteoscope.gui.database_links import add_links
 from proteoscope.gui.tables.heat import paint_heat
 from proteoscope.gui.tables.model import Index, ParquetTableModel
 
@@ -305,11 +307,31 @@ class TableView(QTableView):
         menu.addAction("Default columns").triggered.connect(self._usual_columns)
         return menu
 
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        """Open the context menu, also by the menu key."""
+    def links(self) -> tuple[DatabaseLink, ...]:
+        """Return the entries in public databases that the current row names."""
+        position = self.currentIndex().row()
+        values = self._model.values(position) if 0 <= position < self._model.rowCount() else None
+        links: list[DatabaseLink] = []
+        for column in self._model.columns if values else ():
+            if column.entries and (value := (values or {}).get(column.name)):
+                names = value.split(";") if isinstance(value, str) else value
+                links += links_of_names(names, is_structure=column.entries == "structures")
+        return tuple(dict.fromkeys(links))
+
+    def row_menu(self) -> QMenu:
+        """Return the context menu of the current row."""
         menu = QMenu(self)
+        menu.setToolTipsVisible(True)
         menu.addActions(self.actions())
         menu.aboutToHide.connect(menu.deleteLater)
+        if links := self.links():
+            menu.addSeparator()
+            add_links(menu, links, self.message.emit)
+        return menu
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        """Open the context menu, also by the menu key."""
+        menu = self.row_menu()
         at = event.globalPos()
         if event.reason() == QContextMenuEvent.Reason.Keyboard and self.currentIndex().isValid():
             at = self.viewport().mapToGlobal(self.visualRect(self.currentIndex()).bottomLeft())

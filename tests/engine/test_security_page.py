@@ -200,6 +200,14 @@ HELD: dict[str, tuple[str, ...]] = {
     "Certificates are not made there": ("engine/test_shared_folders.py::test_write_certificates_rejects_folder_others_can_change",),
     "The database of a project is opened by its name": ("engine/project/test_untrusted_projects.py::test_project_rejects_views_as_tables",),
     "**The window** takes up to 3,000 files": ("gui/test_odd_drops.py::test_window_takes_ten_thousand_files_without_a_stall",),
+    "Links to UniProt, PDB and AlphaFold DB open your browser": (
+        "gui/test_database_links.py::test_context_menu_opens_an_entry_by_a_click_only",
+        "gui/test_database_links.py::test_only_known_modules_open_addresses",
+    ),
+    "Such an address holds an accession": (
+        "engine/views/test_database_links.py::test_links_hold_only_a_valid_accession",
+        "engine/views/test_database_links.py::test_other_names_have_no_link",
+    ),
     "Addresses of the network": ("gui/test_odd_drops.py::test_dropped_paths_belong_to_this_machine",),
     "`python installer/audit.py`": (
         "installer/test_audit.py::test_this_environment_has_no_vulnerability",

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 from proteoscope.engine.chemistry.masses import mz
 from proteoscope.engine.chemistry.modification_places import terminal_position
 from proteoscope.engine.files import atomic_file
+from proteoscope.engine.formats.header_names import header_names
 from proteoscope.engine.formats.native_identifiers import INDEX_FORMAT, SCAN_FORMAT, native_format
 from proteoscope.engine.formats.registry import FileFormat, bare_name, find_format, select_formats
 from proteoscope.engine.formats.xml_text import attribute, attributes, number
@@ -189,6 +190,11 @@ def _sequences(connection: duckdb.DuckDBPyConnection, search: SearchDescription)
             yield f"<Seq>{attribute(residues.replace('*', ''))}</Seq>\n"
         if description:
             yield _term("MS:1001088", "protein description", description)
+            names = header_names(description)
+            if names.organism is not None:
+                yield _term("MS:1001469", "taxonomy: scientific name", names.organism)
+            if names.taxonomy is not None:
+                yield _term("MS:1001467", "taxonomy: NCBI TaxID", str(names.taxonomy))
         yield "</DBSequence>\n"
     for form, residues, *modifications in rows(
         connection, "SELECT form, sequence, positions, names, masses, unimod FROM forms ORDER BY form"

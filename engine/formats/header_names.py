@@ -1,0 +1,78 @@
+"""Gene and organism in the headers of protein databases.
+
+UniProt: ``Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4`` (https://www.uniprot.org/help/fasta-headers). NCBI: ``albumin precursor
+[Bos taurus]``, and in files of coding sequences ``[gene=ALB] [organism=Bos taurus]``. Headers may be hostile: all patterns take time in
+proportion to the header, and control characters never become part of a name.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+__all__ = ["HeaderNames", "header_names"]
+
+_MAXIMUM_HEADER = 1 << 16
+"""Characters of a header that are searched."""
+_MAXIMUM_NAME = 200
+"""Characters of the longest name; a longer text is not one."""
+_UNIPROT = re.compile(r"(?:^|(?<=\s))(OS|OX|GN|PE|SV)=")
+_NCBI = re.compile(r"\[(gene|organism)=([^\[\]]*)\]")
+_ORGANISM = re.compile(r"(?=[A-Z\['\"]|synthetic |uncultured |unidentified |unclassified )[^:;=]+ [^:;=]+")
+"""An organism of NCBI has two words or more; one word in brackets is a cofactor or a remark, as ``[NADP(+)]``, ``[imported]``."""
+_NUMBER = re.compile("[1-9][0-9]{0,8}")
+
+
+class HeaderNames(NamedTuple):
+    """Names in a header; None for those that it lacks.
+
+    Attributes
+    ----------
+    gene, organism : str or None
+    taxonomy : int or None
+        Number of the organism in NCBI's taxonomy.
+    """
+
+    gene: str | None = None
+    organism: str | None = None
+    taxonomy: int | None = None
+
+
+def header_names(description: str) -> HeaderNames:
+    """Return the names in a header without its accession. Of a repeated key, the first with a value counts.
+
+    >>> header_names("Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4")
+    HeaderNames(gene='ALB', organism='Bos taurus', taxonomy=9913)
+    >>> header_names("albumin precursor [Bos taurus]")
+    HeaderNames(gene=None, organism='Bos taurus', taxonomy=None)
+    """
+    text = description[:_MAXIMUM_HEADER]
+    names: dict[str, str] = {}
+    keys = list(_UNIPROT.finditer(text))
+    for number, key in enumerate(keys):
+        end = keys[number + 1].start() if number + 1 < len(keys) else len(text)
+        _add(names, key[1], text[key.end() : end])
+    for key in _NCBI.finditer(text):
+        _add(names, {"gene": "GN", "organism": "OS"}[key[1]], key[2])
+    if "OS" not in names:
+        _add(names, "OS", _last_in_brackets(text.rstrip()))
+    number = names.get("OX", "")
+    return HeaderNames(names.get("GN"), names.get("OS"), int(number) if _NUMBER.fullmatch(number) else None)
+
+
+def _add(names: dict[str, str], key: str, value: str) -> None:
+    """Add a value to the names unless it is empty, too long, or not the first."""
+    name = " ".join("".join(character if character.isprintable() else " " for character in value[: 2 * _MAXIMUM_NAME]).split())
+    if 0 < len(name) <= _MAXIMUM_NAME and len(value) <= 2 * _MAXIMUM_NAME:
+        names.setdefault(key, name)
+
+
+def _last_in_brackets(text: str) -> str:
+    """Return what the last brackets of a text hold if they end it and hold an organism, which may have brackets too; otherwise ''."""
+    depth = 0
+    for place in range(len(text) - 1, max(-1, len(text) - 2 * _MAXIMUM_NAME), -1):
+        depth += {"]": 1, "[": -1}.get(text[place], 0)
+        if depth == 0:
+            inside = text[place + 1 : -1]
+            return inside if text[place] == "[" and _ORGANISM.fullmatch(inside) else ""
+    return ""

@@ -1,0 +1,77 @@
+"""Addresses of the entries of proteins and structures in public databases.
+
+An address holds nothing of a file but an accession that has the database's published form, so that a hostile name cannot lead elsewhere. No
+address is opened here: only a click in the window does.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+__all__ = ["DatabaseLink", "database_links", "links_of_names"]
+
+_UNIPROT_FORM = "(?:[OPQ][0-9][A-Z0-9]{3}[0-9]|[A-NR-Z][0-9](?:[A-Z][A-Z0-9]{2}[0-9]){1,2})"
+"""Form of an accession of UniProt (https://www.uniprot.org/help/accession_numbers)."""
+_PDB_FORM = "[1-9][A-Za-z0-9]{3}"
+"""Form of an identifier of the PDB (https://www.wwpdb.org/documentation/new-format-for-pdb-ids)."""
+_UNIPROT = re.compile(rf"(?:(?:sp|tr)\|)?({_UNIPROT_FORM})(?:-[0-9]{{1,4}})?(?:\|[A-Z0-9]{{1,16}}_[A-Z0-9]{{1,5}})?", re.ASCII)
+"""``P02769``, an isoform ``P02769-2``, or ``sp|P02769|ALBU_BOVIN``."""
+_ALPHAFOLD = re.compile(rf"AF-({_UNIPROT_FORM})-F[0-9]{{1,4}}(?:-model_v[0-9]{{1,2}})?(?::[A-Za-z0-9_]{{1,4}})?", re.ASCII)
+"""``AF-P02769-F1-model_v4``, the name of a file of AlphaFold DB."""
+_PDB_HEADER = re.compile(rf"pdb\|({_PDB_FORM})\|[A-Za-z0-9]{{1,4}}|({_PDB_FORM})_[A-Za-z0-9]{{1,4}}(?:\|Chains?)?", re.ASCII)
+"""``pdb|4F5S|A`` (NCBI), ``4F5S_1|Chains`` or ``4F5S_A`` (PDB): the header of a sequence."""
+_PDB_FILE = re.compile(rf"(?:pdb)?({_PDB_FORM})(?:-assembly[0-9]{{1,3}})?(?::[A-Za-z0-9_]{{1,4}})?", re.ASCII)
+"""``4f5s``, ``pdb4f5s``, ``4f5s:A``: the name of a structure and its chain."""
+_MAXIMUM_NAME = 100
+_MAXIMUM_LINKS = 8
+
+
+class DatabaseLink(NamedTuple):
+    """An entry of a database.
+
+    Attributes
+    ----------
+    title
+        Database and accession, such as ``UniProt P02769``.
+    url
+        Address of its page.
+    """
+
+    title: str
+    url: str
+
+
+def database_links(name: str, *, is_structure: bool = False) -> tuple[DatabaseLink, ...]:
+    """Return the entries that a name refers to, or () for a name of another form.
+
+    Parameters
+    ----------
+    name : str
+        Accession of a protein, or name of a structure.
+    is_structure : bool
+        True for the name of a structure, whose four characters may be an identifier of the PDB.
+
+    >>> [link.url for link in database_links("sp|P02769|ALBU_BOVIN")]
+    ['https://www.uniprot.org/uniprotkb/P02769/entry', 'https://alphafold.ebi.ac.uk/entry/P02769']
+    >>> database_links("4f5s:A", is_structure=True)[0].url
+    'https://www.rcsb.org/structure/4F5S'
+    """
+    if len(name) > _MAXIMUM_NAME:
+        return ()
+    if match := _UNIPROT.fullmatch(name) or _ALPHAFOLD.fullmatch(name):
+        return (
+            DatabaseLink(f"UniProt {match[1]}", f"https://www.uniprot.org/uniprotkb/{match[1]}/entry"),
+            DatabaseLink(f"AlphaFold DB {match[1]}", f"https://alphafold.ebi.ac.uk/entry/{match[1]}"),
+        )
+    if match := (_PDB_FILE if is_structure else _PDB_HEADER).fullmatch(name):
+        entry = next(part for part in match.groups() if part).upper()
+        return (DatabaseLink(f"PDB {entry}", f"https://www.rcsb.org/structure/{entry}"),)
+    return ()
+
+
+def links_of_names(names: Iterable[str], *, is_structure: bool = False) -> tuple[DatabaseLink, ...]:
+    """Return the entries of some names, without repetition, up to eight."""
+    links = dict.fromkeys(link for name in names for link in database_links(name, is_structure=is_structure))
+    return tuple(links)[:_MAXIMUM_LINKS]

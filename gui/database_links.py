@@ -1,0 +1,63 @@
+"""Links to entries of public databases. Only a click opens one, in the browser of the system; nothing is fetched by the program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QMenu, QToolButton, QWidget
+
+from proteoscope.engine.views.database_links import DatabaseLink, links_of_names
+
+__all__ = ["LinksButton", "add_links", "open_link"]
+
+
+def open_link(link: DatabaseLink, report: Callable[[str], object]) -> None:
+    """Open an entry in the browser; `report` takes the message for a system without one."""
+    if not QDesktopServices.openUrl(QUrl(link.url)):
+        report(f"No browser could be opened. The address is {link.url}")
+
+
+def add_links(menu: QMenu, links: Iterable[DatabaseLink], report: Callable[[str], object]) -> None:
+    """Add an action for each entry to a menu."""
+    for link in links:
+        action = menu.addAction(f"Open {link.title} in the browser")
+        action.setToolTip(link.url)
+        action.triggered.connect(partial(_open, link, report))
+
+
+def _open(link: DatabaseLink, report: Callable[[str], object], _: bool = False) -> None:
+    open_link(link, report)
+
+
+class LinksButton(QToolButton):
+    """A button with a menu of the entries that names refer to, hidden if they refer to none.
+
+    Parameters
+    ----------
+    report : callable
+        Takes the message for a system without a browser.
+    is_structure : bool
+        True if the names are those of structures.
+    """
+
+    def __init__(self, report: Callable[[str], object], parent: QWidget | None = None, *, is_structure: bool = False) -> None:
+        super().__init__(parent)
+        self._report, self._is_structure = report, is_structure
+        self.links: tuple[DatabaseLink, ...] = ()
+        self.setText("Databases")
+        self.setToolTip("Open the entry in UniProt, AlphaFold DB or the PDB in the browser")
+        self.setAccessibleName("Entries in public databases")
+        self.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+        self.setMenu(QMenu(self))
+        self.show_names(())
+
+    def show_names(self, names: Iterable[str]) -> None:
+        """Offer the entries of some names."""
+        self.links = links_of_names(names, is_structure=self._is_structure)
+        menu = self.menu()
+        menu.clear()
+        add_links(menu, self.links, self._report)
+        self.setVisible(bool(self.links))

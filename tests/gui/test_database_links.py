@@ -1,0 +1,117 @@
+"""Tests of links to public databases in the window: offered for accessions of these databases, and opened by a click only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from PySide6.QtGui import QDesktopServices
+from pytestqt.qtbot import QtBot
+
+from proteoscope.engine.project import Project
+from proteoscope.gui import database_links
+from proteoscope.gui.database_links import LinksButton
+from proteoscope.gui.results.hits_view import HitsView
+from proteoscope.gui.theme import Theme
+from tests.engine.views.search_projects import random_protein, relative, write_fasta
+from tests.gui.result_views import SharedView, cut_off, settle, shown
+from tests.searching import align
+
+HOSTILE = "x|P02769|<b>y</b>"
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    from proteoscope.engine.sequence_search.parameters import SequenceSearchParameters
+
+    folder, random = tmp_path_factory.mktemp("links"), np.random.default_rng(3)
+    protein = random_protein(random, 120)
+    headers = ("sp|P02769|ALBU_BOVIN Serum albumin OS=Bos taurus OX=9913 GN=ALB PE=1 SV=4", f"{HOSTILE} GN=<b>ALB</b>", "4F5S_1|Chains A")
+    database = write_fasta(folder / "database.fasta", [(header, relative(random, protein, 0.1)) for header in headers])
+    queries = write_fasta(folder / "queries.fasta", [("Q0 query", protein)])
+    align([queries], [database], None, SequenceSearchParameters(), project_folder=folder / "project", device="cpu")
+    return Project.open(folder / "project")
+
+
+@pytest.fixture(scope="module")
+def cached_view(project: Project, request: pytest.FixtureRequest) -> Iterator[SharedView[HitsView]]:
+    opened_view = SharedView(HitsView(), project, request)
+    yield opened_view
+    opened_view.close()
+
+
+@pytest.fixture
+def view(cached_view: SharedView[HitsView], qtbot: QtBot, theme: Theme) -> HitsView:
+    return cached_view.as_opened(qtbot)
+
+
+@pytest.fixture
+def opened_addresses(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    addresses: list[str] = []
+
+    def open_url(url: object) -> bool:
+        addresses.append(url.toString())  # type: ignore[attr-defined]
+        return len(addresses) == 1
+
+    monkeypatch.setattr(database_links, "QDesktopServices", SimpleNamespace(openUrl=open_url))
+    return addresses
+
+
+def test_context_menu_opens_an_entry_by_a_click_only(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
+    names = shown(view.hits, "subject")
+    offered, menus = {}, []
+    for position, name in enumerate(names):
+        view.hits.view.choose(position)
+        settle(view, qtbot)
+        menus.append(view.hits.view.row_menu())
+        offered[name] = [action for action in menus[-1].actions() if "in the browser" in action.text()]
+    assert {name: [action.text() for action in actions] for name, actions in offered.items()} == {
+        "sp|P02769|ALBU_BOVIN": ["Open UniProt P02769 in the browser", "Open AlphaFold DB P02769 in the browser"],
+        HOSTILE: [],
+        "4F5S_1|Chains": ["Open PDB 4F5S in the browser"],
+    }
+    assert opened_addresses == []
+    offered["sp|P02769|ALBU_BOVIN"][0].trigger()
+    assert opened_addresses == ["https://www.uniprot.org/uniprotkb/P02769/entry"]
+    with qtbot.waitSignal(view.hits.view.message) as signal:
+        offered["4F5S_1|Chains"][0].trigger()
+    assert signal.args == ["No browser could be opened. The address is https://www.rcsb.org/structure/4F5S"]
+    for menu in menus:
+        menu.deleteLater()
+
+
+def test_details_of_a_hit_link_to_its_entries(view: HitsView, qtbot: QtBot, opened_addresses: list[str]) -> None:
+    names = shown(view.hits, "subject")
+    view.hits.view.choose(names.index("sp|P02769|ALBU_BOVIN"))
+    settle(view, qtbot)
+    for widget in (view.alignment, view.subject):
+        view.tabs.setCurrentWidget(widget)
+        settle(view, qtbot)
+        assert widget.links.isVisible() and [link.title for link in widget.links.links] == ["UniProt P02769", "AlphaFold DB P02769"]
+        assert not cut_off(widget)
+    view.hits.view.choose(names.index(HOSTILE))
+    settle(view, qtbot)
+    assert not view.alignment.links.isVisible() and not view.subject.links.isVisible() and opened_addresses == []
+
+
+def test_gene_and_organism_are_shown_only_if_known(view: HitsView, qtbot: QtBot) -> None:
+    rows = dict(zip(shown(view.hits, "subject"), zip(shown(view.hits, "gene"), shown(view.hits, "organism"), strict=True), strict=True))
+    assert rows == {"sp|P02769|ALBU_BOVIN": ("ALB", "Bos taurus"), HOSTILE: ("<b>ALB</b>", None), "4F5S_1|Chains": (None, None)}
+
+
+@pytest.mark.parametrize("names", [(), ("unknown", ""), ("P02769",), ("P02769", "P12345", "P00698")])
+def test_links_button_is_hidden_without_links(names: tuple[str, ...], qtbot: QtBot) -> None:
+    button = LinksButton(lambda _: None)
+    qtbot.addWidget(button)
+    button.show_names(names)
+    n_links = 2 * sum(name.startswith(("P0", "P1")) for name in names)
+    assert button.isHidden() == (not n_links) and len(button.menu().actions()) == n_links
+
+
+def test_only_known_modules_open_addresses() -> None:
+    folder = Path(database_links.__file__).parent
+    users = {path.relative_to(folder).as_posix() for path in folder.rglob("*.py") if "openUrl" in path.read_text(encoding="utf-8")}
+    assert users == {"database_links.py", "run_actions.py", "help/help_window.py"} and QDesktopServices is not None
