@@ -1,6 +1,8 @@
-"""Lengths of alignments from their CIGARs, without a line of Python for each."""
+"""Operations and lengths of alignments from their CIGARs, without a line of Python for each."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,9 +10,41 @@ from numpy.typing import NDArray
 from proteoscope.engine.arrays import Texts
 from proteoscope.engine.lazy_pyarrow import pa
 
-__all__ = ["count_cigar_symbols"]
+__all__ = ["CigarRuns", "cigar_runs", "count_cigar_symbols"]
 
 _ZERO, _DIGITS = ord("0"), 10
+
+
+class CigarRuns(NamedTuple):
+    """Operations of n CIGARs.
+
+    Attributes
+    ----------
+    offsets
+        (n + 1,) int64, operations of CIGAR i are ``offsets[i]:offsets[i + 1]``.
+    length, kind
+        (m,) int64 and uint8, length and ASCII character of each operation.
+    """
+
+    offsets: NDArray[np.int64]
+    length: NDArray[np.int64]
+    kind: NDArray[np.uint8]
+
+
+def cigar_runs(cigars: pa.StringArray) -> CigarRuns:
+    """Return the operations of CIGARs; counts have up to nine digits, each before its operation."""
+    texts = Texts.from_arrow(cigars)
+    symbols, offsets = texts.used.astype(np.int64), texts.offsets - texts.offsets[0]
+    ends = np.flatnonzero((symbols < _ZERO) | (symbols >= _ZERO + _DIGITS))
+    if not len(ends):
+        return CigarRuns(np.zeros(len(texts) + 1, np.int64), np.empty(0, np.int64), np.empty(0, np.uint8))
+    starts = np.concatenate(([0], ends[:-1] + 1))
+    operation = np.repeat(np.arange(len(ends)), ends + 1 - starts)
+    places = np.arange(len(operation))
+    powers = ends[operation] - 1 - places
+    digits = symbols[: len(operation)] - _ZERO
+    values = np.where(powers >= 0, digits * _DIGITS ** np.maximum(powers, 0), 0)
+    return CigarRuns(np.searchsorted(ends, offsets), np.add.reduceat(values, starts), symbols[ends].astype(np.uint8))
 
 
 def count_cigar_symbols(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]:
@@ -20,20 +54,8 @@ def count_cigar_symbols(cigars: pa.StringArray, kinds: str) -> NDArray[np.int64]
     >>> count_cigar_symbols(pa.array(["3=1X12I", "", "2D"]), "=XD").tolist()
     [4, 0, 2]
     """
-    texts = Texts.from_arrow(cigars)
-    symbols, offsets = texts.used.astype(np.int64), texts.offsets - texts.offsets[0]
-    ends = np.flatnonzero((symbols < _ZERO) | (symbols >= _ZERO + _DIGITS))
-    if not len(ends):
-        return np.zeros(len(texts), np.int64)
-    starts = np.concatenate(([0], ends[:-1] + 1))
-    operation = np.repeat(np.arange(len(ends)), ends + 1 - starts)
-    places = np.arange(len(operation))
-    powers = ends[operation] - 1 - places
-    digits = symbols[: len(operation)] - _ZERO
-    values = np.where(powers >= 0, digits * _DIGITS ** np.maximum(powers, 0), 0)
-    counts = np.add.reduceat(values, starts)
-    is_wanted = np.isin(symbols[ends], [ord(kind) for kind in kinds])
-    total = np.concatenate(([0], np.cumsum(np.where(is_wanted, counts, 0))))
-    before = np.searchsorted(ends, offsets)
-    result: NDArray[np.int64] = total[before[1:]] - total[before[:-1]]
+    runs = cigar_runs(cigars)
+    is_wanted = np.isin(runs.kind, [ord(kind) for kind in kinds])
+    total = np.concatenate(([0], np.cumsum(np.where(is_wanted, runs.length, 0))))
+    result: NDArray[np.int64] = total[runs.offsets[1:]] - total[runs.offsets[:-1]]
     return result

@@ -110,6 +110,7 @@ HITS = Table.of(
         ),
         Column("subject_length", "Length", "Number of residues of the sequence in the database", "integer", 7, type="int32", low=0),
         Column("description", "Description", "Description of the sequence in the database", width=44),
+        *NAMES,
         Column("query_index", meaning="Index of the query in its files, from 0", kind="identifier", low=0, high=1 << 62),
         Column("subject_index", meaning="Index of the subject in its files, from 0", kind="identifier", low=0, high=1 << 62),
         Column("query_length", meaning="Number of residues of the query", kind="integer", type="int32", low=0),
@@ -117,7 +118,6 @@ HITS = Table.of(
         Column("aligned_query", meaning="Line of the query in the drawn alignment", pattern=_DRAWN),
         Column("aligned_middle", meaning="Middle line of the drawn alignment, which marks matches", pattern=_DRAWN),
         Column("aligned_subject", meaning="Line of the subject in the drawn alignment", pattern=_DRAWN),
-        *NAMES,
     ),
     shown="query subject gene e_value bit_score identity query_coverage description organism alignment_length score subject_length "
     "subject_coverage positives mismatches gap_openings query_start query_end subject_start subject_end rank cigar",

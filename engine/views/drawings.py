@@ -35,10 +35,12 @@ __all__ = [
     "Handle",
     "Image",
     "Label",
+    "Mosaic",
     "PaperFigure",
     "Points",
     "Scale",
     "Shape",
+    "Spans",
     "Sticks",
     "Stroke",
     "Symbol",
@@ -137,6 +139,18 @@ class Sticks:
 
 
 @dataclass(frozen=True)
+class Spans:
+    """(n,) level bars of one height and colour, from `x1` to `x2`, each with its upper end `y`."""
+
+    x1: NDArray[np.float64]
+    x2: NDArray[np.float64]
+    y: NDArray[np.float64]
+    height: float
+    ink: Ink = "text"
+    opacity: float = 1.0
+
+
+@dataclass(frozen=True)
 class Points:
     """(n,) dots of one colour. `targets`: selected by a click on each."""
 
@@ -226,7 +240,29 @@ class Symbol(Box):
     ink: Ink = "text"
 
 
-Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Cells | Symbol
+@dataclass(frozen=True)
+class Mosaic(Box):
+    """Cells of a few colours in a rectangle, drawn at once.
+
+    Attributes
+    ----------
+    cells
+        (rows, columns) uint8, 0 for none, otherwise a place in `inks` from 1.
+    inks
+        Colours.
+    """
+
+    cells: NDArray[np.uint8]
+    inks: tuple[Ink, ...]
+
+    def pixels(self, palette: Palette = PAPER) -> NDArray[np.uint8]:
+        """Return the (rows, columns, 4) pixels on a surface."""
+        colours = np.array([(0, 0, 0, 0), *((*rgb_of(ink, palette), 255) for ink in self.inks)], np.uint8)
+        # As one number for each pixel, which NumPy looks up several times faster than four.
+        return colours.view(np.uint32).ravel()[self.cells].view(np.uint8).reshape(*self.cells.shape, 4)
+
+
+Basic = Stroke | Bar | Curve | Area | Sticks | Points | Label | Image | Cells | Symbol | Spans | Mosaic
 
 
 @dataclass(frozen=True)
@@ -434,6 +470,12 @@ def _render_shape(shape: Shape, font_size: float, name: str) -> str:
             ends = zip(x.tolist(), y1.tolist(), y2.tolist(), strict=True)
             path = "".join(f"M{at:.2f} {low:.2f}V{high:.2f}" for at, low, high in ends)
             return f'<path d="{path}" fill="none" stroke="{format_colour(ink)}" stroke-width="{width:g}"/>'
+        case Spans(x1, x2, y, height, ink, opacity):
+            ends = zip(x1.tolist(), y.tolist(), (x2 - x1).tolist(), strict=True)
+            path = "".join(f"M{at:.2f} {down:.2f}h{width:.2f}v{height:.2f}h{-width:.2f}z" for at, down, width in ends)
+            return f'<path d="{path}" fill="{format_colour(ink)}"{_opacity(opacity)}/>'
+        case Mosaic():
+            return _render_shape(Image(shape.x, shape.y, shape.width, shape.height, shape.pixels()), font_size, name)
         case Points(ink=ink):
             path = "".join(f"M{x:g} {y:g}h.01" for x, y in shape.places.tolist())
             return f'<path d="{path}" fill="none" stroke="{format_colour(ink)}" stroke-width="{shape.size:g}" stroke-linecap="round"/>'

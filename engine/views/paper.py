@@ -35,9 +35,11 @@ from proteoscope.engine.views.drawings import (
     Drawing,
     Image,
     Label,
+    Mosaic,
     PaperFigure,
     Points,
     Shape,
+    Spans,
     Sticks,
     Stroke,
     Symbol,
@@ -159,7 +161,7 @@ def draw_on(canvas: Canvas, drawing: Drawing) -> None:
 
 def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None:
     """Draw a shape of a drawing of a height."""
-    if not isinstance(shape, Image | Cells | Clip):
+    if not isinstance(shape, Image | Cells | Mosaic | Clip):
         colour = _colour(format_colour(shape.ink))
         canvas.setFillColor(colour)
         canvas.setStrokeColor(colour)
@@ -179,6 +181,15 @@ def _draw(canvas: Canvas, shape: Shape, height: float, font_size: float) -> None
         case Sticks(x, y1, y2, _, width):
             _set_line(canvas, width)
             canvas.lines(np.column_stack((x, height - y1, x, height - y2)).tolist())
+        case Spans(x1, x2, y, tall, _, opacity):
+            bars = canvas.beginPath()
+            for left, right, down in zip(x1.tolist(), x2.tolist(), y.tolist(), strict=True):
+                bars.rect(left, height - down - tall, right - left, tall)
+            canvas.setFillAlpha(opacity)
+            canvas.drawPath(bars, stroke=0, fill=1)
+            canvas.setFillAlpha(1)
+        case Mosaic():
+            _draw(canvas, Image(shape.x, shape.y, shape.width, shape.height, shape.pixels()), height, font_size)
         case Points():
             for at, down in shape.places.tolist():
                 canvas.circle(at, height - down, shape.size / 2, stroke=0, fill=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
@@ -10,21 +10,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import Texts, ranges
 from proteoscope.engine.errors import ProteoscopeError
-from proteoscope.engine.read_alignment.sequences import other_strand
+from proteoscope.engine.lazy_pyarrow import pa
+from proteoscope.engine.read_alignment.sequences import complement_table, other_strand
+from proteoscope.engine.results.arrow import in_one
+from proteoscope.engine.results.cigars import cigar_runs
 from proteoscope.engine.views.conditions import Condition, is_missing, negated
 from proteoscope.engine.views.read_pair import draw_lines
 from proteoscope.engine.views.reads import NO_READS, ShownText, of_place
 from proteoscope.engine.views.tables import TableSource
 
-__all__ = ["MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "read_pileup"]
+__all__ = ["MAXIMUM_BASES", "MAXIMUM_READS", "MAXIMUM_WIDTH", "Pileup", "find_differences", "read_pileup"]
 
-MAXIMUM_READS = 1000
+MAXIMUM_READS = 10_000
 """Maximum number of alignments in a pile-up; the number of omitted ones is shown."""
+MAXIMUM_BASES = 1 << 23
+"""Maximum number of bases in view of these alignments, which long reads reach first."""
 MAXIMUM_WIDTH = 20_000
 """Maximum width of a pile-up in reference positions."""
 _COLUMNS = ("text_start", "text_end", "pattern_start", "pattern_end", "strand", "cigar", "md", "pattern_row", "pattern")
 _DASH = ord("-")
+_EQUAL, _MISMATCH, _INSERTED, _DELETED = b"=XID"
+_DIFFERENT, _OF_TEXT, _OF_READ = (_MISMATCH, _DELETED), tuple(b"=XD"), tuple(b"=XI")
 
 
 @dataclass(frozen=True)
@@ -106,67 +114,153 @@ def read_pileup(source: TableSource, text: ShownText, first: int, last: int, con
     rows = source.rows(wanted, [("text_start", False)])
     n_left_out = max(0, len(rows) - MAXIMUM_READS)
     if n_left_out:
-        # From all along the place, the same ones each time.
-        rows = rows[np.linspace(0, len(rows) - 1, MAXIMUM_READS).astype(np.int64)]
-    result = source.values(rows, _COLUMNS).to_pylist()
-    symbols = _read_sequences(source, np.array([row["pattern_row"] for row in result], np.int64))
-    reference = np.zeros(last - first + 1, np.uint8)
-    reads, places, others = [], [], []
-    for at, row in enumerate(result):
-        place, symbol = _differences(row, symbols[row["pattern_row"]], first, last, reference)
-        reads.append(np.full(len(place), at, np.int64))
-        places.append(place)
-        others.append(symbol)
-    start, end = (np.array([row[name] for row in result], np.int64) for name in ("text_start", "text_end"))
-    nothing = np.empty(0, np.int64)
-    return Pileup(
-        text,
-        first,
-        last,
-        n_left_out,
-        rows,
-        start,
-        end,
-        np.array([row["strand"] == "-" for row in result], np.bool_),
-        _lanes(start, end),
-        np.concatenate([nothing, *reads]),
-        np.concatenate([nothing, *places]),
-        np.concatenate([np.empty(0, np.uint8), *others]),
-        reference,
-        tuple(row["pattern"] for row in result),
-    )
+        rows = _spread(rows, MAXIMUM_READS)
+    n_bases = _covered_bases(source, rows, first, last)
+    if n_bases > MAXIMUM_BASES:
+        fewer = _spread(rows, max(1, len(rows) * MAXIMUM_BASES // n_bases))
+        n_left_out, rows = n_left_out + len(rows) - len(fewer), fewer
+    columns = source.values(rows, _COLUMNS)
+    differences = find_differences(columns, _read_sequences(source, columns["pattern_row"].to_numpy()), first, last)
+    start, end = (columns[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
+    is_reverse = pa.compute.equal(columns["strand"], "-").to_numpy()
+    names = tuple(columns["pattern"].to_pylist())
+    return Pileup(text, first, last, n_left_out, rows, start, end, is_reverse, _lanes(start, end), *differences, names)
 
 
-def _read_sequences(source: TableSource, rows: NDArray[np.int64]) -> dict[int, str]:
-    """Return the sequences of reads by row."""
-    different = np.unique(rows)
-    result = source.sibling("patterns").values(different, ("letters",))["letters"].to_pylist()
+def _spread(rows: NDArray[np.int64], n: int) -> NDArray[np.int64]:
+    """Return n of the rows, evenly from all along the place, the same ones each time."""
+    return rows[np.linspace(0, len(rows) - 1, n).astype(np.int64)]
+
+
+def _covered_bases(source: TableSource, rows: NDArray[np.int64], first: int, last: int) -> int:
+    ends = source.values(rows, ("text_start", "text_end"))
+    start, end = (ends[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
+    return int((np.minimum(end, last) - np.maximum(start, first) + 1).sum())
+
+
+def _read_sequences(source: TableSource, rows: NDArray[np.int64]) -> Texts:
+    """Return the sequence of the read of each row."""
+    different, place = np.unique(rows, return_inverse=True)
+    result = source.sibling("patterns").values(different, ("letters",))["letters"]
     if len(result) != len(different):
         raise ProteoscopeError("The run's table of reads does not contain all aligned reads. Run the search again.")
-    return dict(zip(different.tolist(), result, strict=True))
+    return Texts.from_arrow(in_one(result)).take(place.astype(np.int64))
 
 
-def _differences(
-    row: dict[str, Any], bases: str, first: int, last: int, reference: NDArray[np.uint8]
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Return positions and bases of an alignment's differences in view, and add the reference bases it shows to `reference`."""
+def find_differences(
+    columns: pa.Table, reads: Texts, first: int, last: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8], NDArray[np.uint8]]:
+    """Return the differences of alignments in view, and the bases of the reference that alignments show.
+
+    Parameters
+    ----------
+    columns
+        n rows of the table of alignments.
+    reads
+        Sequence of the read of each, as given.
+    first, last
+        View.
+
+    Returns
+    -------
+    read, place, symbol, reference
+        See `Pileup`.
+
+    Raises
+    ------
+    ProteoscopeError
+        The columns do not belong together.
+    """
+    n, runs = len(columns), cigar_runs(in_one(columns["cigar"]))
+    start, read_start, read_end = (columns[name].to_numpy().astype(np.int64) - 1 for name in ("text_start", "pattern_start", "pattern_end"))
+    is_reverse = pa.compute.equal(columns["strand"], "-").to_numpy()
+    row = np.repeat(np.arange(n), np.diff(runs.offsets))
+    of_text, of_read = (np.where(np.isin(runs.kind, kinds), runs.length, 0) for kinds in (_OF_TEXT, _OF_READ))
+    text_before, read_before = (_before(lengths, runs.offsets, row) for lengths in (of_text, of_read))
+    n_read = np.bincount(row, of_read, n).astype(np.int64)
+    if (n_read != read_end - read_start + 1).any() or (read_end >= np.diff(reads.offsets)).any() or (read_start < 0).any():
+        wrong = int(np.flatnonzero((n_read != read_end - read_start + 1) | (read_end >= np.diff(reads.offsets)) | (read_start < 0))[0])
+        raise ProteoscopeError(f"{columns['pattern'][wrong].as_py()}: its alignment cannot be drawn. Do the search again.")
+    # First position of each operation in the reference, from 1, and of its bases in the aligned part of the read.
+    place = start[row] + text_before + 1
+    complement = complement_table()
+
+    def bases(run: NDArray[np.int64], within: NDArray[np.int64]) -> NDArray[np.uint8]:
+        """Return the bases of reads, along the reference, at places of operations."""
+        of = row[run]
+        at = read_before[run] + within
+        symbols = reads.characters[reads.offsets[of] + np.where(is_reverse[of], read_end[of] - at, read_start[of] + at)]
+        return np.where(is_reverse[of], complement[symbols], symbols)
+
+    parts = []
+    for kind in _DIFFERENT:
+        chosen = np.flatnonzero((runs.kind == kind) & (place <= last) & (place + runs.length > first))
+        low, high = np.maximum(place[chosen], first), np.minimum(place[chosen] + runs.length[chosen], last + 1)
+        offsets, places = ranges(low, high)
+        run = np.repeat(chosen, np.diff(offsets))
+        symbols = bases(run, places - place[run]) if kind == _MISMATCH else np.full(len(places), _DASH, np.uint8)
+        parts.append((row[run], places, symbols))
+    inserted = np.flatnonzero((runs.kind == _INSERTED) & (place - 1 >= first) & (place - 1 <= last))
+    parts.append((row[inserted], place[inserted] - 1, np.full(len(inserted), ord("+"), np.uint8)))
+    read, places, symbols = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((places, read))
+    reference = np.zeros(last - first + 1, np.uint8)
+    _show_equal(reference, np.flatnonzero(runs.kind == _EQUAL), place, runs.length, first, last, bases)
+    _show_different(reference, columns, reads, first, last)
+    return read[order], places[order], symbols[order], reference
+
+
+def _before(lengths: NDArray[np.int64], offsets: NDArray[np.int64], row: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the sum of the lengths before each operation in its CIGAR."""
+    total = np.concatenate(([0], np.cumsum(lengths)))
+    return total[:-1] - total[offsets[:-1]][row]
+
+
+def _show_equal(
+    reference: NDArray[np.uint8],
+    equal: NDArray[np.int64],
+    place: NDArray[np.int64],
+    length: NDArray[np.int64],
+    first: int,
+    last: int,
+    bases: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.uint8]],
+) -> None:
+    """Write the bases of the reference that some operation of equal bases covers, each from the first such operation."""
+    equal = equal[np.argsort(place[equal], kind="stable")]
+    low, high = np.maximum(place[equal], first), np.minimum(place[equal] + length[equal], last + 1)
+    # What earlier operations cover is not written again.
+    low = np.maximum(low, np.concatenate(([first], np.maximum.accumulate(high)[:-1]))) if len(high) else low
+    offsets, places = ranges(low, np.maximum(low, high))
+    run = np.repeat(equal, np.diff(offsets))
+    reference[places - first] = bases(run, places - place[run])
+
+
+def _show_different(reference: NDArray[np.uint8], columns: pa.Table, reads: Texts, first: int, last: int) -> None:
+    """Write the bases of the reference that all reads differ from, from the MD of reads there."""
+    start, end = (columns[name].to_numpy().astype(np.int64) for name in ("text_start", "text_end"))
+    depth = np.zeros(last - first + 2, np.int64)
+    np.add.at(depth, np.clip(start, first, last + 1) - first, 1)
+    np.add.at(depth, np.clip(end + 1, first, last + 1) - first, -1)
+    is_covered = np.cumsum(depth)[:-1] > 0
+    unknown = np.flatnonzero((reference == 0) & is_covered) + first
+    while len(unknown):
+        at = int(np.flatnonzero((start <= unknown[0]) & (end >= unknown[0]))[0])
+        subject = _reference_line({name: columns[name][at].as_py() for name in columns.column_names}, reads[at : at + 1].strings()[0])
+        low, high = max(first, int(start[at])), min(last, int(end[at]))
+        part = reference[low - first : high + 1 - first]
+        part[part == 0] = subject[low - start[at] : high + 1 - start[at]][part == 0]
+        unknown = unknown[unknown > high]
+
+
+def _reference_line(row: dict[str, Any], bases: str) -> NDArray[np.uint8]:
+    """Return the bases of the reference along an alignment."""
     try:
         pattern = bases[row["pattern_start"] - 1 : row["pattern_end"]]
-        if row["strand"] == "-":
-            pattern = other_strand(pattern)
-        lines = draw_lines(pattern, row["cigar"], row["md"])
+        _, subject = draw_lines(other_strand(pattern) if row["strand"] == "-" else pattern, row["cigar"], row["md"])
     except (ValueError, TypeError) as error:
         raise ProteoscopeError(f"{row['pattern']}: its alignment cannot be drawn. Do the search again.") from error
-    query, subject = (np.frombuffer(line.encode("ascii", "replace"), np.uint8) for line in lines)
-    is_text = subject != _DASH
-    place = row["text_start"] - 1 + np.cumsum(is_text)
-    in_sight = (place >= first) & (place <= last)
-    reported = in_sight & is_text
-    reference[place[reported] - first] = subject[reported]
-    # An insertion is marked by its first base.
-    is_inserted = ~is_text & np.concatenate(([True], is_text[:-1]))
-    differs = in_sight & ((is_text & (query != subject)) | is_inserted)
-    return place[differs], np.where(is_text[differs], query[differs], np.uint8(ord("+")))
+    line = np.frombuffer(subject.encode("ascii", "replace"), np.uint8)
+    return line[line != _DASH]
 
 
 def _lanes(start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,29 +1,60 @@
-"""Alignments piled up at a place of a text, with what differs in each, below the characters of the text and features of a track."""
+"""Alignments piled up at a place of a reference, with what differs in each, below the depth of the whole reference, features and bases."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
+from proteoscope.engine.arrays import ranges
 from proteoscope.engine.formats.tracks import TrackFeature
 from proteoscope.engine.page_sizes import laid_out_size
-from proteoscope.engine.views.drawings import Axis, Bar, Basic, Clip, Drawing, Label, Shape, Sticks, draw_x_axis
-from proteoscope.engine.views.palette import Ink, Ion
+from proteoscope.engine.views.depth import Depth
+from proteoscope.engine.views.drawings import (
+    Area,
+    Axis,
+    Bar,
+    Basic,
+    Clip,
+    Drawing,
+    Label,
+    Mosaic,
+    Shape,
+    Spans,
+    Sticks,
+    Stroke,
+    draw_x_axis,
+)
+from proteoscope.engine.views.palette import Ink, Ion, Shade
 from proteoscope.engine.views.pileup import Pileup
 from proteoscope.engine.views.sheets import CENTRE, Region, Sheet, TextMeasure
 
-__all__ = ["PileupSheet", "draw_pileup", "inner_region"]
+__all__ = ["PileupSheet", "coverage_of", "draw_pileup", "inner_region"]
 
 _INKS: dict[str, Ink] = {"A": Ion("a"), "C": Ion("b"), "G": Ion("x"), "T": Ion("y"), "U": Ion("y"), "+": Ion("z")}
 """Colours of characters; `_OTHER` of all others."""
 _OTHER: Ink = Ion("p")
 _INSERTION = ord("+")
-_HIGHEST, _LOWEST, _READ = 16.0, 3.0, 0.8
-"""Height of a line of alignments, and of an alignment as part of it."""
+_HIGHEST, _WRITTEN, _LOWEST = 16.0, 12.0, 1.0
+"""Height of a line of alignments: the maximum, and the minimum with and without written bases."""
+_THIN, _READ = 4.0, 0.8
+"""Height of a line up to which alignments touch, and height of an alignment as part of a higher one."""
 _LEAST_WRITTEN = 8.0
 """Height of a line from which on differences are written."""
+_COVERAGE_LINES, _LEAST_LINES, _LABEL = 2.0, 15, 0.85
+"""Height of the depth of the whole reference, and of the window from which on it is shown, in lines; size of its text."""
+_PALE, _SOLID = Shade(-0.27), Shade(-0.8)
+_BLOCKS = 1.5
+"""Width of a base from which on the bases of the reference are drawn as blocks."""
+_MOST_STICKS, _MOST_WRITTEN = 4000, 3000
+"""Number of differences up to which each is drawn, and is written."""
+_CELLS = 1000
+"""Columns of cells of many differences, at least one and at most two for each point."""
+_HIGHEST_FIGURE = 1600.0
 _TRACK_LINES = 3
+_MARGIN = 24.0
+"""Space on both sides, for half of the last number of the axis."""
 _FIGURE_SIZE = (510.0, 320.0)
 
 Range = tuple[float, float]
@@ -37,43 +68,77 @@ class PileupSheet(Sheet):
     shown
         Shown range of the reference, in positions from 1, each extending half a position to both sides.
 
+    depth
+        Depth of the whole reference, shown if there is space; None if unknown.
+    first_lane
+        First line of alignments that is shown.
+
     Attributes
     ----------
+    coverage
+        Area of the depth of the whole reference, or None.
     inner
         Area of the alignments.
+    height
+        Height of a line of alignments.
+    n_visible
+        Number of whole lines that fit.
     chosen
         Row of the marked alignment, or None.
     """
 
     def __init__(
-        self, pile: Pileup, features: Sequence[TrackFeature], shown: Range, measure: TextMeasure, size: tuple[float, float]
+        self,
+        pile: Pileup,
+        features: Sequence[TrackFeature],
+        shown: Range,
+        measure: TextMeasure,
+        size: tuple[float, float],
+        depth: Depth | None = None,
+        first_lane: int = 0,
     ) -> None:
         self.pile, self.shown, self.measure, self.size = pile, shown, measure, size
         self.chosen: int | None = None
+        self.depth, self.coverage = coverage_of(depth, pile, measure, size)
         of_all = f" of {measure.number(len(pile) + pile.n_left_out)}" if pile.n_left_out else ""
         number = f"{measure.number(len(pile))} alignment{'' if len(pile) == 1 else 's'}{of_all}"
         self.title = f"{pile.text.name}, bases; {number}; lines: insertions (+)"
         self.inner = inner_region(measure, size)
+        if self.coverage is not None:
+            below = self.coverage.bottom + measure.line * 0.6
+            self.inner = Region(self.inner.left, below, self.inner.width, self.inner.bottom - below)
         self.step = self.inner.width / (shown[1] - shown[0])
         line = measure.line
         self.top = self.inner.top + line * (1.3 + (1.2 * _TRACK_LINES if features else 0.0))
-        self.height = min(_HIGHEST, max(_LOWEST, (self.inner.bottom - self.top) / max(1, pile.n_lanes)))
+        self.is_written = self.step >= 0.9 * measure.width("W")
+        space = self.inner.bottom - self.top
+        self.height = min(_HIGHEST, max(_WRITTEN if self.is_written else _LOWEST, space / max(1, pile.n_lanes)))
+        self.read_height = self.height * (_READ if self.height > _THIN else 1.0)
+        self.n_visible = max(1, int(space / self.height + 1e-6))
+        self.first_lane = max(0, min(first_lane, pile.n_lanes - self.n_visible))
         self.features = list(self._placed(features))
 
     def place_at(self, x: float) -> float:
         """Return the reference position at a point of the figure."""
         return self.shown[0] + (x - self.inner.left) / self.step
 
+    def position_at(self, x: float) -> float:
+        """Return the position in the whole reference at a point of its depth."""
+        assert self.coverage is not None
+        return 0.5 + (x - self.coverage.left) / self.coverage.width * self.pile.text.length
+
     def read_at(self, x: float, y: float) -> int | None:
         """Return the alignment at a point of the figure."""
         if not self.inner.holds(x, y) or y < self.top:
             return None
-        place, lane, pile = self.place_at(x), int((y - self.top) // self.height), self.pile
+        place, lane, pile = self.place_at(x), int((y - self.top) // self.height) + self.first_lane, self.pile
         result = np.flatnonzero((pile.lane == lane) & (pile.start - 0.5 <= place) & (pile.end + 0.5 >= place))
         return int(result[0]) if len(result) else None
 
     def text_at(self, x: float, y: float) -> str:
         """Return the tooltip at a point: a feature, or an alignment and its bases."""
+        if self.depth is not None and self.coverage is not None and self.coverage.holds(x, y):
+            return self.depth.tip(*self.depth.positions(self.position_at(x), self.depth.length / self.coverage.width))
         if not self.inner.holds(x, y):
             return ""
         feature = next((feature for feature, box in self.features if box.holds(x, y)), None)
@@ -87,11 +152,15 @@ class PileupSheet(Sheet):
 
     def shapes(self, region: Region) -> list[Shape]:
         """Return all shapes, regardless of the region."""
-        is_written = self.step >= 0.9 * self.measure.width("W")
-        inside = [*(self._reference() if is_written else []), *self._track(), *self._reads(), *self._differences(is_written)]
-        axis = Axis(*self.shown, self.title, is_whole=True)
+        below = self.inner.bottom - self.top
+        rows = Clip(self.inner.left, self.top, self.inner.width, below, (*self._reads(), *self._differences()))
+        reference = Clip(*self.inner, (*self._reference(), *self._track()))
+        n_lanes, last = self.pile.n_lanes, min(self.pile.n_lanes, self.first_lane + self.n_visible)
+        lines = f"; lines {self.first_lane + 1} to {last} of {n_lanes}" if self.n_visible < n_lanes else ""
+        axis = Axis(*self.shown, self.title + lines, is_whole=True)
         ends, measure = (self.inner.left, self.inner.right), self.measure
-        return [Clip(*self.inner, tuple(inside)), *draw_x_axis(ends, self.inner.bottom, axis, measure.font_size, number=measure.number)]
+        x_axis = draw_x_axis(ends, self.inner.bottom, axis, measure.font_size, number=measure.number)
+        return [*self._coverage(), reference, rows, *x_axis]
 
     def _x(self, place: np.ndarray | float) -> np.ndarray:
         return np.asarray(self.inner.left + (place - self.shown[0]) * self.step)
@@ -101,7 +170,9 @@ class PileupSheet(Sheet):
         pile, y = self.pile, self.inner.top + self.measure.line / 2 + CENTRE * self.measure.font_size
         first, last = max(int(np.ceil(self.shown[0])), pile.first), min(int(np.floor(self.shown[1])), pile.last)
         places = np.arange(first, last + 1)
-        codes = pile.reference[first - pile.first : last + 1 - pile.first]
+        codes = pile.reference[max(0, first - pile.first) : max(0, last + 1 - pile.first)]
+        if not self.is_written:
+            return self._blocks(codes, first) if self.step >= _BLOCKS and len(codes) else []
         result = zip(self._x(places[codes > 0]).tolist(), codes[codes > 0].tolist(), strict=True)
         return [Label(x, y, chr(code), "middle", _INKS.get(chr(code), _OTHER)) for x, code in result]
 
@@ -127,47 +198,120 @@ class PileupSheet(Sheet):
             shapes += [Bar(*box, Ion("a"), opacity=0.35), Label(box.left + box.width / 2, y, text, "middle")]
         return shapes
 
+    def _blocks(self, codes: NDArray[np.uint8], first: int) -> list[Basic]:
+        """Draw bases of the reference as blocks in their colours."""
+        cells, inks = _in_inks(codes[None, :])
+        left, height = float(self._x(first - 0.5)), 0.6 * self.measure.line
+        return [Mosaic(left, self.inner.top + 0.2 * self.measure.line, len(codes) * self.step, height, cells, inks)]
+
+    def _coverage(self) -> list[Shape]:
+        """Draw the depth of the whole reference with the range in view."""
+        depth, box = self.depth, self.coverage
+        if depth is None or box is None:
+            return []
+        edges = np.linspace(0.5, depth.length + 0.5, max(2, int(box.width)) + 1)
+        mean, most = depth.parts(edges)
+        x = box.left + (np.arange(len(mean)) + 0.5) * box.width / len(mean)
+        bottom, per_read = np.full(len(mean), box.bottom), box.height / max(1, depth.most)
+        width = box.width / len(mean) + 0.1
+        shapes: list[Shape] = [
+            Sticks(x, box.bottom - np.asarray(values, np.float64) * per_read, bottom, ink, width)
+            for values, ink in ((most, _PALE), (mean, _SOLID))
+        ]
+        left, right = (box.left + (end - 0.5) / depth.length * box.width for end in self.shown)
+        left, right = max(left, box.left), min(max(right, left + 3.0), box.right)
+        down, ends = self.inner.top, (self.inner.left, self.inner.right)
+        beam = Area(np.array([left, right, ends[1], ends[0]]), np.array([box.bottom, box.bottom, down, down]), "grid", 0.5)
+        number, line = self.measure.number, self.measure.line
+        text = f"depth of all {number(depth.length)} bases, up to {number(depth.most)}"
+        text = self.measure.elided(text, box.width / _LABEL)
+        label = Label(box.left, box.top - line * (0.5 - CENTRE) - 1.0, text, ink="faint", size=_LABEL)
+        sides = [Stroke(end, box.top, end, box.bottom, "mark", 1.2) for end in (left, right)]
+        edge = [Stroke(left, end, right, end, "mark", 1.2) for end in (box.top, box.bottom)]
+        return [beam, *shapes, Stroke(box.left, box.bottom, box.right, box.bottom, "faint"), *sides, *edge, label]
+
+    def _lane_tops(self, lane: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(self.top + (lane - self.first_lane) * self.height, np.float64)
+
     def _reads(self) -> list[Basic]:
         """Draw the visible alignments, reverse ones in another colour."""
-        pile, height = self.pile, self.height
-        left, right, top = self._x(pile.start - 0.5), self._x(pile.end + 0.5), self.top + pile.lane * height
-        in_sight = np.flatnonzero((top < self.inner.bottom) & (right > self.inner.left) & (left < self.inner.right))
+        pile = self.pile
+        left, right, top = self._x(pile.start - 0.5), self._x(pile.end + 0.5), self._lane_tops(pile.lane)
+        in_sight = (top > self.top - self.height) & (top < self.inner.bottom) & (right > self.inner.left) & (left < self.inner.right)
         left, right = np.maximum(left, self.inner.left - 1), np.minimum(right, self.inner.right + 1)
-        columns = (left, top, right - left, pile.is_reverse, pile.row == self.chosen)
-        rows = zip(*(column[in_sight].tolist() for column in columns), strict=True)
-        return [
-            Bar(x, y, width, height * _READ, "decoy" if is_reverse else "target", opacity=0.78 if is_chosen else 0.27)
-            for x, y, width, is_reverse, is_chosen in rows
+        shapes: list[Basic] = []
+        for is_reverse, ink in ((False, "target"), (True, "decoy")):
+            some = np.flatnonzero(in_sight & (pile.is_reverse == is_reverse))
+            shapes.append(Spans(left[some], right[some], top[some], self.read_height, ink, opacity=0.27))
+        chosen = np.flatnonzero(in_sight & (pile.row == self.chosen)) if self.chosen is not None else []
+        return shapes + [
+            Bar(float(left[at]), float(top[at]), float(right[at] - left[at]), max(2.0, self.read_height), ink, opacity=0.6)
+            for at in chosen
+            for ink in ("decoy" if pile.is_reverse[at] else "target",)
         ]
 
-    def _differences(self, is_written: bool) -> list[Basic]:
+    def _differences(self) -> list[Basic]:
         """Draw differences in the colours of bases, labelled where space allows."""
         pile, inner = self.pile, self.inner
-        top = self.top + pile.lane[pile.read] * self.height
-        in_sight = (top < inner.bottom) & (pile.place >= self.shown[0]) & (pile.place <= self.shown[1])
-        is_insertion = pile.symbol == _INSERTION
-        x = self._x(pile.place + np.where(is_insertion, 0.5, 0.0))
+        lane = pile.lane[pile.read]
+        top = self._lane_tops(lane)
+        in_sight = (top > self.top - self.height) & (top < inner.bottom) & (pile.place >= self.shown[0]) & (pile.place <= self.shown[1])
+        at = np.flatnonzero(in_sight)
+        is_insertion = pile.symbol[at] == _INSERTION
+        x = self._x(pile.place[at] + np.where(is_insertion, 0.5, 0.0))
+        if len(at) > _MOST_STICKS:
+            return self._mosaic(x, lane[at], pile.symbol[at])
         shapes: list[Basic] = []
-        for code in np.unique(pile.symbol[in_sight]).tolist():
-            # Differences at one pixel are drawn once.
-            at = np.flatnonzero(in_sight & (pile.symbol == code))
-            _, once = np.unique(np.rint(x[at] * 2) * (pile.n_lanes + 1) + pile.lane[pile.read[at]], return_index=True)
-            at = at[once]
+        for code in np.unique(pile.symbol[at]).tolist():
+            same = pile.symbol[at] == code
             width = 2.0 if code == _INSERTION else max(self.step, 1.2)
-            above = np.asarray(top[at], np.float64)
-            shapes.append(Sticks(x[at], above, above + self.height * _READ, _INKS.get(chr(code), _OTHER), width))
-        if is_written and self.height > _LEAST_WRITTEN:
+            above = top[at][same]
+            shapes.append(Sticks(x[same], above, above + self.read_height, _INKS.get(chr(code), _OTHER), width))
+        if self.is_written and self.height > _LEAST_WRITTEN and len(at) <= _MOST_WRITTEN:
             size = max(5, int(self.height * 0.72)) / self.measure.font_size
-            down = self.height * _READ / 2 + CENTRE * size * self.measure.font_size
-            written = np.flatnonzero(in_sight & ~is_insertion)
-            rows = zip(x[written].tolist(), (top[written] + down).tolist(), pile.symbol[written].tolist(), strict=True)
-            shapes += [Label(at, y, chr(code), "middle", "background", size=size) for at, y, code in rows]
+            down = self.read_height / 2 + CENTRE * size * self.measure.font_size
+            columns = (column[~is_insertion].tolist() for column in (x, top[at] + down, pile.symbol[at]))
+            rows = zip(*columns, strict=True)
+            shapes += [Label(across, y, chr(code), "middle", "background", size=size) for across, y, code in rows]
         return shapes
+
+    def _mosaic(self, x: NDArray[np.float64], lane: NDArray[np.int64], symbol: NDArray[np.uint8]) -> list[Basic]:
+        """Draw many differences at once, as cells: of those in one cell, the last is seen."""
+        n_columns = int(max(self.inner.width, min(self.inner.width * 2, _CELLS)))
+        per_point = n_columns / self.inner.width
+        n_lanes = min(self.pile.n_lanes - self.first_lane, self.n_visible + 1)
+        codes = np.zeros((n_lanes, n_columns), np.uint8)
+        half = max(self.step, 1.2) / 2 * per_point
+        middle = (x - self.inner.left) * per_point
+        start = np.clip(np.rint(middle - half), 0, n_columns - 1).astype(np.int64)
+        stop = np.clip(np.rint(middle + half), start + 1, n_columns).astype(np.int64)
+        offsets, columns = ranges(start, stop)
+        codes[np.repeat(lane - self.first_lane, np.diff(offsets)), columns] = np.repeat(symbol, np.diff(offsets))
+        cells, inks = _in_inks(codes)
+        return [Mosaic(self.inner.left, self.top, self.inner.width, n_lanes * self.height, cells, inks)]
+
+
+def _in_inks(codes: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], tuple[Ink, ...]]:
+    """Return the cells of a mosaic of bases, 0 for none, and their colours."""
+    inks = (*dict.fromkeys(_INKS.values()), _OTHER)
+    table = np.full(256, len(inks), np.uint8)
+    table[0] = 0
+    for symbol, ink in _INKS.items():
+        table[ord(symbol)] = inks.index(ink) + 1
+    return table[codes], inks
+
+
+def coverage_of(depth: Depth | None, pile: Pileup, measure: TextMeasure, size: tuple[float, float]) -> tuple[Depth | None, Region | None]:
+    """Return the depth of the whole reference and its area in a figure of a size; None without a depth, or without space for it."""
+    if depth is None or depth.length != pile.text.length or size[1] < _LEAST_LINES * measure.line:
+        return None, None
+    inner = inner_region(measure, size)
+    return depth, Region(inner.left, inner.top + measure.line, inner.width, _COVERAGE_LINES * measure.line)
 
 
 def inner_region(measure: TextMeasure, size: tuple[float, float]) -> Region:
     """Return the area of alignments in a figure of a size, above the axis with its numbers and title."""
-    return Region(12.0, 4.0, size[0] - 24, size[1] - 2 * measure.line - 14)
+    return Region(_MARGIN, 4.0, size[0] - 2 * _MARGIN, size[1] - 2 * measure.line - 14)
 
 
 def draw_pileup(
@@ -175,8 +319,22 @@ def draw_pileup(
     features: Sequence[TrackFeature] = (),
     shown: Range | None = None,
     measure: TextMeasure | None = None,
+    depth: Depth | None = None,
     width: float | None = None,
 ) -> Drawing:
-    """Draw a pile-up for a page, `width` points wide; `shown` is the range of the reference, None for all."""
-    shown, size = shown or (pile.first - 0.5, pile.last + 0.5), laid_out_size(_FIGURE_SIZE, width)
-    return PileupSheet(pile, features, shown, measure or TextMeasure(), size).draw()
+    """Draw a pile-up for a page, higher for more lines up to a limit.
+
+    Parameters
+    ----------
+    shown : (float, float) or None
+        Range of the reference; None for all.
+    width : float or None
+        Width of the page in points; None for the usual one.
+    """
+    shown, measure = shown or (pile.first - 0.5, pile.last + 0.5), measure or TextMeasure()
+    across, height = laid_out_size(_FIGURE_SIZE, width)
+    sheet = PileupSheet(pile, features, shown, measure, (across, height), depth)
+    missing = (pile.n_lanes - sheet.n_visible) * sheet.height
+    if missing > 0:
+        sheet = PileupSheet(pile, features, shown, measure, (across, min(_HIGHEST_FIGURE, height + missing)), depth)
+    return sheet.draw()

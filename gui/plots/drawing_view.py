@@ -42,9 +42,11 @@ from proteoscope.engine.views.drawings import (
     Handle,
     Image,
     Label,
+    Mosaic,
     PaperFigure,
     Points,
     Shape,
+    Spans,
     Sticks,
     Stroke,
     Symbol,
@@ -342,6 +344,14 @@ def _paint(painter: QPainter, shape: Shape, palette: Palette, font: str, font_si
             lines = [QLineF(at, low, at, high) for at, low, high in zip(x.tolist(), y1.tolist(), y2.tolist(), strict=True)]
             with _sharp(painter, width):
                 painter.drawLines(lines)
+        case Spans(x1, x2, y, height, ink, opacity):
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(qt_colour(ink, palette, opacity))
+            bars = [QRectF(left, top, right - left, height) for left, right, top in zip(x1.tolist(), x2.tolist(), y.tolist(), strict=True)]
+            with _sharp(painter, height):
+                painter.drawRects(bars)
+        case Mosaic():
+            _paint(painter, Image(shape.x, shape.y, shape.width, shape.height, shape.pixels(palette)), palette, font, font_size)
         case Points(ink=ink):
             painter.setPen(QPen(qt_colour(ink, palette), shape.size, Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap))
             painter.drawPoints(_polygon(shape.places))

@@ -7,10 +7,11 @@ from functools import partial
 
 import numpy as np
 from PySide6.QtCore import QEvent, QLocale, QPointF, QRectF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent, QWheelEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
 from proteoscope.engine.formats.tracks import TrackFeature
+from proteoscope.engine.views.depth import Depth
 from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.pileup import MAXIMUM_WIDTH, Pileup
 from proteoscope.engine.views.pileup_drawing import PileupSheet, draw_pileup, inner_region
@@ -31,20 +32,27 @@ _SOON_MS = 120
 class PileupPlot(Zoomable, QWidget):
     """Shows a `Pileup` or a text.
 
-    Wheel: zoom around the pointer. Drag: zoom into the box. Double click, 0 or Home: maximum range. Keys: + and - zoom, arrows move. A
-    click selects an alignment.
+    Wheel: zoom around the pointer, with Shift scroll the lines of alignments. Drag: zoom into the box. Double click, 0 or Home: maximum
+    range. Keys: + and - zoom, arrows move, Page Up and Page Down scroll. A click selects an alignment, or moves the view in the depth of
+    the whole reference, which can also be dragged.
     """
 
     rowChosen = Signal(int)
     """Row of the table of alignments."""
     rangeRequested = Signal(int, int)
     """First and last visible position of the reference."""
+    linesChanged = Signal()
+    """The lines that fit, or their number, have changed."""
     message = Signal(str)
 
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.pile: Pileup | None = None
         self.features: list[TrackFeature] = []
+        self.depth: Depth | None = None
+        self._first_lane = 0
+        self._moves_view = False
+        """True while the view is dragged in the depth of the whole reference."""
         self.text = ""
         self._of: ShownText | None = None
         self.chosen: int | None = None
@@ -74,10 +82,31 @@ class PileupPlot(Zoomable, QWidget):
         """The pile-up laid out for the size of this widget."""
         if self.pile is None:
             return None
-        size = float(self.width()), float(self.height())
-        sheet = PileupSheet(self.pile, self.features, self._ranges[0], WidgetMeasure.from_font(self.font()), size)
+        size, measure = (float(self.width()), float(self.height())), WidgetMeasure.from_font(self.font())
+        sheet = PileupSheet(self.pile, self.features, self._ranges[0], measure, size, self.depth, self._first_lane)
         sheet.chosen = self.chosen
         return sheet
+
+    @property
+    def first_lane(self) -> int:
+        """First line of alignments that is shown."""
+        return self._first_lane
+
+    def scroll_lines(self, first: int) -> None:
+        """Show the lines from one on, as far as there are lines."""
+        sheet = self.sheet
+        most = 0 if sheet is None else max(0, sheet.pile.n_lanes - sheet.n_visible)
+        first = max(0, min(first, most))
+        if first != self._first_lane:
+            self._first_lane = first
+            self.update()
+            self.linesChanged.emit()
+
+    def show_depth(self, depth: Depth | None) -> None:
+        """Show the depth of the whole reference above the alignments."""
+        self.depth = depth
+        self.update()
+        self.linesChanged.emit()
 
     @property
     def positions(self) -> tuple[int, int]:
@@ -89,7 +118,7 @@ class PileupPlot(Zoomable, QWidget):
         """Scroll to positions of a reference, whose alignments are then requested."""
         self._of = text
         if self.pile is not None and not self.pile.text.is_same(text):
-            self.pile = None
+            self.pile = self.depth = None
         self.show_range(((first - 0.5, last + 0.5),))
 
     def show_range(self, ranges: Ranges) -> None:
@@ -101,12 +130,14 @@ class PileupPlot(Zoomable, QWidget):
         """Show alignments or a text."""
         self.pile, self.text = pile, text
         if pile is None and not text:
-            self._of = None
+            self._of = self.depth = None
             self._later.stop()
+        self._first_lane = 0
         left = "" if pile is None or not pile.n_left_out else f"; {QLocale().toString(pile.n_left_out)} more do not fit"
         n = 0 if pile is None else len(pile)
         self.setAccessibleDescription(text or f"{n} alignments{left}")
         self.update()
+        self.linesChanged.emit()
 
     def show_features(self, features: list[TrackFeature]) -> None:
         """Show features of a track above the alignments."""
@@ -151,15 +182,24 @@ class PileupPlot(Zoomable, QWidget):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         """Start a click or a box."""
         event.accept()
-        if event.button() == Qt.MouseButton.LeftButton and self.inner.contains(event.position()):
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
+        if (position := self._position_at(event.position())) is not None:
+            self._moves_view = True
+            self._move_to(position)
+        elif self.inner.contains(event.position()):
             self._pressed = event.position()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         """Draw the box, or show what can be clicked."""
         event.accept()
         at = event.position()
-        if self._pressed is None:
-            self.setCursor(Qt.CursorShape.ArrowCursor if self._row_at(at) is None else Qt.CursorShape.PointingHandCursor)
+        if self._moves_view:
+            if (sheet := self.sheet) is not None and sheet.coverage is not None:
+                self._move_to(sheet.position_at(at.x()))
+        elif self._pressed is None:
+            is_target = self._row_at(at) is not None or self._position_at(at) is not None
+            self.setCursor(Qt.CursorShape.PointingHandCursor if is_target else Qt.CursorShape.ArrowCursor)
         elif self._pulled is not None or (at - self._pressed).manhattanLength() >= QApplication.startDragDistance():
             self._pulled = QPointF(min(max(at.x(), self.inner.left()), self.inner.right()), at.y())
             self.update()
@@ -169,6 +209,7 @@ class PileupPlot(Zoomable, QWidget):
         event.accept()
         pressed, pulled = self._pressed, self._pulled
         self._pressed = self._pulled = None
+        self._moves_view = False
         if event.button() != Qt.MouseButton.LeftButton or pressed is None:
             return
         if pulled is not None:
@@ -184,14 +225,21 @@ class PileupPlot(Zoomable, QWidget):
         self.reset_range()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
-        """Zoom around the pointer."""
+        """Zoom around the pointer, or scroll the lines."""
         event.accept()
-        if self._ranges and event.angleDelta().y():
+        if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
+            # Some systems turn the wheel sideways with Shift.
+            turned = event.angleDelta().y() or event.angleDelta().x()
+            self.scroll_lines(self._first_lane - round(turned / 120 * self._lines_of_step()))
+        elif self._ranges and event.angleDelta().y():
             self._zoom(ZOOM ** (event.angleDelta().y() / 120), (self._place_at(event.position()),))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """Move, zoom, or show the maximum range."""
-        if not self._take_key(Qt.Key(event.key())):
+        """Move, zoom, scroll the lines, or show the maximum range."""
+        pages = {Qt.Key.Key_PageDown: 1, Qt.Key.Key_PageUp: -1}.get(Qt.Key(event.key()))
+        if pages is not None:
+            self.scroll_lines(self._first_lane + pages * (1 if self.sheet is None else self.sheet.n_visible))
+        elif not self._take_key(Qt.Key(event.key())):
             super().keyPressEvent(event)
 
     def _request_range(self) -> None:
@@ -211,6 +259,31 @@ class PileupPlot(Zoomable, QWidget):
     def _draw_ranges(self) -> None:
         self._later.start()
         self.update()
+        self.linesChanged.emit()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        """Draw for another size."""
+        super().resizeEvent(event)
+        self.linesChanged.emit()
+
+    def _lines_of_step(self) -> float:
+        """Return the number of lines that a step of the wheel scrolls."""
+        return 1.0 if self.sheet is None else max(1.0, self.sheet.n_visible / 8)
+
+    def _position_at(self, at: QPointF) -> float | None:
+        """Return the position in the whole reference at a point of its depth, or None elsewhere."""
+        sheet = self.sheet
+        if sheet is None or sheet.coverage is None or not sheet.coverage.holds(at.x(), at.y()):
+            return None
+        return sheet.position_at(at.x())
+
+    def _move_to(self, position: float) -> None:
+        """Show the range around a position, as wide as now."""
+        ((low, high),) = self._ranges
+        ((start, stop),) = self._whole()
+        width = high - low
+        left = min(max(position - width / 2, start), max(start, stop - width))
+        self.show_range(((left, left + width),))
 
     def _place_at(self, at: QPointF) -> float:
         """Return the reference position at a position of this widget."""
@@ -226,4 +299,6 @@ class PileupPlot(Zoomable, QWidget):
     def _figure(self) -> PaperFigure | None:
         if self.pile is None:
             return None
-        return PaperFigure(f"Pile-up of {self.pile.text.name}", partial(draw_pileup, self.pile, self.features, self._ranges[0], None))
+        return PaperFigure(
+            f"Pile-up of {self.pile.text.name}", partial(draw_pileup, self.pile, self.features, self._ranges[0], None, self.depth)
+        )

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QScrollBar, QToolButton, QVBoxLayout, QWidget
 
 from proteoscope.engine.formats.tracks import Track, TrackFeature, read_track
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.pileup import Pileup, read_pileup
-from proteoscope.engine.views.reads import ShownText
+from proteoscope.engine.views.reads import ShownText, read_depth
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.plots.pileup_plot import PileupPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
@@ -46,6 +46,8 @@ class PileupPage(QWidget):
         self._shown: ShownText | None = None
         self._is_outdated = False
         """True if the pile-up was read with another filter."""
+        self._depth_of: tuple[ShownText, Sequence[Condition]] | None = None
+        """Reference and filter of the depth that was read last."""
         self._worker = TableWorker(self._interrupt, self)
         self._reader = TableWorker(None, self)
         self._progress = Progress()
@@ -53,6 +55,14 @@ class PileupPage(QWidget):
         self.plot.rangeRequested.connect(self._read)
         self.plot.rowChosen.connect(self.rowChosen)
         self.plot.message.connect(self.message)
+        self.lines = QScrollBar(Qt.Orientation.Vertical)
+        self.lines.setAccessibleName("Lines of alignments")
+        policy = self.lines.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self.lines.setSizePolicy(policy)
+        self.lines.hide()
+        self.lines.valueChanged.connect(self.plot.scroll_lines)
+        self.plot.linesChanged.connect(self._show_lines)
         self.track_button = QToolButton()
         self.track_button.setText("Add track…")
         self.track_button.setToolTip("Show genes or other features of a GFF3 or BED file above the alignments")
@@ -71,7 +81,11 @@ class PileupPage(QWidget):
         layout.setContentsMargins(0, 0, 0, 0)
         layout.setSpacing(0)
         layout.addLayout(bar)
-        layout.addWidget(self.plot, 1)
+        row = QHBoxLayout()
+        row.setSpacing(0)
+        row.addWidget(self.plot, 1)
+        row.addWidget(self.lines)
+        layout.addLayout(row, 1)
 
     @property
     def is_busy(self) -> bool:
@@ -92,7 +106,7 @@ class PileupPage(QWidget):
         self.track_label.set_text(_NO_TRACK if self.track is None else self.track.name)
         if self._source is not None:
             self._source.close()
-        self._run = self._source = self._wanted = self._shown = None
+        self._run = self._source = self._wanted = self._shown = self._depth_of = None
         self.plot.show_pile(None)
 
     def show_row(self, row: int, text: ShownText, positions: tuple[int, int]) -> None:
@@ -166,13 +180,34 @@ class PileupPage(QWidget):
             return
         self._is_outdated = False
 
-        def read() -> Pileup:
+        def opened() -> TableSource:
             if self._source is None:
                 self._source = run.tables.source("alignments")
-            return read_pileup(self._source, text, first, last, conditions)
+            return self._source
+
+        def read() -> Pileup:
+            return read_pileup(opened(), text, first, last, conditions)
 
         self._worker.submit("pile", read, self.plot.show_pile, lambda error: self.plot.show_pile(None, str(error)))
+        if self._depth_of is None or not text.is_same(self._depth_of[0]) or conditions is not self._depth_of[1]:
+            self._depth_of = text, conditions
+            self._worker.submit(
+                "depth", lambda: read_depth(opened(), text, conditions), self.plot.show_depth, lambda _: self.plot.show_depth(None)
+            )
         self._show_features()
+
+    def _show_lines(self) -> None:
+        """Offer to scroll the lines that do not fit."""
+        sheet = self.plot.sheet
+        most = 0 if sheet is None else max(0, sheet.pile.n_lanes - sheet.n_visible)
+        if self.plot.first_lane > most:
+            self.plot.scroll_lines(most)
+            return
+        with QSignalBlocker(self.lines):
+            self.lines.setRange(0, most)
+            self.lines.setPageStep(1 if sheet is None else sheet.n_visible)
+            self.lines.setValue(self.plot.first_lane)
+        self.lines.setVisible(most > 0)
 
     def _interrupt(self) -> None:
         if self._source is not None:

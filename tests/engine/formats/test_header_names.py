@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,10 +55,11 @@ def test_names_are_printable_parts_of_the_header(description: str) -> None:
 
 
 @pytest.mark.parametrize("part", ["GN=", "[", "]", "x GN=a ", "[gene=", " ", "[gene=]", "[A b]"])
-def test_huge_headers_take_little_time(part: str) -> None:
-    started = time.process_time()
-    header_names(part * (10_000_000 // len(part)))
-    assert time.process_time() - started < 2
+def test_huge_headers_are_searched_up_to_a_limit(part: str) -> None:
+    """Check headers for which a pattern that backtracks would not end."""
+    huge = part * ((1 << 24) // len(part))
+    assert header_names(huge) == header_names(huge[: 1 << 16])
+    assert header_names("x" * (1 << 16) + " GN=ALB") == HeaderNames()
 
 
 @pytest.mark.parametrize("n", [0, 1, 3])

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from proteoscope.engine.formats.protein_names import NAMES
 from proteoscope.engine.matches.columns import EXPORTED_PSMS, KNOWN_PLACES, PEPTIDES, PROTEINS, PSMS, SHIFTED_PSMS
 from proteoscope.engine.modified_search.tables import MODIFICATIONS
 from proteoscope.engine.results.columns import Column, Table, arrow_type
@@ -68,8 +69,9 @@ def test_run_writes_described_columns_and_types(kind: str, tmp_path: Path):
 
 
 def test_hits_and_psms_have_the_described_columns():
-    assert list(Hits.__dataclass_fields__) == hits_schema().names
-    assert HITS.saved == ROW_COLUMNS
+    computed = {column.name for column in NAMES}
+    assert list(Hits.__dataclass_fields__) == [name for name in hits_schema().names if name not in computed]
+    assert HITS.saved == (*ROW_COLUMNS, *(column.name for column in NAMES))
     assert EXPORTED_PSMS.saved == SHIFTED_PSMS.saved == PSMS.saved
     always = [column.name for column in PSMS.stored if column != KNOWN_PLACES]
     assert [column.name for column in SHIFTED_PSMS.stored][: len(always)] == always

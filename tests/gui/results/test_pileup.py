@@ -129,3 +129,48 @@ def test_pileup_excludes_filtered_rows(view: ReadsView, qtbot: QtBot) -> None:
     waited(view, qtbot)
     pile = view.pileup.plot.pile
     assert pile is not None and all("read1" in name for name in pile.names)
+
+
+def test_click_in_the_depth_of_the_reference_moves_the_view(view: ReadsView, qtbot: QtBot) -> None:
+    view.resize(1280, 1100)
+    view.tabs.setCurrentWidget(view.pileup)
+    waited(view, qtbot)
+    plot = view.pileup.plot
+    plot.zoom(2)
+    waited(view, qtbot)
+    sheet, (low, high) = plot.sheet, plot.ranges[0]
+    assert sheet is not None and sheet.coverage is not None and plot.depth is not None
+    alignments = view.alignments.model
+    assert plot.depth.n_alignments > 5 and len(alignments.rows) > 5
+    box, length = sheet.coverage, sheet.pile.text.length
+    for share in (0.5, 0.999, 0.001):
+        at = QPoint(int(box.left + share * box.width), int(box.top + box.height / 2))
+        qtbot.mouseClick(plot, Qt.MouseButton.LeftButton, pos=at)
+        middle = (at.x() - box.left) / box.width * length
+        expected = min(max(middle - (high - low) / 2, 0.5), length + 0.5 - (high - low))
+        assert plot.ranges[0] == pytest.approx((expected, expected + high - low), abs=1.0)
+        waited(view, qtbot)
+        assert plot.pile is not None and (plot.pile.first, plot.pile.last) == plot.positions
+    assert "depth" in plot.text_at(QPointF(at)) and view.pileup.plot.chosen == view.alignments.view.chosen
+
+
+def test_lines_that_do_not_fit_are_scrolled(view: ReadsView, qtbot: QtBot) -> None:
+    view.resize(1000, 620)
+    view.tabs.setCurrentWidget(view.pileup)
+    waited(view, qtbot)
+    plot, bar = view.pileup.plot, view.pileup.lines
+    assert plot.depth is not None
+    deepest = int(plot.depth.first[np.argmax(plot.depth.depth)])
+    plot.show_range(((deepest - 15.5, deepest + 15.5),))
+    waited(view, qtbot)
+    plot.setFixedHeight(plot.minimumHeight())
+    qtbot.wait(20)
+    sheet = plot.sheet
+    assert sheet is not None and plot.pile is not None and sheet.coverage is None
+    assert bar.maximum() == plot.pile.n_lanes - sheet.n_visible > 0 and bar.isVisible() and plot.first_lane == 0
+    qtbot.keyClick(plot, Qt.Key.Key_PageDown)
+    assert plot.first_lane > 0 and bar.value() == plot.first_lane
+    bar.setValue(bar.maximum())
+    assert plot.first_lane == bar.maximum()
+    qtbot.keyClick(plot, Qt.Key.Key_PageUp)
+    assert plot.first_lane < bar.maximum()
