@@ -56,8 +56,8 @@ def header_names(description: str) -> HeaderNames:
         _add(names, {"gene": "GN", "organism": "OS"}[key[1]], key[2])
     if "OS" not in names:
         _add(names, "OS", _last_in_brackets(text.rstrip()))
-    number = names.get("OX", "")
-    return HeaderNames(names.get("GN"), names.get("OS"), int(number) if _NUMBER.fullmatch(number) else None)
+    taxonomy = names.get("OX", "")
+    return HeaderNames(names.get("GN"), names.get("OS"), int(taxonomy) if _NUMBER.fullmatch(taxonomy) else None)
 
 
 def _add(names: dict[str, str], key: str, value: str) -> None:

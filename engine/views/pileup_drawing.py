@@ -240,15 +240,15 @@ class PileupSheet(Sheet):
         in_sight = (top > self.top - self.height) & (top < self.inner.bottom) & (right > self.inner.left) & (left < self.inner.right)
         left, right = np.maximum(left, self.inner.left - 1), np.minimum(right, self.inner.right + 1)
         shapes: list[Basic] = []
-        for is_reverse, ink in ((False, "target"), (True, "decoy")):
-            some = np.flatnonzero(in_sight & (pile.is_reverse == is_reverse))
+        inks: tuple[Ink, Ink] = ("target", "decoy")
+        for is_reverse, ink in enumerate(inks):
+            some = np.flatnonzero(in_sight & (pile.is_reverse == bool(is_reverse)))
             shapes.append(Spans(left[some], right[some], top[some], self.read_height, ink, opacity=0.27))
-        chosen = np.flatnonzero(in_sight & (pile.row == self.chosen)) if self.chosen is not None else []
-        return shapes + [
-            Bar(float(left[at]), float(top[at]), float(right[at] - left[at]), max(2.0, self.read_height), ink, opacity=0.6)
-            for at in chosen
-            for ink in ("decoy" if pile.is_reverse[at] else "target",)
-        ]
+        if self.chosen is not None:
+            for at in np.flatnonzero(in_sight & (pile.row == self.chosen)).tolist():
+                box = float(left[at]), float(top[at]), float(right[at] - left[at]), max(2.0, self.read_height)
+                shapes.append(Bar(*box, inks[int(pile.is_reverse[at])], opacity=0.6))
+        return shapes
 
     def _differences(self) -> list[Basic]:
         """Draw differences in the colours of bases, labelled where space allows."""

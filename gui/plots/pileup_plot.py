@@ -49,7 +49,7 @@ class PileupPlot(Zoomable, QWidget):
         super().__init__(parent)
         self.pile: Pileup | None = None
         self.features: list[TrackFeature] = []
-        self.depth: Depth | None = None
+        self.reference_depth: Depth | None = None
         self._first_lane = 0
         self._moves_view = False
         """True while the view is dragged in the depth of the whole reference."""
@@ -83,7 +83,7 @@ class PileupPlot(Zoomable, QWidget):
         if self.pile is None:
             return None
         size, measure = (float(self.width()), float(self.height())), WidgetMeasure.from_font(self.font())
-        sheet = PileupSheet(self.pile, self.features, self._ranges[0], measure, size, self.depth, self._first_lane)
+        sheet = PileupSheet(self.pile, self.features, self._ranges[0], measure, size, self.reference_depth, self._first_lane)
         sheet.chosen = self.chosen
         return sheet
 
@@ -104,7 +104,7 @@ class PileupPlot(Zoomable, QWidget):
 
     def show_depth(self, depth: Depth | None) -> None:
         """Show the depth of the whole reference above the alignments."""
-        self.depth = depth
+        self.reference_depth = depth
         self.update()
         self.linesChanged.emit()
 
@@ -118,7 +118,7 @@ class PileupPlot(Zoomable, QWidget):
         """Scroll to positions of a reference, whose alignments are then requested."""
         self._of = text
         if self.pile is not None and not self.pile.text.is_same(text):
-            self.pile = self.depth = None
+            self.pile = self.reference_depth = None
         self.show_range(((first - 0.5, last + 0.5),))
 
     def show_range(self, ranges: Ranges) -> None:
@@ -130,7 +130,7 @@ class PileupPlot(Zoomable, QWidget):
         """Show alignments or a text."""
         self.pile, self.text = pile, text
         if pile is None and not text:
-            self._of = self.depth = None
+            self._of = self.reference_depth = None
             self._later.stop()
         self._first_lane = 0
         left = "" if pile is None or not pile.n_left_out else f"; {QLocale().toString(pile.n_left_out)} more do not fit"
@@ -300,5 +300,6 @@ class PileupPlot(Zoomable, QWidget):
         if self.pile is None:
             return None
         return PaperFigure(
-            f"Pile-up of {self.pile.text.name}", partial(draw_pileup, self.pile, self.features, self._ranges[0], None, self.depth)
+            f"Pile-up of {self.pile.text.name}",
+            partial(draw_pileup, self.pile, self.features, self._ranges[0], None, self.reference_depth),
         )

@@ -139,9 +139,9 @@ def test_click_in_the_depth_of_the_reference_moves_the_view(view: ReadsView, qtb
     plot.zoom(2)
     waited(view, qtbot)
     sheet, (low, high) = plot.sheet, plot.ranges[0]
-    assert sheet is not None and sheet.coverage is not None and plot.depth is not None
+    assert sheet is not None and sheet.coverage is not None and plot.reference_depth is not None
     alignments = view.alignments.model
-    assert plot.depth.n_alignments > 5 and len(alignments.rows) > 5
+    assert plot.reference_depth.n_alignments > 5 and len(alignments.rows) > 5
     box, length = sheet.coverage, sheet.pile.text.length
     for share in (0.5, 0.999, 0.001):
         at = QPoint(int(box.left + share * box.width), int(box.top + box.height / 2))
@@ -159,8 +159,8 @@ def test_lines_that_do_not_fit_are_scrolled(view: ReadsView, qtbot: QtBot) -> No
     view.tabs.setCurrentWidget(view.pileup)
     waited(view, qtbot)
     plot, bar = view.pileup.plot, view.pileup.lines
-    assert plot.depth is not None
-    deepest = int(plot.depth.first[np.argmax(plot.depth.depth)])
+    assert plot.reference_depth is not None
+    deepest = int(plot.reference_depth.first[np.argmax(plot.reference_depth.depth)])
     plot.show_range(((deepest - 15.5, deepest + 15.5),))
     waited(view, qtbot)
     plot.setFixedHeight(plot.minimumHeight())

@@ -353,3 +353,12 @@ def test_openms_reads_all_psms(small, path):
     )
     done = subprocess.run([os.environ["PROTEOSCOPE_PEER_PYTHON"], "-c", script, str(path)], check=True, capture_output=True, text=True)
     assert f"READ {len(set(small.psms['spectrum'].to_pylist()))} {len(small.psms)}" in done.stdout
+
+
+def test_proteins_have_the_organism_of_their_description(root):
+    organisms = []
+    for element in root.iterfind(".//m:DBSequence", NAMESPACE):
+        terms = {term.get("accession"): term.get("value") for term in element.iterfind("m:cvParam", NAMESPACE)}
+        organisms.append(terms.get("MS:1001469"))
+        assert organisms[-1] == (terms.get("MS:1001088", "").partition(" OS=")[2] or None)
+    assert None in organisms and "Homo sapiens" in organisms
