@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QObject, QUrl
+from PySide6.QtGui import QAction, QDesktopServices
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from proteoscope.engine.views.database_links import DatabaseLink, links_of_names
 
-__all__ = ["LinksButton", "add_links", "open_link"]
+__all__ = ["LinksButton", "link_actions", "open_link"]
 
 
 def open_link(link: DatabaseLink, report: Callable[[str], object]) -> None:
@@ -20,12 +20,15 @@ def open_link(link: DatabaseLink, report: Callable[[str], object]) -> None:
         report(f"No browser could be opened. The address is {link.url}")
 
 
-def add_links(menu: QMenu, links: Iterable[DatabaseLink], report: Callable[[str], object]) -> None:
-    """Add an action for each entry to a menu."""
+def link_actions(links: Iterable[DatabaseLink], report: Callable[[str], object], parent: QObject) -> list[QAction]:
+    """Return an action for each entry."""
+    actions = []
     for link in links:
-        action = menu.addAction(f"Open {link.title} in the browser")
+        action = QAction(f"Open {link.title} in the browser", parent)
         action.setToolTip(link.url)
         action.triggered.connect(partial(_open, link, report))
+        actions.append(action)
+    return actions
 
 
 def _open(link: DatabaseLink, report: Callable[[str], object], _: bool = False) -> None:
@@ -59,5 +62,5 @@ class LinksButton(QToolButton):
         self.links = links_of_names(names, is_structure=self._is_structure)
         menu = self.menu()
         menu.clear()
-        add_links(menu, self.links, self._report)
+        menu.addActions(link_actions(self.links, self._report, menu))
         self.setVisible(bool(self.links))

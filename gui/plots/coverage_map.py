@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from functools import partial
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QAction, QResizeEvent
+from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QWidget
 
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.coverage import Coverage, PlacedPeptide, ProteinFeature
 from proteoscope.engine.views.coverage_drawing import CoverageSheet, draw_coverage
+from proteoscope.engine.views.database_links import links_of_names
 from proteoscope.engine.views.drawings import PaperFigure
 from proteoscope.engine.views.feature_drawing import QUANTITY, feature_lines, key_tip
 from proteoscope.engine.views.peptide_quantities import PeptideQuantities
-from proteoscope.gui.database_links import LinksButton
+from proteoscope.gui.database_links import link_actions
 from proteoscope.gui.plots.drawing_view import WidgetMeasure
 from proteoscope.gui.plots.feature_groups import GroupActions
 from proteoscope.gui.plots.scrolled_drawing import ScrolledDrawing
@@ -43,8 +44,8 @@ class CoverageMap(ScrolledDrawing):
         self.quantity_action = QAction("Colour by quantity", self, checkable=True, visible=False)
         self.quantity_action.toggled.connect(lambda _: self.lay_out())
         self.addAction(self.quantity_action)
-        self.links = LinksButton(self.message.emit, self.viewport())
-        self._place_links()
+        self.link_actions: list[QAction] = []
+        """Actions that open the entries of the protein in public databases."""
 
     @property
     def shown(self) -> frozenset[str]:
@@ -57,18 +58,12 @@ class CoverageMap(ScrolledDrawing):
         self.quantity_action.setVisible(coverage is not None and quantities is not None)
         self.group_actions.offer(() if coverage is None else coverage.groups)
         self._show(text)
-        self.links.show_names(() if coverage is None else (coverage.accession,))
-        self._place_links()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
-        """Lay out the map for the new size, and retain the links in its corner."""
-        super().resizeEvent(event)
-        self._place_links()
-
-    def _place_links(self) -> None:
-        """Place the links in the upper right corner, above the map."""
-        self.links.adjustSize()
-        self.links.move(self.viewport().width() - self.links.width() - 4, 2)
+        for action in self.link_actions:
+            self.removeAction(action)
+            action.deleteLater()
+        names = () if coverage is None else (coverage.accession,)
+        self.link_actions = link_actions(links_of_names(names), self.message.emit, self)
+        self.addActions(self.link_actions)
 
     def mark(self, row: int | None, residues: Sequence[int] = ()) -> None:
         """Mark the peptide of a row, or residues (counted from 0), and scroll to the first of them."""

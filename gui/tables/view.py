@@ -38,7 +38,7 @@ from proteoscope.engine.errors import StorageError
 from proteoscope.engine.files import atomic_file
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.database_links import DatabaseLink, links_of_names
-from proteoscope.gui.database_links import add_links
+from proteoscope.gui.database_links import link_actions
 from proteoscope.gui.tables.heat import paint_heat
 from proteoscope.gui.tables.model import Index, ParquetTableModel
 
@@ -326,7 +326,7 @@ class TableView(QTableView):
         menu.aboutToHide.connect(menu.deleteLater)
         if links := self.links():
             menu.addSeparator()
-            add_links(menu, links, self.message.emit)
+            menu.addActions(link_actions(links, self.message.emit, menu))
         return menu
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:

@@ -12,8 +12,10 @@ from PySide6.QtGui import QDesktopServices
 from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
+from proteoscope.engine.views.coverage import cover
 from proteoscope.gui import database_links
 from proteoscope.gui.database_links import LinksButton
+from proteoscope.gui.plots.coverage_map import CoverageMap
 from proteoscope.gui.results.hits_view import HitsView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.search_projects import random_protein, relative, write_fasta
@@ -109,6 +111,24 @@ def test_links_button_is_hidden_without_links(names: tuple[str, ...], qtbot: QtB
     button.show_names(names)
     n_links = 2 * sum(name.startswith(("P0", "P1")) for name in names)
     assert button.isHidden() == (not n_links) and len(button.menu().actions()) == n_links
+
+
+def test_coverage_map_links_to_its_protein_in_its_menu(qtbot: QtBot, opened_addresses: list[str]) -> None:
+    plot = CoverageMap()
+    qtbot.addWidget(plot)
+    for name, titles in (
+        ("sp|P02769|ALBU_BOVIN", ["UniProt P02769", "AlphaFold DB P02769"]),
+        (HOSTILE, []),
+        ("P02768", ["UniProt P02768"]),
+    ):
+        plot.show_coverage(cover(name, "PEPTIDEK", []))
+        texts = [action.text() for action in plot.actions() if "in the browser" in action.text()]
+        assert texts[: len(titles)] == [f"Open {title} in the browser" for title in titles] and bool(texts) == bool(titles)
+    assert opened_addresses == []
+    plot.link_actions[1].trigger()
+    assert opened_addresses == ["https://alphafold.ebi.ac.uk/entry/P02768"]
+    plot.show_coverage(None)
+    assert plot.link_actions == []
 
 
 def test_only_known_modules_open_addresses() -> None:
