@@ -22,9 +22,9 @@ from PySide6.QtWidgets import (
 )
 
 from proteoscope.gui.buttons import tool_button
+from proteoscope.gui.elided_label import TitleLabel
 from proteoscope.gui.icons import pixmap, set_icon
 from proteoscope.gui.scrolling_layout import PageScroll, fill_page
-from proteoscope.gui.tables.elided_label import TitleLabel
 
 __all__ = ["Pane", "PaneBar", "PaneView", "TitledPage", "add_half", "halve", "split"]
 

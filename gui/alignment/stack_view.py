@@ -13,9 +13,9 @@ from proteoscope.engine.views.stack_colours import SCHEMES, ColouredStack
 from proteoscope.engine.views.stacked_hits import StackedHits, write_stack
 from proteoscope.gui.alignment.stack_plot import StackPlot
 from proteoscope.gui.buttons import text_button
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.scrolling_layout import bar_of, fill_page
-from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["StackView"]

@@ -11,8 +11,8 @@ from proteoscope.engine.views.stacked_hits import SubjectSequence
 from proteoscope.gui.buttons import text_button
 from proteoscope.gui.colours import plot_colours
 from proteoscope.gui.database_links import LinksButton
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.scrolling_layout import bar_of, fill_page
-from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["SubjectView"]
 

@@ -15,9 +15,9 @@ from proteoscope.engine import views
 from proteoscope.engine.entry import Search, SearchRequest
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.files import scratch_folder
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text
-from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.worker import TableWorker
 from proteoscope.gui.tasks import SearchTask
 

@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QHBoxLayout, QPushButton, QVBoxLayout, QWidget
 from proteoscope.engine.errors import ProteoscopeError
 from proteoscope.engine.execution.cluster.requests import parse_workers
 from proteoscope.gui import forms
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text, toned_label
-from proteoscope.gui.tables.elided_label import ElidedLabel
 
 if TYPE_CHECKING:
     from proteoscope.gui.forms.workers_dialog import WorkersDialog

@@ -34,6 +34,7 @@ from proteoscope.engine.views.modified import (
     variable_modifications,
 )
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.prefill import FormPrefill
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.panes import Pane, TitledPage, split
@@ -47,7 +48,6 @@ from proteoscope.gui.results.spectra_run_view import SpectraRunView
 from proteoscope.gui.spectrum.mark_bar import MarkBar
 from proteoscope.gui.spectrum.mirror_view import MirrorView
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
-from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.panel import TablePanel
 
 __all__ = ["ModifiedView"]

@@ -16,9 +16,9 @@ from proteoscope.engine.views.finished_run import FinishedRun
 from proteoscope.engine.views.pileup import Pileup, read_pileup
 from proteoscope.engine.views.reads import ShownText, read_depth
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.plots.pileup_plot import PileupPlot
 from proteoscope.gui.plots.zoomable import zoom_buttons
-from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.worker import TableWorker
 
 __all__ = ["PileupPage"]

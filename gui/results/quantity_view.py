@@ -92,8 +92,8 @@ class QuantityView(RunView):
         self.details.addTab(self._trace_area, "Chromatograms")
         for tabs in (self.tables, self.figures, self.details):
             tabs.setDocumentMode(True)
-        figures, details = Pane("Figures", self.figures, is_picture=True), Pane("Details", self.details, is_picture=True)
-        above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, figures: 9})
+        figures_pane, details = Pane("Figures", self.figures, is_picture=True), Pane("Details", self.details, is_picture=True)
+        above = split(Qt.Orientation.Horizontal, {Pane("Tables", self.tables): 11, figures_pane: 9})
         down = split(Qt.Orientation.Vertical, {above: 11, details: 9})
         self._arrange({"down": down, "above": above, **splitters}, (*self._drawings, self.traces))
 

@@ -28,6 +28,7 @@ from proteoscope.engine.views.reads import (
 )
 from proteoscope.engine.views.tables import TableSource
 from proteoscope.gui.alignment.alignment_view import AlignmentView
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.panes import Pane, TitledPage, split
 from proteoscope.gui.plots.depth_plot import DepthPlot
@@ -38,7 +39,6 @@ from proteoscope.gui.results.reads import read_facts, with_facts, with_missing_c
 from proteoscope.gui.results.reads_filter import ReadFilterBar
 from proteoscope.gui.results.run_view import RunView
 from proteoscope.gui.results.summary_header import SummaryNumber
-from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["ReadsView"]
 

@@ -11,10 +11,10 @@ from PySide6.QtGui import QAction, QKeyEvent, QPainter, QPaintEvent, QPalette
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QSizePolicy, QToolBar, QToolButton, QToolTip, QVBoxLayout, QWidget
 
 from proteoscope.gui.buttons import text_button
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import tip_text, toned_label
 from proteoscope.gui.surfaces import Card
-from proteoscope.gui.tables.elided_label import ElidedLabel
 
 __all__ = ["Chip", "SummaryHeader", "SummaryNumber"]
 

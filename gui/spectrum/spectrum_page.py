@@ -6,8 +6,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QLabel, QStackedLayout, QWidget
 
 from proteoscope.gui.buttons import text_button
+from proteoscope.gui.elided_label import ElidedLabel, ReadoutLabel
 from proteoscope.gui.plots.figure_view import FigureView
-from proteoscope.gui.tables.elided_label import ElidedLabel, ReadoutLabel
 
 __all__ = ["SpectrumPage"]
 

@@ -13,8 +13,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QT
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.tables import TableSource
+from proteoscope.gui.elided_label import ElidedLabel, TitleLabel
 from proteoscope.gui.panes import PaneBar
-from proteoscope.gui.tables.elided_label import ElidedLabel, TitleLabel
 from proteoscope.gui.tables.model import ParquetTableModel
 from proteoscope.gui.tables.view import TableView
 from proteoscope.gui.words import in_sentence

@@ -12,11 +12,11 @@ from pytestqt.qtbot import QtBot
 
 from proteoscope.engine.project import Project
 from proteoscope.engine.views.figures import Corner
+from proteoscope.gui.elided_label import ElidedLabel
 from proteoscope.gui.plots.figure_view import FigureView
 from proteoscope.gui.results.comparison_view import ComparisonView
 from proteoscope.gui.results.filter_bar import FilterBar
 from proteoscope.gui.results.run_view import RunView
-from proteoscope.gui.tables.elided_label import ElidedLabel
 from proteoscope.gui.tables.panel import TablePanel
 
 View = TypeVar("View", bound=RunView)
