@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QAction, QCloseEvent, QGuiApplication, QKeyEvent, QKeySequence, QMouseEvent, QPainter, QPaintEvent, QPalette
@@ -24,23 +24,15 @@ from PySide6.QtWidgets import (
 from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.elided_label import TitleLabel
 from proteoscope.gui.icons import pixmap, set_icon
-from proteoscope.gui.scrolling_layout import PageScroll, fill_page
+from proteoscope.gui.scrolling_layout import PageScroll, PaneBar, fill_page
 
-__all__ = ["Pane", "PaneBar", "PaneView", "TitledPage", "add_half", "halve", "split"]
+__all__ = ["Pane", "PaneView", "TitledPage", "add_half", "halve", "split"]
 
 _MAXIMUM = 16_777_215
 """Qt's maximum size of a widget."""
 _WINDOW = QSize(900, 640)
 """Initial size of a window of its own, in pixels."""
 _ICON = 16
-
-
-class PaneBar(NamedTuple):
-    """The bar of a content, offered as its attribute `pane_bar`: layouts for the arrow and for the other buttons, and the title."""
-
-    start: QHBoxLayout
-    end: QHBoxLayout
-    title: QLabel | None
 
 
 class Pane(QWidget):

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer
 from PySide6.QtGui import QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QDialog, QFrame, QHBoxLayout, QLabel, QLayout, QScrollArea, QVBoxLayout, QWidget
 
-__all__ = ["FoldingBar", "PageScroll", "bar_of", "fill_page", "fit_dialog", "scaled_pixels"]
+__all__ = ["FoldingBar", "PageScroll", "PaneBar", "bar_of", "fill_page", "fit_dialog", "scaled_pixels"]
 
 _FRAME = QSize(8, 36)
 """Space for the title bar and borders of a window."""
@@ -40,6 +42,14 @@ def bar_of(*widgets: QWidget, spacing: int = 4) -> QHBoxLayout:
     for widget in widgets:
         bar.addWidget(widget, int(widget is widgets[0]))
     return bar
+
+
+class PaneBar(NamedTuple):
+    """The bar of a content, offered as its attribute `pane_bar`: layouts for the arrow and for the other buttons, and the title."""
+
+    start: QHBoxLayout
+    end: QHBoxLayout
+    title: QLabel | None
 
 
 class PageScroll(QScrollArea):

@@ -14,8 +14,7 @@ from proteoscope.gui.alignment.alignment_plot import AlignmentPlot
 from proteoscope.gui.buttons import text_button, tool_button
 from proteoscope.gui.database_links import LinksButton
 from proteoscope.gui.elided_label import ElidedLabel
-from proteoscope.gui.panes import PaneBar
-from proteoscope.gui.scrolling_layout import FoldingBar, fill_page
+from proteoscope.gui.scrolling_layout import FoldingBar, PaneBar, fill_page
 
 __all__ = ["AlignmentView"]
 

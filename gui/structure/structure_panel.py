@@ -34,8 +34,7 @@ from proteoscope.gui.buttons import tool_button
 from proteoscope.gui.forms.wheel_guard import ChoiceBox
 from proteoscope.gui.icons import set_icon
 from proteoscope.gui.labels import toned_label
-from proteoscope.gui.panes import PaneBar
-from proteoscope.gui.scrolling_layout import FoldingBar
+from proteoscope.gui.scrolling_layout import FoldingBar, PaneBar
 from proteoscope.gui.structure.canvas import BACKGROUNDS, StructureCanvas
 from proteoscope.gui.structure.hit_list import HitList
 from proteoscope.gui.structure.image_export import PictureDialog, prompt_for_picture
