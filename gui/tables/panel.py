@@ -13,13 +13,8 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QProgressBar, QSizePolicy, QT
 from proteoscope.engine.results.columns import Column
 from proteoscope.engine.views.conditions import Condition
 from proteoscope.engine.views.tables import TableSource
-<<<<<<< HEAD
 from proteoscope.gui.elided_label import ElidedLabel, TitleLabel
-from proteoscope.gui.panes import PaneBar
-=======
 from proteoscope.gui.scrolling_layout import PaneBar
-from proteoscope.gui.tables.elided_label import ElidedLabel, TitleLabel
->>>>>>> bda6814f (gui: move the bar of a pane below the tables, renew the figures)
 from proteoscope.gui.tables.model import ParquetTableModel
 from proteoscope.gui.tables.view import TableView
 from proteoscope.gui.words import in_sentence
