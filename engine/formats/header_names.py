@@ -10,15 +10,17 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["HeaderNames", "header_names"]
+__all__ = ["MAXIMUM_HEADER", "MAXIMUM_NAME", "ORGANISM_START", "ORGANISM_WORDS", "HeaderNames", "header_names"]
 
-_MAXIMUM_HEADER = 1 << 16
+MAXIMUM_HEADER = 1 << 16
 """Characters of a header that are searched."""
-_MAXIMUM_NAME = 200
+MAXIMUM_NAME = 200
 """Characters of the longest name; a longer text is not one."""
 _UNIPROT = re.compile(r"(?:^|(?<=\s))(OS|OX|GN|PE|SV)=")
 _NCBI = re.compile(r"\[(gene|organism)=([^\[\]]*)\]")
-_ORGANISM = re.compile(r"(?=[A-Z\['\"]|synthetic |uncultured |unidentified |unclassified )[^:;=]+ [^:;=]+")
+ORGANISM_START = r"(?:[A-Z\['\"]|synthetic |uncultured |unidentified |unclassified )"
+ORGANISM_WORDS = "[^:;=]+ [^:;=]+"
+_ORGANISM = re.compile(f"(?={ORGANISM_START}){ORGANISM_WORDS}")
 """An organism of NCBI has two words or more; one word in brackets is a cofactor or a remark, as ``[NADP(+)]``, ``[imported]``."""
 _NUMBER = re.compile("[1-9][0-9]{0,8}")
 
@@ -46,31 +48,32 @@ def header_names(description: str) -> HeaderNames:
     >>> header_names("albumin precursor [Bos taurus]")
     HeaderNames(gene=None, organism='Bos taurus', taxonomy=None)
     """
-    text = description[:_MAXIMUM_HEADER]
-    names: dict[str, str] = {}
+    text = "".join(character if character.isprintable() else " " for character in description[:MAXIMUM_HEADER])
+    uniprot, ncbi = dict[str, str](), dict[str, str]()
     keys = list(_UNIPROT.finditer(text))
     for number, key in enumerate(keys):
-        end = keys[number + 1].start() if number + 1 < len(keys) else len(text)
-        _add(names, key[1], text[key.end() : end])
+        value = text[key.end() : keys[number + 1].start() if number + 1 < len(keys) else len(text)]
+        if value.strip():
+            uniprot.setdefault(key[1], value)
     for key in _NCBI.finditer(text):
-        _add(names, {"gene": "GN", "organism": "OS"}[key[1]], key[2])
-    if "OS" not in names:
-        _add(names, "OS", _last_in_brackets(text.rstrip()))
-    taxonomy = names.get("OX", "")
-    return HeaderNames(names.get("GN"), names.get("OS"), int(taxonomy) if _NUMBER.fullmatch(taxonomy) else None)
+        if key[2].strip():
+            ncbi.setdefault(key[1], key[2])
+    gene = _name(uniprot.get("GN")) or _name(ncbi.get("gene"))
+    organism = _name(uniprot.get("OS")) or _name(ncbi.get("organism")) or _name(_last_in_brackets(text.rstrip()))
+    taxonomy = _name(uniprot.get("OX")) or ""
+    return HeaderNames(gene, organism, int(taxonomy) if _NUMBER.fullmatch(taxonomy) else None)
 
 
-def _add(names: dict[str, str], key: str, value: str) -> None:
-    """Add a value to the names unless it is empty, too long, or not the first."""
-    name = " ".join("".join(character if character.isprintable() else " " for character in value[: 2 * _MAXIMUM_NAME]).split())
-    if 0 < len(name) <= _MAXIMUM_NAME and len(value) <= 2 * _MAXIMUM_NAME:
-        names.setdefault(key, name)
+def _name(value: str | None) -> str | None:
+    """Return a name without repeated spaces; None if it is missing, empty or too long."""
+    name = " ".join(value.split()) if value is not None and len(value) <= 2 * MAXIMUM_NAME else ""
+    return name if 0 < len(name) <= MAXIMUM_NAME else None
 
 
 def _last_in_brackets(text: str) -> str:
     """Return what the last brackets of a text hold if they end it and hold an organism, which may have brackets too; otherwise ''."""
     depth = 0
-    for place in range(len(text) - 1, max(-1, len(text) - 2 * _MAXIMUM_NAME), -1):
+    for place in range(len(text) - 1, max(-1, len(text) - 2 * MAXIMUM_NAME), -1):
         depth += {"]": 1, "[": -1}.get(text[place], 0)
         if depth == 0:
             inside = text[place + 1 : -1]

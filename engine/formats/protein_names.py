@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from proteoscope.engine.formats.header_names import header_names
+from proteoscope.engine.formats.header_names import MAXIMUM_HEADER, MAXIMUM_NAME, ORGANISM_START, ORGANISM_WORDS
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.results.columns import Column
 
-__all__ = ["GENE", "NAMES", "ORGANISM", "name_columns"]
+__all__ = ["GENE", "NAMES", "ORGANISM", "name_columns", "taxonomy_column"]
 
 GENE = Column(
     "gene",
@@ -31,8 +32,12 @@ ORGANISM = Column(
 NAMES = (GENE, ORGANISM)
 
 
+_KEY = "\x1f"
+"""Marks the keys of UniProt within `name_columns`; control characters of headers have become spaces before."""
+
+
 def name_columns(descriptions: Iterable[str | None]) -> dict[str, pa.Array]:
-    """Return the columns of `NAMES` for rows with these descriptions.
+    """Return the columns of `NAMES` for rows with these descriptions, as `header_names` finds them, but for all rows at once.
 
     Parameters
     ----------
@@ -44,11 +49,51 @@ def name_columns(descriptions: Iterable[str | None]) -> dict[str, pa.Array]:
     dict of str to StringArray
         null where a description has no such name.
     """
-    distinct: dict[str | None, tuple[str | None, str | None]] = {}
-    rows = list(descriptions)
-    for text in rows:
-        if text not in distinct:
-            names = header_names(text or "")
-            distinct[text] = names.gene, names.organism
-    genes, organisms = ([distinct[text][place] for text in rows] for place in range(2))
-    return {GENE.name: pa.array(genes, pa.string()), ORGANISM.name: pa.array(organisms, pa.string())}
+    rows = pa.array(descriptions, pa.string()).dictionary_encode()
+    text, marked = _marked(rows.dictionary)
+    genes = pa.compute.coalesce(_value(marked, "GN"), _in_brackets(text, "gene"))
+    organisms = pa.compute.coalesce(_value(marked, "OS"), _in_brackets(text, "organism"), _last_in_brackets(text))
+    return {column.name: values.take(rows.indices) for column, values in zip(NAMES, (genes, organisms), strict=True)}
+
+
+def taxonomy_column(descriptions: Any) -> pa.Array:
+    """Return the number in NCBI's taxonomy in each of these descriptions (an Arrow array) as text, or null."""
+    numbers = _value(_marked(descriptions)[1], "OX")
+    return pa.compute.if_else(pa.compute.match_substring_regex(numbers, "^[1-9][0-9]{0,8}$"), numbers, None)
+
+
+def _marked(descriptions: Any) -> tuple[Any, Any]:
+    """Return descriptions with spaces for control characters, and the same with `_KEY` before each key of UniProt."""
+    text = pa.compute.utf8_slice_codeunits(descriptions, 0, MAXIMUM_HEADER)
+    text = pa.compute.replace_substring_regex(text, r"[\p{C}\p{Z}]", " ")
+    return text, pa.compute.replace_substring_regex(text, r"(^| )(OS|OX|GN|PE|SV)=", _KEY + r"\2=")
+
+
+def _value(marked: Any, key: str) -> Any:
+    """Return the first value of a key of UniProt that is neither empty nor too long, or null."""
+    return _name(_extracted(marked, f"{_KEY}{key}=(?P<name> *[^{_KEY} ][^{_KEY}]*)"))
+
+
+def _in_brackets(text: Any, key: str) -> Any:
+    """Return the first value of a key of NCBI that is neither empty nor too long, or null."""
+    return _name(_extracted(text, rf"\[{key}=(?P<name> *[^\[\] ][^\[\]]*)\]"))
+
+
+def _last_in_brackets(text: Any) -> Any:
+    """Return the content of the brackets that end a text if it is an organism, or null."""
+    inside = _extracted(text, r"\[(?P<name>(?:[^\[\]]|\[(?:[^\[\]]|\[[^\[\]]*\])*\])*)\] *$")
+    is_organism = pa.compute.match_substring_regex(inside, f"^{ORGANISM_START}")
+    is_organism = pa.compute.and_kleene(is_organism, pa.compute.match_substring_regex(inside, f"^{ORGANISM_WORDS}$"))
+    return _name(pa.compute.if_else(is_organism, inside, None))
+
+
+def _extracted(text: Any, pattern: str) -> Any:
+    return pa.compute.struct_field(pa.compute.extract_regex(text, pattern), "name")
+
+
+def _name(values: Any) -> Any:
+    """Return names without repeated spaces; null for names that are empty or too long."""
+    compute = pa.compute
+    names = compute.utf8_trim(compute.replace_substring_regex(values, " +", " "), " ")
+    fits = compute.and_(compute.greater(compute.utf8_length(names), 0), compute.less_equal(compute.utf8_length(values), 2 * MAXIMUM_NAME))
+    return compute.if_else(compute.and_(fits, compute.less_equal(compute.utf8_length(names), MAXIMUM_NAME)), names, None)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from proteoscope.engine.chemistry.modifications import parse_modification, unimod
 from proteoscope.engine.entry import ExportRequest, recorded_parameters
 from proteoscope.engine.errors import ParameterError
-from proteoscope.engine.formats.header_names import header_names
+from proteoscope.engine.formats.protein_names import taxonomy_column
 from proteoscope.engine.jobs.progress import Progress
 from proteoscope.engine.lazy_pyarrow import pa
 from proteoscope.engine.project import Project
@@ -228,7 +228,7 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
     texts = {
         "accession": rows["accession"],
         "description": _null_if_empty(rows["description"]),
-        "taxid": pa.array([_taxonomy(text) for text in rows["description"].to_pylist()], pa.string()),
+        "taxid": taxonomy_column(rows["description"]),
         "species": rows["organism"],
         "database": None,
         "database_version": None,
@@ -238,11 +238,6 @@ def _proteins(table: pa.Table, variable: NDArray[np.int64], n: int) -> tuple[pa.
         "modifications": None,
     }
     return _section("PRH", "PRT", texts, _abundances(value, variable, n, "protein"))
-
-
-def _taxonomy(description: str) -> str | None:
-    number = header_names(description).taxonomy
-    return None if number is None else str(number)
 
 
 def _without_commas(lists: Any) -> Any:

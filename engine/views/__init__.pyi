@@ -3,6 +3,7 @@ from . import estimates as estimates
 from . import evidence_pages as evidence_pages
 from . import finished_run as finished_run
 from . import glossary as glossary
+from . import paper as paper
 from . import predictions as predictions
 from . import quantity_figures as quantity_figures
 from . import quantity_pages as quantity_pages

@@ -27,8 +27,8 @@ from proteoscope.engine.views.comparison_drawings import (
     draw_scores,
 )
 from proteoscope.engine.views.drawings import Drawing, PaperFigure
+from proteoscope.engine.views.figure_files import save_figure
 from proteoscope.engine.views.figure_layout import figure_at_width
-from proteoscope.engine.views.paper import save_figure
 from proteoscope.engine.views.run_comparison import LEVELS, RunComparison
 from proteoscope.engine.views.spectrum_figures import mirror_figure
 from proteoscope.engine.views.tables import TableSource

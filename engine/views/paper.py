@@ -1,15 +1,12 @@
-"""Drawings as files, SVG, PDF and PNG, without a screen.
+"""Drawings as PDF and PNG, without a screen.
 
 ReportLab writes PDF, with the DejaVu fonts that are shipped; PDFium turns it into pixels. The same drawing gives the same bytes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
 from functools import lru_cache
 from io import BytesIO
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,9 +20,7 @@ from reportlab.pdfbase.ttfonts import TTFont
 from reportlab.pdfgen.canvas import Canvas
 
 from proteoscope import resources
-from proteoscope.engine.errors import StorageError
-from proteoscope.engine.files import atomic_file, storage_errors
-from proteoscope.engine.page_sizes import DPI, PageSize
+from proteoscope.engine.page_sizes import DPI
 from proteoscope.engine.views.drawings import (
     Area,
     Bar,
@@ -36,7 +31,6 @@ from proteoscope.engine.views.drawings import (
     Image,
     Label,
     Mosaic,
-    PaperFigure,
     Points,
     Shape,
     Spans,
@@ -44,7 +38,6 @@ from proteoscope.engine.views.drawings import (
     Stroke,
     Symbol,
     format_colour,
-    svg,
 )
 
 __all__ = [
@@ -54,12 +47,9 @@ __all__ = [
     "FONT",
     "draw_on",
     "new_canvas",
-    "page_drawing",
     "pdf",
     "png",
-    "save_figure",
     "with_known_characters",
-    "write_figure",
 ]
 
 FONT, BOLD, FIXED, FIXED_BOLD = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono", "DejaVuSansMono-Bold"
@@ -70,43 +60,6 @@ _CAPITAL = 0.729
 """Height of capitals of DejaVu Sans Bold as part of the font size."""
 _SYMBOL_SIZE = 10.0
 _POINTS_PER_INCH = 72
-
-
-def save_figure(path: Path, figure: PaperFigure, size: PageSize, dpi: int = DPI) -> None:
-    """Write a figure of a page size by the file's extension; see `write_figure`."""
-    write_figure(path, page_drawing(figure, size), dpi)
-
-
-def page_drawing(figure: PaperFigure, size: PageSize) -> Drawing:
-    """Return a figure of a page size. Grids end at a whole group of characters; the rest of the width stays free."""
-    drawing = figure.draw(size.width)
-    return replace(drawing, width=max(drawing.width, size.width or 0.0))
-
-
-def write_figure(path: Path, drawing: Drawing, dpi: int = DPI) -> None:
-    """Write a drawing as ``.svg``, ``.pdf`` or ``.png`` by the file's extension, atomically.
-
-    Parameters
-    ----------
-    dpi
-        Resolution of PNG, stored in the file.
-
-    Raises
-    ------
-    StorageError
-        The ending is not one of these, the folder does not exist, or the file cannot be written.
-    """
-    writers: dict[str, Callable[[Drawing], bytes]] = {".svg": svg, ".pdf": pdf, ".png": lambda drawn: png(drawn, dpi)}
-    ending = path.suffix.lower()
-    if ending not in writers:
-        raise StorageError(f"{path}: a figure cannot be written as '{ending}'. Choose a name that ends in .svg, .pdf or .png.")
-    with storage_errors(path):
-        has_folder = path.parent.is_dir()
-    if not has_folder:
-        raise StorageError(f"{path}: the figure cannot be written, since its folder does not exist. Choose a folder that exists.")
-    content = writers[ending](drawing)
-    with atomic_file(path) as file:
-        file.write(content)
 
 
 def pdf(drawing: Drawing) -> bytes:

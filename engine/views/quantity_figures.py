@@ -14,6 +14,7 @@ from proteoscope.engine.page_sizes import laid_out_size
 from proteoscope.engine.project import Project
 from proteoscope.engine.quantification.tables import CHANGES, SAMPLES
 from proteoscope.engine.views.drawings import Drawing, PaperFigure
+from proteoscope.engine.views.figure_files import save_figure
 from proteoscope.engine.views.finished_run import open_run
 from proteoscope.engine.views.heat_map import draw_heat_map
 from proteoscope.engine.views.quantities import PROTEINS_BY_SAMPLE, QuantityFilter, QuantityOverview, with_tables_by_sample
@@ -104,8 +105,6 @@ QUANTITY_FIGURES = (
 
 def export_figures(project: Project, request: ExportRequest, progress: Progress) -> list[Path]:
     """Export all figures of a run, by comparison where they differ; see `proteoscope.engine.entry.Search.export`."""
-    from proteoscope.engine.views.paper import save_figure  # loads ReportLab, which the window starts without
-
     with open_run(project, request.run_id) as run:
         progress.stage("Reading the quantities")
         overview = with_tables_by_sample(run)

@@ -148,7 +148,7 @@ class StackSheet(Sheet):
         """Draw the scale of the logo next to the names."""
         if not self.logo:
             return []
-        right, size = left + self.name, 0.8
+        right, size = left + self.name, 0.86
         shapes: list[Basic] = [Label(left + 4, self._baseline(top + self._logo_top), "logo, bits", ink="faint", is_fixed=True)]
         for bits in _BITS:
             y = top + self._logo_top + self._logo_height * (1 - bits / MAXIMUM_BITS)

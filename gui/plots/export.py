@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox, QWidget
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.page_sizes import DPI, OWN_WIDTH, PageSize
 from proteoscope.engine.views.drawings import PaperFigure
+from proteoscope.engine.views.figure_files import save_figure
 from proteoscope.gui.plots.page_choice import FigureDialog
 
 __all__ = ["FIGURE_FILTER", "ExportAction"]
@@ -91,7 +92,7 @@ class ExportAction(QAction):
         Raises
         ------
         StorageError
-            See `proteoscope.engine.views.paper.write_figure`.
+            See `proteoscope.engine.views.figure_files.write_figure`.
         """
         figure = self._figure()
         if figure is not None:
@@ -99,8 +100,6 @@ class ExportAction(QAction):
 
 
 def _write(path: Path, figure: PaperFigure, size: PageSize, dpi: int) -> None:
-    from proteoscope.engine.views.paper import save_figure  # loads ReportLab, which the window starts without
-
     save_figure(path, figure, size, dpi)
 
 

@@ -8,6 +8,7 @@ individually without regard to what is below them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -35,7 +36,7 @@ __all__ = ["FigureView"]
 _MINIMUM_AXIS = "00,000"
 """Number for which the left axis reserves space, so that most figures are aligned."""
 _LOW = 16.0
-"""Height in pixels of a panel of share 1 in a view with little space."""
+"""Preferred height in pixels of a panel of share 1, below which rows shrink."""
 _RING = 12.0
 
 
@@ -316,10 +317,10 @@ class FigureView(Zoomable, pg.GraphicsLayoutWidget):  # type: ignore[misc, no-an
                 items.title = self.ci.addLabel(row=row, col=column, colspan=2, justify="left")
             for item, down, across in ((items.left, 1, 0), (items.box, 1, 1), (items.bottom, 2, 1)):
                 self.ci.addItem(item, row + down, column + across)
-            self.ci.layout.setRowStretchFactor(row + 1, round(100 * panel.share))
+            self.ci.layout.setRowStretchFactor(row + 1, round(100 * math.sqrt(panel.share)))
             for item in (items.left, items.box):
-                # Qt's common preferred height would make all panels of a low view equally high.
-                item.setPreferredHeight(_LOW * panel.share)
+                # Qt grows rows by the product of stretch factor and preferred height.
+                item.setPreferredHeight(_LOW * math.sqrt(panel.share))
             self.ci.layout.setColumnStretchFactor(column + 1, 1)
             items.box.sigResized.connect(lambda _, at=at: self._draw(at))
             self._panels.append(items)

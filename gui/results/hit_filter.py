@@ -44,7 +44,7 @@ class HitFilterBar(FilterBar):
         self.identity, self.coverage = self._percent(), self._percent()
         example = number_text(0.001)
         for box, label, name, help_text in (
-            (self.e_value, "&E ≤", "Maximum E-value", f"Hide hits with a larger E-value; for example {example} or 1e-10"),
+            (self.e_value, "E ≤", "Maximum E-value", f"Hide hits with a larger E-value; for example {example} or 1e-10"),
             (self.identity, "&Identity ≥", "Minimum identity", "Hide alignments with a smaller share of identical columns"),
             (self.coverage, "C&overage ≥", "Minimum coverage of the query", "Hide alignments that cover a smaller share of the query"),
         ):

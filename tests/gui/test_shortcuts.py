@@ -29,6 +29,7 @@ _NAMES = {
     Qt.Key.Key_Delete: "delete",
     Qt.Key.Key_Up: "up",
     Qt.Key.Key_F1: "f1",
+    Qt.Key.Key_F11: "f11",
     Qt.Key.Key_Home: "home",
 }
 _MODIFIERS = {

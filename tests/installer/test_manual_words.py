@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from proteoscope.engine.searches import SEARCHES
+from proteoscope.engine.views.quantity_figures import QUANTITY_FIGURES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
@@ -54,6 +55,7 @@ def window() -> set[str]:
         whole, with_gaps = texts_of(path.read_text(encoding="utf-8"))
         texts |= whole
         gaps += with_gaps
+    texts |= {title for figure in QUANTITY_FIGURES for title in (figure.tab, figure.title)}
     for search in SEARCHES:
         texts |= {search.question, *(parameter.title for parameter in search.model.describe())}
         texts |= {title for table in search.all_tables for title in (table.title, *(column.title for column in table.columns))}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from proteoscope.engine.formats.header_names import HeaderNames, header_names
-from proteoscope.engine.formats.protein_names import name_columns
+from proteoscope.engine.formats.protein_names import name_columns, taxonomy_column
 
 
 @pytest.mark.parametrize(
@@ -67,3 +70,42 @@ def test_name_columns_have_a_value_for_each_row(n: int) -> None:
     columns = name_columns(["a GN=ALB OS=Bos taurus", None, ""][:n])
     assert columns["gene"].to_pylist() == ["ALB", None, None][:n]
     assert columns["organism"].to_pylist() == ["Bos taurus", None, None][:n]
+
+
+def test_name_columns_equal_names_of_each_header() -> None:
+    chance = random.Random(3)
+    parts = (
+        "OS=",
+        " OS=Bos taurus",
+        " OX=9913",
+        " GN=",
+        "GN=ALB",
+        " SV=4",
+        "[Bos taurus]",
+        "[gene=ALB]",
+        "[organism=Mus musculus]",
+        " ",
+        "x",
+        "\t",
+    )
+    parts += (
+        "\x00",
+        "[NADP(+)]",
+        "[",
+        "]",
+        "[synthetic construct]",
+        "\u00e9",
+        "=",
+        ";",
+        "\u2028",
+        "[E. coli [K12] x]",
+        "A" * 190,
+        "B" * 230,
+    )
+    headers = ["".join(chance.choices(parts, k=chance.randrange(9))) for _ in range(5000)]
+    expected = [header_names(header) for header in headers]
+    columns = name_columns([*headers, None])
+    assert columns["gene"].to_pylist() == [*(names.gene for names in expected), None]
+    assert columns["organism"].to_pylist() == [*(names.organism for names in expected), None]
+    taxonomy = [None if names.taxonomy is None else str(names.taxonomy) for names in expected]
+    assert taxonomy_column(pa.array(headers)).to_pylist() == taxonomy

@@ -34,7 +34,7 @@ from pathlib import Path
 from proteoscope.engine.views.alignment_drawing import draw_alignment
 from proteoscope.engine.views.coverage_drawing import draw_coverage
 from proteoscope.engine.views.hit_drawing import draw_hits
-from proteoscope.engine.views.paper import write_figure
+from proteoscope.engine.views.figure_files import write_figure
 from proteoscope.engine.views.pileup_drawing import draw_pileup
 from proteoscope.engine.views.stack_drawing import draw_stack
 from tests.engine.views import grid_examples as examples

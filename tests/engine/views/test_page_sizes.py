@@ -18,10 +18,10 @@ from proteoscope.engine.views.alignment_drawing import draw_alignment
 from proteoscope.engine.views.annotation import annotate_match
 from proteoscope.engine.views.coverage_drawing import draw_coverage
 from proteoscope.engine.views.drawings import Clip, Drawing, Label, PaperFigure, Shape
+from proteoscope.engine.views.figure_files import page_drawing, save_figure
 from proteoscope.engine.views.figure_layout import figure_at_width
 from proteoscope.engine.views.heat_map import draw_heat_map
 from proteoscope.engine.views.hit_drawing import draw_hits
-from proteoscope.engine.views.paper import page_drawing, save_figure
 from proteoscope.engine.views.pileup_drawing import draw_pileup
 from proteoscope.engine.views.quantities import principal_components, sample_correlations
 from proteoscope.engine.views.quantity_clusters import cluster_quantities

@@ -13,7 +13,8 @@ from PIL import Image as Picture
 
 from proteoscope.engine.errors import StorageError
 from proteoscope.engine.views.drawings import Area, Bar, Clip, Curve, Drawing, Image, Label, Points, Sticks, Stroke
-from proteoscope.engine.views.paper import pdf, png, write_figure
+from proteoscope.engine.views.figure_files import write_figure
+from proteoscope.engine.views.paper import pdf, png
 
 RED, BLUE = np.array([192, 74, 0]), np.array([0, 114, 178])
 
@@ -79,7 +80,7 @@ def test_write_figure_needs_no_qt(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from tests.engine.views.test_paper import every_shape\n"
-        "from proteoscope.engine.views.paper import write_figure\n"
+        "from proteoscope.engine.views.figure_files import write_figure\n"
         f"write_figure(Path({str(tmp_path / 'figure.png')!r}), every_shape())\n"
         "assert not any(name.startswith(('PySide6', 'pyqtgraph')) for name in sys.modules)"
     )

@@ -191,7 +191,7 @@ import sys
 sys.modules["PySide6"] = sys.modules["pyqtgraph"] = None
 from tests.engine.views.test_spectrum_figures import *
 from pathlib import Path
-from proteoscope.engine.views.paper import write_figure
+from proteoscope.engine.views.figure_files import write_figure
 spectrum = annotate_match(ROW, synthetic_peaks(), SETTINGS, "scan 7")
 for name, figure in (("spectrum", spectrum_figure(spectrum)), ("mirror", mirror_figure(mirrored(spectrum)))):
     for ending in ("svg", "pdf", "png"):

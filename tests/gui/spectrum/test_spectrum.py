@@ -32,6 +32,7 @@ from proteoscope.engine.views.palette import Ion, rgb_of
 from proteoscope.engine.views.paper import png
 from proteoscope.engine.views.spectrum_figures import spectrum_figure
 from proteoscope.gui.plots.figure_view import FigureView
+from proteoscope.gui.plots.page_choice import FigureDialog
 from proteoscope.gui.spectrum.spectrum_view import SpectrumView
 from proteoscope.gui.theme import Theme
 from tests.engine.views.result_projects import fragment_mz
@@ -467,6 +468,7 @@ def test_failed_figure_is_reported_in_a_dialog(view: SpectrumView, tmp_path: Pat
     path = tmp_path / "a file" / "figure.svg"
     monkeypatch.setattr(QFileDialog, "getSaveFileName", lambda *_: (str(path), "Vector graphics (*.svg)"))
     view.export_action.trigger()
+    view.findChild(FigureDialog).accept()
     box = view.findChild(QMessageBox)
     assert box is not None and box.isVisible() and "a file" in box.text()
     box.close()
