@@ -1,4 +1,4 @@
-"""Peak arrays of mzML and mzXML: decode base64, zlib and MS-Numpress for all spectra of a block together."""
+"""Decode the peak arrays of mzML and mzXML (base64, zlib, MS-Numpress) for all spectra of a block together."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ PLAIN, LINEAR, PIC, SLOF = range(4)
 UNSUPPORTED = 9
 
 MAXIMUM_NUMBERS = 4 * MAXIMUM_PEAKS
-"""Maximum of a block, two for each peak: a megabyte of well-packed arrays unpacks to a tenth of it."""
+"""Maximum number of numbers in a block, two for each peak; a megabyte of well-compressed arrays unpacks to a tenth of it."""
 _LARGE = MAXIMUM_NUMBERS // 8
-_MAXIMUM_NUMBERS_OF_BYTE = 1032  # zlib packs no better, and numpress puts two numbers into a byte
+_MAXIMUM_NUMBERS_OF_BYTE = 1032  # the maximum compression ratio of zlib; numpress stores at most two numbers in a byte
 
 
 @dataclass
 class Arrays:
-    """Encoded arrays of n spectra, one each.
+    """Positions and encodings of one array for each of n spectra, for example their m/z arrays.
 
     Attributes
     ----------
     start, stop : ndarray of int64, shape (n,)
-        Bytes of the block with the base64 text; start is -1 where there is no such array.
+        Range of bytes of the base64 text in the block; start is -1 if a spectrum has no such array.
     dtype : ndarray of str, shape (n,)
-        NumPy dtypes (``<f4``), '' where unknown.
+        NumPy dtypes (``<f4``), '' if unknown.
     compression : ndarray of int64, shape (n,)
         `PLAIN`, `LINEAR`, `PIC`, `SLOF` or `UNSUPPORTED`.
     is_zlib : ndarray of bool, shape (n,)
-        True where the encoded numbers are compressed with zlib.
+        True if the encoded numbers are compressed with zlib.
     length : ndarray of int64, shape (n,)
-        Declared number of peaks, -1 where unknown.
+        Declared number of peaks, -1 if unknown.
     per_peak : int
-        Numbers per peak: 2 if m/z and intensity alternate.
+        Numbers per peak: 2 if m/z and intensity alternate, else 1.
     """
 
     start: NDArray[np.int64]
@@ -57,13 +57,13 @@ class Arrays:
 
     @property
     def n_numbers(self) -> int:
-        """Maximum number of numbers to unpack: the declared number, limited by the number of bytes."""
+        """Number of numbers to unpack: the declared number, limited by what the bytes can contain."""
         most = (self.stop - self.start) * np.where(self.is_zlib, _MAXIMUM_NUMBERS_OF_BYTE, 2)
         counts = np.where((self.length > 0) & (self.length <= MAXIMUM_PEAKS), self.length * self.per_peak, 0)
         return int(np.minimum(counts, most).sum())
 
     def take(self, rows: NDArray[np.int64]) -> Arrays:
-        """Return the arrays of some spectra."""
+        """Return the arrays of the spectra `rows`, shape (m,)."""
         return Arrays(
             self.start[rows],
             self.stop[rows],
@@ -77,12 +77,12 @@ class Arrays:
 
 @contextmanager
 def limit_unpacking(n_numbers: int) -> Iterator[None]:
-    """Unpack large blocks in one thread only: unpacked in all threads concurrently they would fill the memory.
+    """Hold a lock while a large block is unpacked, since several large blocks at the same time would exhaust the memory.
 
     Parameters
     ----------
     n_numbers : int
-        Numbers to unpack.
+        Number of numbers to unpack.
     """
     if n_numbers > _LARGE:
         with _UNPACKING_LOCK:
@@ -100,18 +100,18 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
-        The block.
+        Bytes of the block.
     arrays : Arrays
-        Places and encodings of the arrays.
+        Positions and encodings of the arrays.
 
     Returns
     -------
-    values : ndarray of float64
-        Values of all arrays in order; a broken array has none.
+    values : ndarray of float64, shape (total,)
+        Values of all arrays in order; an invalid array has none.
     offsets : ndarray of int64, shape (n + 1,)
-        Values of array i are ``offsets[i]:offsets[i + 1]``.
+        Values of array i are ``values[offsets[i]:offsets[i + 1]]``.
     issues : ndarray of int64, shape (n,)
-        `IssueCode` of each array.
+        `IssueCode` of each array, 0 if it is valid.
     """
     n = len(arrays.start)
     issues = np.zeros(n, dtype=np.int64)
@@ -154,7 +154,7 @@ def decode_arrays(text: NDArray[np.uint8], arrays: Arrays) -> tuple[NDArray[np.f
 
 
 def _runs(arrays: Arrays, issues: NDArray[np.int64], n_bytes: NDArray[np.int64]) -> list[slice]:
-    """Return runs of spectra that can be unpacked together: consecutive plain arrays of one type; each other array is its own run."""
+    """Return segments of spectra to unpack together: consecutive plain arrays of one dtype, or one array of any other encoding."""
     n = len(issues)
     if not n:
         return []
@@ -173,7 +173,7 @@ def _unpack_run(
     offsets: NDArray[np.int64],
     issues: NDArray[np.int64],
 ) -> None:
-    """Unpack the arrays of a run into `out`."""
+    """Unpack the arrays of a segment into `out`, and set the issue of an invalid array."""
     if not len(out):
         return
     first, last = int(ends[run.start]), int(ends[run.stop])
@@ -187,7 +187,7 @@ def _unpack_run(
 
 
 def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.float64]) -> bool:
-    """Decode MS-Numpress into `out`; return True if the bytes hold exactly as many numbers."""
+    """Decode MS-Numpress into `out`; return True if the bytes contain exactly ``len(out)`` numbers."""
     if compression == PIC:
         counts = np.empty(len(out), dtype=np.int64)
         if kernels.cpu.peaks.unpack_integers(data, 0, len(data), counts) != len(out):
@@ -213,7 +213,7 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
     if len(out) > 2:
         if kernels.cpu.peaks.unpack_integers(data, 16, len(data), fixed[2:]) != len(out) - 2:
             return False
-        # Each number is stored as its distance from the line through the two before it: sum the steps, then the numbers.
+        # Each number is stored as its difference from the line through the two previous numbers: sum twice.
         fixed[2] += fixed[1] - fixed[0]
         steps = np.cumsum(fixed[2:])
         fixed[2:] = fixed[1] + np.cumsum(steps)
@@ -227,9 +227,9 @@ def _unpack_numpress(data: NDArray[np.uint8], compression: int, out: NDArray[np.
 def _inflate(
     data: NDArray[np.uint8], ends: NDArray[np.int64], is_zlib: NDArray[np.bool_], limits: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64], NDArray[np.bool_]]:
-    """Unpack the zlib arrays among consecutive arrays in `data`, each to at most one byte more than its limit.
+    """Unpack the zlib arrays among consecutive arrays in `data`; return the bytes, the new end indices, and True for each intact array.
 
-    zlib releases the interpreter lock, so that the reader's threads unpack in parallel.
+    Unpacking an array stops one byte after its limit. zlib releases the interpreter lock, so that the reader's threads unpack in parallel.
     """
     view = data.data
     bounds = ends.tolist()

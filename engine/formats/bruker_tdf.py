@@ -1,7 +1,8 @@
 """Read Bruker's timsTOF runs of DDA-PASEF (Meier et al. 2018, Mol. Cell. Proteomics 17:2534) with the optional package opentimspy.
 
-Experimental: m/z are calibrated by a line in their square roots over the run's range, as opentimspy does without Bruker's library, and
-deviate by some parts per million. Each precursor becomes one spectrum: the peaks of all its frames and scans, summed by time of flight.
+Experimental: as in opentimspy without Bruker's library, the square root of m/z is calibrated by a line over the range of the run, which
+causes errors of a few parts per million. Each precursor becomes one spectrum: the peaks of all its frames and scans, summed by time of
+flight.
 """
 
 from __future__ import annotations
@@ -43,21 +44,26 @@ _PRECURSORS_OF_RUN = (
 
 
 def read_tdf(folder: Path, progress: Progress) -> Spectra:
-    """Return the MS2 spectra of a run, one for each precursor, in the order of their numbers.
+    """Read the MS2 spectra of a run, one for each precursor, in order of precursor number.
 
     Parameters
     ----------
     folder : Path
-        The run's folder (``.d``).
+        Folder of the run (``.d``).
     progress : Progress
-        Receives messages; polled for cancellation.
+        Receives progress and messages; polled for cancellation.
+
+    Returns
+    -------
+    Spectra
+        MS2 spectra.
 
     Raises
     ------
     InputError
-        The folder is not a valid run of DDA-PASEF.
+        If the folder is not a valid run of DDA-PASEF.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     from opentimspy.opentims import OpenTIMS  # optional: installed with the extra "vendor"
     from opentimspy.opentimspy_cpp import conversion_method  # optional: installed with the extra "vendor"
@@ -98,7 +104,7 @@ def read_tdf(folder: Path, progress: Progress) -> Spectra:
 
 
 def _charges(folder: Path, precursors: NDArray[np.float64], progress: Progress) -> NDArray[np.int64]:
-    """Return the charges of precursors, 0 where unknown; warn about invalid charges, which count as unknown."""
+    """Return the charges of precursors, 0 if unknown; warn about invalid charges, which are treated as unknown."""
     charge = precursors[:, 2]
     is_odd = (charge < 0) | (charge > HIGHEST_CHARGE) | (charge != np.floor(charge))
     if is_odd.any():
@@ -113,10 +119,10 @@ def _charges(folder: Path, precursors: NDArray[np.float64], progress: Progress) 
 
 
 def _tables(folder: Path, progress: Progress) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
-    """Read frames, isolations (precursor, frame and scans), and isolated precursors, each as the rows of its query.
+    """Read frames, isolations (precursor, frame, scan range) and isolated precursors; return the rows of the three queries as arrays.
 
-    The database may come from untrusted sources: only tables that are stored in the file are read, and their contents have to be
-    consistent. opentimspy, which opens the file again, reads the same tables.
+    The database may come from an untrusted source: only tables that are stored in the file are read (no views), and their contents must
+    be consistent. opentimspy, which opens the file again, reads the same tables.
     """
     binary = folder / "analysis.tdf_bin"
     try:
@@ -177,15 +183,16 @@ def _damaged(folder: Path) -> InputError:
 def _peaks(
     run: Any, info: NDArray[np.int64], place: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return the peaks of some precursors, sorted by precursor and m/z: place of the precursor, m/z and intensity.
+    """Return the peaks of the given precursors, sorted by precursor and m/z: index of the precursor, m/z and intensity.
 
     Parameters
     ----------
     run : OpenTIMS
+        Open run.
     info : ndarray of int64, shape (m, 4)
         Rows of the isolation table.
     place : ndarray of int64, shape (m,)
-        Place of the precursor of each row.
+        Index of the precursor of each row.
     """
     points = run.query(np.unique(info[:, 1]).astype(np.uint32), columns=("frame", "scan", "tof", "intensity", "mz"))
     keys = points["frame"].astype(np.int64) * (2 * _MAXIMUM_SCANS) + points["scan"]
@@ -202,7 +209,7 @@ def _peaks(
     owner, tof, mz, height = owner[order], tof[order], mz[order], height[order]
     first = np.flatnonzero(np.append(True, (np.diff(owner) != 0) | (np.diff(tof) != 0)))
     owner, tof, mz, height = owner[first], tof[first], mz[first], np.add.reduceat(height, first)
-    # An ion's peak covers several times of flight: consecutive ones form one peak, up to a valley.
+    # An ion's peak covers several time-of-flight bins: consecutive bins form one peak, up to a valley.
     is_apart = np.append(True, (np.diff(owner) != 0) | (np.diff(tof) > 1))
     is_valley = np.zeros(len(height), np.bool_)
     is_valley[1:-1] = (height[1:-1] < height[:-2]) & (height[1:-1] <= height[2:]) & ~is_apart[1:-1] & ~is_apart[2:]

@@ -1,7 +1,7 @@
 """Annotated entries of protein databases: cut from the file, parsed by Biopython, and converted to columns.
 
-A format is an `EntryFormat`: it finds the ends of entries, and parses a text into `Entry` objects. Entries become FASTA in memory, so
-that sequences and headers are checked by that reader.
+A format is an `EntryFormat`: it finds the ends of entries and parses text into `Entry` objects. The entries are converted to FASTA in
+memory, so that the FASTA reader checks their sequences and headers.
 """
 
 from __future__ import annotations
@@ -27,29 +27,31 @@ from proteoscope.engine.unfolding import ANNOTATED, ANNOTATION_BYTES
 __all__ = ["PARSER_ERRORS", "Entry", "EntryError", "EntryFormat", "clean_sequence", "feature_row", "flat_file_cut", "read_entries"]
 
 PARSER_ERRORS = (ValueError, KeyError, IndexError, AttributeError, TypeError, AssertionError, NotImplementedError)
-"""Exceptions that Biopython's parsers raise for malformed texts; it has no exception class for that."""
+"""Exceptions that Biopython's parsers raise for malformed text; Biopython has no exception class of its own for it."""
 MAXIMUM_LINE_BYTES = 1 << 20
-"""Maximum of formats with lines, which usually have 80 characters; some descriptions have a few thousand."""
+"""Maximum line length of formats with lines; lines usually have 80 characters, some descriptions a few thousand."""
 MAXIMUM_ENTRY_BYTES = 64 << 20
-"""Maximum of a protein: the longest of UniProt takes 3 MB as XML."""
+"""Maximum size of an entry of a protein; the longest entry of UniProt has 3 MB as XML."""
 _RESIDUES = (string.ascii_uppercase + "*").encode()
 _DROPPED = b" \t\r\n0123456789-."
 _CAPITALS = bytes.maketrans(string.ascii_lowercase.encode(), string.ascii_uppercase.encode())
 
 
 class Entry(NamedTuple):
-    """An entry of a database.
+    """Entry of a protein database.
 
     Attributes
     ----------
     accession, description : str
-        As in a FASTA header.
+        Words as in a FASTA header.
     sequence : bytes
+        Residues in ASCII capitals; empty if the entry only carries the counts below.
     features : sequence of FeatureRow
+        Features of the sequence.
     line : int
         Line of the text where the entry begins, from 1.
     n_unread : int
-        Number of features that cannot be read.
+        Number of features that could not be parsed.
     n_untranslated : int
         Number of coding sequences without a protein sequence.
     """
@@ -64,7 +66,15 @@ class Entry(NamedTuple):
 
 
 class EntryError(ValueError):
-    """A broken entry: the line of the text, from 1, where it begins or where the error is, and the reason."""
+    """Error in an entry.
+
+    Attributes
+    ----------
+    line : int
+        Line of the text where the entry begins or where the error is, from 1.
+    reason : str
+        Description of the error.
+    """
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -72,21 +82,21 @@ class EntryError(ValueError):
 
 
 class EntryFormat(Protocol):
-    """A format of entries.
+    """Format of annotated entries.
 
     Attributes
     ----------
     name : str
-        As in the registry.
+        Name of the format in the registry.
     has_lines : bool
-        True if its lines are short.
+        True if the text consists of short lines.
     """
 
     name: str
     has_lines: bool
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text, in bytes, or 0."""
+        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
         """Yield the entries of a block, which ends between two entries or at the end of the file.
@@ -94,34 +104,42 @@ class EntryFormat(Protocol):
         Parameters
         ----------
         block : Block
+            Part of the file.
         with_chromosomes : bool
-            Read the sequences of records of nucleotides, instead of the proteins that they code for.
+            True to yield the nucleotide sequences of records, False for the proteins that they encode.
 
         Raises
         ------
         EntryError
-            An entry is broken or cut off.
+            If an entry is invalid or truncated.
         """
 
 
 def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress, *, with_chromosomes: bool) -> list[ProteinRecords]:
-    """Return the entries of a file as records, with their features.
+    """Read the entries of a file as records with features.
 
     Parameters
     ----------
     source : ByteSource
+        Open file.
     written_as : EntryFormat
+        Format of the file.
     progress : Progress
         Receives progress and messages; polled for cancellation.
     with_chromosomes : bool
         See `EntryFormat.entries`.
 
+    Returns
+    -------
+    list of ProteinRecords
+        Records of each block of the file.
+
     Raises
     ------
     InputError
-        An entry is broken, cut off, too long or without a name, or a sequence has a character that is not a residue.
+        If an entry is invalid, truncated, too long or without a name, or if a sequence has a character that is not a residue.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     from Bio import BiopythonWarning  # slow to import: only annotated or translated sequences need it
 
@@ -178,7 +196,7 @@ def read_entries(source: ByteSource, written_as: EntryFormat, progress: Progress
 
 
 def _counted(source: ByteSource, entries: Iterator[Entry]) -> Iterator[Entry]:
-    """Yield entries; entries of gzipped files count towards the limit of unpacked data."""
+    """Yield entries unchanged, and count those of gzipped files towards the limit of unpacked data."""
     for entry in entries:
         if source.is_gzip:
             source.unfolding.add(ANNOTATED, 1)
@@ -190,7 +208,7 @@ def _n_lines(text: bytes) -> int:
 
 
 def _checked(entry: Entry, path: Path, n_lines: int, with_chromosomes: bool) -> Entry:
-    """Return an entry with a valid sequence and accession."""
+    """Return an entry after checking its sequence and reducing its accession to one word."""
     accession = "".join(entry.accession.split()[:1])
     if not accession:
         raise EntryError(entry.line, "the entry has no accession")
@@ -207,7 +225,7 @@ def _checked(entry: Entry, path: Path, n_lines: int, with_chromosomes: bool) -> 
 
 
 def _records(path: Path, entries: list[Entry], n_lines: int, with_chromosomes: bool) -> tuple[ProteinRecords, int]:
-    """Return the columns of some entries, and the number of their features that lie outside of the sequences."""
+    """Return the records of entries, and the number of their features that lie outside the sequences."""
     text = b"".join(
         b">%b %b\n%b\n"
         % (entry.accession.encode("utf-8", "replace"), " ".join(entry.description.split()).encode("utf-8", "replace"), entry.sequence)
@@ -224,7 +242,7 @@ def _records(path: Path, entries: list[Entry], n_lines: int, with_chromosomes: b
 
 
 def clean_sequence(sequence: bytes) -> bytes:
-    """Return a sequence in capitals without blanks, digits and gaps, and without ``*`` at the end, as the reader of FASTA does.
+    """Return a sequence in capitals without blanks, digits and gaps, and without ``*`` at the end, as the FASTA reader does.
 
     >>> clean_sequence(b"mkv-l 10 *")
     b'MKVL'
@@ -233,7 +251,7 @@ def clean_sequence(sequence: bytes) -> bytes:
 
 
 def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None:
-    """Return a feature from Biopython's positions (from 0, end exclusive), or None if one of them is unknown."""
+    """Return a feature from Biopython's positions (from 0, end exclusive); None if either position is unknown."""
     try:
         return FeatureRow(kind, int(start) + 1, int(end), text)
     except (TypeError, ValueError):
@@ -241,7 +259,7 @@ def feature_row(kind: int, start: Any, end: Any, text: str) -> FeatureRow | None
 
 
 def flat_file_cut(text: bytes) -> int:
-    """Return the end of the last line ``//`` of a text, or 0."""
+    """Return the end of the last line ``//`` of a text as a byte offset, or 0 if there is no such line."""
     for end in (b"\n//\n", b"\n//\r\n", b"\r//\r"):
         at = text.rfind(end)
         if at >= 0:

@@ -20,37 +20,43 @@ __all__ = ["MAXIMUM_CHROMOSOME_BYTES", "are_of_chromosome", "parse_fasta", "read
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 MAXIMUM_HEADER_BYTES = 1 << 20
-"""Maximum of one record: databases that join the headers of identical sequences come to a third of it."""
+"""Maximum size of a header; databases that join the headers of identical sequences have headers of up to a third of it."""
 _MAXIMUM_RECORD_BYTES = 16 << 20
-"""Maximum part of a file without the end of a record: a header, and a protein with blanks between its residues, are shorter."""
+"""Maximum size of a record of a protein; a header and a protein with blanks between its residues are shorter."""
 MAXIMUM_CHROMOSOME_BYTES = 400 << 20
 _MINIMUM_RECORD_BYTES = 8
 _NUCLEOTIDE_SHARE = 0.9
-"""Minimum share of bases in a sequence that may be as long as a chromosome; the others may be IUPAC's symbols of several bases."""
+"""Minimum fraction of A, C, G, T, U and N in a sequence that may be as long as a chromosome; the rest may be ambiguity codes of IUPAC."""
 
 
 def _cut(text: bytes) -> int:
-    """Return the beginning of the last record of a text, or 0."""
+    """Return the start of the last record of a text as a byte offset, or 0 if no record is complete."""
     return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
 
 def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, with_chromosomes: bool) -> list[ProteinRecords]:
-    """Return the records of a FASTA file.
+    """Read the records of a FASTA file.
 
     Parameters
     ----------
     source : ByteSource
+        Open file.
     progress : Progress
-        Receives the file bytes read; polled for cancellation.
+        Receives the number of bytes read; polled for cancellation.
     every_record, with_chromosomes : bool
         See `proteoscope.engine.formats.protein_files.read_proteins`.
+
+    Returns
+    -------
+    list of ProteinRecords
+        Records of each block of the file.
 
     Raises
     ------
     InputError
-        See `proteoscope.engine.formats.protein_files.read_proteins`.
+        If the file is invalid, as in `proteoscope.engine.formats.protein_files.read_proteins`.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     path, parts = source.path, []
     n_lines = 0
@@ -74,26 +80,26 @@ def read_fasta(source: ByteSource, progress: Progress, *, every_record: bool, wi
 
 
 def _begins_a_chromosome(text: bytes) -> bool:
-    """Return True if a text that begins with a record continues with nucleotides for the length of a long protein."""
+    """Return True if the record that begins the text continues with nucleotides for more than the length of a protein."""
     rest = text[: _MAXIMUM_RECORD_BYTES >> 2].upper()
     header_end = max(rest.find(b"\n"), 0) or max(rest.find(b"\r"), 0)
     return bool(header_end) and are_of_chromosome(np.frombuffer(rest[header_end:], dtype=np.uint8))
 
 
 def are_of_chromosome(sequence: NDArray[np.uint8]) -> bool:
-    """Return True if 90 % of the symbols of a sequence are A, C, G, T, U or N.
+    """Return True if at least 90 % of the capitals of a sequence are A, C, G, T, U or N.
 
     Parameters
     ----------
     sequence : ndarray of uint8, shape (length,)
-        ASCII capitals; other characters are not counted.
+        ASCII characters; only capitals are counted.
     """
     counts = character_counts(sequence)
     return bool(counts[list(b"ACGTUN")].sum() >= _NUCLEOTIDE_SHARE * counts[ord("A") : ord("Z") + 1].sum() > 0)
 
 
 def _endless(path: Path, text: bytes, n_lines: int, *, with_chromosomes: bool) -> InputError:
-    """Return the error for a text that begins with a record that does not end in it."""
+    """Return the error for a text whose first record is too long."""
     header, _, rest = text.partition(b"\n") if b"\n" in text else text.partition(b"\r")
     if len(header) > MAXIMUM_HEADER_BYTES:
         return _too_long_header(path, n_lines + 1)
@@ -111,12 +117,18 @@ def too_long(path: Path, sequence: NDArray[np.uint8], line: int, *, with_chromos
     Parameters
     ----------
     path : Path
+        File with the sequence, for the message.
     sequence : ndarray of uint8, shape (length,)
-        The sequence or its beginning: ASCII capitals, and any other characters of the file.
+        Beginning of the sequence, or all of it: ASCII capitals, and any other characters of the file.
     line : int
-        Line of the record's header.
+        Line of the record's header, from 1.
     with_chromosomes : bool
         True if nucleotides are expected.
+
+    Returns
+    -------
+    InputError
+        Error to raise.
     """
     if with_chromosomes and are_of_chromosome(sequence):
         reason = f"the sequence has more than {MAXIMUM_NUCLEOTIDES:,} nucleotides"
@@ -135,26 +147,40 @@ def too_long(path: Path, sequence: NDArray[np.uint8], line: int, *, with_chromos
 def parse_fasta(
     path: Path, block: Block, n_lines: int, *, every_record: bool, with_chromosomes: bool, count: Callable[[int], None] | None = None
 ) -> tuple[ProteinRecords, int]:
-    """Return the records of a block, and its number of lines.
+    """Parse the records of a block.
 
     Parameters
     ----------
     path : Path
+        File of the block, for messages.
     block : Block
+        Part of the file that consists of complete records.
     n_lines : int
         Number of lines of the file before the block.
     every_record : bool
-        Return records without residues too.
+        True to include records without residues.
     with_chromosomes : bool
-        Accept sequences of up to `MAXIMUM_NUCLEOTIDES` nucleotides.
+        True to accept sequences of up to `MAXIMUM_NUCLEOTIDES` nucleotides.
     count : callable, optional
         Receives the number of records before they are processed; may raise.
+
+    Returns
+    -------
+    records : ProteinRecords
+        Records of the block.
+    lines : int
+        Number of lines of the block.
+
+    Raises
+    ------
+    InputError
+        If a record is invalid or too long.
     """
     data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
     text = np.frombuffer(data, dtype=np.uint8)
     n_headers = data.count(b">")
     if n_headers > len(data) // _MINIMUM_RECORD_BYTES:
-        # Most of them are within headers; counting the others exactly takes longer.
+        # Most of the > are within headers; only now is the slower exact count worthwhile.
         n_headers = data.count(b"\n>") + data.count(b"\r>") + data.startswith(b">")
     headers = np.empty((n_headers, 3), dtype=np.int64)
     residues, offsets = np.empty(len(data), dtype=np.uint8), np.zeros(n_headers + 1, dtype=np.int64)

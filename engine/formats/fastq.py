@@ -21,31 +21,31 @@ from proteoscope.engine.unfolding import READS
 
 __all__ = ["ReadBlock", "Reads", "is_fastq", "looks_like_phred_64", "read_blocks", "read_fastq"]
 
-_MINIMUM_RECORD_BYTES = 5  # of a block: @, a name, and three ends of lines
+_MINIMUM_RECORD_BYTES = 5  # @, a name of one character, and three line ends
 _MAXIMUM_RECORD_BYTES = 64 << 20
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SAM_HEADERS = tuple(b"@" + code + b"\t" for code in (b"HD", b"SQ", b"RG", b"PG", b"CO"))
-# Qualities of Illumina before 1.8 began at ; or @ and reached h. Sanger's qualities begin at !; instruments without low qualities write K
-# at most, or go up to ~.
+# Qualities of Illumina before version 1.8 range from ; or @ to h. Those of Sanger begin at !; instruments that report no low qualities
+# write at most K, or go up to ~.
 _MINIMUM_OF_64, _SURELY_64, _GREATEST_OF_64 = ord(";"), ord("L"), ord("h")
 
 
 @dataclass(frozen=True)
 class Reads:
-    """n sequences with qualities.
+    """Sequences with qualities, n of them.
 
     Attributes
     ----------
     names : Texts
-        First word of each header, with characters that cannot be printed escaped.
+        First word of each header, with unprintable characters escaped.
     bases : ndarray of uint8, shape (total,)
-        ASCII capitals.
+        Bases of all reads in ASCII capitals.
     qualities : ndarray of uint8, shape (total,)
-        Characters of the file.
+        Quality characters as in the file.
     offsets : ndarray of int64, shape (n + 1,)
-        Read i is ``offsets[i]:offsets[i + 1]`` of both.
+        Read i is ``offsets[i]:offsets[i + 1]`` of `bases` and `qualities`.
     is_phred_64 : bool
-        True if the qualities appear to begin at 64, as Illumina's did before 2011, and not at 33.
+        True if the qualities appear to be encoded with offset 64, as Illumina's before 2011, instead of 33.
     """
 
     names: Texts
@@ -60,14 +60,14 @@ class Reads:
 
 @dataclass
 class ReadBlock:
-    """Records of a block, with columns as in `Reads`.
+    """Reads of a block, n of them; `names`, `bases` and `qualities` are as in `Reads`.
 
     Attributes
     ----------
     lengths : ndarray of int64, shape (n,)
         Number of bases of each read.
     n_bytes : int
-        Size of the block.
+        Size of the block in bytes.
     is_last : bool
         True if the file ends with the block.
     n_escaped : int
@@ -84,33 +84,39 @@ class ReadBlock:
 
 
 def is_fastq(source: ByteSource) -> bool:
-    """Return True if the first line of a file that is not blank begins with @, as in FASTQ."""
+    """Return True if the first line that is not blank begins with @, as in FASTQ."""
     return source.peek(1 << 12).removeprefix(_BYTE_ORDER_MARK).lstrip(b"\r\n").startswith(b"@")
 
 
 def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Reads:
     """Read a FASTQ file.
 
-    Bases become capitals, and a point becomes N. Bases and qualities may span several lines, with blanks at their ends. The line with +
-    may repeat the first line or only the name. Empty reads are included.
+    Bases become capitals, and a point becomes N. Bases and qualities may span several lines, with blanks at the line ends. The line with +
+    may repeat the header or only the name. Empty reads are included.
 
     Parameters
     ----------
     path : str or Path
+        FASTQ file, plain or gzipped.
     progress : Progress, optional
-        Receives the file bytes read; polled for cancellation.
+        Receives the number of bytes read; polled for cancellation.
     spool : Path, optional
-        Folder: bases, qualities and names that take more than some hundred megabytes are mapped from nameless files there.
+        Folder for temporary files without a name, from which bases, qualities and names over some hundred megabytes are memory-mapped.
+
+    Returns
+    -------
+    Reads
+        Reads in order of the file.
 
     Raises
     ------
     InputError
-        The file is missing, unreadable, empty, cut off or not FASTQ, or a record has no name, an invalid base, different numbers of
-        qualities and bases, or an invalid quality. Names the file, the line, the reason and the remedy.
+        If the file is missing, unreadable, empty, truncated or not FASTQ; or if a record has no name, an invalid base or quality, or
+        different numbers of qualities and bases. The message names file, line, reason and remedy.
     StorageError
-        The disk of `spool` is full or not writable.
+        If the disk of `spool` is full or not writable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     progress, path = progress or Progress(), Path(path)
     with ByteSource(path) as source:
@@ -137,7 +143,7 @@ def read_fastq(path: str | Path, *, progress: Progress | None = None, spool: Pat
 
 
 def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
-    """Return True if qualities appear to begin at 64, as Illumina's did before 2011, and not at 33."""
+    """Return True if qualities (ASCII, shape (total,)) appear to be encoded with offset 64, as Illumina's before 2011, instead of 33."""
     if not len(qualities):
         return False
     bounds = [(int(chunk.min()), int(chunk.max())) for chunk in iterate_chunks(qualities)]
@@ -146,22 +152,28 @@ def looks_like_phred_64(qualities: NDArray[np.uint8]) -> bool:
 
 
 def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) -> Iterator[ReadBlock]:
-    """Yield the records of a file, block by block.
+    """Yield the reads of a file, block by block.
 
     Parameters
     ----------
     source : ByteSource
+        Open FASTQ file.
     progress : Progress
-        Receives the file bytes read; polled for cancellation.
+        Receives the number of bytes read; polled for cancellation.
     block_bytes : int
-        Size of a block; 0 for the usual one.
+        Size of a block in bytes; 0 for the default.
+
+    Yields
+    ------
+    ReadBlock
+        Complete reads of the block.
 
     Raises
     ------
     InputError
-        See `read_fastq`.
+        If the file is invalid, as in `read_fastq`.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     carried, lines, reported = b"", 0, 0
     is_first, is_last = True, False
@@ -184,9 +196,9 @@ def read_blocks(source: ByteSource, progress: Progress, block_bytes: int = 0) ->
 
 
 def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[ReadBlock, int]:
-    """Return the complete records of a text, and their number of lines; `n_lines`: number of lines of the file before it."""
+    """Return the complete reads of a text and its number of lines, given the number `n_lines` of lines before the text."""
     text = np.frombuffer(data, np.uint8)
-    # Most @ are qualities; a record takes at least some bytes, the last perhaps without a line end.
+    # Upper bounds: most @ are qualities, and each record has a minimum size; the last may lack its line end.
     maximum = min(data.count(b"@"), len(data) // _MINIMUM_RECORD_BYTES + 1)
     headers, offsets = np.empty((maximum, kernels.cpu.fastq_text.HEADER_FIELDS), np.int64), np.zeros(maximum + 1, np.int64)
     symbols, qualities = np.empty(len(data), np.uint8), np.empty(len(data), np.uint8)
@@ -208,7 +220,7 @@ def _scanned(path: Path, data: bytes, n_lines: int, *, is_last: bool) -> tuple[R
 
 
 def _decoded(name: NDArray[np.uint8]) -> str:
-    """Return a name in UTF-8, or, in old files, in Latin-1."""
+    """Decode a name from UTF-8, or from Latin-1 in old files."""
     try:
         return name.tobytes().decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""Features of proteins as columns of a stored index."""
+"""Write and open features of proteins as the columns of an index."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FEATURE_KINDS, _KINDS = "feature_kinds.json", ", ".join(kind.name for kind in F
 
 
 def write_features(folder: Path, features: Features) -> None:
-    """Write features of proteins into a folder, as columns."""
+    """Write the features of proteins into a folder, one file for each column."""
     columns = (features.offsets, features.kind, features.first, features.last, features.texts.characters, features.texts.offsets)
     for name, column in zip(_FEATURE_COLUMNS, columns, strict=True):
         np.save(folder / f"feature_{name}.npy", np.asarray(column))
@@ -34,22 +34,28 @@ def write_features(folder: Path, features: Features) -> None:
 
 
 def open_features(folder: Path, offsets: NDArray[np.int64]) -> Features | None:
-    """Open the features that `write_features` wrote for n proteins by memory map, and check them; None if there are none.
+    """Open the features of n proteins that `write_features` wrote, memory-mapped, and check them.
 
     Parameters
     ----------
     folder : Path
+        Folder of the index.
     offsets : ndarray of int64, shape (n + 1,)
-        Beginnings and ends of the proteins' residues.
+        Residues of protein i are ``offsets[i]:offsets[i + 1]``.
+
+    Returns
+    -------
+    Features or None
+        Features; None if the folder has none.
 
     Raises
     ------
     InvalidIndexError
-        The columns are damaged, or were written with another version's kinds.
+        If the columns are damaged, or were written by a version with other feature kinds.
     """
     if not (folder / _FEATURE_KINDS).exists():
         return None
-    # Kinds are stored as numbers, which mean other kinds in another version's list.
+    # Kinds are stored as indices in a list, which differs between versions.
     require(read_numbers(folder / _FEATURE_KINDS, (), ("kinds",))["kinds"] == _KINDS, f"{folder}: features are of other kinds")
     of_protein, kind, first, last, symbols, ends = (
         open_column(folder / f"feature_{name}.npy", dtype) for name, dtype in _FEATURE_COLUMNS.items()

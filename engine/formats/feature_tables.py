@@ -1,4 +1,4 @@
-"""Table of protein features in the results of a run, for all searches that find proteins."""
+"""Result table of protein features, for all searches that report proteins."""
 
 from __future__ import annotations
 
@@ -32,11 +32,24 @@ FEATURES = Table.of(
     ),
     rules=(Rule(("first", "last"), "has features that end before they begin", _are_ordered),),
 )
-"""Features of the proteins that were found, if the database has annotations."""
+"""Table of the features of reported proteins, if the database has annotations."""
 
 
 def features_table(accessions: list[str], features: Features) -> pa.Table:
-    """Return the features of proteins as a table; `accessions` are those of the n proteins."""
+    """Return the features of n proteins as a table.
+
+    Parameters
+    ----------
+    accessions : list of str
+        Accessions of the n proteins.
+    features : Features
+        Features of the n proteins.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for each feature, with the columns of `FEATURES`.
+    """
     owner = np.repeat(np.arange(len(accessions)), np.diff(features.offsets))
     kinds = pa.array([kind.name for kind in FEATURE_KINDS], pa.string())
     return FEATURES.arrow(

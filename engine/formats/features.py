@@ -1,4 +1,4 @@
-"""Annotations of proteins in databases: features with a first and a last residue, as columns, and their kinds."""
+"""Features of database proteins, such as domains and modified residues: kinds, rows and columns."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from proteoscope.engine.arrays import Texts, run_offsets, take_runs
 __all__ = ["FEATURE_GROUPS", "FEATURE_KINDS", "FeatureKind", "FeatureRow", "Features", "kind_code"]
 
 MAXIMUM_TEXT_BYTES = 300
-"""Maximum of a feature's description; the longest that contain more than references have some 200."""
+"""Maximum length of a feature's description; descriptions without references have up to about 200 characters."""
 
 
 class FeatureKind(NamedTuple):
-    """A kind of feature.
+    """Kind of feature.
 
     Attributes
     ----------
     name : str
-        As in tables.
+        Name in tables.
     group : str
-        One of `FEATURE_GROUPS`.
+        Group of the kind, from `FEATURE_GROUPS`.
     names : tuple of str
-        Names in formats: UniProt's key in text and type in XML, then the feature keys of GenBank and EMBL.
+        Names in file formats: UniProt's key in text and type in XML, then the feature keys of GenBank and EMBL.
     """
 
     name: str
@@ -36,7 +36,7 @@ class FeatureKind(NamedTuple):
 
 
 FEATURE_GROUPS = ("chain", "domain", "site", "modification", "disulfide bond", "variant", "secondary structure")
-"""Groups of kinds, which pictures use for colours and filters, in the order of their rows."""
+"""Groups of kinds, for colours and filters of figures, in the order of the rows of a figure."""
 
 FEATURE_KINDS = (
     FeatureKind("signal peptide", "chain", ("SIGNAL", "sig_peptide")),
@@ -77,15 +77,24 @@ FEATURE_KINDS = (
     FeatureKind("strand", "secondary structure", ("STRAND",)),
     FeatureKind("turn", "secondary structure", ("TURN",)),
 )
-"""All supported kinds; ends of fragments and sources of sequences are not among them."""
+"""All supported kinds; they exclude ends of fragments and sources of sequences."""
 _CODES = {name: code for code, kind in enumerate(FEATURE_KINDS) for name in (kind.name, *kind.names)}
 _STRUCTURES = {"helix": "helix", "sheet": "strand", "strand": "strand", "turn": "turn"}
-"""Kinds by the qualifier of GenBank's ``SecStr``."""
+"""Names of kinds by the value of the qualifier ``sec_str_type`` of GenBank's ``SecStr`` features."""
 
 
 def kind_code(name: str, detail: str = "") -> int:
-    """Return the index in `FEATURE_KINDS` of the kind with a name in some format, or -1; `detail`: GenBank's qualifier of ``SecStr``.
+    """Return the index in `FEATURE_KINDS` for the name of a kind in any supported format, or -1 if it is unknown.
 
+    Parameters
+    ----------
+    name : str
+        Name in tables or in a file format.
+    detail : str
+        Type of secondary structure, for GenBank's ``SecStr`` features.
+
+    Examples
+    --------
     >>> FEATURE_KINDS[kind_code("SIGNAL")].name, FEATURE_KINDS[kind_code("modified residue")].name, kind_code("source")
     ('signal peptide', 'modified residue', -1)
     """
@@ -93,7 +102,17 @@ def kind_code(name: str, detail: str = "") -> int:
 
 
 class FeatureRow(NamedTuple):
-    """A feature as it is read: index in `FEATURE_KINDS`, first and last residue from 1, description."""
+    """Feature of a protein.
+
+    Attributes
+    ----------
+    kind : int
+        Index in `FEATURE_KINDS`.
+    first, last : int
+        First and last residue, from 1.
+    text : str
+        Description.
+    """
 
     kind: int
     first: int
@@ -103,17 +122,18 @@ class FeatureRow(NamedTuple):
 
 @dataclass(frozen=True)
 class Features:
-    """Features of n proteins, in compressed rows: those of protein i are rows `offsets[i]:offsets[i + 1]`.
+    """Features of n proteins as columns; those of protein i are rows ``offsets[i]:offsets[i + 1]``.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
+        Boundaries of the rows of each protein.
     kind : ndarray of uint8, shape (f,)
         Indices in `FEATURE_KINDS`.
     first, last : ndarray of int32, shape (f,)
-        Residues from 1, the last included.
+        First and last residue of each feature, from 1, both included.
     texts : Texts
-        Descriptions.
+        Descriptions of the f features.
     """
 
     offsets: NDArray[np.int64]
@@ -124,13 +144,13 @@ class Features:
 
     @classmethod
     def none(cls, n: int) -> Features:
-        """Return columns without features of n proteins."""
+        """Return columns for n proteins without features."""
         empty = np.zeros(0, np.int32)
         return cls(np.zeros(n + 1, np.int64), empty.astype(np.uint8), empty, empty, Texts.from_strings(()))
 
     @classmethod
     def from_rows(cls, rows: Sequence[Sequence[FeatureRow]]) -> Features:
-        """Return the features of some proteins as columns."""
+        """Return columns for n proteins from the feature rows of each protein."""
         flat = [row for protein_rows in rows for row in protein_rows]
         kind, first, last, texts = zip(*flat, strict=True) if flat else ((), (), (), ())
         offsets = run_offsets(np.fromiter(map(len, rows), np.int64, len(rows)))
@@ -140,7 +160,7 @@ class Features:
 
     @classmethod
     def joined(cls, parts: Sequence[Features]) -> Features:
-        """Join the features of consecutive sets of proteins."""
+        """Concatenate the features of consecutive sets of proteins."""
         lengths = np.concatenate([np.diff(part.offsets) for part in parts])
         text_lengths = np.concatenate([np.diff(part.texts.offsets) for part in parts])
         kind, first, last = (np.concatenate([getattr(part, name) for part in parts]) for name in ("kind", "first", "last"))
@@ -152,11 +172,11 @@ class Features:
         return len(self.kind)
 
     def take(self, proteins: NDArray[np.int64]) -> Features:
-        """Return the features of some proteins, in the order of `proteins`."""
+        """Return the features of the proteins with these indices, in the order of `proteins`."""
         rows, offsets = take_runs(np.arange(len(self)), self.offsets, proteins)
         return Features(offsets, self.kind[rows], self.first[rows], self.last[rows], self.texts.take(rows))
 
 
 def _cut(text: str) -> str:
-    """Return a description on one line, with at most `MAXIMUM_TEXT_BYTES` characters."""
+    """Return a description on one line, truncated to `MAXIMUM_TEXT_BYTES` characters."""
     return " ".join(text[: 4 * MAXIMUM_TEXT_BYTES].split())[:MAXIMUM_TEXT_BYTES]

@@ -1,8 +1,8 @@
-"""Records of GenBank and EMBL, of proteins or of nucleotides, and of PIR, parsed by Biopython.
+"""Formats of annotated entries: GenBank and EMBL (proteins or nucleotides) and PIR, parsed by Biopython.
 
-The formats: https://www.ncbi.nlm.nih.gov/genbank/samplerecord and https://www.insdc.org/submitting-standards/feature-table; PIR is
-NBRF's. A record of nucleotides gives the proteins of its coding sequences (``/translation``), named as in NCBI's FASTA files, or, if
-nucleotides are requested, its sequence.
+Formats: https://www.ncbi.nlm.nih.gov/genbank/samplerecord and https://www.insdc.org/submitting-standards/feature-table; PIR is NBRF's
+format. A record of nucleotides yields the proteins of its coding sequences (``/translation``), named as in NCBI's FASTA files, or its
+nucleotide sequence if nucleotides are requested.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ _RECORD_END = re.compile(rb"^//[ \t]*(?:\n|\Z)", re.MULTILINE)
 _GENBANK_LENGTH = re.compile(rb"^LOCUS +\S+ +(\d+) (?:bp|aa)", re.MULTILINE)
 _EMBL_LENGTH = re.compile(rb"^ID +[^\n]*?(\d+) (?:BP|AA)\.", re.MULTILINE)
 _TEXTS = ("note", "product", "region_name", "site_type", "bond_type", "sec_str_type", "gene")
-"""Qualifiers that describe a feature, the best first."""
+"""Qualifiers that describe a feature, in order of preference."""
 _SITE_KINDS = {
     "phosphorylation": "modified residue",
     "glycosylation": "glycosylation",
     "active": "active site",
     "lipid-binding": "lipidation",
 }
-"""Kinds of GenBank's sites, by their qualifier."""
+"""Kinds of GenBank's ``Site`` features by their qualifier ``site_type``."""
 
 
 _NOT_MISSED = {"translation", "pseudo", "pseudogene"}
-"""Qualifiers of coding sequences that have a protein sequence, or that are not translated."""
+"""Qualifiers of coding sequences that have a protein sequence or that are not translated in nature."""
 
 
 class _FlatFile:
-    """Records that end with a line ``//``."""
+    """Format of records that end with a line ``//``."""
 
     name: str
     has_lines = True
@@ -54,7 +54,7 @@ class _FlatFile:
     _feature_frame: tuple[bytes, bytes]
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete record of a text, in bytes, or 0."""
+        """Return the end of the last complete record of a text as a byte offset, or 0 if no record is complete."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
@@ -96,18 +96,24 @@ class _FlatFile:
         coding = [feature for feature in record.features if feature.type == "CDS" and feature.location is not None]
         n_untranslated = sum(not _NOT_MISSED & feature.qualifiers.keys() for feature in coding)
         if n_broken or n_untranslated:
-            # An entry without a sequence carries the counts of the record, which may have no protein; it is not listed as one.
+            # An entry without a sequence carries the counts of the record, which may have no protein; it is not listed as a protein.
             yield Entry(_name(record), "", b"", (), line, n_broken, n_untranslated)
         for feature in coding:
             if "translation" in feature.qualifiers:
                 yield _coded(record, feature, line)
 
     def _parsed(self, text: bytes) -> Any:
-        """Parse the first record of a text; None without one. Raises `PARSER_ERRORS`."""
+        """Parse the first record of a text; return None if there is none.
+
+        Raises
+        ------
+        PARSER_ERRORS
+            If the text is malformed.
+        """
         return next(SeqIO.parse(io.StringIO(text.decode("utf-8", "replace")), self._parser), None)
 
     def _without_broken_features(self, text: bytes) -> tuple[bytes, int]:
-        """Return a record without the features that cannot be parsed on their own, and the number of these."""
+        """Return a record without the features that fail to parse on their own, and the number of removed features."""
         first_line, n_broken = text[: text.find(b"\n") + 1], 0
 
         def retain(feature: re.Match[bytes]) -> bytes:
@@ -122,7 +128,7 @@ class _FlatFile:
         return self._features.sub(lambda table: table[1] + self._feature.sub(retain, table[2]), text, count=1), n_broken
 
     def _checked_sequence(self, record: Any, text: bytes, line: int) -> bytes:
-        """Return the sequence of a record after comparing its length with the declared one."""
+        """Return the sequence of a record; raise an error if its length differs from the declared length."""
         try:
             sequence = clean_sequence(bytes(record.seq))
         except UndefinedSequenceError:
@@ -135,7 +141,7 @@ class _FlatFile:
 
 
 class GenBank(_FlatFile):
-    """Format GenBank, and GenPept for proteins."""
+    """Format GenBank, or GenPept for proteins."""
 
     name = "GenBank"
     _parser = "genbank"
@@ -159,12 +165,12 @@ class Embl(_FlatFile):
 
 
 def _name(record: Any) -> str:
-    """Return the accession with its version, or the name of the locus without one."""
+    """Return the accession with its version; if there is none, the name of the locus."""
     return str(record.id if record.id.strip(". ") and record.id != "<unknown id>" else record.name)
 
 
 def _coded(record: Any, feature: Any, line: int) -> Entry:
-    """Return the protein of a coding sequence, named by its accession, its locus or its place."""
+    """Return the protein of a coding sequence, named by its accession, locus or position."""
     qualifiers = feature.qualifiers
     start, end = int(feature.location.start) + 1, int(feature.location.end)
     place = f"{_name(record)}:{start}-{end}({'-' if feature.location.strand == -1 else '+'})"
@@ -189,13 +195,13 @@ def _protein_features(record: Any) -> list[FeatureRow]:
 
 
 class Pir:
-    """Format PIR: ``>P1;`` and a name, a line of description, and a sequence that ends with ``*``."""
+    """Format PIR: a line ``>P1;`` with the name, a line of description, and a sequence that ends with ``*``."""
 
     name = "PIR"
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """Return the beginning of the last record of a text, or 0."""
+        """Return the start of the last record of a text as a byte offset, or 0 if no record is complete."""
         return max(text.rfind(b"\n>"), text.rfind(b"\r>")) + 1
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
@@ -218,7 +224,7 @@ class Pir:
 
 
 def _strip_remarks(body: bytes) -> bytes:
-    """Return a record up to the end of its sequence, without the remarks after it."""
+    """Return a record without the remarks after the end of its sequence."""
     header, newline, rest = body.partition(b"\n")
     description, second, symbols = rest.partition(b"\n")
     sequence, star, _ = symbols.partition(b"*")

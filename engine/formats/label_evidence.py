@@ -1,9 +1,9 @@
 """Detect isobaric labels of spectra from fragments: reporter ions, and the y1 ion of lysine with and without a label.
 
-Reporter ions are counted at their exact masses; a spectrum needs at least two channels, so that a single ion of another molecule does
-not count. If they were cut off or lie below the scan range, the y1 ion of lysine shows the label: 147.113 Th without it, heavier with
-it. Without exact fragment masses, only reporter ions that are present are evidence: ion traps lose the lower third of the m/z range in
-CID, and reporter ions may be measured only in MS3.
+Reporter ions are counted at their exact masses. A spectrum needs at least two channels, so that a single ion of another molecule does
+not count. If reporter ions were removed or lie below the scan range, the y1 ion of lysine shows the label: 147.113 Th without a label,
+heavier with one. If fragment masses are not exact, only the presence of reporter ions is evidence, not their absence: ion traps lose the
+lower third of the m/z range in CID, and reporter ions may be measured only in MS3.
 """
 
 from __future__ import annotations
@@ -20,33 +20,38 @@ from proteoscope import resources
 __all__ = ["LABEL_MASSES", "LabelEvidence", "detect_label"]
 
 LabelEvidence = Literal["", "none", "TMT", "TMTpro", "iTRAQ 4-plex", "iTRAQ 8-plex"]
-"""The detected label; ``none`` if there is evidence against each, '' if there is none for or against."""
+"""Detected label: ``none`` if there is evidence against every label, '' if there is no evidence."""
 
 LABEL_MASSES: dict[LabelEvidence, float] = {"TMT": 229.162932, "TMTpro": 304.207146, "iTRAQ 4-plex": 144.102063, "iTRAQ 8-plex": 304.205360}
-"""Masses of the labels, dalton."""
+"""Masses of the labels in dalton."""
 
-_WITHIN = 0.004  # thomson: a third of the distance of the nearest ions of amino acids
-_MINIMUM_HEIGHT = 0.01  # of the base peak
+_WITHIN = 0.004  # thomson; a third of the distance to the nearest ions of amino acids
+_MINIMUM_HEIGHT = 0.01  # intensity relative to the base peak
 _CHANNELS = 2
 _LABELLED, _UNLABELLED = 0.3, 0.02
-"""Minimum share of spectra with reporter ions of labelled samples, and maximum of others. Test files have 0.83 to 1, and at most 0.005."""
+"""Minimum fraction of spectra with reporter ions in labelled samples, and maximum in others; test files have 0.83 to 1 and 0.005."""
 _MINIMUM_SPECTRA, _MINIMUM_LABELLED = 30, 3
 _LOWEST_MZ, _RECORDED = 132.0, 0.5
-"""Minimum share of spectra with peaks below this m/z if the range of reporter ions was recorded."""
+"""The range of reporter ions was recorded if at least the second number is the fraction of spectra with peaks below the first (thomson)."""
 _LYSINE_Y1, _SEEN, _TIMES = 147.112804, 0.05, 3.0
-"""m/z, thomson; minimum share of spectra with a y1 ion, and minimum ratio to the share of the other ion."""
+"""m/z of the unlabelled y1 ion (thomson), minimum fraction of spectra with a y1 ion, and minimum ratio of the two ions' fractions."""
 _FOUR_PLEX = frozenset((114, 115, 116, 117))
 
 
 def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64]]], *, is_exact: bool) -> LabelEvidence:
-    """Return the isobaric label of some fragment spectra.
+    """Detect the isobaric label of fragment spectra.
 
     Parameters
     ----------
     peaks : sequence of (mz, intensity, offsets)
-        Blocks of spectra: m/z and intensity of the peaks, and the (n + 1,) offsets of n spectra.
+        Blocks of spectra: m/z (thomson) and intensity of the peaks, and the offsets of n spectra, shape (n + 1,).
     is_exact : bool
-        True if fragment masses are exact.
+        True if fragment masses were measured at high resolution.
+
+    Returns
+    -------
+    LabelEvidence
+        Detected label.
     """
     mz, intensity, owner, n = _columns(peaks)
     if n < _MINIMUM_LABELLED:
@@ -56,7 +61,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
     is_high = intensity >= _MINIMUM_HEIGHT * base[owner]
 
     def share_with(ions: NDArray[np.float64], channels: int) -> float:
-        """Return the share of spectra with at least `channels` nominal masses of these ions."""
+        """Return the fraction of spectra with peaks at `channels` or more nominal masses of these ions."""
         n_channels = np.zeros(n, np.int64)
         for nominal in np.unique(np.floor(ions)):
             has = np.zeros(n, bool)
@@ -89,7 +94,7 @@ def detect_label(peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32],
 def _columns(
     peaks: Sequence[tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64]]],
 ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], int]:
-    """Return m/z, intensity and spectrum of all peaks, and the number of spectra with peaks."""
+    """Return m/z, intensity and spectrum index of all peaks, and the number of spectra with peaks."""
     mz, intensity, owner, n = [np.empty(0)], [np.empty(0, np.float32)], [np.empty(0, np.int64)], 0
     for block_mz, heights, offsets in peaks:
         counts = np.diff(offsets)
@@ -103,7 +108,7 @@ def _columns(
 
 @cache
 def _reporters(kit: str) -> NDArray[np.float64]:
-    """Return the m/z of the reporter ions of a kit."""
+    """Return the m/z of the reporter ions of a kit, thomson."""
     lines = resources.path("isobaric", "reporter_ions.tsv").read_text(encoding="utf-8").splitlines()
     rows = (line.split("\t") for line in lines if not line.startswith("#"))
     return np.array([float(mz) for label, _, mz in rows if label == kit])

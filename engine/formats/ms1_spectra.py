@@ -1,4 +1,4 @@
-"""Read MS1 spectra."""
+"""Read MS1 spectra of mzML and mzXML files."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ __all__ = ["Ms1Spectra", "level_blocks", "read_ms1_spectra"]
 
 _MAXIMUM_VOLTAGES = 32
 _THREADS = 2
-"""Leaves at least one CPU core to the caller."""
+"""Number of reading threads; leaves at least one CPU core to the caller."""
 
 
 @dataclass(frozen=True)
 class Ms1Spectra:
-    """n MS1 spectra of a file, sorted by retention time, with their peaks in compressed rows.
+    """MS1 spectra of a file, n of them, sorted by retention time, with their peaks in compressed rows.
 
     Attributes
     ----------
     retention_time : ndarray of float64, shape (n,)
-        Seconds, ascending.
+        Retention times in seconds, ascending.
     scan : ndarray of int64, shape (n,)
-        -1 where unknown.
+        Scan numbers, -1 if unknown.
     offsets : ndarray of int64, shape (n + 1,)
         Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
     mz : ndarray of float64, shape (peaks,)
-        Thomson, ascending within a spectrum.
+        m/z in thomson, ascending within a spectrum.
     intensity : ndarray of float32, shape (peaks,)
-        Positive.
+        Intensities, positive.
     n_profiles : int
-        Number of spectra that were profiles and have been centroided.
+        Number of profile spectra that were centroided.
     voltage : ndarray of float64, shape (n,) or (0,)
-        FAIMS compensation voltage, NaN without one; empty if no spectrum has one.
+        FAIMS compensation voltages, NaN for spectra without one; empty if no spectrum has one.
     """
 
     retention_time: NDArray[np.float64]
@@ -59,17 +59,20 @@ class Ms1Spectra:
 
     @property
     def voltages(self) -> list[float]:
-        """FAIMS compensation voltages, ascending; NaN, last, for spectra without one."""
+        """Distinct FAIMS compensation voltages, ascending; a last NaN if there are spectra without one."""
         return np.unique(self.voltage).tolist() if len(self.voltage) else [float("nan")]
 
     def at_voltage(self, voltage: float) -> NDArray[np.bool_]:
-        """Return which spectra were measured at a voltage, shape (n,); NaN selects those without one."""
+        """Return True for each spectrum that was measured at a voltage, shape (n,); NaN selects spectra without a voltage."""
         if not len(self.voltage):
             return np.full(len(self), np.isnan(voltage))
         return (self.voltage == voltage) | (np.isnan(self.voltage) & np.isnan(voltage))
 
     def voltage_of(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the voltage of the last MS1 spectrum at or before each time (s), or of the first; NaN without one."""
+        """Return the voltage of the last MS1 spectrum at or before each time (seconds), shape (k,).
+
+        Times before the first spectrum have the voltage of the first; the voltage is NaN for spectra without one.
+        """
         if not len(self.voltage):
             return np.full(len(times), np.nan)
         return self.voltage[np.maximum(np.searchsorted(self.retention_time, times, side="right") - 1, 0)]
@@ -78,22 +81,28 @@ class Ms1Spectra:
 def read_ms1_spectra(path: str | Path, *, progress: Progress | None = None, spool: Path | None = None) -> Ms1Spectra:
     """Read the MS1 spectra of an mzML or mzXML file.
 
-    Profiles are centroided; broken spectra and those without a retention time are left out.
+    Profiles are centroided; invalid spectra and spectra without a retention time are skipped.
 
     Parameters
     ----------
     path : str or Path
+        File to read.
     progress : Progress, optional
-        Receives the file bytes read; polled for cancellation several times a second.
+        Receives the number of bytes read; polled for cancellation several times a second.
     spool : Path, optional
-        Folder: peaks that take more than some hundred megabytes are mapped from a nameless file there.
+        Folder for temporary files without a name, from which peaks over some hundred megabytes are memory-mapped.
+
+    Returns
+    -------
+    Ms1Spectra
+        Spectra sorted by retention time.
 
     Raises
     ------
     InputError
-        The file is missing, damaged or in another format, or has no MS1 spectra.
+        If the file is missing, damaged or in another format, or has no MS1 spectra.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     progress, path = progress or Progress(), Path(path)
     mz, intensity = GrowingColumn(np.float64, spool), GrowingColumn(np.float32, spool)
@@ -121,26 +130,32 @@ def read_ms1_spectra(path: str | Path, *, progress: Progress | None = None, spoo
 
 
 def level_blocks(path: Path, level: int, progress: Progress, stage: str, *, with_noise: bool = False) -> Iterator[ParsedBlock]:
-    """Yield the spectra of one MS level of a file, block by block; their `index` counts from the beginning of the file.
+    """Yield the spectra of one MS level of a file, block by block.
 
     Parameters
     ----------
     path : Path
+        File to read.
     level : int
-        1, 2 or 3.
+        MS level: 1, 2 or 3.
     progress : Progress
-        Polled for cancellation.
+        Receives progress; polled for cancellation.
     stage : str
         Title of the progress stage.
     with_noise : bool
-        Read the noise of the spectra too, if the format has it (mzML).
+        True to read the noise of the spectra too, if the format has it (mzML).
+
+    Yields
+    ------
+    ParsedBlock
+        Spectra of a block; their `index` counts the spectra of the file from its beginning.
 
     Raises
     ------
     InputError
-        The file is missing, damaged, in another format, or in a format without such spectra.
+        If the file is missing, damaged, in another format, or in a format without spectra of this level.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     with ByteSource(path) as source:
         parser = create_parser(source, takes_negative=True)
@@ -177,7 +192,7 @@ def _in_order(
     intensity: NDArray[np.float32],
     voltage: NDArray[np.float64],
 ) -> Ms1Spectra:
-    """Return the spectra with retention times, sorted by these."""
+    """Return the spectra that have a retention time, sorted by retention time."""
     offsets = np.concatenate(([0], np.cumsum(count))).astype(np.int64)
     order = np.argsort(time, kind="stable")
     order = order[np.isfinite(time[order])]

@@ -1,6 +1,6 @@
-"""mzML (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133), with or without an index.
+"""Read mzML (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133), with or without an index.
 
-The index is not used: files are read from end to end, so that a wrong index (a common error) does no harm.
+The index is ignored: files are read from beginning to end, so that a wrong index, which is a common error, does no harm.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from proteoscope.engine.formats.tags import Names, TagKind, TagTable, check_tags
 __all__ = ["MzmlParser", "collect_level", "read_charges"]
 
 _SPECTRUM = re.compile(rb"<spectrum(?:List)?[\s>/]")
-# ``scan=`` ends the native IDs of most vendors; converters from mzData and mzXML write ``spectrum=`` with the scan number.
+# Native IDs of most vendors end with ``scan=``; converters from mzData and mzXML write ``spectrum=`` with the scan number.
 _NATIVE_SCAN = re.compile(r"(?:^|\s)(?:scan|scanId|spectrum)=(\d{1,18})(?:\s|$)")
 _NAMES = Names(
     (
@@ -75,28 +75,36 @@ _COMPRESSIONS = {
     1002747: (PIC, True),
     1002748: (SLOF, True),
 }
-# 16-bit floats, text, truncation and prediction with zlib, the zstd family.
+# 16-bit floats, text, zlib with truncation or prediction, all variants of zstd.
 _UNSUPPORTED = (1000520, 1001479, 1003088, 1003089, 1003090, *range(1003780, 1003790))
 _MZ_ARRAY, _INTENSITY_ARRAY = 1000514, 1000515
 _NEGATIVE_SCAN = 1000129
 _FAIMS_VOLTAGE = 1001581
 _FILTER = 1000512
 _PRECURSOR_TERMS = (1000827, 1000744, 1000040, 1000041, 1000633)
-"""Target of the isolation window; m/z of a selected ion, in two notations; its charge, and its possible charges."""
+"""Terms of the target of the isolation window, the m/z of a selected ion (two terms), its charge and its possible charges."""
 _ISOLATION_OFFSETS = (1000828, 1000829)
 _COMPLETED_BY_FILTER = (Activation.UNKNOWN, Activation.ETD, Activation.ECD)
-"""Activations that a filter string may add to: older converters name only the electron transfer where collisions follow."""
+"""Activations that are combined with the filter string, since older converters name only electron transfer even if collisions follow."""
 _PRECURSORS = (1000827, 1000744)
-"""Target of the isolation window, and m/z of a selected ion."""
-# Drift time and inverse reduced mobility of a scan or an ion, and all arrays of mobilities.
+"""Terms of the target of the isolation window and the m/z of a selected ion."""
+# Drift time and inverse reduced mobility of a scan or an ion, and all types of mobility arrays.
 _MOBILITIES = (1002476, 1002815, 1002477, 1002816, 1002893, 1003006, 1003007, 1003008, 1003153, 1003154, 1003155, 1003156)
 
 
 class MzmlParser:
-    """Parser of mzML files."""
+    """Parser of mzML files.
+
+    Parameters
+    ----------
+    path : Path
+        File, for messages.
+    takes_negative : bool
+        True to read spectra of negative ions; otherwise they are reported as issues.
+    """
 
     level = 2
-    """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.ms1_spectra`, or 3 for reporter ions."""
+    """MS level of the spectra to read: 2; 1 for `proteoscope.engine.formats.ms1_spectra`; 3 for reporter ions."""
     has_decimal_commas = False
     reads_noise = False
     """True if blocks include the noise of their spectra."""
@@ -126,7 +134,7 @@ class MzmlParser:
         self._group_text = header if self._groups else b""
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last spectrum, or of the last chromatogram without one (a file may have many), or 0."""
+        """Return the end of the last spectrum as a byte offset, or 0; in a text without spectra, the end of the last chromatogram."""
         for end in (b"</spectrum>", b"</chromatogram>"):
             at = text.rfind(end)
             if at >= 0:
@@ -134,7 +142,7 @@ class MzmlParser:
         return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """Return the spectra of a block at the parser's level."""
+        """Return the spectra of a block that have the parser's MS level."""
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("spectrum")
         is_end = tags.named("spectrum") & ((tags.kind == TagKind.END) | (tags.kind == TagKind.EMPTY))
@@ -180,7 +188,7 @@ class MzmlParser:
         return parsed
 
     def _with_groups(self, tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable) -> tuple[TagTable, NDArray[np.int64]]:
-        """Replace references to referenceableParamGroups by the terms of the groups."""
+        """Replace references to referenceableParamGroups by the terms of the groups; return the tags and the spectrum of each tag."""
         references = np.flatnonzero(tags.opening("referenceableParamGroupRef") & (owner >= 0))
         if not len(references):
             return tags, owner
@@ -194,7 +202,7 @@ class MzmlParser:
             if group is None:
                 table.note(owner[reference : reference + 1], IssueCode.XML)
             else:
-                # The text of the groups is appended to that of the block.
+                # The text of the groups is appended to the text of the block.
                 rows[target : target + len(group)] = group
                 rows[target : target + len(group), 2:] += np.where(group[:, 2:] >= 0, len(tags.data), 0)
         data = tags.data + self._group_text
@@ -202,12 +210,12 @@ class MzmlParser:
 
 
 def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, level: int) -> NDArray[np.int64]:
-    """Fill the table from the terms of the spectra and of their first scan, precursor and selected ion; return the MS levels."""
+    """Read the terms of the spectra and of their first scan, precursor and selected ion into the table; return the MS levels."""
     at = np.flatnonzero(tags.opening("cvParam") & (owner >= 0))
     terms, spectrum = tags.terms("accession", at), owner[at]
 
     def since_start(column: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return a running count from the beginning of the spectrum of each term."""
+        """Return a running count relative to its value at the start of the spectrum of each term."""
         return column[at] - _at_starts(tags, column)[spectrum]
 
     is_first_scan = since_start(np.cumsum(tags.opening("scan"))) == 1
@@ -223,7 +231,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
         return values
 
     def fill(column: NDArray, chosen: NDArray[np.int64], values: NDArray) -> None:
-        """Set a column from terms; the first of each spectrum is used."""
+        """Set the values of a column; the first of several values of a spectrum is used."""
         column[spectrum[chosen[::-1]]] = values[::-1]
 
     levels = np.full(len(table), -1, dtype=np.int64)
@@ -242,7 +250,7 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
     with np.errstate(over="ignore"):
         fill(table.retention_time, chosen, numbers(chosen, strict=True) * factors)
     has_ion = np.zeros(len(table), np.bool_)
-    # The target of the isolation window is used if no ion was selected within it; older files name the selected ion's term "m/z".
+    # In increasing priority: the target of the isolation window, then the selected ion, whose term is "m/z" (1000040) in older files.
     for term, where in ((1000827, in_precursor), (1000040, in_ion), (1000744, in_ion)):
         chosen = np.flatnonzero((terms == term) & where)
         values = numbers(chosen, strict=term != 1000827)
@@ -287,23 +295,25 @@ def _read_terms(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, 
 
 
 def _read_filters(texts: list[bytes], spectrum: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Add the activations named in filter strings."""
+    """Add the activations that filter strings name to those of their spectra."""
     for text, row in zip(texts, spectrum.tolist(), strict=True):
         named = parse_filter_activation(text.decode("latin-1"))
         table.activation[row] = combine_activations((Activation(table.activation[row]), named))
 
 
 def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], values: list[bytes], table: SpectrumTable) -> None:
-    """Set the precursors of spectra that have several, or several selected ions.
+    """Set the precursors of spectra with several precursors or several selected ions.
 
     Parameters
     ----------
     places : list of (int, int, int)
-        Spectrum of each term, number of the precursor, and number of the selected ion, 0 outside of ions.
+        For each term the spectrum, the number of the precursor, and the number of the selected ion, 0 outside of ions.
     terms : list of int
-        Accessions of m/z and charges.
+        Accessions of the terms, which are m/z or charges.
     values : list of bytes
         Values of the terms.
+    table : SpectrumTable
+        Receives the precursors.
     """
     targets: dict[tuple[int, int], float] = {}
     ions: dict[tuple[int, int, int], tuple[float, int]] = {}
@@ -333,7 +343,7 @@ def _take_all_precursors(places: list[tuple[int, int, int]], terms: list[int], v
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], encoding: str) -> list[Origin]:
-    """Return the precursor spectra and ions of some spectra of a block; in MS3 spectra the ion that was fragmented last comes first."""
+    """Return the precursor spectra and ions of spectra of a block; in MS3 spectra the ion that was fragmented last comes first."""
     at = np.flatnonzero(tags.opening("precursor") & (owner >= 0))
     names: dict[int, list[str]] = {}
     for spectrum, name in zip(owner[at].tolist(), tags.names_at("spectrumRef", at, encoding, MAXIMUM_NAME_BYTES), strict=True):
@@ -348,13 +358,14 @@ def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64], 
 
 
 def read_charges(texts: list[bytes], spectrum: NDArray[np.int64], column: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Add the charges named in texts to the charge masks of their spectra.
+    """Add the charges that texts name to the charge masks of their spectra.
 
     Parameters
     ----------
     texts : list of bytes, length k
+        Texts, each with one or several charges.
     spectrum : ndarray of int64, shape (k,)
-        Spectrum of each text.
+        Index of the spectrum of each text.
     column : ndarray of int64, shape (n,)
         Charge masks, changed in place.
     table : SpectrumTable
@@ -375,7 +386,7 @@ def _at_starts(tags: TagTable, column: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64], terms_of_kinds: tuple[int, ...]) -> tuple[Arrays, ...]:
-    """Return the first array of each spectrum, for each type of array that a term in `terms_of_kinds` names."""
+    """Return, for each term in `terms_of_kinds`, the first array of this type of each spectrum."""
     is_array = tags.opening("binaryDataArray") & (owner >= 0)
     heads = np.flatnonzero(is_array)
     array = np.cumsum(is_array) - 1
@@ -401,7 +412,7 @@ def _arrays(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]
 
     start, stop = np.full(n, -1, dtype=np.int64), np.full(n, -1, dtype=np.int64)
     binaries = np.flatnonzero(in_array & tags.opening("binary"))
-    # No tag of `_NAMES` comes between the beginning and the end of a binary.
+    # The tag after the start of a `binary` is its end, since it contains no other tag.
     following = np.minimum(binaries + 1, len(tags) - 1)
     is_whole = tags.named("binary")[following] & (tags.kind[following] == TagKind.END)
     is_empty = tags.kind[binaries] == TagKind.EMPTY
@@ -438,26 +449,34 @@ def collect_level(
     centroid: bool | str,
     level: int = 2,
 ) -> ParsedBlock:
-    """Decode the usable spectra of an MS level of a block of XML, and count the others, also those of unknown level.
+    """Decode the valid spectra of an MS level in a block of XML, and count the other spectra of this level and those of unknown level.
 
     Parameters
     ----------
     path : Path
+        File, for messages.
     text : ndarray of uint8, shape (bytes,)
-        The block.
+        Text of the block.
     table : SpectrumTable
+        The n spectra of the block; receives issues.
     levels : ndarray of int64, shape (n,)
-        MS levels, not positive where unknown.
+        MS levels, not positive if unknown.
     arrays : tuple of Arrays
-        Those of m/z and of intensity, or one in which both alternate.
+        Arrays of m/z and of intensity, or one in which both alternate.
     centroid : bool or str
         As in `proteoscope.engine.formats.read_spectra`.
     level : int
+        MS level of the spectra to decode.
+
+    Returns
+    -------
+    ParsedBlock
+        Decoded spectra, and the issues of the others.
 
     Raises
     ------
     InputError
-        The arrays unpack to more than real data can.
+        If the arrays unpack to more numbers than real data contain.
     """
     is_wanted = (levels == level) | (levels <= 0)
     if level > 1:
@@ -476,7 +495,7 @@ def collect_level(
 def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes: int, identifiers: list[str]) -> None:
     """Raise an `InputError` if arrays of a block unpack to more than real data can.
 
-    `things` names the content of the arrays; peaks have two numbers each.
+    `n_numbers` is the number of numbers; `things` names what the arrays contain; peaks have two numbers each.
     """
     if n_numbers > MAXIMUM_NUMBERS:
         limit = MAXIMUM_NUMBERS // 2 if things == "peaks" else MAXIMUM_NUMBERS
@@ -491,7 +510,7 @@ def _check_numbers(path: Path, n_numbers: int, arrays: str, things: str, n_bytes
 def _finish_ms2(
     text: NDArray[np.uint8], table: SpectrumTable, rows: NDArray[np.int64], arrays: list[Arrays], centroid: bool | str
 ) -> ParsedBlock:
-    """Decode the arrays of some spectra, and make columns of the usable spectra."""
+    """Decode the arrays of the spectra `rows` and return the valid spectra as columns."""
     decoded = []
     for array in arrays:
         values, offsets, issues = decode_arrays(text, array)

@@ -1,7 +1,7 @@
 """Write mzML 1.1 (HUPO-PSI; Martens et al. 2011, Mol. Cell. Proteomics 10:R110.000133) with its index.
 
-m/z are written as 64-bit and intensities as 32-bit floats, as in the columns of spectra, and compressed with zlib: reading them back
-gives identical values.
+m/z are written as float64 and intensities as float32, as in the columns of spectra, and compressed with zlib: a reader gets identical
+values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["MzmlWriter"]
 _NATIVE = re.compile(r"[^\s=]+=\S+(?: [^\s=]+=\S+)*")
 _ETD = ("MS:1000598", "electron transfer dissociation")
 _ACTIVATIONS = {
-    # The vocabulary's general term.
+    # The general term of the vocabulary.
     Activation.UNKNOWN: (("MS:1000044", "dissociation method"),),
     Activation.CID: (("MS:1000133", "collision-induced dissociation"),),
     Activation.HCD: (("MS:1000422", "beam-type collision-induced dissociation"),),
@@ -50,15 +50,20 @@ _CHARGE, _POSSIBLE_CHARGE = ("MS:1000041", "charge state"), ("MS:1000633", "poss
 
 
 def _sha1() -> hashlib._Hash:
-    """Return the digest that the standard requires; it protects against accidental damage only."""
+    """Return a new SHA-1 object, which the standard requires; it detects accidental damage only."""
     return hashlib.sha1(usedforsecurity=False)
 
 
 class MzmlWriter:
     """Writer of mzML.
 
-    Spectra retain their native identifiers if all have one and these are unique. Otherwise they are named by their scan numbers, if all
-    have one and these are unique, or by their positions in the new file; their former names become titles.
+    Spectra retain their native identifiers if all are valid and unique. Otherwise they are named by their scan numbers if all are known and
+    unique, or by their positions in the new file, and their former names become titles.
+
+    Parameters
+    ----------
+    spectra : Spectra
+        Spectra from which rows are written.
     """
 
     def __init__(self, spectra: Spectra) -> None:
@@ -71,7 +76,7 @@ class MzmlWriter:
         self._offsets: list[int] = []
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """Return the text before the first spectrum; `rows`: the spectra to write, in this order."""
+        """Return the text before the first spectrum; `rows` are the indices of the spectra to write, in this order."""
         spectra = self._spectra
         titles, scan = [spectra.identifier[row] for row in rows.tolist()], spectra.scan[rows]
         if all(map(_NATIVE.fullmatch, titles)) and len(set(titles)) == len(titles):
@@ -86,16 +91,16 @@ class MzmlWriter:
         return self._counted("".join(_head(spectra.files, written_as, len(rows))).encode())
 
     def text(self, rows: NDArray[np.int64]) -> list[bytes]:
-        """Return the elements of some spectra."""
+        """Return the XML element of each of the spectra `rows`, shape (n,)."""
         return ["".join(self._spectrum(row)).encode() for row in rows.tolist()]
 
     def written(self, texts: list[bytes]) -> bytes:
-        """Return the bytes of some spectra, and record their positions for the index."""
+        """Return the joined elements of consecutive spectra, and record their positions for the index."""
         self._offsets += (self._n_bytes + np.cumsum([0, *map(len, texts)])[:-1]).tolist()
         return self._counted(b"".join(texts))
 
     def end(self) -> bytes:
-        """Return the text after the last spectrum: the index, and the SHA-1 of all before it."""
+        """Return the text after the last spectrum: the index, and the SHA-1 of all bytes before it."""
         closing = b"</spectrumList>\n</run>\n</mzML>\n"
         start = self._n_bytes + len(closing)
         places = zip(self._names, self._offsets, strict=True)
@@ -175,7 +180,7 @@ def _head(files: tuple[str, ...], written_as: tuple[str, str], n_spectra: int) -
 
 
 def _term(accession: str, name: str, value: object = "", unit: tuple[str, str, str] | None = None) -> str:
-    """Return a term of the vocabulary; `unit`: its vocabulary, accession and name. Numbers have all their significant digits."""
+    """Return the element of a term of the vocabulary; `unit` has the vocabulary, accession and name of the unit of the value."""
     measured = "" if unit is None else f' unitCvRef="{unit[0]}" unitAccession="{unit[1]}" unitName="{unit[2]}"'
     return f'<cvParam cvRef="MS" accession="{accession}" name="{name}" value="{attribute(str(value))}"{measured}/>\n'
 

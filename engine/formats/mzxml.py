@@ -1,4 +1,4 @@
-"""mzXML (Pedrioli et al. 2004, Nat. Biotechnol. 22:1459), versions 2 and 3."""
+"""Read mzXML (Pedrioli et al. 2004, Nat. Biotechnol. 22:1459), versions 2 and 3."""
 
 from __future__ import annotations
 
@@ -61,18 +61,26 @@ _NAMES = Names(
 
 
 class MzxmlParser:
-    """Parser of mzXML files. Spectra are named ``scan=`` and their number, the PSI's native ID for this format."""
+    """Parser of mzXML files; spectra are named ``scan=NUMBER``, the PSI's native ID for this format.
+
+    Parameters
+    ----------
+    path : Path
+        File, for messages.
+    takes_negative : bool
+        True to read spectra of negative ions; otherwise they are reported as issues.
+    """
 
     has_decimal_commas = False
     level = 2
-    """MS level of the spectra that are read: 2, 1 for `proteoscope.engine.formats.ms1_spectra`, or 3 for reporter ions."""
+    """MS level of the spectra to read: 2; 1 for `proteoscope.engine.formats.ms1_spectra`; 3 for reporter ions."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self._path, self.takes_negative = path, takes_negative
         self._default_mode = Mode.UNKNOWN
 
     def begin(self, block: Block) -> None:
-        """Read from the header if the whole file was centroided."""
+        """Find out from the header whether all spectra of the file are centroided."""
         match = _SCAN.search(block.text)
         header = block.text[: match.start() if match else len(block.text)]
         if b"<!DOCTYPE" in header or b"<!ENTITY" in header:
@@ -82,7 +90,10 @@ class MzxmlParser:
         self._default_mode = Mode.CENTROID if {b"1", b"true"} & set(centroided) else Mode.UNKNOWN
 
     def cut(self, text: bytes) -> int:
-        """Return the beginning of the last scan in the usual notation, or 0 (a scan may contain others, but begins with its peaks)."""
+        """Return the start of the last scan in the usual notation as a byte offset, or 0.
+
+        Scans may be nested: the peaks of the outer scan precede the inner scans, so that a block may also end before an inner scan.
+        """
         for beginning in _BEGINNINGS:
             at = text.rfind(beginning)
             if at > 0:
@@ -90,7 +101,7 @@ class MzxmlParser:
         return 0
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """Return the spectra of a block at the parser's level."""
+        """Return the spectra of a block that have the parser's MS level."""
         tags = TagTable.scan(block.text, _NAMES, self._path)
         is_start = tags.opening("scan")
         starts, owner = np.flatnonzero(is_start), np.cumsum(is_start) - 1
@@ -125,7 +136,7 @@ class MzxmlParser:
 
 
 def _seconds(duration: bytes) -> float:
-    """Return the seconds of an xsd:duration such as ``PT1M2.5S`` or of a bare number, or NaN."""
+    """Convert an xsd:duration such as ``PT1M2.5S``, or a number without a unit, to seconds; NaN if it is invalid."""
     try:
         if not duration.startswith(b"P"):
             return float(duration)
@@ -139,7 +150,7 @@ def _seconds(duration: bytes) -> float:
 
 
 def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTable, levels: NDArray[np.int64]) -> None:
-    """Fill the table from the first precursor of each scan, and add the others of MS2 scans."""
+    """Read the first precursor of each scan into the table, and all precursors of MS2 scans that have several."""
     every = _precursors(tags, owner)
     spectrum, first, count = np.unique(owner[every], return_index=True, return_counts=True)
     at = every[first]
@@ -161,14 +172,14 @@ def _read_precursors(tags: TagTable, owner: NDArray[np.int64], table: SpectrumTa
 
 
 def _read_filters(tags: TagTable, starts: NDArray[np.int64], table: SpectrumTable, is_wanted: NDArray[np.bool_]) -> None:
-    """Take the activation from the filter string of a scan if its precursor does not name it."""
+    """Set the activation from the filter string of scans whose precursor does not name it."""
     rows = np.flatnonzero(is_wanted & (table.activation == 0))
     for row, text in zip(rows.tolist(), tags.values("filterLine", starts[rows]), strict=True):
         table.activation[row] = parse_filter_activation(text.decode("latin-1"))
 
 
 def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[np.int64], table: SpectrumTable) -> None:
-    """Set all precursors of scans that have several; `at`: the tags where they begin."""
+    """Set the precursors of scans that have several; `at` are the start tags of the precursors."""
     candidates: dict[int, list[tuple[float, int]]] = {}
     charges = zip(tags.values("precursorCharge", at), tags.values("possibleCharges", at), strict=True)
     for spectrum, mz, texts in zip(owner[at].tolist(), _mz_between(tags, at)[0].tolist(), charges, strict=True):
@@ -182,12 +193,12 @@ def _take_all_precursors(tags: TagTable, owner: NDArray[np.int64], at: NDArray[n
 
 
 def _precursors(tags: TagTable, owner: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the tags that begin a precursor of a scan."""
+    """Return the indices of the start tags of the precursors of scans."""
     return np.flatnonzero(tags.named("precursorMz") & (tags.kind == TagKind.START) & (owner >= 0))
 
 
 def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the numbers between some tags and the next ones, and which texts are not a number."""
+    """Return the numbers between the given tags and the next tags, and True for each text that is not a number."""
     following = np.minimum(at + 1, len(tags) - 1)
     stop = np.maximum(tags.begin[following], tags.after[at])
     start = kernels.cpu.text.after_blanks(tags.text, tags.after[at], stop)
@@ -198,7 +209,7 @@ def _mz_between(tags: TagTable, at: NDArray[np.int64]) -> tuple[NDArray[np.float
 
 
 def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) -> list[Origin]:
-    """Return the precursor scans and ions of some scans of a block."""
+    """Return the precursor scans and ions of the scans `rows` of a block."""
     at = _precursors(tags, owner)
     scans, mz = tags.whole_numbers("precursorScanNum", at), _mz_between(tags, at)[0]
     names: dict[int, list[str]] = {}
@@ -211,7 +222,7 @@ def _origins(tags: TagTable, owner: NDArray[np.int64], rows: NDArray[np.int64]) 
 
 
 def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64]) -> tuple[Arrays, bool]:
-    """Return the first array of m/z and intensity pairs of each scan, and True if the text ends within one."""
+    """Return the first array of (m/z, intensity) pairs of each scan, and True if the text ends within an array."""
     n = len(lengths)
     openings = np.flatnonzero(tags.opening("peaks") & (owner >= 0))
     spectrum, first = np.unique(owner[openings], return_index=True)
@@ -228,7 +239,7 @@ def _pairs(tags: TagTable, owner: NDArray[np.int64], lengths: NDArray[np.int64])
         length=lengths.copy(),
         per_peak=2,
     )
-    # A scan without peaks holds one pair of zeros or nothing: it is not decoded.
+    # A scan without peaks contains one pair of zeros or nothing, and is not decoded.
     decoded = is_whole & (lengths[spectrum] != 0)
     arrays.start[spectrum[decoded]] = np.where(is_empty, tags.begin[at], tags.after[at])[decoded]
     arrays.stop[spectrum[decoded]] = tags.begin[np.where(is_empty, at, following)][decoded]

@@ -1,4 +1,4 @@
-"""Native identifiers of spectra in mzML and mzIdentML: patterns of the vendors, and their terms in the PSI-MS vocabulary."""
+"""Native identifiers of spectra in mzML and mzIdentML: patterns of the vendors with their terms in the PSI-MS vocabulary."""
 
 from __future__ import annotations
 
@@ -22,8 +22,10 @@ _NATIVE_FORMATS = (
 
 
 def native_format(identifier: str) -> tuple[str, str]:
-    """Return the term of the vocabulary, accession and name, for identifiers of this form.
+    """Return the accession and name of the PSI-MS term for the form of a native identifier.
 
+    Examples
+    --------
     >>> native_format("controllerType=0 controllerNumber=1 scan=12")
     ('MS:1000768', 'Thermo nativeID format')
     """

@@ -1,8 +1,8 @@
 """Noise of fragment spectra in a run, for signal-to-noise ratios.
 
-mzML stores it in one of two forms: the ratio of each peak (``signal to noise array``, MS:1000517), or noise and baseline at some m/z of
-a spectrum (``sampled noise m/z array``, MS:1002743, ``… intensity array``, MS:1002744, ``… baseline array``, MS:1002745), as Orbitraps
-record them. Both are converted to noise at some m/z, and interpolated between.
+mzML has two notations: the ratio of each peak (``signal to noise array``, MS:1000517); or, as Orbitraps record them, noise and baseline
+at sampled m/z of a spectrum (``sampled noise m/z array``, MS:1002743, ``… intensity array``, MS:1002744, ``… baseline array``,
+MS:1002745). Both are converted to noise samples, and the noise between samples is interpolated.
 """
 
 from __future__ import annotations
@@ -19,26 +19,31 @@ from proteoscope.engine.formats.spectrum_blocks import MAXIMUM_INTENSITY, MAXIMU
 __all__ = ["NOISE_TERMS", "noise_numbers", "noise_samples", "signal_to_noise"]
 
 _MZ, _INTENSITY, _RATIO, _AT, _NOISE, _BASELINE = NOISE_TERMS = (1000514, 1000515, 1000517, 1002743, 1002744, 1002745)
-"""Terms of the arrays that `noise_samples` takes."""
+"""Terms of the arrays that `noise_samples` uses."""
 _SPECTRUM_APART = 1e6
-"""More than any m/z: distance of consecutive spectra on a common axis."""
+"""Offset of consecutive spectra on a common m/z axis, larger than any m/z."""
 _MINIMUM_NOISE = 1e-30
-"""Smaller values are not measured noise."""
+"""Minimum valid noise; smaller values are not measurements."""
 
 
 def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> NoiseSamples:
-    """Return the noise of some spectra of a block.
+    """Return the noise of spectra of a block.
 
-    Spectra without noise, or with broken or inconsistent arrays, have no samples.
+    Spectra without noise, or with invalid or inconsistent arrays, have no samples.
 
     Parameters
     ----------
     text : ndarray of uint8, shape (bytes,)
-        The block.
+        Text of the block.
     arrays : mapping of int to Arrays
-        Arrays of the block's spectra by `NOISE_TERMS`.
+        Arrays of all spectra of the block for each of `NOISE_TERMS`.
     rows : ndarray of int64, shape (n,)
-        Spectra.
+        Indices of the spectra in the block.
+
+    Returns
+    -------
+    NoiseSamples
+        Samples of the n spectra.
     """
     with_baseline, without, ratios = (_decode_together(text, arrays, rows, *form) for form in _forms(arrays, rows))
     owner, (mz, noise) = without
@@ -57,12 +62,15 @@ def noise_samples(text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: N
 
 
 def noise_numbers(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> int:
-    """Return the maximum number of numbers that `noise_samples` unpacks."""
+    """Return the maximum number of numbers that `noise_samples` unpacks for the same arguments."""
     return sum(arrays[term].take(rows[has]).n_numbers for has, terms in _forms(arrays, rows) for term in terms)
 
 
 def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[NDArray[np.bool_], tuple[int, ...]]]:
-    """Return, for noise with a baseline, without, and as ratios, which spectra have it, shape (n,), and the terms of its arrays."""
+    """Return, for each notation of noise, True for each spectrum that has it, shape (n,), and the terms of its arrays.
+
+    The notations are samples with a baseline, samples without a baseline, and ratios.
+    """
     has = {term: arrays[term].start[rows] >= 0 for term in NOISE_TERMS}
     sampled = has[_AT] & has[_NOISE]
     return [
@@ -75,15 +83,16 @@ def _forms(arrays: Mapping[int, Arrays], rows: NDArray[np.int64]) -> list[tuple[
 def _decode_together(
     text: NDArray[np.uint8], arrays: Mapping[int, Arrays], rows: NDArray[np.int64], has: NDArray[np.bool_], terms: tuple[int, ...]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Decode arrays of the spectra that have all of them.
+    """Decode several arrays of the spectra that have all of them.
 
-    Spectra with a broken array, or with arrays of different lengths, are left out.
+    Spectra with an invalid array, or with arrays of different lengths, are left out.
 
     Returns
     -------
     owner : ndarray of int64, shape (numbers,)
         Index in `rows` of the spectrum of each number.
     numbers : ndarray of float64, shape (terms, numbers)
+        Values of each array.
     """
     chosen = np.flatnonzero(has)
     decoded = [decode_arrays(text, arrays[term].take(rows[chosen])) for term in terms]
@@ -97,20 +106,23 @@ def _decode_together(
 def signal_to_noise(
     samples: NoiseSamples, owner: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Return the ratio of the height above the baseline to the noise at each peak's m/z; NaN where the spectrum has no noise.
+    """Return the ratio of the height above the baseline to the noise for each peak.
 
     Noise and baseline are interpolated between samples, and constant before the first and after the last.
 
     Parameters
     ----------
     samples : NoiseSamples
+        Noise of the spectra.
     owner : ndarray of int64, shape (peaks,)
-        Spectrum of each peak.
+        Index of the spectrum of each peak.
     mz, intensity : ndarray, shape (peaks,)
+        m/z (thomson) and intensity of each peak.
 
     Returns
     -------
     ndarray of float64, shape (peaks,)
+        Ratios; NaN if the spectrum has no noise.
     """
     begin, end = samples.offsets[owner], samples.offsets[owner + 1]
     ratio = np.full(len(mz), np.nan)

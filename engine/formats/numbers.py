@@ -1,4 +1,4 @@
-"""Number reader of all text formats: the decimal numbers that `float` reads, whole words only, and the texts that mean no value."""
+"""Parse numbers for all text formats: decimal numbers as `float` accepts them, whole words only, and texts that mean a missing value."""
 
 from __future__ import annotations
 
@@ -9,28 +9,33 @@ from collections.abc import Iterable
 __all__ = ["COMMA", "COMMA_WARNING", "MISSING", "POINT", "decimal_sign", "is_missing", "number_or_nan", "read_number", "whole_or"]
 
 POINT, COMMA = ord("."), ord(",")
-"""Decimal signs, as kernels take them."""
+"""Decimal signs, as the codes of their characters, which kernels expect."""
 COMMA_WARNING = "{}: all numbers with decimals have a comma, which is read as the decimal sign; write points if it separates thousands"
 MISSING = ("", "na", "nan", "null", "none", "n/a", "-")
-"""Texts that mean no value, in lower case."""
+"""Texts that mean a missing value, in lower case."""
 _MISSING = frozenset(text.encode() for text in MISSING)
 _COMMA = re.compile(rb"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?|[+-]?[0-9]+,(?:[eE][+-]?[0-9]+)?")
 
 
 def read_number(text: str | bytes, decimal: int = POINT) -> float:
-    """Return the number in a text, blanks around it allowed.
+    """Parse a number; blanks around it are allowed.
 
     Parameters
     ----------
     text : str or bytes
-        Digits with a decimal sign and an exponent, ``inf`` or ``nan``.
+        Digits with an optional decimal sign and exponent, ``inf`` or ``nan``.
     decimal : int
-        `POINT` or `COMMA`.
+        Decimal sign: `POINT` or `COMMA`.
+
+    Returns
+    -------
+    float
+        Value of the number.
 
     Raises
     ------
     ValueError
-        The text is not a number, or continues after the number.
+        If the text is not a number, or continues after the number.
 
     Examples
     --------
@@ -41,17 +46,19 @@ def read_number(text: str | bytes, decimal: int = POINT) -> float:
         return float(text)  # the usual case
     word = text.decode("latin-1") if isinstance(text, bytes) else text
     if decimal == COMMA:
-        # A point is not a decimal sign here.
+        # Reject points, which are not the decimal sign here.
         word = word.replace(".", "_").replace(",", ".")
-    # Notations that only Python accepts: 1_000, and digits of other scripts.
+    # Reject notations that only Python accepts: 1_000, and digits of other scripts.
     if "_" in word or not word.isascii():
         raise ValueError(f"'{word:.60}' is not a number")
     return float(word)
 
 
 def number_or_nan(text: str | bytes, decimal: int = POINT) -> float:
-    """Return the number in a text, or NaN.
+    """Parse a number as `read_number` does; return NaN if the text is not a number.
 
+    Examples
+    --------
     >>> number_or_nan("5.2 min"), number_or_nan("5.2")
     (nan, 5.2)
     """
@@ -64,8 +71,10 @@ def number_or_nan(text: str | bytes, decimal: int = POINT) -> float:
 
 
 def whole_or(text: str | bytes, missing: int) -> int:
-    """Return the whole number from 0 to 10^15 in a text, or `missing`.
+    """Parse a whole number from 0 to 10^15; return `missing` if the text is not such a number.
 
+    Examples
+    --------
     >>> whole_or("12", -1), whole_or("1.5", -1)
     (12, -1)
     """
@@ -78,8 +87,10 @@ def whole_or(text: str | bytes, missing: int) -> int:
 
 
 def is_missing(text: bytes) -> bool:
-    """Return True if a text means no value.
+    """Return True if a text means a missing value.
 
+    Examples
+    --------
     >>> is_missing(b"None"), is_missing(b"0")
     (True, False)
     """
@@ -87,8 +98,10 @@ def is_missing(text: bytes) -> bool:
 
 
 def decimal_sign(words: Iterable[bytes]) -> int:
-    """Return the decimal sign of a file from its numbers: `COMMA` if some have a decimal comma and none has a point.
+    """Return the decimal sign of a file from the numbers in it: `COMMA` if at least one has a decimal comma and none has a point.
 
+    Examples
+    --------
     >>> decimal_sign([b"612,345", b"12"]) == COMMA, decimal_sign([b"612,345", b"12.5"]) == COMMA
     (True, False)
     """

@@ -22,21 +22,27 @@ from proteoscope.engine.version import VERSION
 __all__ = ["MgfWriter", "Ms2Writer", "charge_texts", "mgf_text", "on_one_line"]
 
 _CONTROLS = r"[\r\n]+|[\x00-\x1f\x7f]"
-"""Line ends, and other control characters that tables of a manipulated project may hold."""
+"""Line ends and other control characters, which the tables of a manipulated project may contain."""
 
 
 class MgfWriter:
-    """Writer of MGF: title, precursor m/z and intensity, charges, time and scan of each spectrum, where known."""
+    """Writer of MGF with title, precursor m/z and intensity, charges, time, scan and activation of each spectrum, as far as they are known.
+
+    Parameters
+    ----------
+    spectra : Spectra
+        Spectra from which rows are written.
+    """
 
     def __init__(self, spectra: Spectra) -> None:
         self._spectra = spectra
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """Return no header."""
+        """Return an empty header."""
         return b""
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
-        """Return the entries of some spectra."""
+        """Return the bytes of the spectra `rows`, shape (n,)."""
         spectra = self._spectra
         height = spectra.precursor_intensity[rows]
         mz = _number_texts(spectra.precursor_mz[rows])
@@ -56,19 +62,25 @@ class MgfWriter:
         return text
 
     def end(self) -> bytes:
-        """Return no footer."""
+        """Return an empty footer."""
         return b""
 
 
 class Ms2Writer(MgfWriter):
-    """Writer of MS2. Spectra are named by their scan numbers, or numbered from 1 if some are unknown or not unique."""
+    """Writer of MS2; spectra are named by scan number, or numbered from 1 if scan numbers are unknown or not unique.
+
+    Parameters
+    ----------
+    spectra : Spectra
+        Spectra from which rows are written.
+    """
 
     def __init__(self, spectra: Spectra) -> None:
         super().__init__(spectra)
         self._scan = spectra.scan
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """Return the header."""
+        """Return the header; `rows` are the indices of the spectra to write."""
         scan = self._spectra.scan[rows]
         if (scan < 0).any() or len(np.unique(scan)) < len(scan):
             self._scan = np.zeros(len(self._spectra), np.int64)
@@ -76,7 +88,7 @@ class Ms2Writer(MgfWriter):
         return f"H\tExtractor\tProteoscope\nH\tExtractorVersion\t{VERSION}\n".encode()
 
     def text(self, rows: NDArray[np.int64]) -> bytes:
-        """Return the records of some spectra."""
+        """Return the bytes of the spectra `rows`, shape (n,)."""
         spectra = self._spectra
         precursor, time, mask = spectra.precursor_mz[rows], spectra.retention_time[rows] / 60.0, spectra.charge_mask[rows]
         scan = pa.compute.cast(pa.array(self._scan[rows]), pa.string())
@@ -100,7 +112,7 @@ class Ms2Writer(MgfWriter):
 
 
 def _activations(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
-    """Return the names of the activations, null where unknown."""
+    """Return the names of the activations, null if unknown."""
     activation = spectra.activation[rows]
     return pa.array(activation_names(activation), pa.string(), mask=activation == 0)
 
@@ -108,25 +120,33 @@ def _activations(spectra: Spectra, rows: NDArray[np.int64]) -> pa.Array:
 def mgf_text(
     entries: Mapping[str, pa.Array], offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]
 ) -> bytes:
-    """Return spectra as MGF.
+    """Format spectra as MGF.
 
     Parameters
     ----------
     entries : mapping of str to pyarrow.Array
-        Texts on one line by their keys, n each; null where a spectrum has no such entry.
+        Values of the n spectra for each key, as texts without line ends; null if a spectrum has no such value.
     offsets : ndarray of int64, shape (n + 1,)
         Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
     mz : ndarray, shape (peaks,)
-        Thomson.
+        m/z in thomson.
     intensity : ndarray, shape (peaks,)
+        Intensities.
+
+    Returns
+    -------
+    bytes
+        Text of all spectra.
     """
     lines = [_closed(pa.compute.binary_join_element_wise(key, values, "=")) for key, values in entries.items()]
     return _joined(["BEGIN IONS\n", *lines, _peak_lines(offsets, mz, intensity), "END IONS\n\n"])
 
 
 def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
-    """Return n charge masks as MGF writes them, null where unknown.
+    """Format n charge masks in the notation of MGF; null if no charge is known.
 
+    Examples
+    --------
     >>> charge_texts(np.array([0b1100, 0b101, 0], np.uint32)).to_pylist()
     ['2+ and 3+', '2-', None]
     """
@@ -139,7 +159,7 @@ def charge_texts(mask: NDArray[np.uint32]) -> pa.Array:
 
 
 def on_one_line(texts: pa.Array) -> pa.Array:
-    """Replace line ends and other control characters of texts by spaces."""
+    """Replace the line ends and other control characters of texts by spaces."""
     return pa.compute.replace_substring_regex(texts, _CONTROLS, " ")
 
 
@@ -157,14 +177,14 @@ def _number_texts(values: NDArray[np.floating]) -> pa.Array:
 
 
 def _peak_lines(offsets: NDArray[np.int64], mz: NDArray[np.floating], intensity: NDArray[np.floating]) -> pa.Array:
-    """Return the peaks of each spectrum, a line each; '' without peaks."""
+    """Return a text per spectrum with a line per peak; '' for spectra without peaks."""
     peaks = pa.compute.binary_join_element_wise(_number_texts(mz), _number_texts(intensity), " ")
     texts = pa.compute.binary_join(pa.LargeListArray.from_arrays(pa.array(offsets), peaks), "\n")
     return pa.compute.if_else(pa.array(np.diff(offsets) > 0), pa.compute.binary_join_element_wise(texts, "\n", ""), "")
 
 
 def _closed(lines: pa.Array) -> pa.Array:
-    """Return lines with their ends; '' for null."""
+    """Append a line end to each text; return '' for null."""
     return pa.compute.fill_null(pa.compute.binary_join_element_wise(lines, "\n", ""), "")
 
 

@@ -1,4 +1,4 @@
-"""Peak lists in plain text: MGF (Matrix Science), MS2 (McDonald et al. 2004), DTA (SEQUEST) and PKL (Micromass)."""
+"""Parse peak lists in plain text: MGF (Matrix Science), MS2 (McDonald et al. 2004), DTA (SEQUEST) and PKL (Micromass)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from proteoscope.engine.formats.spectrum_blocks import (
 
 __all__ = ["DtaParser", "MgfParser", "Ms2Parser", "PklParser"]
 
-PROTON_MASS = 1.007276466621  # CODATA 2018, dalton; a DTA file gives the mass of the singly protonated peptide
+PROTON_MASS = 1.007276466621  # dalton (CODATA 2018); DTA files contain the mass of the singly protonated peptide
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _GLOBAL_CHARGE = re.compile(rb"^[ \t]*CHARGE[ \t]*=([^\r\n]*)", re.MULTILINE | re.IGNORECASE)
@@ -47,32 +47,32 @@ _CHARGE_AFTER_MASS = re.compile(rb"[-+]?[0-9]{1,3}[-+]?")
 _SCANS = re.compile(rb"(?:F[0-9]{1,9}:|(?:\S+ )*scan=)?([0-9]{1,18})(?:[ ]*[-,][ ]*[0-9]{1,18})*")
 _SECONDS_UNIT = re.compile(rb"[ \t]*(?:s|sec|secs|second|seconds)$", re.IGNORECASE)
 _COMMENTS = np.isin(np.arange(256), np.frombuffer(b"#;!/", dtype=np.uint8))
-# Titles carry the scan number as ``scan=12`` (ProteoWizard) or as ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
+# Titles contain the scan number as ``scan=12`` (ProteoWizard) or ``run.12.12.2`` (SEQUEST and the Trans-Proteomic Pipeline).
 _TITLE_SCAN = re.compile(r"\bscan=([0-9]{1,18})\b|\.([0-9]{1,27})(?=\.([0-9]{1,27})\.[0-9])")
 _ACTIVATION_KEYS = (b"ACTIVATION", b"ACTIVATIONMETHOD", b"ACTIVATION_METHOD", b"FRAGMENTATION", b"FRAGMENTATION_METHOD", b"DISSOCIATION")
 _HINTS = (b"@", b"ctivation", b"ragmentation", b"issociation")
-"""Titles name the activation in a filter string, or after a word for it; the name of a file does not identify it."""
+"""Texts that titles with an activation contain: a filter string or a word before the activation; file names are not evidence."""
 _AFTER_WORD = re.compile(r"(?:activation|fragmentation|dissociation)[ _]?(?:method|type)?[ ]?[=:][ \"']{0,2}([a-z+]{2,12})", re.IGNORECASE)
 _SAME_MZ, _ISOLATED = 1e-6, 5.0
-"""Thomson: maximum difference of two notations of the same m/z, and a distance that no isolation window of one peptide reaches."""
+"""Maximum difference of two notations of the same m/z, and a distance that exceeds the isolation window of any peptide, in thomson."""
 MAXIMUM_LINES = 1 << 20
-"""Maximum number of lines of a block that are not peaks: usually some thousand; a longer block is one spectrum with many peaks."""
+"""Maximum number of lines in a block that are not peaks; blocks usually have some thousand."""
 _LINES_AT_FIRST = 1 << 14
 _Read: TypeAlias = tuple[SpectrumTable, NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]
-"""Spectra, the first and the end of the lines of each in the table of lines, and the numbers of the lines outside of spectra."""
+"""Spectra; start and end (exclusive) of the lines of each spectrum in the line table; line numbers of lines outside of spectra."""
 _MS2_ACTIVATIONS = {
     b"ActivationType": parse_activation,
     b"ActivationMethod": parse_activation,
     b"Filter": parse_filter_activation,
     b"FilterLine": parse_filter_activation,
 }
-"""Keys of I lines in MS2 files that name the activation, and the parsers of their values."""
+"""Keys of ``I`` lines in MS2 files that name the activation, with the parsers of their values."""
 _LINE_ISSUES = {1: IssueCode.NUMBER, 2: IssueCode.NO_INTENSITY}
 
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines of a block that are not peaks, as columns (see `proteoscope.kernels.cpu.text.scan_peak_lines`), and its peaks."""
+    """Lines of a block that are not peaks, as columns (see `proteoscope.kernels.cpu.text.scan_peak_lines`), and the peaks of the block."""
 
     data: bytes
     text: NDArray[np.uint8]
@@ -89,11 +89,11 @@ class _Lines:
         return len(self.start)
 
     def content(self, i: int) -> bytes:
-        """Return the text of line `i` of the table."""
+        """Return the text of line `i`."""
         return self.data[self.start[i] : self.stop[i]]
 
     def beginning_with(self, word: bytes) -> NDArray[np.int64]:
-        """Return the lines that begin with a word, in either case; `word` is in capitals."""
+        """Return the indices of the lines that begin with a word in either case; `word` is in capitals."""
         lines = np.flatnonzero((self.stop - self.start >= len(word)) & (self.code == 0))
         for k, expected in enumerate(word):
             characters = self.text[self.start[lines] + k]
@@ -101,7 +101,7 @@ class _Lines:
         return lines
 
     def values(self, key: bytes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the lines ``KEY=VALUE`` of a key, blanks around the sign allowed, and where their values begin."""
+        """Return the indices of the lines ``KEY=VALUE`` of a key, and the positions of their values; blanks around the sign are allowed."""
         lines = self.beginning_with(key)
         at = self.after_blanks(self.start[lines] + len(key), self.stop[lines])
         has_sign = at < self.stop[lines]
@@ -110,21 +110,34 @@ class _Lines:
         return lines, self.after_blanks(at, self.stop[lines])
 
     def after_blanks(self, at: NDArray[np.int64], stop: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the first positions from `at` on without a blank, at most `stop`."""
+        """Return the first position without a blank from each of `at` on, at most `stop`."""
         return kernels.cpu.text.after_blanks(self.text, at, stop)
 
     def contain(self, lines: NDArray[np.int64], character: bytes) -> NDArray[np.bool_]:
-        """Return which lines contain a character."""
+        """Return True for each of the lines that contains a character."""
         places = np.append(np.flatnonzero(self.text == ord(character)), len(self.text))
         return places[np.searchsorted(places, self.start[lines])] < self.stop[lines]
 
 
 class _PeakListParser(ABC):
-    """Base of the parsers of peak lists; `is_headed`: a spectrum begins with a line of numbers, not of words."""
+    """Base of the parsers of peak lists.
+
+    Parameters
+    ----------
+    path : Path
+        File, for messages.
+    takes_negative : bool
+        True to read spectra of negative ions; otherwise they are reported as issues.
+
+    Attributes
+    ----------
+    is_headed : bool
+        True if a spectrum begins with a line of numbers, False if it begins with a word.
+    """
 
     is_headed = False
     numbers: re.Pattern[bytes]
-    """Pattern of lines with numbers that may have decimals; its group holds these numbers."""
+    """Pattern of lines with decimal numbers; its group matches the numbers."""
 
     def __init__(self, path: Path, *, takes_negative: bool = False) -> None:
         self.takes_negative = takes_negative
@@ -138,7 +151,7 @@ class _PeakListParser(ABC):
         return self._decimal == COMMA
 
     def begin(self, block: Block) -> None:
-        """Detect the decimal sign of the file: a comma only if more spectra can be read with it."""
+        """Detect the decimal sign of the file: a comma if all numbers allow it and more spectra are valid with it."""
         text = block.text.removeprefix(_BYTE_ORDER_MARK)
         if b"," not in text or not _DECIMAL_COMMA.search(text):
             return
@@ -151,7 +164,7 @@ class _PeakListParser(ABC):
             self._decimal = COMMA if n_broken[COMMA] < n_broken[POINT] else POINT
 
     def _n_unread(self, text: bytes) -> int:
-        """Return the number of spectra of a text that cannot be read."""
+        """Return the number of invalid spectra in a text."""
         lines = _scan(text, self._path, self._decimal, is_headed=self.is_headed)
         table, firsts, ends, _ = self._read(lines)
         _note_broken_peaks(table, lines, firsts, ends)
@@ -159,14 +172,14 @@ class _PeakListParser(ABC):
 
     @abstractmethod
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete record of a text, in bytes, or 0."""
+        """Return the end of the last complete record of a text as a byte offset, or 0 if no record is complete."""
 
     @abstractmethod
     def _read(self, lines: _Lines) -> _Read:
-        """Read the spectra of a block from its lines."""
+        """Read the headers of the spectra of a block from its lines."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """Return the spectra of a block; `centroid` as in `proteoscope.engine.formats.read_spectra`."""
+        """Return the spectra of a block; `centroid` is as in `proteoscope.engine.formats.read_spectra`."""
         data = block.text.removeprefix(_BYTE_ORDER_MARK) if block.is_first else block.text
         lines = _scan(data, self._path, self._decimal, is_headed=self.is_headed)
         table, firsts, ends, stray = self._read(lines)
@@ -190,7 +203,7 @@ class _PeakListParser(ABC):
         parsed.n_lines, parsed.n_entries = lines.n_lines, len(lines)
         table.report_broken(parsed, ~table.is_ms1, lines.number[firsts])
         if len(stray):
-            # Lines outside of spectra are the remains of a damaged spectrum.
+            # Lines outside of spectra remain from a damaged spectrum.
             parsed.n_broken += len(stray)
             parsed.issues += [SpectrumIssue.from_code(IssueCode.LINE, line=line) for line in stray[:SHOWN_ISSUES].tolist()]
             parsed.issues.sort(key=lambda issue: issue.line)
@@ -219,7 +232,7 @@ class MgfParser(_PeakListParser):
                 )
 
     def cut(self, text: bytes) -> int:
-        """Return the beginning of the last spectrum, or 0."""
+        """Return the start of the last spectrum as a byte offset, or 0."""
         return max(text.rfind(b"\nBEGIN IONS"), text.rfind(b"\rBEGIN IONS")) + 1
 
     def _read(self, lines: _Lines) -> _Read:
@@ -232,7 +245,7 @@ class Ms2Parser(_PeakListParser):
     numbers = _MS2_NUMBERS
 
     def cut(self, text: bytes) -> int:
-        """Return the beginning of the last spectrum, or 0."""
+        """Return the start of the last spectrum as a byte offset, or 0."""
         return max(text.rfind(b"\nS\t"), text.rfind(b"\nS "), text.rfind(b"\rS\t"), text.rfind(b"\rS ")) + 1
 
     def _read(self, lines: _Lines) -> _Read:
@@ -240,13 +253,13 @@ class Ms2Parser(_PeakListParser):
 
 
 class DtaParser(_PeakListParser):
-    """Parser of DTA files: spectra are separated by blank lines and begin with [M+H]+ and charge."""
+    """Parser of DTA files, whose spectra are separated by blank lines and begin with [M+H]+ and charge."""
 
     is_headed = True
     numbers = _HEADED_NUMBERS
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last blank line, or 0."""
+        """Return the end of the last blank line as a byte offset, or 0."""
         # The last bytes may be half of a line end, so the blank line has to lie before them.
         ends = [text.rfind(blank, 0, len(text) - 2) + 1 for blank in (b"\n\n", b"\n\r\n", b"\r\r")]
         return max(ends) if max(ends) > 1 else 0
@@ -256,7 +269,7 @@ class DtaParser(_PeakListParser):
 
 
 class PklParser(DtaParser):
-    """Parser of PKL files: spectra are separated by blank lines and begin with m/z, intensity and charge."""
+    """Parser of PKL files, whose spectra are separated by blank lines and begin with m/z, intensity and charge."""
 
     def _read(self, lines: _Lines) -> _Read:
         return _read_headed(lines, self._decimal, with_intensity=True)
@@ -265,7 +278,7 @@ class PklParser(DtaParser):
 def _parse_title_scan(title: str) -> int:
     """Return the scan number in a title, or -1.
 
-    The two numbers of a SEQUEST title are compared here, since a pattern would try every split of zeros.
+    The code, not the pattern, compares the two numbers of a SEQUEST title, since a pattern would try every split of zeros.
     """
     for match in _TITLE_SCAN.finditer(title):
         named, first, second = match.groups()
@@ -299,7 +312,7 @@ def _scan(data: bytes, path: Path, decimal: int, *, is_headed: bool) -> _Lines:
 def _select_peaks(
     lines: _Lines, starts: NDArray[np.int64], stops: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return the peaks of some spectra, joined, and their offsets."""
+    """Return the joined m/z and intensities of the spectra with these ranges of peaks, and their offsets."""
     offsets = np.zeros(len(starts) + 1, dtype=np.int64)
     np.cumsum(stops - starts, out=offsets[1:])
     if offsets[-1] == len(lines.mz):
@@ -309,7 +322,7 @@ def _select_peaks(
 
 
 def _note_broken_peaks(table: SpectrumTable, lines: _Lines, firsts: NDArray[np.int64], ends: NDArray[np.int64]) -> None:
-    """Record issues of spectra with broken lines of numbers; their lines run from `firsts` to `ends`."""
+    """Record an issue for each spectrum with an invalid line of numbers; `firsts` and `ends` are the ranges of lines of the spectra."""
     broken = np.flatnonzero(lines.code != 0)
     if len(broken) and len(firsts):
         spectrum = np.searchsorted(firsts, broken, side="right") - 1
@@ -341,7 +354,7 @@ def _name(
     start: NDArray[np.int64],
     stop: NDArray[np.int64],
 ) -> None:
-    """Name spectra by the text of their lines from `start` to `stop`."""
+    """Set the identifiers of `spectra` to the texts from `start` to `stop` in the lines `at`."""
     too_long = stop - start > MAXIMUM_NAME_BYTES
     table.note(spectra[too_long], IssueCode.NAME, lines.number[at[too_long]])
     for spectrum, a, b in zip(spectra.tolist(), start.tolist(), np.minimum(stop, start + MAXIMUM_NAME_BYTES).tolist(), strict=True):
@@ -349,7 +362,7 @@ def _name(
 
 
 def _with_controls(data: bytes, start: int, stop: int) -> bytes:
-    """Return the text from `start` to `stop` with adjacent control characters, which `_Lines` treats as blanks."""
+    """Return the text from `start` to `stop`, extended by adjacent control characters, which `_Lines` treats as blanks."""
     while data[start - 1 : start] <= b" " and data[start - 1 : start] not in (b"", b"\n", b"\r"):
         start -= 1
     while data[stop : stop + 1] <= b" " and data[stop : stop + 1] not in (b"", b"\n", b"\r"):
@@ -358,7 +371,7 @@ def _with_controls(data: bytes, start: int, stop: int) -> bytes:
 
 
 class _MgfRecords:
-    """Reader of the spectra of an MGF block, from the lines that are not peaks."""
+    """Reader of the spectra of an MGF block from its lines that are not peaks."""
 
     def __init__(self, lines: _Lines, decimal: int) -> None:
         self._lines, self._decimal = lines, decimal
@@ -378,12 +391,12 @@ class _MgfRecords:
         self._known[filled] = _COMMENTS[lines.text[lines.start[filled]]]
 
     def _whole(self, words: bytes) -> NDArray[np.int64]:
-        """Return the lines that consist of these words only."""
+        """Return the indices of the lines that equal these words."""
         at = self._lines.beginning_with(words)
         return at[self._lines.stop[at] - self._lines.start[at] == len(words)]
 
     def read(self) -> _Read:
-        """Read all entries of the spectra."""
+        """Read the headers of all spectra."""
         at, owners, start, stop = self._field(b"TITLE")
         _name(self.table, self._lines, at, owners, start, stop)
         # A charge after the mass overrides the CHARGE line (Mascot's format).
@@ -398,7 +411,7 @@ class _MgfRecords:
         return self.table, self._firsts, self._ends, self._stray()
 
     def _field(self, key: bytes, *, is_single: bool = True) -> tuple[NDArray[np.int64], ...]:
-        """Return the lines of a key within spectra, their spectra, and where the values begin and stop.
+        """Return the lines of a key within spectra, the spectrum of each line, and start and stop of each value.
 
         With `is_single`, different values in one spectrum are an issue.
         """
@@ -414,7 +427,7 @@ class _MgfRecords:
         return at, owners, start, stop
 
     def _note(self, owner: int, line: int, text: bytes, issue: IssueCode = IssueCode.NUMBER) -> None:
-        """Record that a text of a line cannot be read."""
+        """Record that the text of a line is invalid."""
         if issue == IssueCode.NUMBER and _DECIMAL_COMMA.search(text):
             issue = IssueCode.DECIMAL_COMMA
         self.table.note(np.array([owner]), issue, int(self._lines.number[line]))
@@ -424,7 +437,7 @@ class _MgfRecords:
     ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
         """Parse the numbers at the beginning of texts.
 
-        Returns numbers, their ends, and a mask: True if a blank or the end of the text follows, or if the text is empty.
+        Return the numbers, their ends, and True for each text that is empty or in which a blank or its end follows the number.
         """
         ends = np.empty(len(start), dtype=np.int64)
         numbers = kernels.cpu.text.parse_numbers(self._lines.text, start, stop, ends, self._decimal)
@@ -446,7 +459,7 @@ class _MgfRecords:
                 self._note(owner, line, text, issue)
 
     def _take_precursors(self) -> None:
-        """Read ``PEPMASS``: m/z, and optionally intensity and charge."""
+        """Read ``PEPMASS``: m/z and, optionally, intensity and charge."""
         lines, table = self._lines, self.table
         at, owners, start, stop = self._field(b"PEPMASS")
         mz, ends, is_sound = self._numbers(start, stop)
@@ -480,7 +493,7 @@ class _MgfRecords:
                     self.table.charges[owner] |= NEGATIVE
 
     def _take_times(self) -> None:
-        """Read ``RTINSECONDS``: a number, or the first of a range."""
+        """Read ``RTINSECONDS``: a number, or the first number of a range."""
         lines = self._lines
         at, owners, start, stop = self._field(b"RTINSECONDS")
         times, ends, _ = self._numbers(start, stop)
@@ -495,7 +508,7 @@ class _MgfRecords:
                 self._note(int(owners[row]), int(at[row]), text)
 
     def _take_scans(self) -> None:
-        """Read ``SCANS``: a number, or the first of a range or list; spectra with other texts get a remark."""
+        """Read ``SCANS``: a number, or the first number of a range or list; spectra with other texts get a remark."""
         lines = self._lines
         at, owners, start, stop = self._field(b"SCANS")
         scans, ends, _ = self._numbers(start, stop)
@@ -519,7 +532,7 @@ class _MgfRecords:
                 self.table.remark(RemarkCode.MS1, owner, int(self._lines.number[line]))
 
     def _take_activations(self) -> None:
-        """Read the activation from its entries, or from the title of a spectrum without one."""
+        """Read the activations from the lines of their keys, or from the titles of spectra without such lines."""
         activation, data = self.table.activation, self._lines.data
         for key in _ACTIVATION_KEYS:
             _, owners, start, stop = self._field(key)
@@ -533,14 +546,14 @@ class _MgfRecords:
             activation[row] = parse_filter_activation(title) or parse_activation(" ".join(_AFTER_WORD.findall(title)))
 
     def _stray(self) -> NDArray[np.int64]:
-        """Record issues of lines that are not entries; return the numbers of those outside of spectra."""
+        """Record issues of unknown lines within spectra, and return the line numbers of those outside of spectra."""
         lines, inside = self._lines, self._inside
         unknown = np.flatnonzero(~self._known)
         unknown = unknown[~lines.contain(unknown, b"=")]
         misplaced = unknown[inside[unknown]]
         self.table.note(self._spectrum[misplaced], IssueCode.LINE, lines.number[misplaced])
         outside = lines.number[unknown[~inside[unknown]]]
-        # Peaks after a line outside of spectra, or before any line.
+        # Peaks outside of spectra: after a line outside of spectra, or before the first line.
         after = np.append(lines.n_peaks_before, len(lines.mz))
         loose = np.flatnonzero(after[1:] > after[:-1])
         loose = lines.number[loose[~inside[loose]]] + 1 if len(lines) else loose
@@ -554,7 +567,7 @@ def _first_time(text: bytes, decimal: int) -> float:
     Raises
     ------
     ValueError
-        A time cannot be read, or a comma may be a decimal sign.
+        If a time is invalid, or if a comma may be a decimal sign.
     """
     text = _SECONDS_UNIT.sub(b"", text)
     parts = text.split(b",") if decimal != COMMA else [text]
@@ -567,7 +580,7 @@ def _first_time(text: bytes, decimal: int) -> float:
 
 
 def _read_ms2(lines: _Lines, decimal: int) -> _Read:
-    """Read the spectra of an MS2 block."""
+    """Read the headers of the spectra of an MS2 block."""
     first_characters = np.zeros(len(lines), dtype=np.uint8)
     filled = np.flatnonzero((lines.stop > lines.start) & (lines.code == 0))
     first_characters[filled] = lines.text[lines.start[filled]]
@@ -575,7 +588,7 @@ def _read_ms2(lines: _Lines, decimal: int) -> _Read:
     ends = np.append(firsts[1:], len(lines))[: len(firsts)]
     table = SpectrumTable(len(firsts))
     spectra = np.searchsorted(firsts, np.arange(len(lines)), side="right") - 1
-    # Among many I lines, keys of the time begin with an R, and keys of the activation with an A or an F.
+    # Select the few relevant I lines: keys of the time begin with R, keys of the activation with A or F.
     remarks = np.flatnonzero(first_characters == ord("I"))
     at = lines.after_blanks(lines.start[remarks] + 1, lines.stop[remarks])
     remarks = remarks[np.isin(lines.text[np.minimum(at, len(lines.text) - 1)], np.frombuffer(b"RAF", np.uint8))]
@@ -622,17 +635,23 @@ def _read_ms2(lines: _Lines, decimal: int) -> _Read:
 def _take_masses(
     table: SpectrumTable, lines: _Lines, masses: list[tuple[int, int, int, bytes]], selected_texts: dict[int, bytes], decimal: int
 ) -> None:
-    """Prefer the [M+H]+ of ``Z`` lines to the m/z of ``S`` lines.
+    """Set the precursors from the [M+H]+ of ``Z`` lines and the m/z of ``S`` lines.
 
-    Many programs write the centre of the isolation window into the S line, and the mass of the peptide into Z lines. Where both agree,
-    the value with more decimals is used. A mass far outside of any isolation window does not replace the S line: both are tried.
+    Many programs write the centre of the isolation window into the S line, and the mass of the peptide into Z lines, which take precedence.
+    If both agree, the value with more decimals is used. If they differ by more than any isolation window, both become precursors.
 
     Parameters
     ----------
+    table : SpectrumTable
+        Receives the precursors.
+    lines : _Lines
+        Lines of the block.
     masses : list of (int, int, int, bytes)
-        Spectrum, line, charge bits and text of the mass.
+        Spectrum, line, charge bits and text of the mass of each Z line.
     selected_texts : dict of int to bytes
         Text of the m/z in the S line of each spectrum.
+    decimal : int
+        Decimal sign.
     """
     selected_mz, sign = table.precursor_mz.tolist(), chr(decimal).encode()
     candidates: dict[int, list[tuple[float, int]]] = {}
@@ -668,14 +687,14 @@ def _take_masses(
 
 
 def _scan_number(word: bytes) -> int:
-    """Return a scan number, or raise a `ValueError`."""
+    """Parse a scan number; raise a `ValueError` if it is invalid."""
     if not word.isdigit() or len(word) > 18 or int(word) >= MAXIMUM_SCAN:
         raise ValueError(word)
     return int(word)
 
 
 def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
-    """Read spectra that begin with [M+H]+ and charge, or, `with_intensity`, with m/z, intensity and charge."""
+    """Read the headers of spectra: [M+H]+ and charge or, with `with_intensity`, m/z, intensity and charge."""
     is_text = lines.stop > lines.start
     first_characters = np.zeros(len(lines), dtype=np.uint8)
     first_characters[is_text] = lines.text[lines.start[is_text]]
@@ -685,7 +704,7 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
     is_head = is_words & (is_parted | np.isin(first_characters, np.frombuffer(b"0123456789.,+-", dtype=np.uint8)))
     firsts = np.flatnonzero(is_head)
     table = SpectrumTable(len(firsts))
-    # A spectrum ends at the next blank line, name or head.
+    # A spectrum ends before the next blank line, name or header.
     parting = np.append(np.flatnonzero(~is_text | (first_characters == ord("=")) | is_head), len(lines))
     ends = parting[np.searchsorted(parting, firsts, side="right")]
     stray: list[int] = []
@@ -718,7 +737,7 @@ def _read_headed(lines: _Lines, decimal: int, *, with_intensity: bool) -> _Read:
             table.precursor_mz[spectrum] = (numbers[0] + (charge - 1) * PROTON_MASS) / charge if not with_intensity else numbers[0]
             table.precursor_intensity[spectrum] = max(numbers[1], 0.0) if with_intensity else 0.0
         elif first_characters[line] == ord("="):
-            title = _text(content[: 2 * MAXIMUM_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum in a line of equals signs
+            title = _text(content[: 2 * MAXIMUM_NAME_BYTES].strip(b'= "'))  # merged DTA files name each spectrum between equals signs
         elif spectrum >= 0 and line < ends[spectrum]:
             table.note(np.array([spectrum]), IssueCode.LINE, number)
         else:

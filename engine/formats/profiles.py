@@ -1,4 +1,4 @@
-"""Spectra in profile mode: recognised by their samples, and centroided."""
+"""Recognise spectra in profile mode by their samples, and centroid them."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ from proteoscope import kernels
 
 __all__ = ["centroid_profiles", "looks_sampled"]
 
-# Maximum distance of two points of one peak in the profiles of all instruments (ion traps sample every 1/15 to 1/8 thomson).
+# Maximum distance (thomson) of adjacent points of a peak in profiles of any instrument; ion traps sample every 1/15 to 1/8 thomson.
 _WIDEST_STEP = 0.15
-# Minimum height of the points next to a sampled summit, as a fraction of its height.
+# Minimum height of the two points on each side of a sampled summit, as a fraction of the height of the summit.
 _LOWEST_PART = 0.05
 
 
 def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which spectra are samples of a profile: most of their summits, weighted by height, fall off over two near points on each side.
+    """Return True for each spectrum that appears to be sampled from a profile.
 
-    A summit is a point without a higher near neighbour. Centroids have no such neighbours, including isobaric reporter ions in threes and
-    fours.
+    A summit is a point without a higher point within 0.15 thomson. In a profile, most summits, weighted by height, fall off over two near
+    points on each side. Centroids do not, including isobaric reporter ions in groups of three and four.
 
     Parameters
     ----------
     mz, intensity : ndarray of float64, shape (peaks,)
-        Ascending m/z within a spectrum.
+        m/z (thomson, ascending within a spectrum) and intensities.
     offsets : ndarray of int64, shape (n + 1,)
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
 
     Returns
     -------
     ndarray of bool, shape (n,)
+        True for profiles.
     """
     n = len(offsets) - 1
     owner = np.repeat(np.arange(n), np.diff(offsets))
-    # Two distant points of zero height at both ends give every point its neighbours.
+    # Pad both ends with two distant points of zero height, so that every point has neighbours.
     height = np.pad(np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0), 2)
     is_near = np.zeros(len(mz) + 3, dtype=np.bool_)
     is_near[2:-2] = (np.diff(mz) <= _WIDEST_STEP) & (owner[1:] == owner[:-1])
@@ -49,25 +51,28 @@ def looks_sampled(mz: NDArray[np.float64], intensity: NDArray[np.float64], offse
 def centroid_profiles(
     mz: NDArray[np.float64], intensity: NDArray[np.float64], offsets: NDArray[np.int64], profiles: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Replace the samples of some spectra by their peaks.
+    """Replace the samples of profile spectra by peaks.
 
-    A peak is where the signal rises above the valleys on its sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its m/z and
-    height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak; a
-    point without two near neighbours is retained as it is.
+    A peak is a position where the signal exceeds the valleys on both sides by a third (`proteoscope.kernels.cpu.peaks.find_summits`). Its
+    m/z
+    and height are those of the parabola through the logarithms of the highest point and its neighbours, which is exact for a Gaussian peak.
+    A point without two near neighbours remains unchanged.
 
     Parameters
     ----------
     mz, intensity : ndarray of float64, shape (peaks,)
-        Ascending m/z within a spectrum.
+        m/z (thomson, ascending within a spectrum) and intensities.
     offsets : ndarray of int64, shape (n + 1,)
+        Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
     profiles : ndarray of bool, shape (n,)
-        Spectra to centroid.
+        True for spectra to centroid.
 
     Returns
     -------
     mz, intensity : ndarray of float64, shape (new peaks,)
+        m/z and intensities of all spectra.
     owner : ndarray of int64, shape (new peaks,)
-        Spectrum of each peak, ascending.
+        Index of the spectrum of each peak, ascending.
     """
     height = np.where((intensity > 0) & (intensity < np.inf), intensity, 0.0)
     lengths = np.diff(offsets)
@@ -89,7 +94,7 @@ def centroid_profiles(
 def _vertices(
     mz: NDArray[np.float64], height: NDArray[np.float64], at: NDArray[np.int64], first: NDArray[np.int64], stop: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return position and height of the parabola through each summit and its neighbours, if these are near, lower and in the spectrum."""
+    """Return m/z and height of the parabola through each summit and its neighbours; of the summit if they are not near and lower."""
     places, tops = mz[at], height[at]
     inside = np.flatnonzero((at > first) & (at + 1 < stop))
     middle = at[inside]
@@ -105,7 +110,7 @@ def _vertices(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         offset = np.clip(-0.5 * slope / bend, left, right)
         tall = np.exp(top + (slope + bend * offset) * offset)
-    # A parabola of points that are not a profile may have no maximum, or an infinite one: the highest point is retained there.
+    # The parabola of points that are not a profile may have no finite maximum: then retain the highest point.
     fits = np.isfinite(offset) & np.isfinite(tall)
     places[inside[fits]] += offset[fits]
     tops[inside[fits]] = tall[fits]

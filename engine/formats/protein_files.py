@@ -33,33 +33,38 @@ def read_proteins(
 ) -> Proteins:
     """Read the proteins of files, in the given order, from FASTA or an annotated format (see `proteoscope.engine.formats.registry`).
 
-    Characters of accessions that cannot be printed are escaped (`proteoscope.engine.escaped_names`). From records of nucleotides in GenBank
-    or EMBL the proteins of their coding sequences are read. Residues become capitals; blanks, digits and gaps (``-``, ``.``) within a
-    sequence are dropped, and ``*`` at its end. FASTA lines that begin with ``;`` are comments. Records without residues are left out, and
-    so are repeated records with the same accession and sequence. The same accession with another sequence is an error: results are
-    reported by accession, which has to be unambiguous.
+    Unprintable characters of accessions are escaped (`proteoscope.engine.escaped_names`). Records of nucleotides in GenBank or EMBL yield
+    the
+    proteins of their coding sequences. Residues become capitals; blanks, digits and gaps (``-``, ``.``) within a sequence and ``*`` at its
+    end are removed. FASTA lines that begin with ``;`` are comments. Records without residues are skipped, and so are repeated records with
+    the same accession and sequence. The same accession with another sequence is an error, since results identify proteins by accession.
 
     Parameters
     ----------
     paths : sequence of str or Path
-        At least one file.
+        Files, at least one.
     progress : Progress, optional
         Receives progress and messages; polled for cancellation.
     every_record : bool
-        Return each record of the files, in their order, including empty and repeated ones, and accept nucleotides: for searches that
-        identify records by position. These read no spectra, so that remedies mention FASTA only.
+        True to return every record of the files in order, including empty and repeated records, and to accept nucleotides. Searches that
+        identify records by position use this; they read no spectra, so that error messages suggest only FASTA.
     with_chromosomes : bool
-        Read nucleotides: sequences may have up to `MAXIMUM_NUCLEOTIDES` bases, and records of GenBank and EMBL give their own sequences,
-        not the proteins that they code for.
+        True to read nucleotides: sequences may have up to `MAXIMUM_NUCLEOTIDES` bases, and records of GenBank and EMBL yield their own
+        sequences instead of the proteins that they encode.
+
+    Returns
+    -------
+    Proteins
+        Proteins of all files.
 
     Raises
     ------
     InputError
-        A file is missing, unreadable, empty, cut off or in another format, a sequence is invalid or too long, a record has no name, two
-        sequences have one name, there are nucleotides instead of proteins, or no sequence at all. Names the file, the line, the reason and
-        the remedy.
+        If a file is missing, unreadable, empty, truncated or in another format; if a sequence is invalid or too long; if a record has no
+        name; if two sequences have the same name; or if there are nucleotides instead of proteins, or no sequences. The message names file,
+        line, reason and remedy.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     progress = progress or Progress()
     files = [Path(path) for path in paths]
@@ -79,7 +84,7 @@ def read_proteins(
         parts += file_records
         if every_record or with_chromosomes:
             continue
-        # Each file is checked, to find a genome among proteins, and all files together, to find small files of nucleotides.
+        # Check each file, to detect a genome among proteins, and all files together, to detect small files of nucleotides.
         file_counts = sum((character_counts(part.residues) for part in file_records), np.zeros(256, dtype=np.int64))
         total_counts += file_counts
         if are_nucleotides(file_counts) or are_nucleotides(total_counts):

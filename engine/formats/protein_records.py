@@ -1,4 +1,4 @@
-"""Protein records as they are read, block by block, and their conversion to one set of columns."""
+"""Protein records of the blocks of files, and their conversion to one set of columns."""
 
 from __future__ import annotations
 
@@ -24,32 +24,35 @@ __all__ = [
 ]
 
 TRANSLATE = "Give a protein database; identify and align translate nucleotides with translation=six-frame"
-"""Remedy for nucleotides in place of proteins."""
+"""Remedy of error messages about nucleotides in place of proteins."""
 MAXIMUM_ACCESSION_BYTES = 1_000
-"""Maximum length of a name: tables repeat it in each of their rows."""
+"""Maximum length of an accession, since tables repeat it in each of their rows."""
 MAXIMUM_RESIDUES = 1_000_000
-"""Maximum of one protein; the largest known have 45,000. Longer sequences are chromosomes."""
+"""Maximum number of residues of a protein; the largest known proteins have 45,000, and longer sequences are chromosomes."""
 MAXIMUM_NUCLEOTIDES = 300_000_000
-"""Maximum of one sequence where nucleotides are expected; the longest human chromosome has 249,000,000."""
+"""Maximum number of nucleotides of a sequence; the longest human chromosome has 249,000,000."""
 
 
 @dataclass
 class ProteinRecords:
-    """Records of a block.
+    """Protein records of a block, n of them.
 
     Attributes
     ----------
     path : Path
+        File of the records.
     residues, offsets : ndarray
-        As in `Proteins`.
+        Sequences, as in `Proteins`.
     accessions, descriptions : list of bytes
+        First word and rest of each header, UTF-8.
     lines : ndarray of int64, shape (n,)
-        Line of each header.
+        Line of each header, from 1.
     digests : ndarray of uint64, shape (n,)
         Digest of each sequence.
     n_read : int
-        Number of records of the block, including those without residues.
+        Number of records of the block, including records without residues.
     features : Features, optional
+        Features of the n proteins; None if the format has none.
     """
 
     path: Path
@@ -63,12 +66,12 @@ class ProteinRecords:
     features: Features | None = None
 
     def escape_accessions(self) -> int:
-        """Escape characters of accessions that cannot be printed; return the number of changed accessions.
+        """Escape the unprintable characters of accessions; return the number of changed accessions.
 
         Raises
         ------
         InputError
-            An accession is longer than `MAXIMUM_ACCESSION_BYTES`.
+            If an accession is longer than `MAXIMUM_ACCESSION_BYTES`.
         """
         lengths = list(map(len, self.accessions))
         if (longest := max(lengths, default=0)) > MAXIMUM_ACCESSION_BYTES:
@@ -82,13 +85,19 @@ class ProteinRecords:
 
 
 def too_long_name(path: Path, line: int) -> InputError:
-    """Return the error for a sequence whose name is too long."""
+    """Return the error for a sequence with too long a name in a line, from 1."""
     reason = f"the name is longer than {MAXIMUM_ACCESSION_BYTES:,} bytes"
     return InputError(path, reason, place=f"line {line}", remedy="Put a blank after the name: the name ends there")
 
 
 def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins:
-    """Join records to one set of columns, with every record or without repeated ones."""
+    """Join the records of all blocks to columns; without `every_record`, repeated records are removed.
+
+    Raises
+    ------
+    InputError
+        If two records have the same accession and different sequences, unless `every_record`.
+    """
     bases = np.cumsum([0] + [int(part.offsets[-1]) for part in parts])
     residues = np.concatenate([part.residues for part in parts])
     offsets = np.concatenate([*(part.offsets[:-1] + base for part, base in zip(parts, bases, strict=False)), bases[-1:]]).astype(np.int64)
@@ -111,7 +120,7 @@ def join_records(parts: list[ProteinRecords], *, every_record: bool) -> Proteins
 
 
 def _features(parts: list[ProteinRecords]) -> Features | None:
-    """Return the features of all records, or None if no file has any."""
+    """Return the features of all records, or None if no file has features."""
     if all(part.features is None for part in parts):
         return None
     return Features.joined([Features.none(len(part.accessions)) if part.features is None else part.features for part in parts])
@@ -120,9 +129,9 @@ def _features(parts: list[ProteinRecords]) -> Features | None:
 def _without_duplicates(
     parts: list[ProteinRecords], residues: NDArray[np.uint8], offsets: NDArray[np.int64], accessions: list[bytes]
 ) -> NDArray[np.int64]:
-    """Return the records without repetitions of an accession with the same sequence; raise an `InputError` for another sequence.
+    """Return the indices of the records that do not repeat an accession and its sequence.
 
-    Digests decide where they differ; where they agree, the residues are compared.
+    Sequences with equal digests are compared residue by residue. The same accession with another sequence raises an `InputError`.
     """
     digests = np.concatenate([part.digests for part in parts])
     lines = np.concatenate([part.lines for part in parts])
@@ -147,7 +156,7 @@ def _without_duplicates(
 
 
 def _column(texts: list[bytes]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    """Return texts joined, and their offsets."""
+    """Return the joined texts and their offsets."""
     offsets = np.zeros(len(texts) + 1, dtype=np.int64)
     np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)), out=offsets[1:])
     return np.frombuffer(b"".join(texts), dtype=np.uint8), offsets

@@ -1,4 +1,4 @@
-"""Protein sequences as columns, from the readers of databases, used by all indexes."""
+"""Protein sequences as columns, which the readers of databases create and all indexes use."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["Proteins"]
 
 @dataclass(frozen=True)
 class Proteins:
-    """n protein sequences; residues and header texts are in flat byte arrays.
+    """Protein sequences, n of them, with residues and header texts in flat byte arrays.
 
     Attributes
     ----------
     residues : ndarray of uint8, shape (total,)
-        ASCII capitals A-Z and ``*``; the readers drop or refuse other characters.
+        ASCII capitals A-Z and ``*``; readers remove or reject other characters.
     offsets : ndarray of int64, shape (n + 1,)
         Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
     accession_bytes, accession_offsets : ndarray of uint8, shape (a,), and of int64, shape (n + 1,)
@@ -29,7 +29,7 @@ class Proteins:
     description_bytes, description_offsets : ndarray of uint8, shape (d,), and of int64, shape (n + 1,)
         Rest of each header, UTF-8.
     features : Features, optional
-        Annotations of the database; None if no file has any.
+        Features of the n proteins; None if no file has features.
     """
 
     residues: NDArray[np.uint8]
@@ -44,7 +44,7 @@ class Proteins:
         return len(self.offsets) - 1
 
     def take(self, order: NDArray[np.int64]) -> Proteins:
-        """Return some of the proteins, in the order of `order`."""
+        """Return the proteins with the indices `order`, shape (m,), in this order."""
         return Proteins(
             *take_runs(self.residues, self.offsets, order),
             *take_runs(self.accession_bytes, self.accession_offsets, order),
@@ -53,7 +53,7 @@ class Proteins:
         )
 
     def followed_by(self, other: Proteins) -> Proteins:
-        """Append other proteins; the result has no features."""
+        """Return these proteins followed by others, without features."""
 
         def joined(values: str, offsets: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
             (first, first_offsets), (second, second_offsets) = (
@@ -72,7 +72,7 @@ class Proteins:
         return bytes(self.accession_bytes[self.accession_offsets[i] : self.accession_offsets[i + 1]]).decode()
 
     def description(self, i: ProteinRow) -> str:
-        """Return the description of protein `i`, '' without one."""
+        """Return the description of protein `i`, or ''."""
         return bytes(self.description_bytes[self.description_offsets[i] : self.description_offsets[i + 1]]).decode()
 
     def sequence(self, i: ProteinRow) -> str:

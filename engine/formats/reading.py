@@ -1,4 +1,4 @@
-"""Read spectra: files become columns, block by block, in several threads."""
+"""Read spectra into columns, block by block in several threads."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ T = TypeVar("T")
 _WAIT_SECONDS = 0.1
 
 _WIDE_WINDOW = 5.0
-"""Thomson. Isolation windows of single peptides are narrower; runs with wider ones that repeat the same windows are DIA."""
+"""Maximum width of isolation windows of single peptides, in thomson; runs that repeat the same wider windows are DIA."""
 _REPEATS = 3
 
 
@@ -68,7 +68,7 @@ class FileState:
     n_with_ignored_peaks: int = 0
     first_with_ignored_peaks: str = ""
     first_skipped: list[SpectrumIssue] = field(default_factory=list)
-    """Issues of the first spectra that were left out, with their places in the file."""
+    """Issues of the first skipped spectra, with their positions in the file."""
     remarks: dict[RemarkCode, tuple[int, str]] = field(default_factory=dict)
     last_spectrum: str = ""
     parsed: list[ParsedBlock] = field(default_factory=list)
@@ -87,41 +87,48 @@ def read_spectra(
 ) -> Spectra:
     """Read the MS2 spectra of files, in the given order, into one set of columns.
 
-    The format (one of `proteoscope.engine.formats.registry`, gzipped or not) is detected from the content. Files and folders of instrument
+    The format (one of `proteoscope.engine.formats.registry`, plain or gzipped) is detected from the content. Files and folders of
+    instrument
     vendors are converted if a converter is installed (`proteoscope.engine.formats.vendor`). Peaks are sorted by m/z; peaks without a
-    positive finite m/z and intensity are left out, and a message counts those whose values are negative or missing. An MGF spectrum
-    without a SCANS entry gets its scan number from a title with ``scan=12`` or ``.12.12.2``.
+    positive finite m/z and intensity are removed, and a message reports the number of peaks with negative or missing values. An MGF
+    spectrum
+    without SCANS gets its scan number from a title with ``scan=12`` or ``.12.12.2``.
 
     Parameters
     ----------
     paths : sequence of str or Path
-        At least one file.
+        Files, at least one.
     progress : Progress, optional
-        Receives the file bytes read and all messages; polled for cancellation several times a second.
+        Receives the number of bytes read and all messages; polled for cancellation several times a second.
     strict : bool
-        Raise at the first spectrum that cannot be used. By default such spectra are left out, counted in `Spectra.n_skipped`, and a
-        message names the first three.
+        True to raise an error at the first spectrum that cannot be used. By default such spectra are skipped and counted in
+        `Spectra.n_skipped`, and a message names the first three.
     threads : int, optional
         Number of blocks that are parsed concurrently; by default the number of CPU cores, but at most four.
     centroid : bool or "auto"
         Treatment of MS2 spectra in profile mode. ``"auto"``: centroid spectra that the file does not label as centroids and whose signal
-        looks sampled (`proteoscope.engine.formats.profiles`); True: also those that the file labels as centroids; False: refuse them.
+        looks sampled (`proteoscope.engine.formats.profiles`); True: also spectra that the file labels as centroids; False: reject profiles.
     takes_negative : bool
-        Read spectra of negative ions, with bit 0 of `Spectra.charge_mask`; otherwise they are left out and counted.
+        True to read spectra of negative ions, with bit 0 of `Spectra.charge_mask`; otherwise they are skipped and counted.
     uses_all_precursors : bool
-        True if the caller uses `Spectra.others`; otherwise a message counts the precursors that are not used.
+        True if the caller uses `Spectra.others`; otherwise a message reports the number of unused precursors.
     spool : Path, optional
-        Folder. Peaks that take more than some hundred megabytes are mapped from a nameless file there instead of being held in memory.
+        Folder for temporary files without a name, from which peaks over some hundred megabytes are memory-mapped.
+
+    Returns
+    -------
+    Spectra
+        MS2 spectra of all files.
 
     Raises
     ------
     InputError
-        A file is missing, unreadable, empty, cut off, of an unknown format, or has no usable MS2 spectrum; with `strict`, a spectrum
-        cannot be used. Names the file, the spectrum or line, the reason and the remedy.
+        If a file is missing, unreadable, empty, truncated or of an unknown format, or has no usable MS2 spectrum; with `strict`, if a
+        spectrum cannot be used. The message names file, spectrum or line, reason and remedy.
     StorageError
-        The disk of `spool` is full or not writable.
+        If the disk of `spool` is full or not writable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     progress = progress or Progress()
     files = [Path(path) for path in paths]
@@ -146,7 +153,7 @@ def _read_files(
     takes_negative: bool,
     spool: Path | None,
 ) -> Spectra:
-    """Read files from `read`: the paths of `states`, or the files that these were converted to."""
+    """Read the files `read`, which are the paths of `states` or the files that were converted from them."""
     total = 0
     for state, there in zip(states, read, strict=True):
         with ByteSource(there) as source:
@@ -180,7 +187,7 @@ def create_parser(source: ByteSource, *, takes_negative: bool) -> SpectrumParser
     Raises
     ------
     InputError
-        The file is not a file of spectra.
+        If the file is not a file of spectra.
     """
     file_kind = recognise_as(source, "spectra")
     assert file_kind.reader is not None
@@ -200,7 +207,7 @@ def _read_file(
     *,
     takes_negative: bool,
 ) -> Iterator[ParsedBlock]:
-    """Yield the parsed blocks of a file, in order, from the file `there`; `state` stores them too."""
+    """Yield the parsed blocks of a file in order, read from the path `there`, and add them to `state`."""
     path = state.path
     with ByteSource(there) as source:
         source.path = path
@@ -233,7 +240,7 @@ def _read_file(
 
 
 def _report_file(state: FileState, progress: Progress, *, has_decimal_commas: bool) -> None:
-    """Report spectra, peaks and precursors of a file that were left out or read in an unusual way."""
+    """Report the spectra, peaks and precursors of a file that were skipped or read in an unusual way."""
     if has_decimal_commas:
         progress.message(COMMA_WARNING.format(state.path), "warning")
     if state.n_skipped:
@@ -257,7 +264,7 @@ def _report_file(state: FileState, progress: Progress, *, has_decimal_commas: bo
 
 
 def _unused_precursors(n_spectra: int, n_precursors: int, place: str) -> str:
-    """Return the message about precursors that are not used; `place`: that of the first spectrum with some."""
+    """Return the message about unused precursors; `place` is the position of the first spectrum with unused precursors."""
     verb = "precursor is" if n_precursors == 1 else "precursors are"
     spectra = counted(n_spectra, "spectrum", "spectra")
     return (
@@ -267,7 +274,7 @@ def _unused_precursors(n_spectra: int, n_precursors: int, place: str) -> str:
 
 
 def _first_skipped(state: FileState) -> str:
-    """Return a text with places and reasons of the first spectra that were left out."""
+    """Return a text with positions and reasons of the first skipped spectra."""
     reasons: dict[str, list[str]] = {}
     for issue in state.first_skipped:
         reasons.setdefault(issue.reason, []).append(issue.spectrum)
@@ -275,9 +282,10 @@ def _first_skipped(state: FileState) -> str:
 
 
 def _repeated_width(blocks: list[ParsedBlock]) -> float:
-    """Return the width of the isolation windows of a data-independent run, in thomson, or 0 for other runs.
+    """Return the median width of the isolation windows of a data-independent run, in thomson, or 0 for other runs.
 
-    A data-independent run repeats a few windows, each far wider than needed to isolate one peptide; precursors that an instrument selects
+    A data-independent run repeats a few windows that are far wider than needed to isolate one peptide. The precursors of data-dependent
+    runs
     hardly ever repeat.
     """
     width = np.concatenate([block.isolation_width for block in blocks])
@@ -291,7 +299,7 @@ def _repeated_width(blocks: list[ParsedBlock]) -> float:
 def parse_blocks(
     source: ByteSource, parser: SpectrumParser, pool: ThreadPoolExecutor, n_threads: int, progress: Progress, centroid: bool | str
 ) -> Iterator[tuple[ParsedBlock, int]]:
-    """Yield the parsed blocks of a file in order, each with the number of file bytes that it took; see `mapped_blocks`."""
+    """Yield the parsed blocks of a file in order, each with its size in the file in bytes (see `mapped_blocks`)."""
     return mapped_blocks(source, parser.cut, parser.begin, lambda block: parser.parse(block, centroid), pool, n_threads, progress)
 
 
@@ -304,24 +312,35 @@ def mapped_blocks(
     n_threads: int,
     progress: Progress,
 ) -> Iterator[tuple[T, int]]:
-    """Apply a function to the blocks of a file in the threads of a pool; yield results in file order with the file bytes of each block.
+    """Apply a function to the blocks of a file in the threads of a pool; yield its results in file order, with the size of each block.
 
-    Slightly more blocks than `n_threads` are pending. Of a gzipped file only the first block is, until the caller has seen its result:
-    it may unpack to far more than any measured data.
+    At most ``n_threads + 2`` blocks are pending. The first block of a gzipped file is pending alone until the caller has received its
+    result,
+    since it may unpack to far more than any measured data.
 
     Parameters
     ----------
     source : ByteSource
+        Open file.
     cut : callable
         Returns the end of the last complete record of a text; see `proteoscope.engine.formats.sources.blocks`.
     begin : callable
-        Receives the first block before any is parsed.
+        Receives the first block before any block is parsed.
     parse : callable
         Returns the result of a block.
     pool : ThreadPoolExecutor
+        Threads that parse.
     n_threads : int
+        Number of threads of the pool.
     progress : Progress
         Polled for cancellation.
+
+    Yields
+    ------
+    result : object
+        Result of `parse` for a block.
+    consumed : int
+        Number of bytes of the file that the block used.
     """
     waiting: deque[tuple[Future[T], int]] = deque()
     for block in blocks(source, cut):
@@ -345,7 +364,7 @@ def _next_result(waiting: deque[tuple[Future[T], int]], progress: Progress) -> t
 
 
 def _take(state: FileState, parsed: ParsedBlock, strict: bool, centroid: bool | str) -> None:
-    """Add a block to the state of its file; raise an `InputError` for issues that cannot be skipped."""
+    """Add a block to the state of its file; raise an `InputError` for issues that prevent reading on."""
     if centroid is False and parsed.n_profiles:
         raise InputError(
             state.path,
@@ -403,7 +422,7 @@ def _place(state: FileState, parsed: ParsedBlock, issue: SpectrumIssue) -> str:
 
 
 def _assemble(files: list[Path], states: list[FileState], mz: NDArray[np.float64], intensity: NDArray[np.float32]) -> Spectra:
-    """Join the blocks of all files with their peaks, which are joined already."""
+    """Join the columns of the blocks of all files with the m/z and intensities, which are joined already."""
     parsed = [block for state in states for block in state.parsed]
     ends = np.cumsum([0] + [int(block.offsets[-1]) for block in parsed])
     starts = [block.offsets[:-1] + start for block, start in zip(parsed, ends.tolist(), strict=False)]

@@ -15,7 +15,7 @@ __all__ = ["HEAD_BYTES", "every_format", "has_entries", "recognise", "recognise_
 HEAD_BYTES = 1 << 17
 
 _SHOWN = 50
-"""Maximum number of characters of a file's own text in a message."""
+"""Maximum number of characters of a file's text in a message."""
 
 _CONVERT = "Convert it to mzML with msconvert (ProteoWizard)"
 _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
@@ -31,7 +31,7 @@ _SIGNATURES: tuple[tuple[bytes, str, str], ...] = (
     (b"\xfe\xff", "text in UTF-16", "Save it as UTF-8"),
     (b"%PDF", "a PDF document", ""),
 )
-"""First bytes of files that are not supported, descriptions, and remedies; without a remedy, another file must be given."""
+"""First bytes, descriptions and remedies of unsupported files; the remedy is '' if the file cannot be converted."""
 _OTHER_ROOTS: dict[bytes, str] = {
     b"mzData": "mzData, which is no longer in use",
     b"html": "a web page",
@@ -41,16 +41,16 @@ _NOISE_ENDS = ((b"<!--", b"-->"), (b"<?", b"?>"))
 
 
 def recognise(source: ByteSource) -> FileFormat:
-    """Return the format of a file of spectra, proteins, libraries or results of search engines.
+    """Return the format of a file of spectra, proteins, libraries or search results.
 
     Raises
     ------
     InputError
-        The file is in none of these formats; names the apparent format and the remedy.
+        If the format is not supported; the message names the apparent format and a remedy.
     """
     head = source.peek(HEAD_BYTES)
     for file_format in registry.FORMATS:
-        # SQLite stores texts, including names of tables, in one of three encodings.
+        # SQLite stores text, including table names, in one of three encodings.
         marks = (file_format.mark.decode().encode(encoding) for encoding in ("utf-8", "utf-16-le", "utf-16-be"))
         if file_format.magic and head.startswith(file_format.magic) and any(mark in head for mark in marks):
             return file_format
@@ -95,7 +95,7 @@ _MISPLACED: dict[tuple[str, str], tuple[str, str]] = {
     ("libraries", "spectra"): ("is {}, where a spectral library belongs", "Give it as SPECTRA"),
     ("identifications", "spectra"): ("is {}, where results of a search engine belong", "Give it with --spectra"),
 }
-"""Reason and remedy for a file with the second type of content where the first is expected."""
+"""Reason and remedy for a file, by the expected and the actual type of content."""
 
 
 def recognise_as(source: ByteSource, content: str) -> FileFormat:
@@ -104,7 +104,7 @@ def recognise_as(source: ByteSource, content: str) -> FileFormat:
     Raises
     ------
     InputError
-        The file is in no supported format, or has other content.
+        If the format is not supported, or if the file has other content.
     """
     file_format = recognise(source)
     if file_format.content != content and not (content == "libraries" and file_format.library_reader):
@@ -115,7 +115,7 @@ def recognise_as(source: ByteSource, content: str) -> FileFormat:
 
 
 def has_entries(source: ByteSource) -> bool:
-    """Return True if a file is in an annotated format of proteins (see `proteoscope.engine.formats.entries`)."""
+    """Return True if a file is in an annotated protein format (see `proteoscope.engine.formats.entries`)."""
     try:
         file_format = recognise(source)
     except InputError:
@@ -124,7 +124,7 @@ def has_entries(source: ByteSource) -> bool:
 
 
 def every_format() -> str:
-    """Return a remedy that names every format of spectra, proteins, results and libraries."""
+    """Return a remedy that names all formats of spectra, proteins, search results and libraries."""
     names = {content: format_names(content) for content in ("spectra", "proteins", "identifications", "libraries")}
     return (
         f"Spectra may be {names['spectra']}, proteins {names['proteins']}, results of search engines {names['identifications']},"
@@ -150,7 +150,7 @@ def _recognise_xml(source: ByteSource, text: bytes) -> FileFormat:
 
 
 def _without_noise(text: bytes) -> bytes:
-    """Return the text without comments and processing instructions, up to one without an end."""
+    """Return the text without comments and processing instructions, truncated at the first that has no end."""
     parts: list[bytes] = []
     at = 0
     while (start := text.find(b"<", at)) >= 0:

@@ -1,7 +1,7 @@
-"""Registry of file formats, one entry for each.
+"""Registry of file formats.
 
-An entry defines recognition, reader, suffixes, the name in dialogs and help texts, and the term in the PSI-MS vocabulary. This module
-imports no reader. docs/developers/extending.md explains how to add a format.
+An entry defines how a format is recognised and read, its suffixes, its name in dialogs and help texts, and its term in the PSI-MS
+vocabulary. This module imports no reader. docs/developers/extending.md explains how to add a format.
 """
 
 from __future__ import annotations
@@ -27,16 +27,21 @@ __all__ = [
 ]
 
 Content = Literal["spectra", "proteins", "reads", "structures", "identifications", "libraries"]
-"""Content of a file, in any format."""
+"""Type of content of a file."""
 
 
 class Beginning:
-    r"""Beginning of a text file, for the recognition of its format.
+    r"""Beginning of a text file, from which its format is recognised.
+
+    Parameters
+    ----------
+    head : bytes
+        First bytes of the file.
 
     Attributes
     ----------
     text : bytes
-        Without byte order mark and leading blanks; lines end with ``\n``.
+        Text without byte order mark and leading blanks; lines end with ``\n``.
     lines : list of bytes
         First lines that are not blank, stripped; at least one.
     """
@@ -48,28 +53,27 @@ class Beginning:
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A file format.
+    """File format.
 
     Attributes
     ----------
     name : str
-        As users write it.
+        Name as shown to users.
     content : Content
-        Content of the files.
+        Type of content of the files.
     suffixes : tuple of str
-        Suffixes in lower case, the usual one first; gzipped files add ``.gz``.
+        Suffixes in lower case, the usual suffix first; gzipped files add ``.gz``.
     reader : callable, optional
-        Imports and returns the reader, as ``lambda: formats.mzml.MzmlParser``. For spectra it is a
-        `proteoscope.engine.formats.spectrum_blocks.SpectrumParser`, called with the path and ``takes_negative``; for proteins a
-        `proteoscope.engine.formats.entries.EntryFormat`; for libraries a function, called with a
-        `proteoscope.engine.formats.sources.ByteSource`, a `proteoscope.engine.formats.libraries.entries.LibraryCollector` and a progress.
-        FASTA has none; the readers of other content have tables of their formats (such as `proteoscope.engine.imported.reading` for results
-        of search engines).
-    library_reader : callable, optional
-        Reader of libraries for a format of spectra whose files may name the peptides of their spectra.
+        Imports and returns the reader, such as ``lambda: formats.mzml.MzmlParser``. For spectra the reader is a
+        `proteoscope.engine.formats.spectrum_blocks.SpectrumParser`, constructed with the path and ``takes_negative``; for proteins a
+        `proteoscope.engine.formats.entries.EntryFormat`; for libraries a function that is called with a
+        `proteoscope.engine.formats.sources.ByteSource`, a `proteoscope.engine.formats.libraries.entries.LibraryCollector` and a `Progress`.
+        None for FASTA, and for content whose readers have tables of their formats (such as `proteoscope.engine.imported.reading` for search
+        results).
     writer : callable, optional
-        Imports and returns the writer. For spectra it is a `proteoscope.engine.formats.writing.SpectrumWriter`, called with the spectra;
-        for libraries a `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or a function that writes a binary file.
+        Imports and returns the writer. For spectra the writer is a `proteoscope.engine.formats.writing.SpectrumWriter`, constructed with
+        the spectra; for libraries a `proteoscope.engine.formats.libraries.writing.LibraryTextWriter`, or a function that writes a binary
+        file.
     roots : tuple of str
         Root elements of XML files, or first texts in angle brackets.
     is_like : callable, optional
@@ -77,12 +81,15 @@ class FileFormat:
     magic : bytes
         First bytes of binary files.
     mark : bytes
-        Text that the beginning of such files contains too. Formats without `roots`, `is_like` and `magic` are recognised by the readers of
-        their content.
+        Text that the beginning of binary files contains as well. Formats without `roots`, `is_like` and `magic` are recognised by the
+        readers of their content.
+    library_reader : callable, optional
+        Imports and returns the reader of libraries for a spectrum format whose files may name the peptides of their spectra.
     term : (str, str), optional
         Accession and name in the PSI-MS vocabulary.
     spectra_called_by : str
-        Identification of spectra in mzIdentML: the native identifier in the file, the scan number, or the position in the file.
+        Identification of spectra in mzIdentML: native identifier in the file (``native``), scan number (``scan``), or position in the file
+        (``index``).
     has_titles : bool
         True if names of spectra are free titles.
     """
@@ -109,7 +116,7 @@ _MS2_LINE = re.compile(rb"^(?:H[ \t]|S[ \t]+\d+[ \t]+\d+)", re.MULTILINE)
 _PIR = re.compile(rb">(?:P1|F1|D1|DL|DC|RL|RC|N1|N3|XX);[^\n]*\n[^\n]*\n[^>;]*\*")
 _SWISS_PROT = re.compile(rb"ID   \S+ +(?:Reviewed|Unreviewed|STANDARD|PRELIMINARY);[^\n]* AA\.[ \t]*\n")
 _GENBANK = re.compile(rb"\A(?:[^\n]*\n){0,12}?LOCUS {3,}\S+ +\d+ (?:bp|aa)\b")
-"""Releases of NCBI begin with ten lines about the release."""
+"""First line of a GenBank record, after up to twelve lines: releases of NCBI begin with ten lines about the release."""
 _EMBL = re.compile(rb"ID   [^\n;]+;[^\n]*\d+ (?:BP|AA)\.[ \t]*\n")
 _NUMBERS = re.compile(rb"[-+]?(?:\d+(?:[.,]\d*)?|[.,]\d+)(?:[eE][-+]?\d+)?")
 _MSP_KEY = re.compile(rb"[A-Za-z][\w /#().-]{0,60}:")
@@ -152,7 +159,7 @@ def _is_ms2(beginning: Beginning) -> bool:
 
 
 def _n_numbers(beginning: Beginning) -> int:
-    """Return the number of numbers at the beginning of the first line that is not a name."""
+    """Return the number of leading numbers in the first line that is not a name."""
     words = next((line for line in beginning.lines if line[:1] != b"="), b"").split()
     return next((n for n, word in enumerate(words) if not _NUMBERS.fullmatch(word.rstrip(b"+"))), len(words))
 
@@ -166,7 +173,7 @@ def _is_pkl(beginning: Beginning) -> bool:
 
 
 def _is_msp(beginning: Beginning) -> bool:
-    """Return True if an entry begins with its name, or with other keys before its number of peaks."""
+    """Return True if the text begins with the name of an entry, or with other keys before a number of peaks."""
     first = next((line for line in beginning.lines if line[:1] != b"#"), b"")
     return first[:5].lower() == b"name:" or (_MSP_KEY.match(first) is not None and any(map(_MSP_PEAKS.match, beginning.lines)))
 
@@ -188,7 +195,7 @@ def _is_comet(beginning: Beginning) -> bool:
 
 
 def _has_columns(*alternatives: tuple[str, ...]) -> Callable[[Beginning], bool]:
-    """Return a function that checks if the first line of a text names all columns of one of the tuples, in lower case."""
+    """Return a function that checks whether the first line of a text names all columns of one of the tuples, which are in lower case."""
 
     def is_like(beginning: Beginning) -> bool:
         named = {name.strip(b' "').decode("utf-8", "replace").lower() for name in beginning.lines[0].split(b"\t")}
@@ -382,7 +389,7 @@ FORMATS: tuple[FileFormat, ...] = (
     FileFormat("mmCIF", "structures", (".cif", ".mmcif", ".pdbx")),
     FileFormat("BinaryCIF", "structures", (".bcif",)),
 )
-"""All supported formats, each also gzipped, in the order in which `is_like` is called."""
+"""All supported formats, plain or gzipped, in the order in which `is_like` is called."""
 
 
 def select_formats(content: str) -> tuple[FileFormat, ...]:
@@ -396,8 +403,10 @@ def list_suffixes(content: str) -> tuple[str, ...]:
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of files of spectra that may be libraries too, if their spectra name peptides.
+    """Return the suffixes of spectrum formats whose files can be libraries, namely if their spectra name peptides.
 
+    Examples
+    --------
     >>> library_suffixes()
     ('.mgf',)
     """
@@ -405,8 +414,10 @@ def library_suffixes() -> tuple[str, ...]:
 
 
 def format_names(content: str) -> str:
-    """Return the names of the formats of one type of content, as a list in a sentence.
+    """Return the names of the formats of one type of content, joined as in a sentence.
 
+    Examples
+    --------
     >>> format_names("structures")
     'PDB, mmCIF or BinaryCIF'
     """
@@ -415,18 +426,20 @@ def format_names(content: str) -> str:
 
 
 def bare_name(name: str) -> str:
-    """Return the name of a file in lower case and without ``.gz``."""
+    """Return a file name in lower case and without ``.gz``."""
     return name.lower().removesuffix(".gz")
 
 
 def has_suffix(name: str, content: str) -> bool:
-    """Return True if the name of a file, gzipped or not, has a suffix of one type of content."""
+    """Return True if a file name has a suffix of one type of content, with or without ``.gz``."""
     return bare_name(name).endswith(list_suffixes(content))
 
 
 def find_format(name: str) -> FileFormat | None:
-    """Return the format with the suffix of a file name, or None.
+    """Return the format that the suffix of a file name indicates, or None.
 
+    Examples
+    --------
     >>> find_format("run 1.mzML.gz").name
     'mzML'
     """

@@ -1,4 +1,4 @@
-"""Read a narrow m/z region of all MS2 or MS3 spectra of a file, for reporter ions of labels, with precursors and isolation windows."""
+"""Read the m/z range of reporter ions from all MS2 or MS3 spectra of a file, with precursors and isolation windows."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ __all__ = ["ReporterRegions", "read_reporter_regions"]
 
 @dataclass(frozen=True)
 class ReporterRegions:
-    """n fragment spectra of a file, each with its peaks between two m/z, in compressed rows.
+    """Fragment spectra of a file, n of them, with their peaks in an m/z range, in compressed rows.
 
     Attributes
     ----------
     index : ndarray of int64, shape (n,)
-        Position in the file, ascending, counted over spectra of all levels.
+        Position of each spectrum in the file, counted over all MS levels, ascending.
     retention_time : ndarray of float64, shape (n,)
-        Seconds, NaN where unknown.
+        Retention times in seconds, NaN if unknown.
     precursor_mz, isolation_width : ndarray of float64, shape (n,)
-        Thomson; the width is NaN where unknown.
+        m/z of the precursors and widths of the isolation windows in thomson; widths are NaN if unknown.
     offsets : ndarray of int64, shape (n + 1,)
         Peaks of spectrum i are ``offsets[i]:offsets[i + 1]``.
     mz : ndarray of float64, shape (peaks,)
-        Thomson, ascending within a spectrum.
+        m/z in thomson, ascending within a spectrum.
     intensity : ndarray of float32, shape (peaks,)
-        Positive.
+        Intensities, positive.
     signal_to_noise : ndarray of float64, shape (peaks,)
-        NaN where the file has no noise.
+        Signal-to-noise ratios, NaN if the file has no noise.
     identifier : list of str
         Names of the spectra.
     origins : list of Origin
         Precursor spectra of MS3 spectra, if the format has them; otherwise empty.
     n_profiles : int
-        Number of spectra that were profiles and have been centroided.
+        Number of profile spectra that were centroided.
     n_deeper : int
         Number of MS3 spectra in the file, if the format records levels.
     """
@@ -66,24 +66,30 @@ class ReporterRegions:
 
 
 def read_reporter_regions(path: str | Path, low: float, high: float, progress: Progress | None = None, level: int = 2) -> ReporterRegions:
-    """Read the peaks in an m/z range from each fragment spectrum of an MS level; only these are held in memory.
+    """Read the peaks in an m/z range from all fragment spectra of an MS level; other peaks are not held in memory.
 
     Parameters
     ----------
     path : str or Path
+        File to read.
     low, high : float
-        m/z range, thomson.
+        Bounds of the m/z range (inclusive), thomson.
     progress : Progress, optional
-        Polled for cancellation.
+        Receives progress; polled for cancellation.
     level : int
-        2 or 3.
+        MS level: 2 or 3.
+
+    Returns
+    -------
+    ReporterRegions
+        Spectra of the file in order.
 
     Raises
     ------
     InputError
-        The file is missing, damaged or in another format, or has no fragment spectra.
+        If the file is missing, damaged or in another format, or has no spectra of this level.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     path, parts = Path(path), list[tuple[NDArray, ...]]()
     identifier, origins = list[str](), list[Origin]()

@@ -1,4 +1,4 @@
-"""Tables of tab-separated text as columns, read block by block without a Python loop over rows."""
+"""Read tables of tab-separated text into columns, block by block, without a Python loop over rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,30 @@ _MAXIMUM_COLUMNS = 2000
 _MAXIMUM_LINE_BYTES = 16 << 20
 _LARGEST_NUMBER = 1e100
 _MAXIMUM_MISSING = 0.12
-"""Maximum share of the columns that may be missing at the end of a row: FragPipe's last four are often empty."""
+"""Maximum fraction of columns that may be missing at the end of a row; FragPipe often omits its last four."""
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$|(?i)^[+-]?inf(inity)?$"
 _COMMA_NUMBER = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 
 
 class Cells:
-    """Cells of a table, as columns of text.
+    """Cells of a table as columns of text, with n rows.
+
+    Parameters
+    ----------
+    path : Path
+        File.
+    names : sequence of str
+        Names of the columns; columns without a name are ignored.
+    columns : sequence of pyarrow.StringArray
+        Columns, each of length n.
+    line : ndarray of int64, shape (n,)
+        Line of each row, from 1.
+    is_ended : bool
+        True if the last line has a line end.
+    progress : Progress, optional
+        Receives a message if numbers have decimal commas.
+    place_name : str
+        Unit of `line`: ``line`` or ``row``.
 
     Attributes
     ----------
@@ -41,9 +58,9 @@ class Cells:
     names : list of str
         Names of the columns, in order.
     is_ended : bool
-        False if the last line has no line end: the file may be cut off in it.
+        False if the last line has no line end, so that the file may be truncated in it.
     broken_reason, broken_value : ndarray of object, shape (n,)
-        Reason for which the row or a number of it cannot be read, and the number's text; '' for valid rows.
+        Reason for which a row is invalid, and the text of the invalid number; '' for valid rows.
     place_name : str
         Unit of `line`: ``line`` or ``row``.
     """
@@ -71,15 +88,15 @@ class Cells:
 
     @property
     def is_broken(self) -> NDArray[np.bool_]:
-        """True for rows with too few or too many cells, or with a text where a number is expected, shape (n,)."""
+        """True for rows with too few or too many cells, or with text in place of a number, shape (n,)."""
         return np.asarray(self.broken_reason != "", np.bool_)
 
     def has(self, name: str) -> bool:
-        """Return True if there is a column of this name, in any case."""
+        """Return True if there is a column of this name in any case."""
         return name.lower() in self._columns
 
     def text(self, *names: str) -> pa.StringArray:
-        """Return the first existing column of these names, or empty texts."""
+        """Return the first existing column of these names; empty texts if there is none."""
         for name in names:
             if self.has(name):
                 return self._columns[name.lower()]
@@ -91,7 +108,7 @@ class Cells:
         Raises
         ------
         InputError
-            None of the columns exists.
+            If none of the columns exists.
         """
         if not any(map(self.has, names)):
             raise InputError(
@@ -100,26 +117,32 @@ class Cells:
         return self.text(*names)
 
     def numbers(self, *names: str, skip_texts: bool = False) -> NDArray[np.float64]:
-        """Return the first existing column of these names as numbers: NaN for empty cells, and for a missing column.
+        """Return the first existing column of these names as numbers.
 
         Rows with other texts are marked in `is_broken`.
 
         Parameters
         ----------
         names : str
+            Names of the column in order of preference.
         skip_texts : bool
-            Return NaN for a column with more texts than numbers.
+            True to return NaN for a column with more texts than numbers.
+
+        Returns
+        -------
+        ndarray of float64, shape (n,)
+            Numbers; NaN for empty cells, and for all rows if there is no such column.
 
         Raises
         ------
         InputError
-            No cell of the column is a number.
+            If no cell of the column is a number.
         """
         name = next((name for name in names if self.has(name)), "")
         return self.parse_numbers(self.text(name), name, skip_texts=skip_texts) if name else np.full(len(self), np.nan)
 
     def parse_numbers(self, texts: pa.StringArray, name: str, *, skip_texts: bool = False) -> NDArray[np.float64]:
-        """Return texts derived from the column `name` as numbers; see `numbers`."""
+        """Convert texts that are derived from the column `name` to numbers; see `numbers`."""
         texts = pa.compute.utf8_trim_whitespace(texts)
         try:
             return _bounded(texts.cast(pa.float64()))
@@ -148,7 +171,7 @@ class Cells:
         return _bounded(pa.compute.cast(pa.compute.utf8_ltrim(texts, "+"), pa.float64()))
 
     def _is_comma_column(self, texts: pa.StringArray) -> bool:
-        """Return True for decimal commas: the column has some and no points, and no other column has numbers with points."""
+        """Return True if a column has decimal commas: it has commas and no points, and no other column has numbers with points."""
 
         def are_like(column: pa.StringArray, pattern: str, *, every: bool) -> bool:
             matches = pa.compute.match_substring_regex(column, pattern)
@@ -165,7 +188,10 @@ class Cells:
         return True
 
     def whole(self, *names: str, missing: int) -> NDArray[np.int64]:
-        """Return a column as whole numbers, `missing` for empty cells; rows with other numbers are marked in `is_broken`. See `numbers`."""
+        """Return the first existing column of these names as whole numbers, `missing` for empty cells; see `numbers`.
+
+        Rows with other numbers are marked in `is_broken`.
+        """
         numbers = self.numbers(*names)
         usable = np.isfinite(numbers) & (np.abs(numbers) < 2**53) & (numbers == np.round(numbers))
         other = np.flatnonzero(np.isfinite(numbers) & ~usable)
@@ -175,30 +201,39 @@ class Cells:
         return np.where(usable, np.where(usable, numbers, 0), missing).astype(np.int64)
 
     def note_lines(self, lines: NDArray[np.int64], reasons: NDArray[np.object_]) -> None:
-        """Record the reasons for which the rows of some lines cannot be read."""
+        """Record the reasons for which rows are invalid.
+
+        Parameters
+        ----------
+        lines : ndarray of int64, shape (k,)
+            Lines of the rows.
+        reasons : ndarray of object, shape (k,)
+            Reasons as texts.
+        """
         self.broken_reason[np.searchsorted(self.line, lines)] = reasons
 
     def _note(self, rows: NDArray[np.int64], reason: str, texts: pa.StringArray) -> None:
-        """Record a reason and the texts of rows that cannot be read, unless they have one."""
+        """Record a reason and the texts of invalid rows that have no reason yet."""
         rows = rows[~self.is_broken[rows]]
         self.broken_reason[rows] = reason
         self.broken_value[rows] = [shortened(text, 60) for text in texts.take(pa.array(rows)).to_pylist()]
 
     def lists(self, separator: str, *names: str) -> tuple[NDArray[np.int64], NDArray[np.int64], tuple[str, ...]]:
-        """Split a column of lists.
+        """Split a column of lists into items.
 
         Parameters
         ----------
         separator : str
-            Regular expression.
+            Regular expression that separates the items of a cell.
         names : str
-            The first existing column of these names is used.
+            Names of the column in order of preference.
 
         Returns
         -------
         offsets : ndarray of int64, shape (n + 1,)
+            Items of row i are ``codes[offsets[i]:offsets[i + 1]]``.
         codes : ndarray of int64, shape (items,)
-            Indices of the items, without empty ones.
+            Indices of the items in `items`; empty items are left out.
         items : tuple of str
             Distinct items.
         """
@@ -220,17 +255,18 @@ class Cells:
         Parameters
         ----------
         parse : callable
-            Raises `ValueError` for texts that are not peptides.
+            Parses a text; raises `ValueError` for texts that are not peptides.
         texts : pyarrow.StringArray, length n
+            Texts of the peptides.
 
         Returns
         -------
         numbers : ndarray of int64, shape (n,)
-            Indices of the peptides, -1 where the text is not a peptide.
+            Index of the peptide of each text, -1 if the text is not a peptide.
         peptides : tuple of NotedPeptide
             Distinct peptides.
         reasons : pyarrow.StringArray, length n
-            Reasons for missing peptides, '' otherwise.
+            Reasons for which texts are not peptides, '' for peptides.
         """
         coded = texts.dictionary_encode()
         codes = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -246,13 +282,13 @@ class Cells:
 
 
 def _wrong_numbers(texts: pa.StringArray) -> NDArray[np.int64]:
-    """Return the rows whose texts are not numbers; null counts as a number."""
+    """Return the indices of texts that are not numbers; null counts as a number."""
     is_number = pa.compute.fill_null(pa.compute.match_substring_regex(texts, _NUMBER), True)
     return np.flatnonzero(~is_number.to_numpy(zero_copy_only=False))
 
 
 def _bounded(numbers: pa.Array) -> NDArray[np.float64]:
-    """Return numbers, NaN for missing, infinite and extremely large ones."""
+    """Return numbers as an array, with NaN for missing, infinite and extremely large numbers."""
     values = numbers.to_numpy(zero_copy_only=False).astype(np.float64)
     return np.where(np.abs(values) < _LARGEST_NUMBER, values, np.nan)
 
@@ -271,21 +307,27 @@ def read_cells(
     Parameters
     ----------
     source : ByteSource
+        Open file.
     progress : Progress
-        Receives the file bytes read; polled for cancellation.
+        Receives the number of bytes read; polled for cancellation.
     begins : callable, optional
-        Returns True for the header, among the first lines of the file; lines before it are skipped. By default the first line.
+        Returns True for the header line; lines before it are skipped. By default, the first line is the header.
     strip : str
-        Read only rows that begin with this text and a tab (mzTab).
+        Text with which rows must begin, followed by a tab; other lines are skipped (mzTab).
     joins_last : bool
-        True if additional fields of a row belong to the last column, as proteins in Percolator's tables do.
+        True if additional cells of a row belong to the last column, such as proteins in Percolator's tables.
     columns : sequence of str, optional
-        Names of the columns to read, in any case, in addition to the last; by default all.
+        Names of the columns to read, in any case; the last column is always read. By default, all columns.
+
+    Returns
+    -------
+    Cells
+        Rows and selected columns of the table.
 
     Raises
     ------
     InputError
-        The file is not such a table: it has no header, is not UTF-8, or is cut off in its last row.
+        If the file has no header, is not UTF-8, or is truncated in its last row.
     """
     names: list[str] = []
     wanted = None if columns is None else {name.lower() for name in columns}
@@ -300,7 +342,7 @@ def read_cells(
         text = _decoded(source.path, block.text, n_lines)
         rows = pa.compute.split_pattern(pa.array([text], pa.large_string()), "\n").flatten().cast(pa.string())
         if rows[-1].as_py() == "":
-            rows = rows[:-1]  # after the last line break, or an empty block
+            rows = rows[:-1]  # the empty text after the last line end, or an empty block
         number = np.arange(n_lines + 1, n_lines + len(rows) + 1)
         n_lines += len(rows)
         progress.advance(block.consumed)
@@ -312,7 +354,7 @@ def read_cells(
                 continue
             names = [name.strip().strip('"') for name in rows[at].as_py().split("\t")]
             _check_names(source.path, names, at + 1)
-            # The last column shows if the file is cut off.
+            # The last column shows whether the file is truncated.
             selected = [i for i, name in enumerate(names) if wanted is None or name.lower() in wanted or i == len(names) - 1]
             column_parts = [[] for _ in selected]
             rows, number = rows[at + 1 :], number[at + 1 :]
@@ -323,7 +365,7 @@ def read_cells(
         n = len(names)
         parts = pa.compute.split_pattern(rows, "\t", max_splits=n - 1 if joins_last else n)
         lengths = pa.compute.list_value_length(parts).to_numpy(zero_copy_only=False)
-        # Some programs leave out empty last cells, and some add one.
+        # Some programs omit empty cells at the end of a row; others add one.
         if (lengths != n).any():
             parts, other_lines, reasons = _evened(source.path, rows, lengths, n, number, is_ended=not block.is_last or is_ended)
             uneven.append((other_lines, reasons))
@@ -347,7 +389,7 @@ def read_cells(
 
 
 def _unquoted(cells: pa.Array) -> pa.Array:
-    """Remove quotes around cells, and double quotes within them (RFC 4180); a quote at one end only belongs to the text."""
+    """Remove the quotes around cells, and undouble quotes within them (RFC 4180); a quote at only one end belongs to the text."""
     if not pa.compute.any(pa.compute.match_substring(cells, '"')).as_py():
         return cells
     is_quoted = pa.compute.match_substring_regex(cells, '(?s)^".*"$')
@@ -356,9 +398,9 @@ def _unquoted(cells: pa.Array) -> pa.Array:
 
 
 def _warn_cut_off(cells: Cells, last: pa.StringArray, progress: Progress) -> None:
-    """Warn if the last line has no line end, and is the only one with an empty last column.
+    """Warn about a truncated file if its last line has no line end and is the only line with an empty last column.
 
-    Many programs write no line end after the last row. Some leave out empty cells, but then not in one row only.
+    Many programs write no line end after the last row. Programs that omit empty cells do so in more than one row.
     """
     if cells.is_ended or not len(cells):
         return
@@ -389,21 +431,27 @@ def _check_names(path: Path, names: list[str], line: int) -> None:
 def _evened(
     path: Path, rows: pa.StringArray, lengths: NDArray[np.int64], n: int, number: NDArray[np.int64], *, is_ended: bool
 ) -> tuple[Any, NDArray[np.int64], NDArray[np.object_]]:
-    """Return the cells of rows with empty ones added at their ends, and the lines with too few or too many, with the reasons.
+    """Append empty cells to short rows; return all cells, the lines with too few or too many cells, and the reasons.
 
     Parameters
     ----------
+    path : Path
+        File, for messages.
+    rows : pyarrow.StringArray
+        Rows of the table.
+    lengths : ndarray of int
+        Number of cells of each row.
     n : int
         Number of columns.
     number : ndarray of int64
         Line of each row.
     is_ended : bool
-        True if the last row has a line end; without one, the file was probably cut off in it.
+        False if the last row has no line end, in which case the file was probably truncated in it.
 
     Raises
     ------
     InputError
-        The file is cut off in its last row.
+        If the file is truncated in its last row.
     """
     split = [line.split("\t") for line in rows.filter(pa.array(lengths != n)).to_pylist()]
     reasons = {k: f"has {k} cells where there are {n} columns" for k in set(map(len, split))}

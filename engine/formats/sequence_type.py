@@ -1,4 +1,4 @@
-"""Classify sequences as proteins or nucleotides by their residues: the only place where this is decided."""
+"""Classify sequences as proteins or nucleotides by their residues, for the whole program."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ __all__ = [
 
 _IS_NUCLEOTIDE = np.isin(np.arange(256), np.frombuffer(b"ACGTUN", dtype=np.uint8))
 _IS_BASE = np.isin(np.arange(256), np.frombuffer(b"ACGTUNRYSWKMBDHV", dtype=np.uint8))
-# Shorter sequences may be peptides of A, C, G, N and T by chance.
+# Shorter sequences may be peptides that happen to consist of A, C, G, N and T.
 _MINIMUM_RESIDUES, _MINIMUM_OF_DATABASE = 30, 1000
 _NUCLEOTIDE_SHARE = 0.95
 _BASE_SHARE, _SHARE_AMONG_IUPAC, _MAXIMUM_PROTEIN_SHARE = 0.9, 0.75, 0.5
-"""Minimum share of A, C, G, T, U and N in nucleotides; in nucleotides with IUPAC symbols only; maximum in proteins."""
+"""Minimum fraction of A, C, G, T, U and N in nucleotides, minimum if all symbols are IUPAC bases, and maximum fraction in proteins."""
 _MINIMUM_SHARE_OF_MANY = 0.01
-"""Minimum share for a warning about a database: among millions of proteins some consist of A, C, G, N and T only."""
+"""Minimum fraction of suspicious sequences for a warning about a database, since some proteins consist of A, C, G, N and T by chance."""
 _MAXIMUM_COUNTED = 1 << 29
 _BLOCK = 1 << 20
 _MAXIMUM_INSPECTED = 1 << 22
 _BEGINNING = 1 << 22
-"""Number of bytes at the beginning of a file that are enough to classify its sequences."""
+"""Number of bytes at the beginning of a file that suffice to classify its sequences."""
 _HEADERS, _REMARKS = re.compile(rb"^>.*", re.MULTILINE), re.compile(rb"^;.*", re.MULTILINE)
 _NOT_RESIDUES = b" \t\n0123456789-.*"
 
@@ -58,7 +58,7 @@ def are_nucleotides(counts: NDArray[np.int64]) -> bool:
     Parameters
     ----------
     counts : ndarray of int64, shape (256,)
-        Number of each ASCII capital.
+        Number of occurrences of each ASCII capital in the database.
     """
     total = int(counts.sum())
     certain = int(counts[_IS_NUCLEOTIDE].sum())
@@ -66,21 +66,29 @@ def are_nucleotides(counts: NDArray[np.int64]) -> bool:
 
 
 def are_bases(counts: NDArray[np.int64]) -> bool:
-    """Return True if a file consists of nucleotides, however short its sequences are.
+    """Return True if a file consists of nucleotides, even if its sequences are short.
 
-    Of all residues together 90 % must be A, C, G, T, U or N, or 75 % if all are IUPAC symbols of bases.
+    At least 90 % of all residues must be A, C, G, T, U or N, or 75 % if all are IUPAC symbols of bases.
 
     Parameters
     ----------
     counts : ndarray of int64, shape (256,)
-        Number of each ASCII capital.
+        Number of occurrences of each ASCII capital in the file.
     """
     total, certain = int(counts.sum()), int(counts[_IS_NUCLEOTIDE].sum())
     return total > 0 and certain >= (_BASE_SHARE if counts[~_IS_BASE].any() else _SHARE_AMONG_IUPAC) * total
 
 
 def character_counts(residues: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Return the number of each character, shape (256,), counted in chunks, since NumPy converts each character to eight bytes."""
+    """Return the number of occurrences of each character, shape (256,).
+
+    Characters are counted in chunks, since NumPy converts each of them to eight bytes.
+
+    Parameters
+    ----------
+    residues : ndarray of uint8, shape (length,)
+        Characters.
+    """
     counts = np.zeros(256, np.int64)
     for first in range(0, len(residues), _MAXIMUM_INSPECTED):
         counts += np.bincount(residues[first : first + _MAXIMUM_INSPECTED], minlength=256)
@@ -88,19 +96,21 @@ def character_counts(residues: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def looks_like_nucleotides(lengths: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which sequences look like DNA or RNA: at least 95 % A, C, G, T, U or N.
+    """Return True for each sequence that looks like DNA or RNA: at least 95 % A, C, G, T, U or N.
 
-    Fewer than 30 residues may be a peptide of these by chance: such short sequences are classified together.
+    A sequence of fewer than 30 residues may be such a peptide by chance; all short sequences are therefore classified together.
 
     Parameters
     ----------
     lengths : ndarray of int64, shape (n,)
+        Number of residues of each sequence.
     counts : ndarray of int64, shape (n,)
-        See `nucleotide_counts`.
+        Number of nucleotides of each sequence, from `nucleotide_counts`.
 
     Returns
     -------
     ndarray of bool, shape (n,)
+        True for nucleotides.
     """
     is_short = lengths < _MINIMUM_RESIDUES
     totals, bases = np.where(is_short, lengths[is_short].sum(), lengths), np.where(is_short, counts[is_short].sum(), counts)
@@ -113,12 +123,14 @@ def nucleotide_counts(residues: NDArray[np.uint8], offsets: NDArray[np.int64]) -
     Parameters
     ----------
     residues : ndarray of uint8, shape (total,)
-        ASCII capitals.
+        ASCII capitals of all sequences.
     offsets : ndarray of int64, shape (n + 1,)
+        Sequence i is ``residues[offsets[i]:offsets[i + 1]]``.
 
     Returns
     -------
     ndarray of int64, shape (n,)
+        Counts.
     """
     counts = np.zeros(len(offsets) - 1, np.int64)
     filled = np.flatnonzero(np.diff(offsets))
@@ -135,9 +147,9 @@ def are_nucleotides_suspicious(n_nucleotides: int, n_sequences: int, *, is_each_
     Parameters
     ----------
     n_nucleotides, n_sequences : int
-        Number of sequences that look like nucleotides, and of all.
+        Number of sequences that look like nucleotides, and number of all sequences.
     is_each_meant : bool
-        True if each sequence was selected by the user, as queries are; in a database some look like nucleotides by chance.
+        True if the user selected each sequence, such as queries; in a database some look like nucleotides by chance.
     """
     return n_nucleotides > 0 and (is_each_meant or n_nucleotides >= _MINIMUM_SHARE_OF_MANY * n_sequences)
 
@@ -149,12 +161,13 @@ class SequenceCount:
     Attributes
     ----------
     n_sequences, n_residues : int
+        Number of sequences and of residues.
     n_nucleotides : int
         Number of sequences that look like DNA or RNA.
     is_whole : bool
-        False if only the beginning was counted.
+        False if only the beginning of the file was counted.
     symbols : tuple of (int, int)
-        ASCII capitals and their numbers.
+        ASCII code and number of occurrences of each capital in the file.
     """
 
     n_sequences: int
@@ -165,7 +178,7 @@ class SequenceCount:
 
     @property
     def character_counts(self) -> NDArray[np.int64]:
-        """Number of each ASCII capital, shape (256,)."""
+        """Number of occurrences of each ASCII capital, shape (256,)."""
         counts = np.zeros(256, np.int64)
         for symbol, count in self.symbols:
             counts[symbol] = count
@@ -173,7 +186,18 @@ class SequenceCount:
 
 
 def classify_sequences(counts: Iterable[SequenceCount]) -> str:
-    """Return ``nucleotides``, ``proteins``, or '' if the residues of all files together are inconclusive; see `are_bases`."""
+    """Classify all files together; see `are_bases`.
+
+    Parameters
+    ----------
+    counts : iterable of SequenceCount
+        Counts of each file.
+
+    Returns
+    -------
+    str
+        ``nucleotides``, ``proteins``, or '' if the residues are inconclusive.
+    """
     total = sum((count.character_counts for count in counts), np.zeros(256, np.int64))
     if are_bases(total):
         return "nucleotides"
@@ -181,7 +205,7 @@ def classify_sequences(counts: Iterable[SequenceCount]) -> str:
 
 
 def _occurring(counts: NDArray[np.int64]) -> tuple[tuple[int, int], ...]:
-    """Return pairs of a character that occurs and its count."""
+    """Return (character, count) for each character that occurs."""
     return tuple((character, int(counts[character])) for character in np.flatnonzero(counts).tolist())
 
 
@@ -193,6 +217,7 @@ def count_sequences(
     Parameters
     ----------
     path : Path
+        File to read.
     maximum_bytes : int
         Maximum number of bytes to read.
     is_wanted : callable
@@ -201,7 +226,7 @@ def count_sequences(
     Returns
     -------
     SequenceCount or None
-        None if the file cannot be read, counting was stopped, or the format requires parsing entries to find sequences.
+        Counts; None if the file cannot be read, if counting was stopped, or if the format has entries that would have to be parsed.
     """
     n_read = 0
     try:
@@ -224,7 +249,7 @@ def count_sequences(
 
 
 def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[], bool]) -> SequenceCount | None:
-    """Count the reads of a FASTQ file as its reader parses them; see `count_sequences`."""
+    """Count the reads of a FASTQ file with its reader; see `count_sequences`."""
     lengths, bases, characters, n_bytes, is_whole = [], [], np.zeros(256, np.int64), 0, True
     for block in read_blocks(source, Progress(), _BLOCK):
         if not is_wanted():
@@ -243,12 +268,12 @@ def _count_reads(source: ByteSource, maximum_bytes: int, is_wanted: Callable[[],
 
 @dataclass(frozen=True)
 class InputContent:
-    """Properties of the sequences of an input before a search reads them.
+    """Properties of input sequences that are known before a search reads them.
 
     Attributes
     ----------
     count : SequenceCount
-        Counts, possibly of the beginning of the first file only.
+        Counts of the beginning of the first file.
     has_qualities : bool
         True for FASTQ.
     """
@@ -258,7 +283,7 @@ class InputContent:
 
 
 def inspect_sequences(paths: Sequence[Path]) -> InputContent | None:
-    """Return the properties of the first file's sequences, from its beginning; None without a regular file, or if it cannot be read."""
+    """Return the properties of the first file's sequences from its beginning; None if it is not a regular file or cannot be read."""
     if not paths or not paths[0].is_file():
         return None
     count = count_sequences(paths[0], _BEGINNING)
@@ -269,14 +294,14 @@ def inspect_sequences(paths: Sequence[Path]) -> InputContent | None:
 
 
 def count_fasta(fasta: bytes) -> SequenceCount:
-    """Count the sequences and residues of a FASTA text."""
+    """Count the sequences and residues of FASTA text."""
     counter = _Counter()
     counter.add(fasta)
     return counter.result()
 
 
 class _Counter:
-    """Counter of a FASTA text that is added in chunks of whole lines."""
+    """Counter of FASTA text that is added in chunks of whole lines."""
 
     def __init__(self) -> None:
         self._n_sequences = self._n_residues = 0
@@ -285,7 +310,7 @@ class _Counter:
         self._characters = np.zeros(256, np.int64)
 
     def add(self, text: bytes) -> None:
-        """Count a chunk."""
+        """Count the sequences and residues of a chunk."""
         text = _REMARKS.sub(b"", text.replace(b"\r\n", b"\n").replace(b"\r", b"\n"))
         self._n_sequences += text.count(b"\n>") + text.startswith(b">")
         residues = _HEADERS.sub(b">", text).translate(None, _NOT_RESIDUES)
@@ -295,7 +320,7 @@ class _Counter:
         self._n_residues += int(counts.sum())
         finished, mark, rest = (self._unfinished + residues).rpartition(b">")
         self._count(finished)
-        # The beginning is enough to classify a sequence, even a chromosome.
+        # The beginning of a sequence, even of a chromosome, suffices to classify it.
         self._unfinished = (mark + rest)[:_MAXIMUM_INSPECTED]
 
     def result(self, *, is_whole: bool = True) -> SequenceCount:
@@ -309,7 +334,7 @@ class _Counter:
         """Count the residues of complete sequences, each after a ``>``."""
         characters = np.frombuffer(residues.upper(), np.uint8)
         starts = np.flatnonzero(characters == ord(">"))
-        # Other characters are ignored here: the search reports them with their places.
+        # Other characters are ignored here: the search reports them with their positions.
         is_residue = (characters >= ord("A")) & (characters <= ord("Z"))
         offsets = np.append(0, np.cumsum(is_residue))[np.append(starts, len(characters))]
         self._lengths.append(np.diff(offsets))

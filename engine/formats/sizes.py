@@ -1,4 +1,4 @@
-"""Estimate the content of files from their sizes and their beginnings, without reading them whole."""
+"""Estimate the content of files from their sizes and beginnings, without reading whole files."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ _RECORDS = {
     "GenBank": (b"\nORIGIN",),
     "EMBL": (b"\nSQ ",),
 }
-"""Texts that occur once in each record of a format, by the first word of the format's name."""
-_BYTES_OF_RECORD = 4000  # of other formats
-_MINIMUM_PEAK = 12  # bytes
+"""Texts that occur once in each record of a format, by the first word of the name of the format."""
+_BYTES_OF_RECORD = 4000  # typical size of a record in other formats
+_MINIMUM_PEAK = 12  # bytes of a peak
 _INSPECTED_FILES = 16
-_HELD_OF_BYTE, _MAXIMUM_HELD = 1.3, 8e8  # bytes of peaks for a byte of a file, and in total; see results/growth.jsonl of the benchmarks
+_HELD_OF_BYTE, _MAXIMUM_HELD = 1.3, 8e8  # bytes of peaks in memory per byte of a file, and in total (benchmarks: results/growth.jsonl)
 
 
 class InputSize(NamedTuple):
-    """Estimated content of some files.
+    """Estimated content of files.
 
     Attributes
     ----------
     files : int
         Number of files.
     bytes : int
-        Total size.
+        Total size in bytes.
     unpacked : float
-        Size after unpacking.
+        Size after decompression in bytes.
     records : float
         Number of spectra or sequences.
     residues : float
-        Number of residues, or, roughly, of peaks.
+        Number of residues or, roughly, of peaks.
     lengths : tuple of int
-        Lengths of the first records.
+        Lengths of the first sequences, in residues.
     """
 
     files: int = 0
@@ -62,7 +62,7 @@ class InputSize(NamedTuple):
 
     @property
     def held_bytes(self) -> float:
-        """Memory for the peaks of files of spectra, in bytes: large columns are on disk, and processed in blocks."""
+        """Memory for the peaks of spectrum files in bytes; large columns are on disk and processed in blocks."""
         return min(_HELD_OF_BYTE * self.unpacked, _MAXIMUM_HELD)
 
     @property
@@ -72,12 +72,12 @@ class InputSize(NamedTuple):
 
 
 def input_size(paths: Iterable[Path]) -> InputSize:
-    """Estimate the content of files of spectra, sequences or results; folders count with all files in them.
+    """Estimate the content of files of spectra, sequences or results; a folder counts with all files in it.
 
     Raises
     ------
     InputError
-        A file is missing, empty, or in no supported format.
+        If a file is missing, empty, or in an unsupported format.
     """
     total, every = InputSize(), list(paths)
     for path in every[:_INSPECTED_FILES]:

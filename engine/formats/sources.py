@@ -1,4 +1,4 @@
-"""Read a file, plain or gzipped, in blocks that end between two records."""
+"""Read plain or gzipped files in blocks that end between two records."""
 
 from __future__ import annotations
 
@@ -15,32 +15,44 @@ from proteoscope.engine.unfolding import PACKED_BYTES, Unfolding
 __all__ = ["BLOCK_BYTES", "DATA_FOLDERS", "Block", "ByteSource", "blocks"]
 
 BLOCK_BYTES = 2 << 20
-"""Readers need many times this much memory, in each of their threads."""
+"""Default size of a block; each thread of a reader needs many times this much memory."""
 MAXIMUM_RECORD_BYTES = 64 << 20
-"""A spectrum of two million points takes 43 MB as base64 of uncompressed doubles."""
+"""Maximum size of a record; a spectrum of two million points takes 43 MB as base64 of uncompressed doubles."""
 _COMPRESSED_BYTES = 1 << 16
 _GZIP_MAGIC = b"\x1f\x8b"
 DATA_FOLDERS = {
     ".d": ("a Bruker or Agilent run", "Convert it to mzML with msconvert (ProteoWizard)"),
     ".raw": ("a Waters run", "Convert it to mzML with msconvert (ProteoWizard)"),
 }
-"""Suffixes of folders that hold one measurement, with descriptions and remedies."""
+"""Suffixes of folders that contain one measurement, with descriptions and remedies."""
 
 
 class ByteSource:
-    """A file opened for reading, decompressed on the fly if its content (not its name) is gzip.
+    """File opened for reading, decompressed on the fly if its content (not its name) is gzip.
 
-    Raises `InputError` if the file is missing, unreadable, a folder, a pipe or a device, or empty, and, while reading, if gzip data are
-    damaged, cut off or unpack to more than `proteoscope.engine.unfolding.PACKED_BYTES` allows.
+    Parameters
+    ----------
+    path : str or Path
+        File to open.
 
     Attributes
     ----------
+    path : Path
+        File, as messages name it.
     size : int
-        Size of the file on disk, bytes.
+        Size of the file on disk in bytes.
+    is_gzip : bool
+        True if the file is gzipped.
     unfolding : Unfolding
-        Counts of the items that the reader makes of the file.
+        Limits for the items that the reader makes of the file.
     consumed : int
-        Bytes of the file itself (not decompressed) read so far.
+        Number of bytes of the file, not decompressed, read so far.
+
+    Raises
+    ------
+    InputError
+        If the file is missing, unreadable, empty, a folder, a pipe or a device; later, while reading, if gzip data are damaged, truncated
+        or unpack to more than `proteoscope.engine.unfolding.PACKED_BYTES` allows.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -86,12 +98,12 @@ class ByteSource:
         self._file.close()
 
     def peek(self, n: int) -> bytes:
-        """Return the next `n` bytes (fewer at the end) without consuming them."""
+        """Return the next `n` bytes, fewer at the end of the file, without consuming them."""
         self._fill(n)
         return bytes(self._unpacked[:n])
 
     def read(self, n: int) -> bytes:
-        """Return the next `n` bytes, fewer at the end, none after it."""
+        """Return the next `n` bytes, fewer at the end of the file; b'' after it."""
         if self._unpacker is None and not self._unpacked:
             return self._plain_bytes(n)
         self._fill(n)
@@ -100,7 +112,7 @@ class ByteSource:
         return data
 
     def _plain_bytes(self, n: int) -> bytes:
-        """Return the next bytes of an uncompressed file, without a copy."""
+        """Return the next bytes of an uncompressed file without copying them."""
         chunk = b"" if self._finished else self._file_bytes(n)
         while len(chunk) < n and not self._finished:
             more = self._file_bytes(n - len(chunk))
@@ -132,7 +144,7 @@ class ByteSource:
         return chunk
 
     def _inflated(self, limit: int) -> bytes:
-        """Return the next decompressed bytes, at most `limit`; a gzip file may have several members, and end in zeros."""
+        """Return up to `limit` more decompressed bytes; a gzip file may have several members and end in zeros."""
         assert self._unpacker is not None
         packed = self._packed or self._file_bytes(_COMPRESSED_BYTES)
         is_end = self._finished = not packed
@@ -159,16 +171,18 @@ class ByteSource:
 
 @dataclass(frozen=True)
 class Block:
-    """A part of a file that begins and ends between records.
+    """Part of a file that begins and ends between records.
 
     Attributes
     ----------
     text : bytes
+        Decompressed content.
     start : int
-        Offset in the decompressed file.
+        Offset in the decompressed file, bytes.
     is_first, is_last : bool
+        True for the first and the last block of the file.
     consumed : int
-        Bytes of the file read for the block.
+        Number of bytes of the file that were read for the block.
     """
 
     text: bytes
@@ -181,22 +195,28 @@ class Block:
 def blocks(
     source: ByteSource, cut: Callable[[bytes], int], size: int = BLOCK_BYTES, *, maximum_bytes: int = MAXIMUM_RECORD_BYTES
 ) -> Iterator[Block]:
-    """Cut a file into blocks of about `size` bytes.
+    """Split a file into blocks of about `size` bytes.
 
     Parameters
     ----------
     source : ByteSource
+        Open file.
     cut : callable
-        Returns the end of the last complete record of a text, or 0. A block grows until there is one.
+        Returns the end of the last complete record of a text as a byte offset, or 0 if no record is complete; then the block grows.
     size : int
-        Block size, bytes.
+        Size of a block in bytes.
     maximum_bytes : int
-        Maximum size of a block, bytes.
+        Maximum size of a block in bytes.
+
+    Yields
+    ------
+    Block
+        Part of the file with complete records; the last block has the rest of the file.
 
     Raises
     ------
     InputError
-        A record is longer than `maximum_bytes` bytes.
+        If a record is longer than `maximum_bytes`.
     """
     carried, start, consumed_before, is_first = b"", 0, 0, True
     while True:
@@ -219,4 +239,4 @@ def blocks(
                 remedy="Check its format, and convert or download it again",
             )
         else:
-            consumed_before -= consumed  # counted with the block that these bytes end up in
+            consumed_before -= consumed  # these bytes count towards the next block

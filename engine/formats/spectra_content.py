@@ -1,10 +1,10 @@
-"""Properties of a file of spectra from its beginning: analysers, fragmentation, and mass accuracy (exact or ion trap).
+"""Infer properties of a spectrum file from its beginning: analysers, fragmentation, and mass accuracy (exact or ion trap).
 
-A file's description of its instrument is not always reliable: converters name the analyser of the MS1 scans only. Fragments are
-therefore classified by the scan's own description, if there is one (``FTMS``, ``ITMS``), and otherwise by the peaks. In ion traps, two
-peaks are never closer than the resolution, and distances of isotope peaks scatter around 1.00336 Th by the mass error; in exact
-analysers peaks have any distance, and isotope peaks exactly that one. Precursors are classified by their masses: those of peptides lie
-near multiples of 1.000495 Da (Mann 1995), unless they are wrong by half a dalton.
+The description of the instrument in a file is not always reliable: some converters name only the analyser of the MS1 scans. The type of
+the fragment masses is therefore taken from the description of the scans (``FTMS``, ``ITMS``) or else inferred from the peaks. In ion
+traps, two peaks are never closer than the resolution, and distances of isotope peaks scatter around 1.00336 Th by the mass error. In
+exact analysers, peaks can have any distance, and isotope peaks have exactly this distance. The type of the precursor masses is inferred
+from their values: masses of peptides lie near multiples of 1.000495 Da (Mann 1995) unless they are wrong by half a dalton.
 """
 
 from __future__ import annotations
@@ -51,32 +51,32 @@ _COUNT = re.compile(rb'<spectrumList[^>]{0,400}?count="(\d{1,12})"|<msRun[^>]{0,
 _ISOTOPE, _NEAR, _TIGHT, _APART = 1.00336, 0.1, 0.006, 0.25
 _ENOUGH_GAPS, _ENOUGH_PRECURSORS = 100, 30
 _EXACT_SHARE, _TRAP_SHARE = 0.18, 0.12
-"""Share of the gaps within `_NEAR` of an isotope's that are within `_TIGHT`: .06 in ion traps, as by chance; .27 to .48 elsewhere."""
+"""Thresholds for the fraction of gaps within `_TIGHT` among those within `_NEAR` of an isotope gap: ion traps 0.06, others 0.27 to 0.48."""
 _EXACT_APART, _TRAP_APART = 0.01, 0.003
-"""Share of all gaps below `_APART`: none in ion traps, .05 to .13 elsewhere."""
+"""Thresholds for the fraction of gaps below `_APART` among all gaps: 0 in ion traps, 0.05 to 0.13 in others."""
 _CLUSTER, _PROTON = 1.000495, 1.00727646688
 _EXACT_SPREAD, _TRAP_SPREAD = 0.15, 0.23
-"""Standard deviation of precursors from the multiples, in multiples: .29 for random masses."""
+"""Thresholds for the standard deviation of precursor masses from the nearest multiple, in multiples; 0.29 for random masses."""
 
 
 @dataclass(frozen=True)
 class SpectraContent:
-    """Properties of a file of spectra.
+    """Properties of a spectrum file.
 
     Attributes
     ----------
     analysers, fragmentation : tuple of str
-        Named in the file, in its order.
+        Mass analysers and fragmentation methods that the file names, in its order.
     is_maldi : bool
         True if the file names MALDI.
     fragments, precursors : Exactness
-        Type of their mass measurement.
+        Types of the mass measurement of fragments and of precursors.
     n_spectra : int
-        Number declared in the file, or 0.
+        Number of spectra declared in the file, or 0.
     n_inspected, n_ms2 : int
-        Number of inspected spectra, and of those of level 2.
+        Number of inspected spectra, and of inspected MS2 spectra.
     singly_charged : float
-        Share of singly charged precursors among those of known charge, or 0.
+        Fraction of singly charged precursors among those of known charge, or 0.
     label : LabelEvidence
         Isobaric label, from reporter ions and y1 ions.
     name : str
@@ -97,7 +97,7 @@ class SpectraContent:
 
     @property
     def text(self) -> str:
-        """Summary such as ``orbitrap; HCD; exact fragments; MS1 and MS2, 1,684 spectra``."""
+        """Summary for users, such as ``orbitrap; HCD; exact fragments; MS1 and MS2, 1,684 spectra``."""
         levels = "MS2 only" if self.n_ms2 == self.n_inspected else "MS1 and MS2"
         fragments = {"exact": "exact fragments", "ion trap": "ion-trap fragments"}.get(self.fragments, "")
         count = f"{self.n_spectra:,} spectra" if self.n_spectra else ""
@@ -107,7 +107,7 @@ class SpectraContent:
 
 
 def spectra_content(path: Path) -> SpectraContent | None:
-    """Return the properties of a file of spectra from its first spectra; None if it cannot be read, or has to be converted first."""
+    """Return the properties of a spectrum file from its first spectra; None if it cannot be read without conversion."""
     try:
         with ByteSource(path) as source:
             parser = create_parser(source, takes_negative=True)
@@ -164,7 +164,7 @@ def _plain(text: bytes) -> str:
 
 
 def _by_filter(kinds: set[bytes]) -> Exactness:
-    """Return the type of mass measurement if the descriptions of all scans agree."""
+    """Return the type of mass measurement if the descriptions of all scans agree, else ''."""
     return "" if not kinds else "ion trap" if kinds == {b"ITMS"} else "" if b"ITMS" in kinds else "exact"
 
 
@@ -181,7 +181,12 @@ def fragment_exactness(peaks: list[tuple[NDArray[np.float64], NDArray[np.int64]]
     Parameters
     ----------
     peaks : list of (ndarray, ndarray)
-        Blocks of spectra: m/z, ascending in each spectrum, and the (n + 1,) offsets of n spectra.
+        Blocks of spectra: m/z (thomson, ascending in each spectrum), and the offsets of n spectra, shape (n + 1,).
+
+    Returns
+    -------
+    Exactness
+        Type of mass measurement; '' if there are too few peaks or the evidence is inconclusive.
     """
     gaps = [np.empty(0)]
     for mz, offsets in peaks:
@@ -204,9 +209,14 @@ def precursor_exactness(precursor_mz: NDArray[np.float64], charge_mask: NDArray[
     Parameters
     ----------
     precursor_mz : ndarray of float64, shape (n,)
-        Thomson.
+        m/z in thomson.
     charge_mask : ndarray of uint32, shape (n,)
-        Bits of the possible charges; only precursors with one charge are used.
+        Bits of the possible charges; only precursors with one possible charge are used.
+
+    Returns
+    -------
+    Exactness
+        Type of mass measurement; '' if there are too few precursors or the evidence is inconclusive.
     """
     charge = np.log2(np.maximum(charge_mask & ~np.uint32(1), 1))
     is_known = (charge >= 1) & (charge == np.floor(charge)) & np.isfinite(precursor_mz)

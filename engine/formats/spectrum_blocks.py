@@ -44,24 +44,24 @@ __all__ = [
     "remark_text",
 ]
 
-# Bounds of valid spectra: far beyond every instrument, and well within the numbers that the searches can represent.
+# Bounds of valid spectra: far above the values of any instrument, and far below the largest numbers that the searches can represent.
 HIGHEST_CHARGE = 31
 MAXIMUM_MZ = 1e5
-"""Maximum m/z, thomson. Whole viruses are measured at a third of it."""
+"""Maximum m/z in thomson; whole viruses are measured at up to a third of it."""
 MINIMUM_MZ = 1e-3
-"""Minimum m/z, thomson. Smaller values are not ions: they fill up arrays, as zeros do, and are left out."""
+"""Minimum m/z in thomson; peaks with smaller values, such as zeros that pad arrays, are not ions and are removed."""
 MAXIMUM_INTENSITY = 1e30
 MAXIMUM_SECONDS = 1e7
-"""Maximum retention time: four months."""
+"""Maximum retention time in seconds: four months."""
 MAXIMUM_PEAKS = 1 << 21
 """Maximum number of peaks of a spectrum; a profile of a time-of-flight instrument has some hundred thousand points."""
 MAXIMUM_NAME_BYTES = 1 << 14
-"""Maximum length of a spectrum's name, which each row of the results contains."""
+"""Maximum length of the name of a spectrum, since tables repeat it in each row of the results."""
 MAXIMUM_SCAN = 10**15
 _SAME_PRECURSOR = 1e-4
-"""Precursors of a spectrum closer than this, thomson, are the same ion."""
+"""Minimum difference (thomson) of two precursors of a spectrum; closer precursors are the same ion."""
 NEGATIVE = 1
-"""Bit 0 of a charge mask: the ions are negative."""
+"""Bit 0 of a charge mask, set for negative ions."""
 _MAXIMUM_CHARGE_BYTES = 1000
 _CHARGE = re.compile(rb"([-+]?)(\d+)(?:\.0*)?([-+]?)")
 _CHARGE_SEPARATOR = re.compile(rb"\s*(?:[,;/&]|\band\b|\bor\b|\s)\s*", re.IGNORECASE)
@@ -132,7 +132,7 @@ _REASONS: dict[IssueCode, tuple[str, str]] = {
 
 
 class RemarkCode(IntEnum):
-    """Messages about spectra that are read in an unusual way."""
+    """Codes of messages about spectra that are read in an unusual way."""
 
     CHARGES_DIFFER = 0
     SCAN_UNKNOWN = 1
@@ -160,7 +160,7 @@ _REMARKS: dict[RemarkCode, str] = {
 
 
 QUIET_REMARKS = frozenset({RemarkCode.MS1, RemarkCode.WINDOW_TARGET})
-"""Remarks on usual properties of files, logged as information."""
+"""Remarks about usual properties of files, which are logged as information instead of warnings."""
 
 
 def remark_text(code: RemarkCode, n: int, place: str) -> str:
@@ -169,16 +169,17 @@ def remark_text(code: RemarkCode, n: int, place: str) -> str:
     Parameters
     ----------
     code : RemarkCode
+        Code of the remark.
     n : int
         Number of spectra.
     place : str
-        Place of the first of them in the file.
+        Position of the first of these spectra in the file.
     """
     return f"{_REMARKS[code].format(n=counted(n, 'spectrum', 'spectra'))}; the first: {place}"
 
 
 SHOWN_ISSUES = 3
-"""Maximum number of skipped spectra that a message names; all are counted."""
+"""Maximum number of skipped spectra that a message names."""
 
 
 @dataclass(frozen=True)
@@ -188,15 +189,15 @@ class SpectrumIssue:
     Attributes
     ----------
     reason : str
-        Problem.
+        Description of the problem.
     spectrum : str
-        Name of the spectrum, or another place in the file; '' if `line` gives the place.
+        Name of the spectrum or another position in the file; '' if `line` gives the position.
     line : int
-        Line, counted from the block's beginning, from 1; 0 if unknown.
+        Line relative to the beginning of the block, from 1; 0 if unknown.
     remedy : str
-        Remedy for the user.
+        Advice for the user.
     is_fatal : bool
-        True if the file as a whole is damaged; otherwise one spectrum can be left out.
+        True if the file as a whole is damaged; False if the spectrum can be skipped.
     """
 
     reason: str
@@ -216,40 +217,40 @@ CUT_OFF = SpectrumIssue("the file is cut off", remedy="Copy or convert it again"
 
 
 class SpectrumTable:
-    """Columns of the n spectra of a block while it is parsed: all MS levels, broken spectra included.
+    """Columns of the n spectra of a block while it is parsed, including all MS levels and invalid spectra.
 
     Attributes
     ----------
     identifier : list of str
-        Names, '' where unknown.
+        Names, '' if unknown.
     scan : ndarray of int64, shape (n,)
-        Scan numbers, -1 where unknown.
+        Scan numbers, -1 if unknown.
     retention_time : ndarray of float64, shape (n,)
-        Seconds, NaN where unknown.
+        Retention times in seconds, NaN if unknown.
     precursor_mz : ndarray of float64, shape (n,)
-        Thomson, NaN where unknown.
+        m/z of the first precursor in thomson, NaN if unknown.
     precursor_intensity : ndarray of float64, shape (n,)
-        0 where unknown.
+        Intensity of the first precursor, 0 if unknown.
     charges : ndarray of int64, shape (n,)
-        Bit z for charge z; bit 0 (`NEGATIVE`) for negative ions.
+        Charge masks: bit z for charge z; bit 0 (`NEGATIVE`) for negative ions.
     mode : ndarray of int64, shape (n,)
         Values of `Mode`.
     isolation_width : ndarray of float64, shape (n,)
-        Thomson, NaN where unknown.
+        Widths of the isolation windows in thomson, NaN if unknown.
     is_ms1 : ndarray of bool, shape (n,)
         True for MS1 spectra in formats of fragment spectra.
     other_precursors : list of (int, float, int)
         Spectrum, m/z and charge bits of each precursor after the first.
     remarks : dict of RemarkCode to dict of int to int
-        For each code the line in the block of each spectrum, 0 without lines.
+        For each code, the spectra with this remark and their lines in the block, 0 in formats without lines.
     has_mobility : ndarray of bool, shape (n,)
-        True where the spectrum or its peaks have an ion mobility.
+        True if the spectrum or its peaks have an ion mobility.
     voltage : ndarray of float64, shape (n,)
-        FAIMS compensation voltage, NaN without.
+        FAIMS compensation voltages, NaN if there is none.
     activation : ndarray of uint8, shape (n,)
         Values of `proteoscope.engine.chemistry.activation.Activation`.
     issue : ndarray of int64, shape (n,)
-        The first `IssueCode` of each spectrum.
+        First `IssueCode` of each spectrum.
     issue_line : ndarray of int64, shape (n,)
         Line of the issue in the block, 0 in formats without lines.
     """
@@ -276,13 +277,14 @@ class SpectrumTable:
         return len(self.scan)
 
     def note(self, spectra: NDArray[np.int64], code: IssueCode, lines: NDArray[np.int64] | int = 0) -> None:
-        """Record an issue of spectra that have none yet.
+        """Record an issue of the given spectra that have no issue yet.
 
         Parameters
         ----------
         spectra : ndarray of int64, shape (k,)
-            May repeat a spectrum: then its first line is recorded.
+            Indices of spectra; for a repeated spectrum the first of its lines is recorded.
         code : IssueCode
+            Issue.
         lines : ndarray of int64, shape (k,), or int
             Lines in the block.
         """
@@ -292,12 +294,12 @@ class SpectrumTable:
         self.issue[rows], self.issue_line[rows] = code, at
 
     def note_bounds(self, lines: NDArray[np.int64] | int = 0) -> None:
-        """Record an issue of spectra whose precursor m/z or retention time is out of bounds.
+        """Record an issue of the spectra whose precursor m/z or retention time is out of bounds.
 
         Parameters
         ----------
         lines : ndarray of int64, shape (n,), or int
-            Line of each spectrum.
+            Line of each spectrum in the block.
         """
         at = np.broadcast_to(np.asarray(lines, dtype=np.int64), self.scan.shape)
         for is_absurd, code in (
@@ -306,11 +308,11 @@ class SpectrumTable:
         ):
             rows = np.flatnonzero(is_absurd)
             self.note(rows, code, at[rows])
-        # No search uses the intensity; one that is out of bounds is as good as unknown.
+        # No search uses the precursor intensity: values out of bounds are treated as unknown.
         self.precursor_intensity[~(self.precursor_intensity <= MAXIMUM_INTENSITY)] = 0.0
 
     def remark(self, code: RemarkCode, spectrum: int, line: int = 0) -> None:
-        """Record a remark on a spectrum, the first of each code."""
+        """Record a remark on a spectrum; later remarks with the same code and spectrum are ignored."""
         self.remarks.setdefault(code, {}).setdefault(spectrum, line)
 
     def take_precursors(self, spectrum: int, candidates: list[tuple[float, int]]) -> None:
@@ -319,8 +321,9 @@ class SpectrumTable:
         Parameters
         ----------
         spectrum : int
+            Index of the spectrum.
         candidates : list of (float, int)
-            m/z and charge bits; the charges of equal m/z are merged.
+            m/z (thomson) and charge bits; candidates of equal m/z are merged.
         """
         merged: list[tuple[float, int]] = []
         for mz, charges in candidates:
@@ -333,13 +336,14 @@ class SpectrumTable:
         self.other_precursors += [(spectrum, mz, charges) for mz, charges in merged[1:]]
 
     def report_broken(self, parsed: ParsedBlock, rows: NDArray[np.bool_], lines: NDArray[np.int64] | None = None) -> None:
-        """Add the issues of the spectra that are left out to a parsed block.
+        """Add the issues of skipped spectra to a parsed block.
 
         Parameters
         ----------
         parsed : ParsedBlock
+            Block to change.
         rows : ndarray of bool, shape (n,)
-            Spectra to report on.
+            True for spectra to report.
         lines : ndarray of int64, shape (n,), optional
             First line of each spectrum, in formats with lines.
         """
@@ -353,17 +357,17 @@ class SpectrumTable:
             parsed.issues.append(SpectrumIssue.from_code(self.issue[spectrum], spectrum=place, line=line))
 
     def broken(self, rows: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """Return the spectra with an issue, ascending, optionally only those in the mask `rows`."""
+        """Return the indices of the spectra with an issue, ascending, optionally only of those in the mask `rows`."""
         has_issue = self.issue != IssueCode.NONE
         return np.flatnonzero(has_issue if rows is None else has_issue & rows)
 
     def note_negative(self, lines: NDArray[np.int64] | int = 0) -> None:
-        """Record an issue of spectra of negative ions.
+        """Record an issue of all spectra of negative ions.
 
         Parameters
         ----------
         lines : ndarray of int64, shape (n,), or int
-            Line of each spectrum.
+            Line of each spectrum in the block.
         """
         at = np.broadcast_to(np.asarray(lines, dtype=np.int64), self.scan.shape)
         rows = np.flatnonzero(self.charges & NEGATIVE)
@@ -371,18 +375,18 @@ class SpectrumTable:
 
 
 class NoiseSamples(NamedTuple):
-    """Noise of n spectra, in compressed rows.
+    """Noise of n spectra, sampled along m/z, in compressed rows.
 
     Attributes
     ----------
     offsets : ndarray of int64, shape (n + 1,)
         Samples of spectrum i are ``offsets[i]:offsets[i + 1]``.
     mz : ndarray of float64, shape (samples,)
-        Thomson, ascending within a spectrum.
+        m/z in thomson, ascending within a spectrum.
     noise : ndarray of float64, shape (samples,)
-        Positive.
+        Noise in units of intensity, positive.
     baseline : ndarray of float64, shape (samples,)
-        Level from which the height of a peak is measured.
+        Intensity from which the height of a peak is measured.
     """
 
     offsets: NDArray[np.int64]
@@ -392,7 +396,15 @@ class NoiseSamples(NamedTuple):
 
 
 class IgnoredPeaks(NamedTuple):
-    """Peaks without a usable m/z or intensity: their number, that of their spectra, and the row of the first such spectrum."""
+    """Counts of peaks without a valid m/z or intensity.
+
+    Attributes
+    ----------
+    n_peaks, n_spectra : int
+        Number of such peaks, and of spectra with such peaks.
+    first : int
+        Row of the first such spectrum, or -1.
+    """
 
     n_peaks: int = 0
     n_spectra: int = 0
@@ -405,9 +417,9 @@ class Origin(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-        Names of the source spectra, the nearest first.
+        Names of the precursor spectra, the nearest first.
     precursors : tuple of float
-        m/z of all precursors, thomson.
+        m/z of all precursor ions in thomson.
     """
 
     names: tuple[str, ...]
@@ -416,46 +428,46 @@ class Origin(NamedTuple):
 
 @dataclass
 class ParsedBlock:
-    """Usable spectra of one MS level of a block as columns (see `Spectra`), with counts and issues.
+    """Valid spectra of one MS level of a block as columns (see `Spectra`), with counts and issues.
 
     Attributes
     ----------
-    index : ndarray of int64
-        Position in the block of each spectrum, all levels counted.
-    isolation_width : ndarray of float64
-        Thomson, NaN where unknown.
-    voltage : ndarray of float64
-        FAIMS compensation voltage, NaN where unknown.
+    index : ndarray of int64, shape (n,)
+        Position of each spectrum in the block, counted over all MS levels.
+    isolation_width : ndarray of float64, shape (n,)
+        Widths of the isolation windows in thomson, NaN if unknown.
+    voltage : ndarray of float64, shape (n,)
+        FAIMS compensation voltages, NaN if unknown.
     n_spectra : int
-        Number of spectra of every level, broken ones included.
+        Number of spectra of all MS levels, including invalid spectra.
     n_profiles : int
-        Number of usable spectra that were profiles.
+        Number of valid spectra that were profiles.
     first_profile : str
         Name of the first profile.
     n_with_mobility : int
-        Number of usable spectra with ion mobilities.
+        Number of valid spectra with ion mobilities.
     n_peaks_read : int
-        Number of peaks before any were left out.
+        Number of peaks before any were removed.
     ignored : IgnoredPeaks
         Peaks with a negative or missing m/z or intensity.
     n_lines, n_entries : int
         Number of lines, and of lines that are not peaks.
     n_broken, n_negative : int
-        Number of spectra left out, and of those that were left out as negative ions.
+        Number of skipped spectra, and of spectra skipped since their ions are negative.
     issues : list of SpectrumIssue
-        Issues of the first `SHOWN_ISSUES` broken spectra, and of the file as a whole.
+        Issues of the first `SHOWN_ISSUES` skipped spectra, and of the file as a whole.
     noise : NoiseSamples, optional
         Noise of the spectra, if the parser reads it.
     n_noise_read : int
-        Number of values used to estimate the noise.
+        Maximum number of values that the arrays of noise unpack to.
     origins : list of Origin, optional
-        Precursor spectra, for spectra of level 3.
+        Precursor spectra of MS3 spectra.
     n_deeper : int
-        Number of spectra of level 3 in the block, if the format records levels.
+        Number of MS3 spectra in the block, if the format records levels.
     others : OtherPrecursors
         Further precursors of the spectra.
-    remarks : dict
-        For each `RemarkCode` the number of spectra, and name and line in the block of the first.
+    remarks : dict of RemarkCode to (int, str, int)
+        For each code the number of spectra, and the name and the line in the block of the first spectrum.
     """
 
     identifier: list[str]
@@ -491,9 +503,9 @@ class ParsedBlock:
 
 
 class SpectrumParser(Protocol):
-    """Parser of a format.
+    """Parser of a spectrum format.
 
-    `parse` runs in several threads concurrently, after `begin`.
+    `begin` is called once, then `parse` concurrently in several threads.
 
     Attributes
     ----------
@@ -510,17 +522,19 @@ class SpectrumParser(Protocol):
         """Read the properties of the whole file from its first block."""
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete record of a text, in bytes, or 0."""
+        """Return the end of the last complete record of a text as a byte offset, or 0 if no record is complete."""
 
     def parse(self, block: Block, centroid: bool | str) -> ParsedBlock:
-        """Return the spectra of a block; `centroid` as in `proteoscope.engine.formats.read_spectra`."""
+        """Return the spectra of a block; `centroid` is as in `proteoscope.engine.formats.read_spectra`."""
 
 
 def charge_bits(text: bytes) -> tuple[int, IssueCode]:
-    """Return the charge mask of a text such as ``2+ and 3+``, ``+2`` or ``2,3``, and the issue of a text that cannot be read.
+    """Return the charge mask of a text such as ``2+ and 3+``, ``+2`` or ``2,3``, and the issue of an invalid text.
 
-    Bit z means charge z, and bit 0 (`NEGATIVE`) for negative ions. An empty text, 0, and texts such as ``NA`` give no charge.
+    Bit z means charge z, and bit 0 (`NEGATIVE`) negative ions. An empty text, 0, and texts such as ``NA`` give a mask of 0.
 
+    Examples
+    --------
     >>> [charge_bits(text)[0] for text in (b"2+ and 3+", b"-2", b"0", b"NA", b"2.5")]
     [12, 5, 0, 0, 0]
     """
@@ -546,8 +560,10 @@ def charge_bits(text: bytes) -> tuple[int, IssueCode]:
 
 
 def parse_polarity(text: bytes) -> int:
-    """Return 1 for a text that means positive ions, -1 for negative ions, 0 for any other.
+    """Return 1 for text that means positive ions, -1 for negative ions, and 0 for other text.
 
+    Examples
+    --------
     >>> parse_polarity(b"Negative"), parse_polarity(b" + "), parse_polarity(b"N/A")
     (-1, 1, 0)
     """
@@ -565,21 +581,27 @@ def finish(
     offsets: NDArray[np.int64],
     centroid: bool | str,
 ) -> ParsedBlock:
-    """Return usable spectra of a block as columns.
+    """Return the valid spectra among the given rows of a block as columns.
 
-    Peaks are sorted by m/z; those without a positive finite m/z and intensity are left out, and profiles are centroided.
+    Peaks are sorted by m/z, peaks without a positive finite m/z and intensity are removed, and profiles are centroided.
 
     Parameters
     ----------
     table : SpectrumTable
-        All spectra of the block; spectra with peaks out of bounds get an issue there, and are left out.
+        All spectra of the block; spectra with peaks out of bounds get an issue and are skipped.
     rows : ndarray of int64, shape (n,)
-        Spectra to return.
+        Indices of the spectra to return.
     mz, intensity : ndarray of float64, shape (peaks,)
-        Peaks as read; spectrum i has the peaks ``offsets[i]:offsets[i + 1]``.
+        Peaks as read.
     offsets : ndarray of int64, shape (n + 1,)
+        Peaks of spectrum ``rows[i]`` are ``offsets[i]:offsets[i + 1]``.
     centroid : bool or str
         As in `proteoscope.engine.formats.read_spectra`.
+
+    Returns
+    -------
+    ParsedBlock
+        Columns of the valid spectra.
     """
     n_peaks_read = len(mz)
     owner = np.repeat(np.arange(len(rows)), np.diff(offsets))
@@ -639,12 +661,12 @@ def finish(
 
 
 def _is_negative_or_nan(values: NDArray[np.floating]) -> NDArray[np.bool_]:
-    """Return which values are neither zero nor positive."""
+    """Return True for each value that is negative or NaN."""
     return ~(values >= 0)
 
 
 def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
-    """Count ignored peaks from the spectrum of each."""
+    """Count ignored peaks from the spectrum index of each peak."""
     if not len(owner):
         return IgnoredPeaks()
     spectra = np.unique(owner)
@@ -652,7 +674,7 @@ def _ignored_peaks(owner: NDArray[np.int64]) -> IgnoredPeaks:
 
 
 def _other_precursors(table: SpectrumTable, rows: NDArray[np.int64]) -> OtherPrecursors:
-    """Return the further precursors of the spectra in `rows`, whose positions in `rows` become their spectrum numbers."""
+    """Return the further precursors of the spectra in `rows`, numbered by position in `rows`."""
     if not table.other_precursors:
         return OtherPrecursors.none()
     place = {row: i for i, row in enumerate(rows.tolist())}

@@ -1,4 +1,4 @@
-"""XML tags of a block as columns."""
+"""Find the XML tags of a block as columns."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from proteoscope.engine.formats.numbers import POINT
 __all__ = ["MAXIMUM_TAGS", "Names", "TagKind", "TagTable", "check_tags", "xml_encoding"]
 
 MAXIMUM_TAGS = 1 << 18
-"""Maximum of a block: usually some ten thousand; a longer block is one spectrum with many peaks and few tags."""
+"""Maximum number of tags in a block; blocks usually have some ten thousand."""
 _ROWS_AT_FIRST = 1 << 14
 _ENCODINGS = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_jp|gb2312|gbk|gb18030|big5")
-"""Python's names of the supported encodings; all encode ASCII as ASCII."""
+"""Python's names of the supported encodings, all supersets of ASCII."""
 
 _ENCODING = re.compile(rb"^\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})[\"']")
 _ENTITIES = {"&quot;": '"', "&apos;": "'", "&#xA;": "\n", "&#10;": "\n", "&#9;": "\t", "&#39;": "'", "&#34;": '"'}
 
 
 def xml_encoding(head: bytes) -> str:
-    """Return the encoding in an XML declaration; UTF-8 without one, or if it is not supported."""
+    """Return the encoding in an XML declaration; UTF-8 if there is none, or if the encoding is not supported."""
     match = _ENCODING.match(head.removeprefix(b"\xef\xbb\xbf"))
     try:
         name = codecs.lookup(match.group(1).decode("ascii")).name if match else "utf-8"
@@ -39,7 +39,7 @@ def xml_encoding(head: bytes) -> str:
 
 
 class TagKind(IntEnum):
-    """Kinds of tags, as `proteoscope.kernels.cpu.text.scan_tags` returns them."""
+    """Types of tags, as in `proteoscope.kernels.cpu.text.scan_tags`."""
 
     START = 0
     END = 1
@@ -48,7 +48,7 @@ class TagKind(IntEnum):
 
 
 class Names:
-    """Element and attribute names to find; their positions are the codes in a `TagTable`."""
+    """Names of elements and attributes to find; a `TagTable` refers to them by position."""
 
     def __init__(self, elements: tuple[str, ...], attributes: tuple[str, ...]) -> None:
         self.elements = {name: code for code, name in enumerate(elements)}
@@ -62,7 +62,19 @@ def _packed(names: tuple[str, ...]) -> tuple[NDArray[np.uint8], NDArray[np.int64
 
 @dataclass(frozen=True)
 class TagTable:
-    """Tags of a text with names in a `Names`; `rows` as `proteoscope.kernels.cpu.text.scan_tags` returns them."""
+    """Tags of a text whose element names are in a `Names`.
+
+    Attributes
+    ----------
+    data : bytes
+        Text.
+    text : ndarray of uint8, shape (bytes,)
+        Text as an array.
+    names : Names
+        Names of elements and attributes.
+    rows : ndarray of int64, shape (n, columns)
+        Tags, as described in `proteoscope.kernels.cpu.text.scan_tags`.
+    """
 
     data: bytes
     text: NDArray[np.uint8]
@@ -71,12 +83,12 @@ class TagTable:
 
     @classmethod
     def scan(cls, data: bytes, names: Names, path: Path) -> TagTable:
-        """Find the tags of a text with names in `names`; the text is a part of the file `path`.
+        """Find the tags of a text whose names are in `names`; `path` is the file of the text, for messages.
 
         Raises
         ------
         InputError
-            There are more than `MAXIMUM_TAGS`.
+            If there are more than `MAXIMUM_TAGS` tags.
         """
         text = np.frombuffer(data, dtype=np.uint8)
         state = np.zeros(kernels.cpu.text.N_STATES, dtype=np.int64)
@@ -95,54 +107,54 @@ class TagTable:
 
     @property
     def kind(self) -> NDArray[np.int64]:
-        """`TagKind` of each tag."""
+        """`TagKind` of each tag, shape (n,)."""
         return self.rows[:, 1]
 
     @property
     def begin(self) -> NDArray[np.int64]:
-        """First byte of each tag."""
+        """Position of the first byte of each tag, shape (n,)."""
         return self.rows[:, 2]
 
     @property
     def after(self) -> NDArray[np.int64]:
-        """Byte after each tag."""
+        """Position after the last byte of each tag, shape (n,)."""
         return self.rows[:, 3]
 
     def named(self, element: str) -> NDArray[np.bool_]:
-        """Return which tags belong to an element, of any kind."""
+        """Return True for each tag of an element, of any `TagKind`, shape (n,)."""
         return self.rows[:, 0] == self.names.elements[element]
 
     def opening(self, element: str) -> NDArray[np.bool_]:
-        """Return which tags begin an element, including empty ones."""
+        """Return True for each tag that starts an element, including empty elements, shape (n,)."""
         return self.named(element) & ((self.kind == TagKind.START) | (self.kind == TagKind.EMPTY))
 
     def depth(self, element: str) -> NDArray[np.int64]:
-        """Return the number of open elements of a name after each tag."""
+        """Return the number of open elements of a name after each tag, shape (n,)."""
         here = self.named(element)
         return np.cumsum((here & (self.kind == TagKind.START)).astype(np.int64) - (here & (self.kind == TagKind.END)))
 
     def span(self, attribute: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return begin (-1: absent) and end of the value of an attribute in each tag."""
+        """Return start (-1 if absent) and end of the value of an attribute in each tag, each of shape (n,)."""
         column = 4 + 2 * self.names.attributes[attribute]
         return self.rows[:, column], self.rows[:, column + 1]
 
     def values(self, attribute: str, at: NDArray[np.int64]) -> list[bytes]:
-        """Return the raw values of an attribute in some tags, empty where absent."""
+        """Return the undecoded values of an attribute in the tags `at`, b'' if absent."""
         start, stop = self.span(attribute)
         return [self.data[a:b] if a >= 0 else b"" for a, b in zip(start[at].tolist(), stop[at].tolist(), strict=True)]
 
     def lengths(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the sizes in bytes of the values of an attribute in some tags."""
+        """Return the sizes in bytes of the values of an attribute in the tags `at`."""
         start, stop = self.span(attribute)
         return stop[at] - start[at]
 
     def names_at(self, attribute: str, at: NDArray[np.int64], encoding: str, maximum_bytes: int) -> list[str]:
-        """Return the decoded values of an attribute in some tags, each cut to `maximum_bytes`."""
+        """Return the decoded values of an attribute in the tags `at`, each truncated to `maximum_bytes`."""
         texts = [value[:maximum_bytes].decode(encoding, "replace") for value in self.values(attribute, at)]
         return [unescape(text, _ENTITIES) if "&" in text else text for text in texts]
 
     def numbers(self, attribute: str, at: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Return the values of an attribute in some tags as numbers (NaN where absent), and which values are not numbers."""
+        """Return the values of an attribute in the tags `at` as numbers (NaN if absent), and True for each value that is not a number."""
         start, stop = (column[at] for column in self.span(attribute))
         ends = np.empty(len(at), dtype=np.int64)
         values = kernels.cpu.text.parse_numbers(self.text, start, stop, ends, POINT)
@@ -151,13 +163,13 @@ class TagTable:
         return values, broken
 
     def whole_numbers(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the values of an attribute in some tags as whole numbers from 0, or -1."""
+        """Return the values of an attribute in the tags `at` as whole numbers from 0; -1 for absent and other values."""
         values, _ = self.numbers(attribute, at)
         usable = (values >= 0) & (values < 1e15) & (values == np.floor(values))
         return np.where(usable, values, -1).astype(np.int64)
 
     def terms(self, attribute: str, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return accessions of seven digits in some tags as numbers (``MS:1000511`` -> 1000511), -1 for others."""
+        """Return the accessions of seven digits in the tags `at` as numbers (``MS:1000511`` -> 1000511); -1 for other values."""
         start, stop = (column[at] for column in self.span(attribute))
         usable = np.flatnonzero((start >= 0) & (stop - start == 10))
         digits = self.text[start[usable, None] + np.arange(3, 10)].astype(np.int64) - 48
@@ -168,7 +180,7 @@ class TagTable:
 
 
 def check_tags(n: int, path: Path) -> None:
-    """Raise an `InputError` for more than `MAXIMUM_TAGS` tags in a block."""
+    """Raise an `InputError` if a block has more than `MAXIMUM_TAGS` tags."""
     if n > MAXIMUM_TAGS:
         raise InputError(
             path,

@@ -1,4 +1,4 @@
-"""Read features of sequences from GFF3 and BED files, to be drawn along alignments."""
+"""Read features of sequences from GFF3 and BED files, which are drawn along alignments."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ _MAXIMUM_NAME = 80
 _MAXIMUM_SHOWN = 3
 _HEADER = re.compile(r"(track|browser)(\s|$)")
 _NAMES = ("Name", "gene", "locus_tag", "product", "ID")
-"""Attributes of GFF3 with a readable name, the best first."""
+"""Attributes of GFF3 with a readable name, in order of preference."""
 _WHOLE = frozenset({"region", "chromosome", "databank_entry"})
-"""Types of GFF3 that mean the sequence itself."""
+"""Types of GFF3 features that are the sequence itself."""
 
 
 @dataclass(frozen=True)
 class TrackFeature:
-    """A feature of a sequence.
+    """Feature of a sequence.
 
     Attributes
     ----------
     first, last : int
-        Positions from 1, the last included.
+        First and last position, from 1, both included.
     strand : str
         ``+``, ``-`` or ``.``.
     name : str
+        Name to show.
     kind : str
-        For example ``gene``.
+        Type of feature, such as ``gene``; '' in BED.
     """
 
     first: int
@@ -50,18 +51,41 @@ class TrackFeature:
 
 @dataclass(frozen=True)
 class Track:
-    """Features of a file by the names of their sequences, sorted by their first position."""
+    """Features of a file.
+
+    Attributes
+    ----------
+    name : str
+        Name of the file.
+    features : dict of str to list of TrackFeature
+        Features by name of their sequence, sorted by first position.
+    """
 
     name: str
     features: dict[str, list[TrackFeature]]
     warning: str = ""
-    """Sentence about lines that are left out, or ''."""
+    """Sentence about skipped lines, or ''."""
 
     def __len__(self) -> int:
         return sum(map(len, self.features.values()))
 
     def within(self, sequence: str, first: int, last: int, limit: int) -> list[TrackFeature]:
-        """Return the first `limit` features of a sequence that overlap a range; a sequence is also found by its name up to a blank."""
+        """Return up to `limit` features of a sequence that overlap a range.
+
+        Parameters
+        ----------
+        sequence : str
+            Name of the sequence; if it has no features, its first word is looked up.
+        first, last : int
+            First and last position of the range, from 1.
+        limit : int
+            Maximum number of features.
+
+        Returns
+        -------
+        list of TrackFeature
+            Features in order of their first positions.
+        """
         overlapping: list[TrackFeature] = []
         for feature in self.features.get(sequence) or self.features.get(sequence.split(" ", 1)[0]) or []:
             if feature.first > last or len(overlapping) == limit:
@@ -72,16 +96,16 @@ class Track:
 
 
 def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
-    """Read a GFF3 file, up to its sequences, or a BED file with at least three columns, gzipped or not.
+    """Read a GFF3 file, up to its sequences, or a BED file with at least three columns, plain or gzipped.
 
-    Features that cover the whole sequence are left out, and so are lines that cannot be read, which are counted.
+    Features of the whole sequence are skipped, and so are invalid lines, which are counted.
 
     Raises
     ------
     InputError
-        The file is missing, has too many features, or none that can be read.
+        If the file is missing, or has too many features or no valid features.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     path, progress = Path(path), progress or Progress()
     features: dict[str, list[TrackFeature]] = {}
@@ -117,7 +141,7 @@ def read_track(path: str | Path, *, progress: Progress | None = None) -> Track:
 
 
 def _left_out(path: Path, n: int, first: Sequence[tuple[int, str]]) -> str:
-    """Return the sentence about `n` lines that cannot be read, with the first of them, or ''."""
+    """Return the sentence about `n` skipped lines with the first of them; '' if there are none."""
     if not n:
         return ""
     shown = "; ".join(f"line {number}: {shortened(line, 60)!r}" for number, line in first)
@@ -141,7 +165,7 @@ def _lines(source: ByteSource, progress: Progress) -> Iterator[tuple[int, str]]:
 
 
 def _parse_gff(line: str) -> tuple[str, TrackFeature] | None:
-    """Return the sequence and the feature in a line of GFF3, or None."""
+    """Return the sequence and the feature of a line of GFF3; None if the line is invalid."""
     parts = line.split("\t")
     place = _place(parts[3], parts[4], 0) if len(parts) == 9 else None
     if place is None:
@@ -152,7 +176,7 @@ def _parse_gff(line: str) -> tuple[str, TrackFeature] | None:
 
 
 def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
-    """Return the sequence and the feature in a line of BED, with columns separated by tabs or other blanks, or None."""
+    """Return the sequence and the feature of a line of BED, separated by tabs or blanks; None if the line is invalid."""
     for parts in (line.split("\t"), line.split()):
         place = _place(parts[1], parts[2], 1) if len(parts) >= 3 else None
         if place is not None:
@@ -162,7 +186,7 @@ def _parse_bed(line: str) -> tuple[str, TrackFeature] | None:
 
 
 def _place(first: str, last: str, counted_from: int) -> tuple[int, int] | None:
-    """Return first and last position, from 1; `counted_from` is added to the first."""
+    """Return first and last position, from 1, or None; `counted_from` is added to the first."""
     if not (first.isascii() and first.isdigit() and last.isascii() and last.isdigit() and len(first) < 11 and len(last) < 11):
         return None
     begin, end = int(first) + counted_from, int(last)

@@ -1,8 +1,8 @@
 """Translate databases of nucleotides in their reading frames, which are named by their positions.
 
-A frame is the sequence between two stop codons, or between a stop codon and an end of the sequence: the start of a gene in it is
-unknown, and peptides are found in it regardless. Genetic codes are NCBI's (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi),
-from Biopython.
+A frame is the sequence between two stop codons, or between a stop codon and an end of the sequence. The start of the gene in a frame is
+unknown and not needed to find peptides. Genetic codes are NCBI's (https://www.ncbi.nlm.nih.gov/Taxonomy/Utils/wprintgc.cgi), from
+Biopython.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class FramePlace:
     Attributes
     ----------
     sequence : str
-        Name of the sequence.
+        Name of the nucleotide sequence.
     first, last : int
-        Nucleotides from 1, the last included.
+        First and last nucleotide, from 1, both included.
     strand : str
         ``+`` or ``-``.
     """
@@ -57,8 +57,10 @@ class FramePlace:
 
 
 def parse_frame_name(accession: str) -> FramePlace | None:
-    """Return the position in the name of a reading frame, or None.
+    """Return the position that the name of a reading frame contains, or None for other names.
 
+    Examples
+    --------
     >>> parse_frame_name("chr1:301-330(-)")
     FramePlace(sequence='chr1', first=301, last=330, strand='-')
     """
@@ -72,17 +74,17 @@ class Translation:
 
     Attributes
     ----------
-    direction : str
-        Reading frames to translate.
+    direction : Direction
+        Reading frames to translate: of both strands, of one strand, or none.
     genetic_code : int
-        NCBI's number.
+        NCBI's number of the genetic code.
     minimum_length : int
-        Minimum length of a frame, residues.
+        Minimum length of a frame in residues.
 
     Raises
     ------
     ParameterError
-        There is no such genetic code.
+        If there is no such genetic code.
     """
 
     direction: Direction
@@ -93,7 +95,7 @@ class Translation:
         _codons(self.genetic_code)
 
     def content(self) -> dict[str, Any]:
-        """Return everything that determines the proteins, for cache keys: the codons themselves, not the number of their code."""
+        """Return all settings that determine the proteins, for cache keys, with the codons instead of the number of their code."""
         codons = hashlib.sha256(_codons(self.genetic_code).tobytes()).hexdigest()
         return {"direction": self.direction, "codons": codons, "minimum_length": self.minimum_length}
 
@@ -103,15 +105,21 @@ class Translation:
         Parameters
         ----------
         paths : sequence of Path
+            Files of nucleotides.
         progress : Progress
             Receives progress and messages; polled for cancellation.
+
+        Returns
+        -------
+        Proteins
+            Reading frames.
 
         Raises
         ------
         InputError
-            A file cannot be read, holds proteins, or has no frame of the minimum length.
+            If a file cannot be read or contains proteins, or if no frame has the minimum length.
         Cancelled
-            The user cancelled.
+            If the user cancels.
         """
         nucleotides = read_proteins(paths, progress=progress, with_chromosomes=True)
         if not _may_be_nucleotides(nucleotides):
@@ -125,7 +133,7 @@ class Translation:
         return proteins
 
     def translated(self, nucleotides: Proteins) -> Proteins:
-        """Return the reading frames of nucleotide sequences as proteins, named ``sequence:first-last(strand)``, from 1."""
+        """Return the reading frames of nucleotide sequences as proteins with names ``sequence:first-last(strand)``, from 1."""
         strands = np.array(_STRANDS[self.direction])
         rules = (nucleotides.residues, nucleotides.offsets, _codons(self.genetic_code), self.minimum_length, strands)
         n_frames, n_residues = kernels.cpu.translation.frames(*rules, np.empty((0, 5), np.int64), np.empty(0, np.uint8))
@@ -147,7 +155,7 @@ def _may_be_nucleotides(sequences: Proteins) -> bool:
 
 
 def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
-    """Return the first file of proteins, if all files together are not nucleotides."""
+    """Return the first file of proteins, if the files together are not nucleotides."""
     for path in paths[:-1]:
         if not _may_be_nucleotides(read_proteins([path], progress=progress, with_chromosomes=True)):
             return path
@@ -156,10 +164,11 @@ def _find_protein_file(paths: Sequence[Path], progress: Progress) -> Path:
 
 @cache
 def _codons(genetic_code: int) -> NDArray[np.uint8]:
-    """Return the residue of each three sets of bases, as numbered in `proteoscope.kernels.cpu.translation`, shape (4096,).
+    """Return the residue of each triplet of base sets, numbered as in `proteoscope.kernels.cpu.translation`, shape (4096,).
 
-    X means no codon, or several residues. A codon that may be a stop and a residue (codes 27, 28 and 31) is read as the residue, as in
-    Biopython.
+    X means an invalid codon or several residues. A codon that may be both a stop and a residue (codes 27, 28 and 31) is read as the
+    residue,
+    as in Biopython.
     """
     from Bio.Data.CodonTable import TranslationError, ambiguous_dna_by_id  # slow to import: only annotated or translated sequences need it
 

@@ -52,7 +52,7 @@ def create_translation(settings: TranslationSettings) -> formats.translation.Tra
     Raises
     ------
     ParameterError
-        There is no such genetic code.
+        If there is no such genetic code.
     """
     if settings.translation == "none":
         return None

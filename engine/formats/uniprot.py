@@ -1,7 +1,7 @@
-"""Entries of UniProt, as text (``.dat``, of Swiss-Prot and TrEMBL) and as XML, parsed by Biopython.
+"""Entries of UniProt as text (``.dat``, of Swiss-Prot and TrEMBL) and as XML, parsed by Biopython.
 
-The formats: https://web.expasy.org/docs/userman.html and https://www.uniprot.org/docs/uniprot.xsd. Accession and description are composed
-as in UniProt's FASTA files (https://www.uniprot.org/help/fasta-headers), so that both give the same tables.
+Formats: https://web.expasy.org/docs/userman.html and https://www.uniprot.org/docs/uniprot.xsd. Accession and description are composed as
+in UniProt's FASTA files (https://www.uniprot.org/help/fasta-headers), so that all formats give the same tables.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from proteoscope.engine.formats.tags import xml_encoding
 __all__ = ["SwissProtText", "UniprotXml"]
 
 _NEEDED = re.compile(rb"^(?:ID|AC|DT|DE|GN|OS|OX|PE|FT|SQ|  |//)[^\n]*\n?", re.MULTILINE)
-"""Lines of an entry that are parsed; the others, mainly references and comments, are two thirds of it."""
+"""Lines of an entry that are parsed; the others, mainly references and comments, are two thirds of the entry."""
 _ENTRY_START = re.compile(rb"^ID   ", re.MULTILINE)
 _MAXIMUM_CONTINUED = 500
-"""Maximum number of lines of a feature; a description of a splice variant takes some forty."""
+"""Maximum number of lines of a feature; descriptions of splice variants have up to about forty."""
 _LONG_FEATURE = re.compile(rb"(?:^FT {10}[^\n]*\n){%d}" % _MAXIMUM_CONTINUED, re.MULTILINE)
 _ENTRY_END = re.compile(r"^//[^\n]*(?:\n|\Z)", re.MULTILINE)
 _FEATURE = re.compile(r"^FT {3}\S[^\n]*\n(?:FT {4}[^\n]*\n)*", re.MULTILINE)
 _FEATURE_ALONE = "ID   A_B   Reviewed;   1 AA.\n{}//\n"
-"""An entry that holds only one feature."""
+"""Entry that contains only one feature."""
 _XML_ENTRY = re.compile(rb"<entry\b.*?</entry>", re.DOTALL)
 _XML_FEATURE = re.compile(rb"<feature\b(?:[^>]*/>|.*?</feature>)", re.DOTALL)
 _EVIDENCE = re.compile(r" ?\{[A-Z]{2,}:[^}]*\}")
@@ -52,13 +52,13 @@ _EXISTENCE = {
 
 
 class SwissProtText:
-    """UniProt's text: lines that begin with a two-character code, and entries that end with ``//``."""
+    """UniProt's text format: lines that begin with a two-character code, and entries that end with ``//``."""
 
     name = "Swiss-Prot text"
     has_lines = True
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text, in bytes, or 0."""
+        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
         return flat_file_cut(text)
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
@@ -113,7 +113,7 @@ class SwissProtText:
 
 
 def _without_broken_features(entry: str) -> tuple[str, int]:
-    """Return the lines of an entry without the features that cannot be parsed on their own, and the number of these."""
+    """Return an entry without the features that fail to parse on their own, and the number of removed features."""
     n_broken = 0
 
     def retain(feature: re.Match[str]) -> str:
@@ -130,7 +130,7 @@ def _without_broken_features(entry: str) -> tuple[str, int]:
 
 
 def _entry_lines(text: bytes) -> list[int]:
-    """Return the lines where entries begin, from 1."""
+    """Return the first line of each entry, from 1."""
     lines, at, line = [], 0, 1
     for match in _ENTRY_START.finditer(text):
         line += text.count(b"\n", at, match.start())
@@ -159,7 +159,7 @@ def _gene(names: dict[str, Any]) -> str:
 
 
 def _description(title: str, organism: str, taxonomy: str, gene: str, existence: int | str, version: int | str) -> str:
-    """Return name, organism (OS), its number in NCBI's taxonomy (OX), gene (GN), existence (PE) and version (SV)."""
+    """Return name, organism (OS), its number in NCBI's taxonomy (OX), gene (GN), existence (PE) and version (SV) as in a FASTA header."""
     while (shorter := _COMMON_NAME.sub("", organism)) != organism:
         organism = shorter
     parts = (("OS", organism), ("OX", taxonomy), ("GN", gene), ("PE", existence), ("SV", version))
@@ -167,7 +167,10 @@ def _description(title: str, organism: str, taxonomy: str, gene: str, existence:
 
 
 class UniprotXml:
-    """UniProt's XML. Only the text from ``<entry`` to ``</entry>`` is parsed, in a root element of this program: no declaration is."""
+    """UniProt's XML format.
+
+    For safety, only the text from ``<entry`` to ``</entry>`` is parsed, inside a root element from this program, and no declarations.
+    """
 
     name = "UniProt XML"
     has_lines = False
@@ -176,7 +179,7 @@ class UniprotXml:
         self._encoding = "utf-8"
 
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text, in bytes, or 0."""
+        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
         return text.rfind(b"</entry>") + len(b"</entry>") if b"</entry>" in text else 0
 
     def entries(self, block: Block, *, with_chromosomes: bool) -> Iterator[Entry]:
@@ -214,7 +217,7 @@ class UniprotXml:
                 return
             yield self._entry(record, here)
             number += 1
-        # The parser cannot continue: the remaining entries are read one by one, without their broken features.
+        # The parser cannot continue: read the remaining entries one by one, without the features that cannot be parsed.
         for entry in _XML_ENTRY.findall(text)[number:]:
             here = lines[min(number, len(lines) - 1)]
             number += 1
@@ -247,7 +250,7 @@ class UniprotXml:
 
 
 def _without_broken_elements(entry: bytes, head: bytes) -> tuple[bytes, int]:
-    """Return the XML of an entry, in a root element, without the features that cannot be parsed on their own, and the number of these."""
+    """Return the XML of an entry without the features that fail to parse on their own, and the number of removed features."""
     n_broken = 0
 
     def retain(feature: re.Match[bytes]) -> bytes:

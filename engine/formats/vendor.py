@@ -1,7 +1,7 @@
-"""Files and folders of instrument vendors: recognised by content, and converted to mzML by an installed converter.
+"""Recognise files and folders of instrument vendors by content, and convert them to mzML with an installed converter.
 
-The formats are not public. The vendors' libraries read them, in ThermoRawFileParser (Hulstaert et al. 2020, J. Proteome Res. 19:537) and
-msconvert of ProteoWizard (Chambers et al. 2012, Nat. Biotechnol. 30:918).
+The formats are not public. The vendors' libraries, which read them, are part of ThermoRawFileParser (Hulstaert et al. 2020, J. Proteome
+Res. 19:537) and of ProteoWizard's msconvert (Chambers et al. 2012, Nat. Biotechnol. 30:918).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["COMPOUND_MAGIC", "THERMO_MAGIC", "VendorFormat", "converted", "find_
 
 THERMO_MAGIC = b"\x01\xa1F\0i\0n\0n\0i\0g\0a\0n\0"
 COMPOUND_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-"""First bytes of OLE compound documents: .wiff files, and files of older office programs."""
+"""First bytes of OLE compound documents, such as .wiff files and files of old office programs."""
 _POLL_SECONDS = 0.1
 _PERCENT = re.compile(rb"(?<![\d.])(\d{1,3})(?:\.\d+)? ?%")
 _OUTPUT_BYTES = 1 << 16
@@ -37,23 +37,23 @@ _PROGRAMS = {
     "ThermoRawFileParser": ("ThermoRawFileParser", "ThermoRawFileParser.exe", "ThermoRawFileParser.sh", "thermorawfileparser"),
     "msconvert": ("msconvert", "msconvert.exe"),
 }
-"""Names of converters, and of their installed programs."""
+"""Names of converters with the names of their executables."""
 
 
 OPENTIMSPY = "opentimspy"
-"""Package that reads timsTOF runs without the vendor's library, in this process; installed converters are preferred."""
+"""Package that reads timsTOF runs in this process without the vendor's library; installed converters are preferred."""
 
 
 @dataclass(frozen=True)
 class VendorFormat:
-    """A format of an instrument vendor.
+    """Format of an instrument vendor.
 
     Attributes
     ----------
     name : str
-        As in ``is a Thermo raw file``.
+        Description with an article, such as ``a Thermo raw file``.
     converters : tuple of str
-        Programs that read it, specialised ones first.
+        Names of the programs that read it, in order of preference.
     options : tuple of str
         Additional options of msconvert.
     """
@@ -66,17 +66,17 @@ class VendorFormat:
 _THERMO = VendorFormat("a Thermo raw file", ("ThermoRawFileParser", "msconvert"))
 _SCIEX = VendorFormat("a SCIEX .wiff file")
 _FOLDERS: tuple[tuple[tuple[str, ...], VendorFormat], ...] = (
-    # The frames of an ion mobility run hold many spectra of each precursor, which are combined.
+    # The frames of an ion mobility run contain many spectra of each precursor, which are combined.
     (("analysis.tdf",), VendorFormat("a Bruker timsTOF run", ("msconvert", OPENTIMSPY), ("--combineIonMobilitySpectra",))),
     (("analysis.tsf", "analysis.baf", "analysis.yep", "fid"), VendorFormat("a Bruker run")),
     (("acqdata",), VendorFormat("an Agilent run")),
     (("_func001.dat", "_header.txt"), VendorFormat("a Waters run")),
 )
-"""Folders that hold one measurement, by a name of one of their entries in lower case."""
+"""Names of entries, in lower case, that identify a folder with one measurement, and the format of the folder."""
 
 
 def vendor_format(path: Path) -> VendorFormat | None:
-    """Return the vendor's format of a file or a folder; None for other formats, or if it cannot be inspected."""
+    """Return the vendor format of a file or folder; None for other formats, or if it cannot be inspected."""
     try:
         if path.is_dir():
             names = {entry.name.lower() for entry in os.scandir(path)}
@@ -94,20 +94,20 @@ def vendor_format(path: Path) -> VendorFormat | None:
 
 
 def find_converter(vendor: VendorFormat) -> tuple[str, str] | None:
-    """Return the installed converter for a format, name and program, or None."""
+    """Return name and executable of the installed converter for a format, or None; the executable is '' for a Python package."""
     for converter in vendor.converters:
         if converter == OPENTIMSPY and find_spec(OPENTIMSPY) is not None:
             return converter, ""
         for name in _PROGRAMS.get(converter, ()):
             program = shutil.which(name)
-            # Windows searches the working directory first, which may hold untrusted files: none of them is run.
+            # Windows searches the working directory first, which may contain untrusted files: never run these.
             if program is not None and Path(program).resolve().parent != Path.cwd():
                 return converter, program
     return None
 
 
 def unreadable(path: Path, vendor: VendorFormat) -> InputError:
-    """Return the error for a vendor's file without an installed converter."""
+    """Return the error for a vendor file for which no converter is installed."""
     programs = " or ".join(converter for converter in vendor.converters if converter in _PROGRAMS)
     extra = "; or, as an experiment, pip install opentimspy" if OPENTIMSPY in vendor.converters else ""
     return InputError(
@@ -119,26 +119,28 @@ def unreadable(path: Path, vendor: VendorFormat) -> InputError:
 
 @contextmanager
 def converted(path: Path, vendor: VendorFormat, progress: Progress) -> Iterator[Path]:
-    """Convert the MS2 spectra of a vendor's file to a temporary mzML, which is deleted when the context ends.
+    """Convert the MS2 spectra of a vendor file to a temporary mzML file, which is deleted when the context ends.
 
     Parameters
     ----------
     path : Path
+        File or folder of the vendor.
     vendor : VendorFormat
+        Format of the file.
     progress : Progress
         Receives progress and messages; polled for cancellation.
 
     Yields
     ------
     Path
-        The mzML.
+        mzML file.
 
     Raises
     ------
     InputError
-        No converter is installed, or it fails.
+        If no converter is installed, or if it fails.
     Cancelled
-        The user cancelled; the converter and its subprocesses have been killed.
+        If the user cancels; the converter and its subprocesses are killed first.
     """
     installed = find_converter(vendor)
     if installed is None:
@@ -175,7 +177,7 @@ def converted(path: Path, vendor: VendorFormat, progress: Progress) -> Iterator[
 
 
 def _run(command: list[str], folder: Path, written: IO[bytes], progress: Progress) -> int:
-    """Run a converter, report its progress, and return its exit code; a cancellation kills it with its subprocesses."""
+    """Run a converter, report its progress and return its exit code; kill it and its subprocesses if the user cancels."""
     is_posix = os.name == "posix"
     try:
         process = subprocess.Popen(
@@ -213,7 +215,7 @@ def _tail(written: IO[bytes]) -> bytes:
 
 
 def _percent(written: IO[bytes]) -> int:
-    """Return the last percentage in a converter's output, or 0."""
+    """Return the last percentage in the output of a converter, or 0."""
     percents = _PERCENT.findall(_tail(written))
     return min(int(percents[-1]), 100) if percents else 0
 

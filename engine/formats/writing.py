@@ -18,37 +18,37 @@ from proteoscope.engine.spectra.columns import Spectra
 __all__ = ["SpectrumWriter", "spectrum_format", "write_spectrum_file", "written_formats"]
 
 _PEAKS, _SPECTRA = 1 << 17, 1 << 10
-"""Approximate size of the batches that threads format; a few are in memory simultaneously."""
+"""Approximate numbers of peaks and spectra in a batch; threads format a few batches simultaneously."""
 
 
 class SpectrumWriter(Protocol):
-    """Writer of a format, constructed with the spectra; `text` runs in several threads."""
+    """Writer of a format, constructed with the spectra; `text` is called in several threads."""
 
     def begin(self, rows: NDArray[np.int64]) -> bytes:
-        """Return the text before the first spectrum; `rows`: the spectra to write, shape (n,), in this order."""
+        """Return the text before the first spectrum; `rows` are the indices of the spectra to write, shape (n,), in this order."""
 
     def text(self, rows: NDArray[np.int64]) -> Any:
-        """Format some consecutive spectra."""
+        """Format the spectra `rows`, which are consecutive in the file; the result is passed to `written`."""
 
     def written(self, text: Any) -> bytes:
-        """Return the bytes of a formatted text; called in the order of the file."""
+        """Return the bytes of a result of `text`; called in the order of the file."""
 
     def end(self) -> bytes:
         """Return the text after the last spectrum."""
 
 
 def written_formats() -> tuple[FileFormat, ...]:
-    """Return the formats in which spectra can be written."""
+    """Return the formats that spectra can be written in."""
     return tuple(file_format for file_format in select_formats("spectra") if file_format.writer)
 
 
 def spectrum_format(name: str) -> FileFormat:
-    """Return the format for writing spectra with a name, or with the suffix of a file name.
+    """Return the format for writing spectra from the name of a format or the name of a file.
 
     Raises
     ------
     ParameterError
-        No format has this name or suffix, or it cannot be written.
+        If the name is not a format for writing and has no suffix of one.
 
     Examples
     --------
@@ -79,11 +79,13 @@ def write_spectrum_file(
     Parameters
     ----------
     out : Path
+        File to write.
     spectra : Spectra
+        Spectra from which `rows` are written.
     format : str
-        ``mgf``, ``ms2`` or ``mzml``; '' selects it by the suffix of `out`.
+        Name of the format: ``mgf``, ``ms2`` or ``mzml``; '' selects it by the suffix of `out`.
     rows : ndarray of int64, shape (n,), optional
-        Spectra to write, in this order; by default all.
+        Indices of the spectra to write, in this order; by default all.
     progress : Progress, optional
         Receives the number of spectra written; polled for cancellation.
     threads : int
@@ -92,11 +94,11 @@ def write_spectrum_file(
     Raises
     ------
     ParameterError
-        There is no such format.
+        If there is no such format.
     StorageError
-        The disk is full or not writable.
+        If the disk is full or not writable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     chosen = spectrum_format(format or out.name)
     rows = np.arange(len(spectra)) if rows is None else rows

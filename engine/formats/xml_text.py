@@ -1,4 +1,4 @@
-"""Attributes and numbers of XML, for the writers of files."""
+"""Format attributes and numbers of XML for the writers of files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ _FORBIDDEN = re.compile(r"[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ff
 
 
 def attribute(text: str) -> str:
-    """Return a text for the double quotes of an attribute, with spaces in place of control characters."""
+    """Escape text for the double quotes of an attribute, and replace control characters by spaces."""
     if _SPECIAL.search(text) is None:
         return text
     return escape(_FORBIDDEN.sub(" ", text), _ENTITIES)
 
 
 def attributes(**values: object) -> str:
-    """Return attributes with a space before each; None values are left out, booleans become ``true`` and ``false``."""
+    """Return attributes, each after a space; None values are omitted, and booleans become ``true`` and ``false``."""
     return "".join(f' {name}="{_value(value)}"' for name, value in values.items() if value is not None)
 
 
 def number(value: float, digits: int = 8) -> str:
-    """Return a number with `digits` significant digits, as XML Schema writes doubles: ``0.0125``, ``1e-09``, ``NaN``, ``INF``."""
+    """Format a number with `digits` significant digits in the notation of XML Schema: ``0.0125``, ``1e-09``, ``NaN``, ``INF``."""
     text = f"{value:.{digits}g}"
     return {"nan": "NaN", "inf": "INF", "-inf": "-INF"}.get(text, text)
 

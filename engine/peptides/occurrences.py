@@ -51,7 +51,7 @@ def find_occurrences(peptides: Sequence[bytes], residues: bytes, offsets: NDArra
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
 
     Examples
     --------

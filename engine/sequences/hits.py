@@ -762,7 +762,7 @@ def hit_writer(path: Path, format: str, progress: Progress, *, spreadsheet_safe:
     StorageError
         The disk is full or not writable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     kind = _SafeTsv if spreadsheet_safe and format == "tsv" else _WRITERS[format]
     with atomic_file(path) as file, closing(kind(file, progress)) as writer:

@@ -33,7 +33,7 @@ def write_spectra(run: Run, spectra: Spectra, progress: Progress, name: str = "s
     StorageError
         The disk is full or not writable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     table = spectra_table(spectra)
     with run.table_writer(name, table.schema, _SPECTRA_PER_GROUP) as writer:

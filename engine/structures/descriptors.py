@@ -122,7 +122,7 @@ def describe(chains: Chains, using: Alphabets | None = None, *, threads: int = 1
     Raises
     ------
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     using = using or alphabets()
     coding = kernels.cpu.structure_descriptors.Coding(

@@ -151,7 +151,7 @@ def superpose_many(
     ValueError
         Coordinates are not finite, a chain is empty, or pairs are not ascending within the chains.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     pairs = pairs_with_query(query_position, target_position, target_offsets, start_pairs, start_offsets)
     return collect_superpositions(superposed(pairs, threads or available_threads(), effort, progress or Progress()))

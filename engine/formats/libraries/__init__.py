@@ -1,4 +1,4 @@
-"""Libraries of spectra: the readers and writers of their formats."""
+"""Readers and writers of spectral libraries."""
 
 import lazy_loader
 

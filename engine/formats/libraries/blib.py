@@ -1,6 +1,7 @@
-"""Read BiblioSpec's libraries (blib), as Skyline stores them: an SQLite database, possibly from untrusted sources.
+"""Read BiblioSpec's libraries (blib), as Skyline stores them: SQLite databases, possibly from untrusted sources.
 
-Peaks are doubles and floats, compressed with zlib where that is shorter (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics 13.7).
+m/z are float64 and intensities float32, compressed with zlib if that is shorter (Frewen and MacCoss 2007, Curr. Protoc. Bioinformatics
+13.7).
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ _COLUMNS = (
 )
 _NEEDED = ("id", "precursorCharge", "precursorMZ", "numPeaks")
 _ROWS = 500
-_LONGEST_PROTEINS = 1 << 14  # characters of the accessions of an entry
+_LONGEST_PROTEINS = 1 << 14  # maximum length of all accessions of an entry
 _MAXIMUM_MODIFICATIONS, _PROTEINS_OF_SPECTRUM, _FREE_ROWS = 200, 100, 1 << 17
-"""Maximum numbers of a spectrum, and additional rows that each table may have."""
+"""Maximum modifications and proteins per spectrum, and additional rows that each table may have."""
 _PEAKS_AT_ONCE = 1 << 20
 
 
@@ -55,14 +56,18 @@ def read_blib(source: ByteSource, library: LibraryCollector, progress: Progress)
     Parameters
     ----------
     source : ByteSource
+        Open file.
     library : LibraryCollector
+        Collector that receives the entries.
     progress : Progress
         Receives progress and messages; polled for cancellation.
 
     Raises
     ------
     InputError
-        The file is gzipped, damaged, or not a library of BiblioSpec.
+        If the file is gzipped, damaged, or not a library of BiblioSpec.
+    Cancelled
+        If the user cancels.
     """
     path = source.path
     if source.is_gzip:
@@ -115,7 +120,7 @@ def _read(connection: sqlite3.Connection, source: ByteSource, library: LibraryCo
 
 
 class _Batch:
-    """Entries with their peaks, until they are added to the library."""
+    """Entries with their peaks that are added to a library together."""
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
@@ -123,7 +128,7 @@ class _Batch:
         self.n_peaks = 0
 
     def add(self, part: tuple[Entry, NDArray[np.float64], NDArray[np.float64]]) -> None:
-        """Add an entry with m/z and intensities of its peaks."""
+        """Add an entry, given with the m/z and intensities of its peaks."""
         self.entries.append(part[0])
         self._peaks.append(part[1:])
         self.n_peaks += len(part[1])
@@ -146,13 +151,13 @@ def _count(connection: sqlite3.Connection, table: str) -> int:
 
 
 def _check_number(connection: sqlite3.Connection, table: str, of_spectrum: int) -> None:
-    """Raise an error for tables with more rows than any library needs, since they are held in memory."""
+    """Raise an error if a table has more rows than any library needs, since its rows are held in memory."""
     if _count(connection, table) > _FREE_ROWS + of_spectrum * _count(connection, "RefSpectra"):
         raise sqlite3.DataError(f"its table {table} has far more rows than its spectra can need")
 
 
 class _Modifications:
-    """Full masses of modifications, which BiblioSpec stores in addition to the text of the peptide."""
+    """Full-precision masses of modifications; the peptide text has rounded masses."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._by_spectrum: dict[int, list[NotedModification]] = {}
@@ -167,12 +172,12 @@ class _Modifications:
                         noted.append(NotedModification(position, "", float(mass)))
 
     def at_spectrum(self, spectrum: int) -> list[NotedModification]:
-        """Return the modifications of a spectrum's peptide, by position."""
+        """Return the modifications of a spectrum's peptide, sorted by position."""
         return sorted(self._by_spectrum.get(spectrum, ()))
 
 
 def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
-    """Return accessions by spectrum, if the library has them."""
+    """Return the protein accessions of each spectrum by its identifier; empty if the library has no proteins."""
     if computed_table(connection, ("Proteins", "RefSpectraProteins")):
         return {}
     _check_number(connection, "Proteins", _PROTEINS_OF_SPECTRUM)
@@ -193,7 +198,7 @@ def _proteins(connection: sqlite3.Connection) -> dict[int, list[str]]:
 def _entry(
     line: int, row: Any, modifications: _Modifications, proteins: dict[int, list[str]]
 ) -> tuple[Entry, NDArray[np.float64], NDArray[np.float64]]:
-    """Return the entry in a row of the query, and its peaks."""
+    """Return the entry of a row of the query, its m/z and its intensities."""
     number, sequence, noted, charge, mz, minutes, n_peaks, copies, molecule, formula, inchikey, adduct, packed_mz, packed_intensity = row
     entry = Entry(line, str(noted or sequence or molecule or ""), proteins=proteins.get(number, []) if isinstance(number, int) else [])
     entry.formula, entry.inchikey, entry.adduct = (str(text or "") for text in (formula, inchikey, adduct))
@@ -233,7 +238,7 @@ def _take_peptide(entry: Entry, sequence: str, noted: str, modifications: list[N
 
 
 def _unpacked(packed: object, n: int, dtype: type) -> NDArray | None:
-    """Return the `n` numbers in a blob, or None."""
+    """Return the `n` numbers in a blob, or None if it does not contain exactly that number."""
     if not isinstance(packed, bytes):
         return None
     size = n * np.dtype(dtype).itemsize

@@ -25,9 +25,9 @@ __all__ = ["write_blib"]
 
 _VERSION = (1, 10)
 _Q_VALUE, _UNKNOWN = 19, 0
-"""Numbers of score types: GENERIC Q-VALUE, UNKNOWN."""
+"""Codes of the score types GENERIC Q-VALUE and UNKNOWN."""
 _PREDICTED = "predicted by Proteoscope"
-"""Source file of entries without a spectrum."""
+"""Name of the source file of predicted entries."""
 _SCHEMA = """
 CREATE TABLE LibInfo(libLSID TEXT, createTime TEXT, numSpecs INTEGER, majorVersion INTEGER, minorVersion INTEGER);
 CREATE TABLE RefSpectra (id INTEGER primary key autoincrement not null, peptideSeq VARCHAR(150), precursorMZ REAL, precursorCharge INTEGER,
@@ -62,16 +62,18 @@ def write_blib(out: Path, batches: Iterable[LibraryEntries], progress: Progress)
     Parameters
     ----------
     out : Path
+        File to write.
     batches : iterable of LibraryEntries
+        Entries of the library, in batches.
     progress : Progress
         Receives the number of entries written; polled for cancellation.
 
     Raises
     ------
     StorageError
-        The disk is full or not writable.
+        If the disk is full or not writable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     with atomic_path(out) as path, storage_errors(out):
         try:
@@ -91,7 +93,7 @@ def write_blib(out: Path, batches: Iterable[LibraryEntries], progress: Progress)
 
 
 def _insert(connection: sqlite3.Connection, batches: Iterable[LibraryEntries], progress: Progress) -> int:
-    """Insert all entries, and return their number."""
+    """Insert all entries and return their number."""
     scores = (
         (_UNKNOWN, "UNKNOWN", "NOT_A_PROBABILITY_VALUE"),
         (_Q_VALUE, "GENERIC Q-VALUE", "PROBABILITY_THAT_IDENTIFICATION_IS_INCORRECT"),
@@ -124,7 +126,7 @@ def _insert(connection: sqlite3.Connection, batches: Iterable[LibraryEntries], p
 
 
 def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...], tuple[int, bytes, bytes], list[tuple[int, int, float]]]]:
-    """Yield the rows of each entry for the tables of spectra, peaks and modifications."""
+    """Yield the rows of each entry for the tables of spectra, peaks and modifications; `before` entries precede these."""
     placed, precursor_mz, score = entries.modifications, entries.precursor_mz.tolist(), entries.q_value
     minutes = np.where(np.isnan(entries.retention_time), 0.0, entries.retention_time / 60.0).tolist()
     file = (entries.file + 1).tolist() if len(entries.file) else [1] * len(entries)
@@ -155,7 +157,7 @@ def _rows(entries: LibraryEntries, before: int) -> Iterator[tuple[tuple[Any, ...
 
 
 def _modified(sequence: str, noted: list[tuple[int, int, float]]) -> str:
-    """Return the peptide with the masses of its modifications to a tenth, as ``C[+57.0]``."""
+    """Return the peptide with the masses of its modifications to one decimal, such as ``C[+57.0]``."""
     if not noted:
         return sequence
     masses: dict[int, float] = {}
@@ -165,6 +167,6 @@ def _modified(sequence: str, noted: list[tuple[int, int, float]]) -> str:
 
 
 def _packed(content: bytes) -> bytes:
-    """Compress numbers where that is shorter, as BiblioSpec does: readers detect uncompressed data by their size."""
+    """Compress numbers if that makes them shorter, as BiblioSpec does; readers recognise uncompressed data by their size."""
     packed = zlib.compress(content, 6)
     return packed if len(packed) < len(content) else content

@@ -1,4 +1,4 @@
-"""Entries of spectral libraries, as the readers of all formats return them, and their columns."""
+"""Entries of spectral libraries as all readers return them, and the collector that turns them into columns."""
 
 from __future__ import annotations
 
@@ -48,35 +48,36 @@ _TEXTS = ("name", "peptidoform", "sequence", "proteins", "formula", "inchikey", 
 
 @dataclass(slots=True)
 class Entry:
-    """An entry of a library, as written in its file.
+    """Entry of a library as written in its file.
 
     Attributes
     ----------
     line : int
-        Line where it begins, from 1.
+        Line where the entry begins, from 1.
     name, formula, inchikey, adduct : str
-        As in the file, '' if missing.
+        Text of the file, '' if missing.
     peptide : NotedPeptide or Peptidoform, optional
-        As the file or ProForma describes it; None for other molecules.
+        Peptide in the notation of the file (`NotedPeptide`) or in ProForma (`Peptidoform`); None for other molecules.
     proteins : sequence of str
         Accessions.
     charge : int
-        Negative for negative ions, 0 if unknown.
+        Charge; negative for negative ions, 0 if unknown.
     precursor_mz : float
-        Thomson, NaN if unknown.
+        Precursor m/z in thomson, NaN if unknown.
     retention_time : float
-        Seconds, NaN if unknown.
+        Retention time in seconds, NaN if unknown.
     is_decoy : bool
+        True for decoy spectra.
     n_members : int
-        Number of its source spectra.
+        Number of source spectra.
     n_announced : int
         Declared number of peaks, or -1.
     polarity : int
-        1 or -1 if the file names the polarity of the ions, else 0; the sign of a known charge overrides it.
+        1 or -1 if the file gives the polarity of the ions, else 0; the sign of a known charge overrides it.
     issue : str
-        Reason for which it cannot be used, or ''.
+        Reason to leave the entry out, or ''.
     remark : str
-        Information of it that is not used, or ''.
+        Warning about information of the entry that is not used, or ''.
     """
 
     line: int
@@ -100,14 +101,19 @@ class Entry:
 class LibraryCollector:
     """Columns of a library while its files are read; they grow by blocks of entries.
 
+    Parameters
+    ----------
+    sources : sequence of Path
+        Files of the library, in the order in which they are read.
+
     Attributes
     ----------
     remarks : dict of str to (int, int)
-        Unused information in entries of the current file: number of entries, and line of the first.
+        Warnings about unused information in the current file, each with its number of entries and the line of the first entry.
     n_read, n_taken : int
-        Number of entries of the current file, and of those that were accepted.
+        Numbers of read and of accepted entries of the current file.
     n_escaped : int
-        Number of names of the current file with escaped characters.
+        Number of names with escaped characters in the current file.
     """
 
     def __init__(self, sources: Sequence[Path]) -> None:
@@ -124,37 +130,46 @@ class LibraryCollector:
         self.n_read = self.n_taken = self.n_escaped = 0
 
     def begin(self, unfolding: Unfolding) -> None:
-        """Start with the next file; `unfolding` counts the items that it unpacks to."""
+        """Start with the next file; `unfolding` limits what its compressed contents unpack to."""
         self._source += 1
         self._unfolding = unfolding
         self.remarks = {}
         self.n_read = self.n_taken = self.n_escaped = 0
 
     def first_issue(self) -> tuple[int, str]:
-        """Return line and reason of the first entry of this file that was left out."""
+        """Return line and reason of the first skipped entry of the current file, or (0, '')."""
         return next(((entry.line, entry.reason) for entry in self._skipped if entry.source == self._source), (0, ""))
 
     def skip(self, line: int, reason: str) -> None:
-        """Count an entry that cannot be used."""
+        """Count a skipped entry.
+
+        Parameters
+        ----------
+        line : int
+            Line of the entry, from 1.
+        reason : str
+            Reason for which the entry cannot be used.
+        """
         self._counts[reason] = self._counts.get(reason, 0) + 1
         if len(self._skipped) < MAXIMUM_SKIPPED_SHOWN:
             self._skipped.append(SkippedEntry(self._source, line, reason))
 
     def add(self, entries: Sequence[Entry], offsets: NDArray[np.int64], mz: NDArray[np.float64], intensity: NDArray[np.float64]) -> None:
-        """Add entries.
+        """Check entries and add the valid ones; the others are skipped and counted.
 
         Parameters
         ----------
         entries : sequence of Entry, length n
+            Entries of the current file, in order.
         offsets : ndarray of int64, shape (n + 1,)
             Peaks of entry i are ``offsets[i]:offsets[i + 1]``.
         mz, intensity : ndarray of float64, shape (peaks,)
-            As in the file; m/z in thomson.
+            m/z (thomson) and intensities as in the file, in any order within an entry.
 
         Raises
         ------
         InputError
-            The file has more peaks than its size allows.
+            If the file has more peaks than its size allows.
         """
         self._unfolding.add(LIBRARY_PEAKS, len(mz))
         counts = np.diff(offsets)
@@ -195,12 +210,12 @@ class LibraryCollector:
         self._store(np.array(accepted, np.int64), numbers, owner, left, mz, heights)
 
     def _remark(self, remark: str, line: int) -> None:
-        """Count an entry with information that is not used."""
+        """Count an entry with a remark."""
         n, first = self.remarks.get(remark, (0, line))
         self.remarks[remark] = (n + 1, first)
 
     def _escape(self, name: str) -> str:
-        """Return a name without characters that cannot be printed, and count it if it changed."""
+        """Return a name with unprintable characters escaped, and count changed names."""
         if name.isprintable():
             return name
         escaped = escape_unprintable(name)
@@ -208,7 +223,7 @@ class LibraryCollector:
         return escaped
 
     def _joined_proteins(self, entry: Entry) -> str | None:
-        """Return the accessions of an entry in the format of `SpectralLibrary.proteins`; a list that is too long is cut."""
+        """Return the accessions of an entry in the format of `SpectralLibrary.proteins`, truncated after the last accession that fits."""
         joined = PROTEIN_SEPARATOR.join(map(self._escape, entry.proteins))
         if len(joined) > _MAXIMUM_TEXT:
             self._remark("of a long list of proteins only the first are used", entry.line)
@@ -250,7 +265,7 @@ class LibraryCollector:
             self._texts[name] = []
 
     def _peptidoform(self, peptide: NotedPeptide | Peptidoform) -> Peptidoform | str:
-        """Return the peptide with named modifications, or the reason for which it is unknown."""
+        """Return the peptidoform of a peptide, with named modifications, or the reason for which it cannot be interpreted."""
         if len(peptide.sequence) > _MAXIMUM_LENGTH:
             return f"its peptide has more than {_MAXIMUM_LENGTH:,} residues"
         if isinstance(peptide, Peptidoform):
@@ -269,7 +284,7 @@ class LibraryCollector:
         return Peptidoform(peptide.sequence, tuple(PlacedModification(at, named[number].name, named[number].mass) for at, number in placed))
 
     def finish(self) -> SpectralLibrary:
-        """Return the library."""
+        """Return the library with all added entries."""
         source, number, charge, precursor_mz, retention_time, is_decoy, n_members, n_peaks, polarity = (
             np.concatenate(parts) for parts in zip(*self._blocks, strict=True)
         )
@@ -293,7 +308,7 @@ class LibraryCollector:
 
 
 def first_charge(text: str) -> int:
-    """Return the first charge in a text, as ``2``, ``2+`` or ``-1``, or 0.
+    """Return the first charge in a text such as ``2``, ``2+`` or ``-1``; 0 if it has none.
 
     >>> first_charge("2+"), first_charge("1-"), first_charge("-1"), first_charge("many")
     (2, -1, -1, 0)
@@ -315,13 +330,15 @@ def first_charge(text: str) -> int:
 
 @lru_cache(1 << 10)
 def read_charge(text: str) -> int:
-    """Return the charge in a text, the first of a list, or 0 for a text that means no value.
+    """Parse a charge or the first charge of a list; return 0 for texts that mean a missing value, such as N/A.
 
     Raises
     ------
     ValueError
-        The text is not a charge.
+        If the text is not a charge.
 
+    Examples
+    --------
     >>> read_charge("2+"), read_charge("-1"), read_charge("2+ and 3+"), read_charge("N/A")
     (2, -1, 2, 0)
     """
@@ -335,19 +352,21 @@ def read_charge(text: str) -> int:
 
 
 def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
-    """Set the m/z of the precursor from a text, or an issue if it is not a number.
+    """Set the precursor m/z of an entry from a text, or its issue if the text is not a number.
 
     Parameters
     ----------
     entry : Entry
+        Entry to change.
     text : str
+        Text of the m/z.
     decimal : int
-        Decimal sign.
+        Decimal sign, as the code of its character.
 
     Returns
     -------
     bool
-        True if the text has a value.
+        True if the text has a positive value or is not a number; False if the m/z has to be taken from another field.
     """
     if not text:
         return False
@@ -366,16 +385,18 @@ def take_precursor(entry: Entry, text: str, decimal: int) -> bool:
 
 
 def take_time(entry: Entry, text: str, unit: float, decimal: int) -> None:
-    """Set the retention time from a text; negative times mean none.
+    """Set the retention time of an entry from a text; negative times are treated as unknown.
 
     Parameters
     ----------
     entry : Entry
+        Entry to change.
     text : str
+        Number with an optional unit.
     unit : float
-        Seconds per unit, for texts without one.
+        Seconds per unit, if the text has no unit.
     decimal : int
-        Decimal sign.
+        Decimal sign, as the code of its character.
     """
     number = number_or_nan(text, decimal)
     if math.isnan(number):
@@ -415,7 +436,7 @@ def _check_peaks(n_announced: int, n_peaks: int, n_left: int, *, is_out_of_bound
 def _clean_peaks(
     mz: NDArray[np.float64], intensity: NDArray[np.float64], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float32], NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the positive peaks of a block, sorted by m/z within each entry, their entries, and which entries have peaks out of bounds."""
+    """Return the m/z, intensities and entries of positive peaks, sorted by entry and m/z, and True for each entry with invalid values."""
     owner = np.repeat(np.arange(len(counts)), counts)
     is_wrong = ~((mz >= 0) & (mz <= MAXIMUM_MZ) & (intensity <= MAXIMUM_INTENSITY) & (intensity >= -MAXIMUM_INTENSITY))
     is_out_of_bounds = np.zeros(len(counts), np.bool_)

@@ -1,4 +1,4 @@
-"""Text columns of library entries, which the writers of MSP and mzSpecLib join, without a Python loop over entries or peaks."""
+"""Text columns of library entries, which the writers of MSP and mzSpecLib join without a Python loop over entries or peaks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CHARGES, _NUMBERS = 64, 256
 
 
 def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
-    """Return numbers as texts with as many digits as needed to read the same number back; null for NaN."""
+    """Format numbers with as many digits as needed to read the same numbers back, after rounding to `decimals` if given; null for NaN."""
     if decimals is not None:
         values = np.round(values, decimals)
     is_missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), np.bool_)
@@ -28,22 +28,22 @@ def number_texts(values: NDArray, decimals: int | None = None) -> pa.Array:
 
 
 def present(before: str, values: pa.Array, after: str) -> pa.Array:
-    """Return texts between two others, '' for null."""
+    """Enclose each text between `before` and `after`; return '' for null."""
     return pa.compute.fill_null(pa.compute.binary_join_element_wise(before, values, after, ""), "")
 
 
 def joined(parts: Sequence[Any]) -> bytes:
-    """Join columns of texts, or constant texts, row by row."""
+    """Join columns of texts and constant texts, row by row, and return the bytes of all rows."""
     return text_bytes(pa.compute.binary_join_element_wise(*parts, ""))
 
 
 def peptide_ions(entries: LibraryEntries, texts: pa.Array) -> pa.Array:
-    """Return the texts of peptides with their charges, ``PEPTIDE/2``."""
+    """Return the peptides with their charges, such as ``PEPTIDE/2``; `texts` are the peptides of the entries."""
     return pa.compute.binary_join_element_wise(texts, number_texts(entries.charge), "/")
 
 
 def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
-    """Return the peaks of each entry, a line each: m/z, intensity and ion, separated by tabs; the ion is in quotes."""
+    """Return a text per entry with a line per peak: m/z, intensity and ion, separated by tabs; ions are enclosed in `quote`."""
     ions = _ion_names(entries.ions)
     texts = ions if not quote else pa.compute.binary_join_element_wise(quote, ions, quote, "")
     lines = pa.compute.binary_join_element_wise(number_texts(entries.mz), number_texts(entries.intensity), texts, "\t")
@@ -53,7 +53,7 @@ def peak_lines(entries: LibraryEntries, quote: str) -> pa.Array:
 
 
 def _ion_names(ions: PeakIons) -> pa.Array:
-    """Return ``y3/0.0012``, ``b7^2/-0.003`` or ``?``, in the notation that mzPAF and NIST have in common."""
+    """Return the ion of each peak, such as ``y3/0.0012``, ``b7^2/-0.003`` or ``?``, in the common notation of mzPAF and NIST."""
     code = (ions.series.astype(np.int64) * _CHARGES + ions.charge) * _NUMBERS + ions.number
     kinds, kind_number = np.unique(code, return_inverse=True)
     names = []
@@ -68,7 +68,23 @@ def _ion_names(ions: PeakIons) -> pa.Array:
 
 
 def msp_modifications(sequence: pa.StringArray, placed: EntryModifications) -> pa.Array:
-    """Return modifications as in ``Mods=`` of MSP: their number, and position (from 0; -1 and -2 the ends), residue and name of each."""
+    """Return the modifications of each entry in the notation of MSP's ``Mods=``.
+
+    The text has the number of modifications, and the position, residue and name of each. Positions are counted from 0; -1 and -2 are the
+    N-terminus and the C-terminus.
+
+    Parameters
+    ----------
+    sequence : pyarrow.StringArray, length n
+        Peptide sequences.
+    placed : EntryModifications
+        Modifications of the n entries.
+
+    Returns
+    -------
+    pyarrow.Array
+        Texts, length n.
+    """
     count = np.diff(placed.offsets)
     if not len(placed.position):
         return pa.array(["0"]).take(pa.array(np.zeros(len(count), np.int64)))

@@ -1,4 +1,4 @@
-"""Read MGF files whose spectra name their peptides (``SEQ=``) or compounds, as those of GNPS and MassBank do."""
+"""Read MGF files whose spectra name their peptides (``SEQ=``) or compounds, such as those of GNPS and MassBank."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ def read_mgf(source: ByteSource, library: LibraryCollector, progress: Progress) 
 
 
 class MgfLibrary(TextLibrary):
-    """Reader of MGF as a library."""
+    """Reader of MGF files as spectral libraries."""
 
     def cut(self, text: bytes) -> int:
-        """Return the position of the last ``BEGIN IONS``, or 0."""
+        """Return the position of the last line ``BEGIN IONS`` as a byte offset, or 0."""
         return find_last_line(text, (b"BEGIN IONS",))
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of a table of lines that are ``BEGIN IONS``."""
+        """Return the rows of the line table that are ``BEGIN IONS``."""
         return rows_with(data, table, b"BEGIN IONS", is_whole=True)
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield precursors and peaks."""
+        """Yield the numbers of precursors and peaks as text."""
         for line in _LINES.finditer(text):
             if match := _NUMBERS.fullmatch(line[0].strip()):
                 yield from match[1].split()[:2]
 
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry in its lines."""
+        """Return the entry that its lines describe."""
         fields: dict[str, str] = {}
         issue = ""
         for _, text in lines:
@@ -86,7 +86,7 @@ class MgfLibrary(TextLibrary):
 
 
 def _take_peptide(entry: Entry, text: str, *, is_compound: bool) -> None:
-    """Set the peptide from ``SEQ``; libraries of compounds have placeholders there, as ``*..*``."""
+    """Set the peptide from ``SEQ``; libraries of compounds have placeholders in it, such as ``*..*``."""
     if not text.strip("*.-_ ") or text.lower() in MISSING:
         return
     try:

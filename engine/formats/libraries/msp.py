@@ -1,6 +1,6 @@
 """Read MSP, the text format of NIST, and its variants: SpectraST (sptxt), MS-DIAL, MassBank, Prosit and MS2PIP.
 
-An entry consists of lines ``KEY: VALUE``, among them its ``Name:`` and a comment of ``KEY=VALUE`` pairs, and ends with its peaks.
+An entry consists of lines ``KEY: VALUE``, including ``Name:`` and a comment of ``KEY=VALUE`` pairs, and ends with its peaks.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SHORT_NAMES = {
     "iTRAQ": "iTRAQ4plex",
     "TMT": "TMT6plex",
 }
-"""Names of modifications by NIST and SpectraST that differ from Unimod's."""
+"""Unimod's names of modifications that NIST and SpectraST name differently."""
 _LINES = re.compile(rb"[^\r\n]+")
 _PAIR_KEYS = frozenset(
     (
@@ -61,12 +61,12 @@ _PAIR_KEYS = frozenset(
         "spec",
     )
 )
-"""Keys of comments that describe an entry."""
+"""Keys of the pairs in comments that describe an entry."""
 _SINGLE = ("precursormz", "charge", "numpeaks", "ionmode")
-"""Keys with one value in an entry."""
+"""Keys that must not have different values in an entry."""
 _ANCHORS = (b"name:", b"compound_name:", b"compoundname:", b"compound name:", b"num peaks", b"num_peaks", b"numpeaks")
 _TAIL = 1 << 16
-"""Number of bytes in which most last entries begin."""
+"""Number of bytes at the end of a text that usually contain its last entry."""
 _PEAK_CHARACTERS = b"0123456789.+-("
 
 
@@ -76,10 +76,13 @@ def read_msp(source: ByteSource, library: LibraryCollector, progress: Progress) 
 
 
 class MspLibrary(TextLibrary):
-    """Reader of MSP and of SpectraST's text."""
+    """Reader of MSP and of SpectraST's text format."""
 
     def cut(self, text: bytes) -> int:
-        """Return the beginning of the last entry, or 0: after the peaks or the blank line before its name or number of peaks."""
+        """Return the start of the last entry as a byte offset, or 0.
+
+        An entry starts after the peaks, or after the number of peaks, of the entry before it.
+        """
         start = max(0, len(text) - _TAIL)
         last = find_last_line(text[start:].lower(), _ANCHORS)
         at = start + last if last or not start else find_last_line(text.lower(), _ANCHORS)
@@ -93,26 +96,26 @@ class MspLibrary(TextLibrary):
         return 0
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of a table of lines that begin entries; an entry ends with its peaks, or where a second name begins."""
+        """Return the rows of the line table that start an entry; an entry ends with its peaks, or before a second name."""
         rows = np.empty(len(table), np.int64)
         return rows[: kernels.cpu.library_text.msp_entry_rows(np.frombuffer(data, np.uint8), table, rows)]
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield precursors and peaks."""
+        """Yield the numbers of precursors and peaks as text."""
         for line in _LINES.finditer(text):
             if match := _NUMBERS.fullmatch(line[0].strip()):
                 for word in match[1].split()[:2]:
                     yield word.strip(b";()")
 
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry in its lines."""
+        """Return the entry that its lines describe."""
         fields: dict[str, str] = {}
         pairs: dict[str, str] = {}
         issue, has_words = "", False
         for _, text in lines:
             key, colon, value = text.partition(":")
             if not colon:
-                # Entries that declare a number of peaks are checked by that.
+                # Lines without a key matter only if the number of peaks is not declared, which would reveal a misread peak.
                 has_words = has_words or not text.startswith("#")
                 continue
             key, value = _plain(key), value.strip()
@@ -139,19 +142,19 @@ class MspLibrary(TextLibrary):
 
 
 def _line_key(line: bytes) -> bytes:
-    """Return the key of a line, normalised for comparison."""
+    """Return the normalised key of a line."""
     return _plain_bytes(line.partition(b":")[0])
 
 
 @lru_cache(1 << 10)
 def _plain_bytes(key: bytes) -> bytes:
-    """Return a key as `_plain` does."""
+    """Normalise a key given as bytes."""
     return _plain(key.decode("latin-1")).encode("latin-1", "replace")
 
 
 @lru_cache(1 << 10)
 def _plain(key: str) -> str:
-    """Return a key without blanks and underscores, in lower case: programs write the same key differently."""
+    """Normalise a key: remove blanks and underscores and convert to lower case, since programs write the same key differently."""
     return "".join(key.split()).replace("_", "").lower()
 
 
@@ -185,7 +188,7 @@ def _take_peptide(entry: Entry, fields: dict[str, str], pairs: dict[str, str]) -
 
 
 def _placed(at: int, name: str, length: int) -> NotedModification:
-    """Return a modification of ``Mods=``, where residues are counted from 0; -1 is the N-terminus, -2 the C-terminus."""
+    """Convert a modification of ``Mods=``, whose positions are counted from 0, with -1 for the N-terminus and -2 for the C-terminus."""
     position = {-1: 0, -2: length + 1}.get(at, at + 1)
     name = name.strip()
     return noted_modification(position, name) if name[0] in "+-" else NotedModification(position, _SHORT_NAMES.get(name, name))
@@ -203,7 +206,7 @@ def _take_numbers(entry: Entry, fields: dict[str, str], pairs: dict[str, str], d
     if fields.get("retentiontime") or fields.get("rt"):
         take_time(entry, fields.get("retentiontime") or fields.get("rt", ""), 60.0, decimal)
     elif "retentiontime" in pairs:
-        # SpectraST: median, highest and lowest, in seconds
+        # SpectraST: median, maximum and minimum in seconds
         take_time(entry, pairs["retentiontime"].partition(",")[0], 1.0, decimal)
     elif "rt" in pairs:
         take_time(entry, pairs["rt"], 60.0, decimal)  # NIST, minutes
@@ -217,7 +220,7 @@ def _take_numbers(entry: Entry, fields: dict[str, str], pairs: dict[str, str], d
 
 
 def take_charge(entry: Entry, text: str) -> None:
-    """Set the charge from a text, or from the adduct if the text has none, or an issue if it cannot be read."""
+    """Set the charge of an entry from a text, or from its adduct if the text has none; set its issue if the text cannot be parsed."""
     try:
         entry.charge = read_charge(text) or adduct_charge(entry.adduct)
     except ValueError:
@@ -225,7 +228,7 @@ def take_charge(entry: Entry, text: str) -> None:
 
 
 def take_polarity(entry: Entry, text: str) -> None:
-    """Set the polarity of the ions from a text; negative ions have a negative charge."""
+    """Set the polarity of an entry from a text, and make the charge of negative ions negative."""
     if not text:
         return
     entry.polarity = parse_polarity(text.encode())
@@ -236,7 +239,7 @@ def take_polarity(entry: Entry, text: str) -> None:
 def _take_proteins(entry: Entry, pairs: dict[str, str]) -> None:
     text = pairs.get("protein", "")
     count, slash, names = text.partition("/")
-    # SpectraST begins with the number: 2/P1,P2; NIST writes the header of the FASTA file.
+    # SpectraST begins with the number of proteins (2/P1,P2); NIST writes the header of the FASTA file.
     if slash and count.isdigit():
         entry.proteins = [name for name in names.split(",") if name]
     else:
@@ -253,6 +256,8 @@ def without_description(text: str) -> str:
 def adduct_charge(adduct: str) -> int:
     """Return the charge of an adduct, 0 if unknown.
 
+    Examples
+    --------
     >>> adduct_charge("[M+2H]2+"), adduct_charge("[M-H]-"), adduct_charge("M")
     (2, -1, 0)
     """

@@ -1,4 +1,4 @@
-"""Write libraries as NIST's MSP: modifications, members, time, q-value and proteins in the comment, ions after the peaks."""
+"""Write libraries as NIST's MSP: modifications, members, time, q-value and proteins in the comment, and the ion of each peak."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MspWriter:
     Attributes
     ----------
     n_escaped : int
-        Number of entries with a comma or a quote in an accession; MSP puts these around and between accessions.
+        Number of entries with an accession in which a comma or quote was escaped, since MSP uses both as delimiters.
     """
 
     def __init__(self) -> None:
@@ -31,18 +31,18 @@ class MspWriter:
         self._lock = threading.Lock()
 
     def begin(self, name: str) -> bytes:
-        """Return no header."""
+        """Return an empty header."""
         return b""
 
     def text(self, entries: LibraryEntries) -> bytes:
-        """Return some entries."""
+        """Return the text of consecutive entries."""
         modifications = msp_modifications(entries.sequence, entries.modifications)
         mz = entries.precursor_mz
         proteins = self._proteins(entries.proteins)
         held = pa.compute.cast(pa.compute.add(pa.compute.count_substring(proteins, ","), 1), "string")
         return joined(
             [
-                # NIST's MW is that of the ion.
+                # NIST's MW is m/z times charge.
                 *(
                     "Name: ",
                     peptide_ions(entries, entries.sequence),
@@ -62,7 +62,7 @@ class MspWriter:
         )
 
     def _proteins(self, accessions: pa.StringArray) -> pa.StringArray:
-        """Return accessions separated by commas."""
+        """Return the accessions of each entry separated by commas; commas and quotes within accessions are escaped."""
         if n := pa.compute.sum(pa.compute.match_substring_regex(accessions, '[",]')).as_py():
             with self._lock:
                 self.n_escaped += n
@@ -70,7 +70,7 @@ class MspWriter:
         return pa.compute.replace_substring(accessions, PROTEIN_SEPARATOR, ",")
 
     def end(self) -> bytes:
-        """Return no footer."""
+        """Return an empty footer."""
         return b""
 
 

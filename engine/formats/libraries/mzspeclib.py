@@ -1,4 +1,4 @@
-"""mzSpecLib 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491): interpret attributes of its text and its JSON."""
+"""Interpret the attributes of mzSpecLib 1.0 in text and JSON (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["USED_TERMS", "Attribute", "AttributeSets", "described"]
 
 _SPECTRUM_NAME, _CHARGE, _SET_NAME = "MS:1003061", "MS:1000041", "MS:1003212"
 _MZ = ("MS:1003208", "MS:1000744", "MS:1003053")
-"""Measured monoisotopic m/z of the precursor, selected m/z, and theoretical m/z."""
+"""Terms of the precursor m/z in order of preference: measured monoisotopic, selected and theoretical."""
 _RETENTION_TIME, _UNIT = "MS:1000894", "UO:0000000"
 _SECONDS = {"UO:0000010": 1.0, "UO:0000031": 60.0}
 _PROFORMA_ION, _PROFORMA, _STRIPPED = "MS:1003270", "MS:1003169", "MS:1000888"
@@ -47,13 +47,25 @@ USED_TERMS = frozenset(
         _ORIGIN,
     }
 )
-"""Terms of the attributes that describe an entry."""
+"""Terms of the attributes that are read; others are ignored."""
 _MAXIMUM_OF_SETS = 1_000
-"""Maximum number of attributes that an entry may take from sets: each entry that names a set needs the time of the whole set."""
+"""Maximum number of attributes that an entry may take from sets, since every use of a set takes the time of reading the whole set."""
 
 
 class Attribute(NamedTuple):
-    """An attribute: accession of its term, its value as text, accession of the value if that is a term, and its group or ''."""
+    """Attribute of a spectrum or analyte.
+
+    Attributes
+    ----------
+    term : str
+        Accession of the term, such as ``MS:1000041``.
+    value : str
+        Value as text.
+    value_term : str
+        Accession of the value if the value is a term, else ''.
+    group : str
+        Name of the group of attributes, or ''.
+    """
 
     term: str
     value: str
@@ -63,7 +75,15 @@ class Attribute(NamedTuple):
 
 @dataclass
 class AttributeSets:
-    """Attributes that a library assigns to many entries, by the name of the set; ``all`` applies to every entry."""
+    """Sets of attributes that a library assigns to many entries.
+
+    Attributes
+    ----------
+    unfolding : Unfolding
+        Limits the number of attributes that the sets add to the entries of a file.
+    spectrum, analyte : dict of str to list of Attribute
+        Sets by name, for spectra and for analytes; the set ``all`` applies to every entry.
+    """
 
     unfolding: Unfolding
     spectrum: dict[str, list[Attribute]] = field(default_factory=dict)
@@ -71,16 +91,23 @@ class AttributeSets:
 
 
 def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribute]], sets: AttributeSets) -> Entry:
-    """Return the entry described by the attributes of its spectrum and of its analytes.
+    """Return the entry that the attributes of its spectrum and its analytes describe.
 
     Parameters
     ----------
     line : int
         Line of the entry, from 1.
     spectrum : list of Attribute
+        Attributes of the spectrum.
     analytes : list of list of Attribute
+        Attributes of each analyte; entries with several analytes get an issue.
     sets : AttributeSets
         Sets that the attributes may name.
+
+    Returns
+    -------
+    Entry
+        Entry without peaks.
     """
     entry = Entry(line)
     if len(analytes) > 1:
@@ -120,7 +147,7 @@ def described(line: int, spectrum: list[Attribute], analytes: list[list[Attribut
 
 
 def _used_sets(attributes: list[Attribute], sets: dict[str, list[Attribute]]) -> list[list[Attribute]]:
-    """Return the distinct sets named in attributes, and the set ``all`` last: the first attribute of a term is used."""
+    """Return the distinct sets that the attributes name, then the set ``all``, since the first attribute of a term takes precedence."""
     names = dict.fromkeys([*(attribute.value for attribute in attributes if attribute.term == _SET_NAME), "all"])
     return [sets[name] for name in names if name in sets]
 
@@ -138,7 +165,7 @@ def _take_peptide(entry: Entry, proforma: str, stripped: str) -> None:
 
 
 def _take_time(entry: Entry, time: Attribute, attributes: list[Attribute]) -> None:
-    """Set the retention time by the unit in its group; without a unit it is unknown."""
+    """Set the retention time, whose unit is in the same group of attributes; it is unknown if there is no unit."""
     units = (attribute for attribute in attributes if time.group and attribute.group == time.group and attribute.term == _UNIT)
     unit = next((attribute.value_term for attribute in units), "")
     seconds = number_or_nan(time.value) * _SECONDS.get(unit, math.nan)

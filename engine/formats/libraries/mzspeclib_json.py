@@ -1,4 +1,4 @@
-"""Read mzSpecLib as JSON, spectrum by spectrum, so that the whole file is never in memory as objects."""
+"""Read mzSpecLib JSON spectrum by spectrum, so that only the text of the whole file is in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["read_mzspeclib_json"]
 _MAXIMUM_BYTES = 1 << 30
 _CHUNK_BYTES = 1 << 22
 _USUAL_CHARACTERS, _MAXIMUM_CHARACTERS = 1 << 18, 1 << 24
-"""Usual and maximum size of a value, such as a spectrum; 16 MB are half a million peaks."""
+"""Usual and maximum size of a value, such as a spectrum; half a million peaks take 16 MB."""
 _BATCH = 500
 _MAXIMUM_ANALYTES = 100
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -31,7 +31,7 @@ _DECODER = json.JSONDecoder()
 
 
 class _Text:
-    """Text of a file, and the reading position."""
+    """Text of a JSON file with the current reading position."""
 
     def __init__(self, source: ByteSource, progress: Progress) -> None:
         chunks, size, consumed = [], 0, 0
@@ -53,7 +53,7 @@ class _Text:
             raise InputError(source.path, "the text is not UTF-8", place=f"line {line}", remedy="Save it as UTF-8") from None
 
     def broken(self, reason: str = "the JSON is broken or cut off") -> InputError:
-        """Return an error at the reading position."""
+        """Return an error that names the line of the reading position."""
         return InputError(self.path, reason, place=f"line {self.line}", remedy="Download or write it again")
 
     @property
@@ -62,7 +62,7 @@ class _Text:
         return self.text.count("\n", 0, self.at) + 1
 
     def skip(self, characters: str) -> str:
-        """Skip blanks and one of some characters, and return it; raise an error for others."""
+        """Skip blanks and the next character, which must be one of `characters`, and return this character."""
         self.pass_blanks()
         character = self.text[self.at : self.at + 1]
         if not character or character not in characters:
@@ -77,11 +77,11 @@ class _Text:
         self.at = blanks.end()
 
     def value(self) -> Any:
-        """Read the value that begins here."""
+        """Parse the value at the reading position and move past it."""
         self.pass_blanks()
         size = _USUAL_CHARACTERS
         while True:
-            # An object takes some twenty times the memory of its text: the text decoded at once is limited.
+            # An object takes about twenty times the memory of its text: limit the text that is parsed in one call.
             chunk = self.text[self.at : self.at + size]
             is_whole = self.at + size >= len(self.text)
             try:
@@ -98,7 +98,7 @@ class _Text:
             size = min(8 * size, _MAXIMUM_CHARACTERS)
 
     def members(self) -> Iterator[str]:
-        """Yield the names in the object that begins here; the caller reads each value."""
+        """Yield the names of the members of the object at the reading position; the caller reads each value."""
         self.skip("{")
         self.pass_blanks()
         if self.text.startswith("}", self.at):
@@ -113,7 +113,7 @@ class _Text:
                 return
 
     def items(self) -> Iterator[tuple[int, Any]]:
-        """Yield position and value of each item of the array that begins here."""
+        """Yield the position and the value of each item of the array at the reading position."""
         self.skip("[")
         self.pass_blanks()
         if self.text.startswith("]", self.at):
@@ -133,14 +133,18 @@ def read_mzspeclib_json(source: ByteSource, library: LibraryCollector, progress:
     Parameters
     ----------
     source : ByteSource
+        Open file.
     library : LibraryCollector
+        Collector that receives the entries.
     progress : Progress
-        Receives the file bytes read; polled for cancellation.
+        Receives the number of bytes read; polled for cancellation.
 
     Raises
     ------
     InputError
-        The JSON is broken, or has no list of spectra.
+        If the JSON is invalid or has no list of spectra.
+    Cancelled
+        If the user cancels.
     """
     text = _Text(source, progress)
     sets = AttributeSets(source.unfolding)
@@ -207,7 +211,7 @@ def _entry(line: int, value: Any, sets: AttributeSets) -> tuple[Entry, NDArray[n
 
 
 def _attributes(value: Any) -> list[Attribute]:
-    """Return the attributes in a list that describe an entry."""
+    """Return the attributes of a JSON list whose terms are in `USED_TERMS`."""
     attributes = []
     for item in value if isinstance(value, list) else ():
         if isinstance(item, dict):

@@ -1,4 +1,4 @@
-"""Read mzSpecLib as text: sections in angle brackets, attributes line by line, and the peaks."""
+"""Read mzSpecLib text: sections in angle brackets, a line for each attribute, and the peaks."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ _SET = re.compile(r"<AttributeSet (\w{1,40})=([^>]{0,1000})>")
 
 
 def read_mzspeclib_text(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
-    """Add the entries of an mzSpecLib text to a library."""
+    """Add the entries of an mzSpecLib text file to a library."""
     MzSpecLibText(source).read(library, progress)
 
 
 class MzSpecLibText(TextLibrary):
-    """Reader of mzSpecLib's text."""
+    """Reader of mzSpecLib text."""
 
     def __init__(self, source: ByteSource) -> None:
         super().__init__(source)
         self._sets = AttributeSets(source.unfolding)
 
     def cut(self, text: bytes) -> int:
-        """Return the position of the last ``<Spectrum=``, or 0."""
+        """Return the position of the last ``<Spectrum=`` as a byte offset, or 0."""
         return find_last_line(text, (b"<Spectrum=",))
 
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of a table of lines that begin with ``<Spectrum=``."""
+        """Return the rows of the line table that begin with ``<Spectrum=``."""
         return rows_with(data, table, b"<Spectrum=", is_whole=False)
 
     def header(self, lines: list[Line]) -> None:
-        """Read the sets of attributes."""
+        """Read the attribute sets of the header."""
         chosen: list[Attribute] | None = None
         for _, text in lines:
             if text.startswith("<"):
@@ -52,7 +52,7 @@ class MzSpecLibText(TextLibrary):
                 chosen.append(attribute)
 
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry in its lines."""
+        """Return the entry that its lines describe."""
         spectrum: list[Attribute] = []
         analytes: list[list[Attribute]] = []
         section: list[Attribute] | None = spectrum
@@ -68,7 +68,7 @@ class MzSpecLibText(TextLibrary):
 
 
 def _attribute(text: str) -> Attribute | None:
-    """Return an attribute that describes an entry; None for any other."""
+    """Parse an attribute; return None if its term is not in `USED_TERMS`."""
     match = _ATTRIBUTE.match(text)
     if match is None or match[2] not in USED_TERMS:
         return None

@@ -1,4 +1,4 @@
-"""Write libraries as mzSpecLib text 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491), peaks annotated in mzPAF."""
+"""Write libraries as mzSpecLib text 1.0 (HUPO-PSI, Klein et al. 2024, Anal. Chem. 96:18491) with peaks annotated in mzPAF."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class MzSpecLibWriter:
         self._n = 0
 
     def begin(self, name: str) -> bytes:
-        """Return the header, with the name of the library."""
+        """Return the header; `name` is the name of the library."""
         lines = (
             "<mzSpecLib>",
             "MS:1003186|library format version=1.0",
             f"MS:1003188|library name={' '.join(name.split())}",
-            # Software is given as a term of the vocabulary, which has none for this program.
+            # mzSpecLib requires software as a term of the vocabulary, which has no term for this program.
             f"MS:1003189|library description=Made by Proteoscope {VERSION}",
             "<AttributeSet Spectrum=all>",
             "<AttributeSet Analyte=all>",
@@ -44,7 +44,7 @@ class MzSpecLibWriter:
         return "\n".join(lines).encode()
 
     def text(self, entries: LibraryEntries) -> list[Any]:
-        """Return some entries, without their numbers."""
+        """Return the number of consecutive entries and the text of each, without the entry numbers."""
         peptide = peptide_ions(entries, entries.peptidoforms())
         origin, aggregation = _ORIGINS[entries.origin]
         mz = number_texts(entries.precursor_mz, _MASS_DECIMALS)
@@ -66,17 +66,17 @@ class MzSpecLibWriter:
         return [len(entries), *whole.to_pylist()]
 
     def written(self, text: list[Any]) -> bytes:
-        """Return the bytes of entries with their numbers."""
+        """Return the bytes of the entries that `text` returned, numbered consecutively."""
         first, self._n = self._n, self._n + text[0]
         return "".join(f"<Spectrum={first + i}>{entry}" for i, entry in enumerate(text[1:], 1)).encode()
 
     def end(self) -> bytes:
-        """Return no footer."""
+        """Return an empty footer."""
         return b""
 
 
 def _proteins(accessions: object) -> object:
-    """Return a group of attributes for each protein of an entry, ``[2]MS:1000885|...``."""
+    """Return the attributes of the proteins of each entry, a group per protein, such as ``[2]MS:1000885|...``."""
     listed = pa.compute.split_pattern(accessions, PROTEIN_SEPARATOR)
     counts = pa.compute.fill_null(pa.compute.list_value_length(listed), 0).to_numpy(zero_copy_only=False)
     offsets = np.concatenate(([0], np.cumsum(counts)))

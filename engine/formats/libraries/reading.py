@@ -1,4 +1,4 @@
-"""Read spectral libraries with the readers of their formats, recognised by content."""
+"""Read spectral libraries in any supported format, recognised by content."""
 
 from __future__ import annotations
 
@@ -19,23 +19,28 @@ __all__ = ["read_libraries"]
 
 
 def read_libraries(paths: Sequence[str | Path], progress: Progress | None = None) -> SpectralLibrary:
-    """Return the entries of spectral libraries in any format, in their order.
+    """Read the entries of spectral libraries in any supported format, in the order of the files.
 
-    Entries that are broken, or with an unknown peptide, are left out and counted (`SpectralLibrary.skipped`); a warning reports them.
+    Invalid entries and entries with an unknown peptide are skipped and counted (`SpectralLibrary.skipped`); a warning reports them.
 
     Parameters
     ----------
     paths : sequence of str or Path
-        At least one file.
+        Files, at least one.
     progress : Progress, optional
         Receives progress and messages; polled for cancellation.
+
+    Returns
+    -------
+    SpectralLibrary
+        Entries of all files.
 
     Raises
     ------
     InputError
-        A file is missing, damaged or not a library, or has no usable entry.
+        If a file is missing, damaged, not a library, or without a usable entry.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     progress = progress or Progress()
     files = [Path(path) for path in paths]

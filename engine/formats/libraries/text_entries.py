@@ -1,4 +1,4 @@
-"""Text formats of spectral libraries: blocks of lines become entries, in several threads."""
+"""Base of the readers of text libraries, which parse blocks of lines into entries in several threads."""
 
 from __future__ import annotations
 
@@ -46,7 +46,21 @@ class _ParsedBlock:
 
 
 class _Scan(NamedTuple):
-    """Text of a block, its lines without peaks (see `proteoscope.kernels.cpu.library_text.scan_library_lines`), and its peaks."""
+    """Scanned text of a block.
+
+    Attributes
+    ----------
+    data : bytes
+        Text.
+    table : ndarray of int64, shape (k, LINE_COLUMNS)
+        Lines that are not peaks, as `proteoscope.kernels.cpu.library_text.scan_library_lines` describes them.
+    mz, intensity : ndarray of float64, shape (peaks,)
+        Peaks of all entries.
+    n_lines : int
+        Number of lines.
+    n_ambiguous : int
+        Number of lines that can be read as one peak or as several.
+    """
 
     data: bytes
     table: NDArray[np.int64]
@@ -57,7 +71,7 @@ class _Scan(NamedTuple):
 
     @property
     def is_broken(self) -> bool:
-        """True if a number of a peak cannot be read."""
+        """True if a number of a peak cannot be parsed."""
         return bool((self.table[:, 4] != kernels.cpu.library_text.LINE_WORDS).any())
 
 
@@ -70,30 +84,49 @@ class TextLibrary(ABC):
 
     @abstractmethod
     def cut(self, text: bytes) -> int:
-        """Return the end of the last complete entry of a text, in bytes, or 0."""
+        """Return the end of the last complete entry of a text as a byte offset, or 0 if no entry is complete."""
 
     @abstractmethod
     def entry_rows(self, data: bytes, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the rows of a table of lines that begin entries."""
+        """Return the indices of the lines that start an entry.
+
+        Parameters
+        ----------
+        data : bytes
+            Text of a block.
+        table : ndarray of int64, shape (k, LINE_COLUMNS)
+            Lines of the block that are not peaks, with the columns of `proteoscope.kernels.cpu.library_text.scan_library_lines`.
+
+        Returns
+        -------
+        ndarray of int64, shape (n,)
+            Rows of `table`, ascending.
+        """
 
     @abstractmethod
     def entry(self, lines: list[Line]) -> Entry:
-        """Return the entry in its lines, without peaks, the first line included. Runs in several threads."""
+        """Return the entry that its lines describe, without peaks. Called in several threads.
+
+        Parameters
+        ----------
+        lines : list of Line
+            Lines of the entry that are not peaks, including its first line.
+        """
 
     def header(self, lines: list[Line]) -> None:  # noqa: B027 - most formats have no header
         """Read the lines before the first entry of the file."""
 
     def numbers(self, text: bytes) -> Iterator[bytes]:
-        """Yield the words of a text that may be numbers with decimals, including peaks; none in formats without decimal commas."""
+        """Yield the words of a text that may be decimal numbers, including peaks; nothing in formats without decimal commas."""
         return iter(())
 
     def read(self, library: LibraryCollector, progress: Progress) -> None:
-        """Add all entries to a library.
+        """Add all entries of the file to a library.
 
         Raises
         ------
         InputError
-            The file as a whole is not in this format.
+            If the file as a whole is not in this format.
         """
         n_threads, n_lines = min(4, n_processors()), 0
         pool = ThreadPoolExecutor(n_threads, thread_name_prefix="library-reader")
@@ -120,7 +153,7 @@ class TextLibrary(ABC):
         self.header(header)
 
     def _find_decimal_sign(self, data: bytes) -> None:
-        """Use a comma as the decimal sign if no number has a point, and more entries can be read with it."""
+        """Use a comma as the decimal sign if no number has a point and more entries are valid with a comma."""
         if b"," not in data or decimal_sign(self.numbers(data)) != COMMA:
             return
         n_valid = {}
@@ -160,7 +193,7 @@ class TextLibrary(ABC):
         return _ParsedBlock(entries, *_read_entry_peaks(scan, starts, packed), scan.n_lines)
 
     def _issues(self, scan: _Scan, rows: NDArray[np.int64]) -> tuple[dict[int, str], set[int]]:
-        """Return the issues of peaks by entry, and the entries with a line that is too long."""
+        """Return the issues of peaks by entry index, and the indices of the entries with too long a line."""
         broken: dict[int, str] = {}
         lengths = scan.table[:, 1] - scan.table[:, 0]
         too_long = set((np.searchsorted(rows, np.flatnonzero(lengths > _MAXIMUM_LINE_BYTES), "right") - 1).tolist())
@@ -173,7 +206,7 @@ class TextLibrary(ABC):
         return broken, too_long
 
     def _packed_peaks(self, entry: Entry, n_peaks: int, text: bytes) -> _Peaks | None:
-        """Return the peaks of an entry with several peaks per line; None if their number differs from the declared one."""
+        """Return the peaks of an entry with several peaks per line, or None if their number is not the declared number."""
         scan = self._scanned(text, is_packed=True)
         if scan.is_broken or len(scan.mz) == n_peaks:
             return None
@@ -182,7 +215,7 @@ class TextLibrary(ABC):
         return (scan.mz, scan.intensity) if len(scan.mz) == entry.n_announced else None
 
     def _scanned(self, data: bytes, *, is_packed: bool = False) -> _Scan:
-        """Scan the lines of a text."""
+        """Scan the lines of a text; with `is_packed`, a line may have several peaks."""
         text = np.frombuffer(data, np.uint8)
         maximum_peaks = len(data) // 2 if is_packed else kernels.cpu.library_text.count_peak_ends(text)
         mz, intensity = np.empty(maximum_peaks + 1), np.empty(maximum_peaks + 1)
@@ -207,7 +240,7 @@ def _without_mark(block: Block) -> bytes:
 
 
 def _iterate_entry_lines(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[Line]]:
-    """Yield the lines of each entry without peaks."""
+    """Yield the lines of each entry that are not peaks."""
     is_words = scan.table[:, 4] == kernels.cpu.library_text.LINE_WORDS
     starts, stops, numbers = scan.table[is_words, :3].T
     spans = zip(starts.tolist(), np.minimum(stops, starts + _MAXIMUM_LINE_BYTES).tolist(), strict=True)
@@ -224,7 +257,7 @@ def _iterate_entry_lines(scan: _Scan, rows: NDArray[np.int64]) -> Iterator[list[
 def _read_entry_peaks(
     scan: _Scan, starts: list[int], packed: dict[int, _Peaks]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return offsets, m/z and intensities of the peaks of entries; packed peaks replace the peaks of the scan."""
+    """Return offsets, m/z and intensities of the peaks of all entries; `packed` replaces the scanned peaks of its entries."""
     if not packed:
         return run_offsets(np.diff(starts)), scan.mz[starts[0] :], scan.intensity[starts[0] :]
     peaks = [packed.get(i) or (scan.mz[start:stop], scan.intensity[start:stop]) for i, (start, stop) in enumerate(pairwise(starts))]
@@ -233,7 +266,24 @@ def _read_entry_peaks(
 
 
 def rows_with(data: bytes, table: NDArray[np.int64], word: bytes, *, is_whole: bool) -> NDArray[np.int64]:
-    """Return the rows of a table of lines that begin with a word, or, with `is_whole`, equal it."""
+    """Return the rows of the line table whose lines begin with a word.
+
+    Parameters
+    ----------
+    data : bytes
+        Text of a block.
+    table : ndarray of int64, shape (k, LINE_COLUMNS)
+        Lines of the block, as in `TextLibrary.entry_rows`.
+    word : bytes
+        Word to find.
+    is_whole : bool
+        True for lines that equal the word.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Rows of `table`, ascending.
+    """
     text, lengths = np.frombuffer(data, np.uint8), table[:, 1] - table[:, 0]
     is_long = lengths == len(word) if is_whole else lengths >= len(word)
     rows = np.flatnonzero(is_long & (table[:, 4] == kernels.cpu.library_text.LINE_WORDS))
@@ -243,7 +293,7 @@ def rows_with(data: bytes, table: NDArray[np.int64], word: bytes, *, is_whole: b
 
 
 def decoded(content: bytes) -> str:
-    """Decode a text as UTF-8, or as Latin-1 if it is not UTF-8."""
+    """Decode text as UTF-8, or as Latin-1 if it is not UTF-8."""
     try:
         return content.decode()
     except UnicodeDecodeError:
@@ -251,5 +301,5 @@ def decoded(content: bytes) -> str:
 
 
 def find_last_line(text: bytes, words: tuple[bytes, ...]) -> int:
-    """Return the beginning of the last line, after the first, that starts with one of some words, or 0."""
+    """Return the start of the last line, except the first line, that begins with one of the words, as a byte offset; 0 if there is none."""
     return max(max(text.rfind(b"\n" + word), text.rfind(b"\r" + word)) for word in words) + 1

@@ -1,4 +1,4 @@
-"""Read libraries as tables of transitions, a row for each fragment: DIA-NN, Spectronaut, and OpenSWATH (with DIA-NN's column names)."""
+"""Read libraries from tables of transitions with a row per fragment: DIA-NN, Spectronaut, and OpenSWATH (with DIA-NN's column names)."""
 
 from __future__ import annotations
 
@@ -27,21 +27,26 @@ _BATCH = 10_000
 
 
 def read_transitions(source: ByteSource, library: LibraryCollector, progress: Progress) -> None:
-    """Add the entries of a table of transitions to a library: one for each modified peptide and charge, in any order of rows.
+    """Add the entries of a table of transitions to a library, one entry for each modified peptide and charge.
 
-    Normalised retention times (``iRT``, ``Tr_recalibrated``) are not times, and are not read.
+    The rows of an entry may be scattered over the table. Normalised retention times (``iRT``, ``Tr_recalibrated``) are not times and are
+    not read.
 
     Parameters
     ----------
     source : ByteSource
+        Open file.
     library : LibraryCollector
+        Collector that receives the entries.
     progress : Progress
         Receives progress; polled for cancellation.
 
     Raises
     ------
     InputError
-        The table is broken, or lacks the columns of such a library.
+        If the table is invalid or lacks the required columns.
+    Cancelled
+        If the user cancels.
     """
     names = (*_PEPTIDE, *_SEQUENCE, *_CHARGE, *_PRECURSOR_MZ, *_MZ, *_INTENSITY, *_PROTEINS, *_DECOY)
     cells = read_cells(source, progress, columns=names)
@@ -57,7 +62,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
     peptide = coded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     key = (peptide * 4096 + np.clip(charge, -1000, 1000) + 1000) * 2 + is_decoy
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    # Ordered by their first rows in the file.
+    # Entries are ordered by their first rows in the file.
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     owner = rank[group]
@@ -84,7 +89,7 @@ def read_transitions(source: ByteSource, library: LibraryCollector, progress: Pr
 
 
 def _peptides(texts: list[str]) -> list[tuple[str, NotedPeptide | None]]:
-    """Return the name of each peptide as in the file, and the peptide, or None if its text cannot be read."""
+    """Return the name and the parsed peptide of each text; None in place of peptides that cannot be parsed."""
     peptides: list[tuple[str, NotedPeptide | None]] = []
     for text in texts:
         try:

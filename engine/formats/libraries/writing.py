@@ -16,29 +16,29 @@ from proteoscope.engine.spectra.library_entries import LibraryEntries
 __all__ = ["LIBRARY_FORMATS", "LibraryTextWriter", "library_format", "library_suffixes", "write_library"]
 
 LIBRARY_FORMATS = {"msp": "MSP", "mzspeclib": "mzSpecLib text", "blib": "BiblioSpec blib"}
-"""Formats for writing libraries, by their names in ``--format``, with their names in the registry."""
+"""Names of formats for writing libraries in ``--format``, mapped to their names in the registry."""
 
 
 class LibraryTextWriter(Protocol):
-    """Writer of a text format; `text` runs in several threads."""
+    """Writer of a text format; `text` is called in several threads."""
 
     def begin(self, name: str) -> bytes:
-        """Return the text before the first entry; `name` is that of the library."""
+        """Return the text before the first entry; `name` is the name of the library."""
 
     def text(self, entries: LibraryEntries) -> Any:
-        """Format some consecutive entries."""
+        """Format consecutive entries, as bytes or as the input of the method `written`."""
 
     def end(self) -> bytes:
         """Return the text after the last entry."""
 
 
 def library_format(name: str) -> str:
-    """Return the format for writing a library with a name, or with the suffix of a file name.
+    """Return the format for writing a library from the name of a format or the name of a file.
 
     Raises
     ------
     ParameterError
-        No format has this name or suffix.
+        If the name is not a format and has no suffix of one.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def library_format(name: str) -> str:
 
 
 def library_suffixes() -> tuple[str, ...]:
-    """Return the suffixes of files that libraries are written to, the usual one of each format first."""
+    """Return the file-name suffixes of the formats for writing, with the usual suffix of each format first."""
     return tuple(suffix for format_name in LIBRARY_FORMATS for suffix in _format(format_name).suffixes)
 
 
@@ -67,14 +67,16 @@ def _format(name: str) -> FileFormat:
 def write_library(
     out: Path, batches: Iterable[LibraryEntries], format: str, progress: Progress, *, total: int = 0, threads: int = 1
 ) -> None:
-    """Write entries to the file `out` atomically; they may be an iterator.
+    """Write entries to the file `out` atomically.
 
     Parameters
     ----------
     out : Path
+        File to write.
     batches : iterable of LibraryEntries
+        Entries of the library, in batches; may be an iterator.
     format : str
-        One of `LIBRARY_FORMATS`.
+        Name of the format, from `LIBRARY_FORMATS`.
     progress : Progress
         Receives the number of entries written; polled for cancellation.
     total : int
@@ -85,9 +87,9 @@ def write_library(
     Raises
     ------
     StorageError
-        The disk is full or not writable.
+        If the disk is full or not writable.
     Cancelled
-        The user cancelled.
+        If the user cancels.
     """
     chosen = _format(format)
     progress.stage(f"Writing {chosen.name}", total)
