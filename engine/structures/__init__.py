@@ -1,4 +1,4 @@
-"""Protein structures: chains of residues as columns, their secondary structure, databases of them, and their superposition."""
+"""Protein structures: chains as columns of residue properties, their secondary structure, databases and superposition."""
 
 import lazy_loader
 

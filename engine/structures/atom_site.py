@@ -1,4 +1,4 @@
-"""The category _atom_site of mmCIF and BinaryCIF, completed from its other columns before gemmi reads it."""
+"""Complete and correct the category _atom_site of mmCIF and BinaryCIF before gemmi reads it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COUNTERPARTS = (
     ("auth_seq_id", "label_seq_id"),
 )
 _OPTIONAL = "auth_comp_id"
-"""Column without which gemmi takes the other."""
+"""Column that may be missing, since gemmi then uses its counterpart."""
 _NEEDED = ("Cartn_x", "Cartn_y", "Cartn_z", "label_atom_id", "label_comp_id", "auth_seq_id")
 _WHOLE_NUMBERS = ("id", "label_seq_id", "auth_seq_id", "pdbx_formal_charge", "pdbx_PDB_model_num")
 _WHOLE = re.compile(r"[+-]?\d{1,9}")
@@ -57,11 +57,11 @@ _METALS = frozenset(
         "PB",
     }
 )
-"""Elements of two characters whose ions are called as they are."""
+"""Elements of two characters whose ions have atoms and residues of the same name."""
 
 
 def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
-    """Add columns that the others suffice for, and return those without which the atoms cannot be read."""
+    """Add columns that can be derived from others; return the names of the missing columns without which the atoms cannot be read."""
     table = block.find_mmcif_category(_PREFIX)
     if table.loop is None:
         return []
@@ -86,7 +86,7 @@ def complete_atom_site(block: gemmi.cif.Block) -> list[str]:
 
 
 def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
-    """Make values that are no whole numbers unknown, in columns where gemmi refuses them; the sentences on these."""
+    """Replace values that are not whole numbers by unknown, in columns where gemmi rejects them; return messages about them."""
     notes = []
     for name in _WHOLE_NUMBERS:
         column = block.find_values(_PREFIX + name)
@@ -102,14 +102,14 @@ def clear_unreadable_numbers(block: gemmi.cif.Block) -> list[str]:
 
 
 class _Columns:
-    """The columns of the category by name."""
+    """Columns of the category by name."""
 
     def __init__(self, block: gemmi.cif.Block, loop: gemmi.cif.Loop) -> None:
         self._block, self._loop = block, loop
         self.names = [tag[len(_PREFIX) :] for tag in loop.tags]
 
     def has(self, name: str) -> bool:
-        """Return True if a column exists and has a value."""
+        """Return True if a column exists and has at least one known value."""
         if name not in self.names:
             return False
         column = self.names.index(name)
@@ -128,7 +128,7 @@ class _Columns:
 
 
 def _elements(atoms: list[str], residues: list[str]) -> list[str]:
-    """Elements by the names of atoms: of ions that are called as their residues the whole name, of others the first character."""
+    """Return the element of each atom: for ions named as their residues the whole atom name, for others its first character."""
     result: dict[tuple[str, str], str] = {}
     for key in set(zip(atoms, residues, strict=True)):
         atom = "".join(symbol for symbol in key[0] if symbol.isalpha()).upper()
@@ -139,7 +139,7 @@ def _elements(atoms: list[str], residues: list[str]) -> list[str]:
 
 
 def split_chains(block: gemmi.cif.Block) -> list[str]:
-    """Give molecules that share a chain's name and residue numbers names of their own, and return the sentences on them."""
+    """Rename the second and further molecules that share a chain name and residue numbers; return messages about them."""
     import gemmi  # slow to import: only structures need it
 
     table = block.find_mmcif_category(_PREFIX)
@@ -181,7 +181,10 @@ def split_chains(block: gemmi.cif.Block) -> list[str]:
 
 
 def _rename(columns: _Columns, renamed: dict[tuple[str, str], list[tuple[int, str]]]) -> None:
-    """Give the rows from these on, of their models and chains, other names of chains; a residue's first atoms go with its Cα."""
+    """Rename chains from the given rows on, within their models and chains, including the atoms of a residue before its Cα.
+
+    `renamed` has (row of the Cα, new name) of each molecule, by (model, chain).
+    """
     import gemmi  # slow to import: only structures need it
 
     chains, labels, numbers = (columns.values(name) for name in ("auth_asym_id", "label_asym_id", "auth_seq_id"))

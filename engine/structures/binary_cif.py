@@ -1,7 +1,7 @@
-"""BinaryCIF: mmCIF whose columns are encoded numbers in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
+"""Read BinaryCIF: mmCIF with encoded columns in MessagePack (Sehnal et al., PLOS Computational Biology 16, 2020, e1008247).
 
-The result has the mmCIF blocks that gemmi reads from text, so that both formats are processed alike. Nothing
-that a file says of its sizes is believed: more rows than its bytes can hold, or columns of other lengths, are refused.
+The result has the mmCIF blocks that gemmi reads from text, so that both formats are processed alike. Declared sizes are not trusted: a
+file with more rows than its bytes can contain, or with columns of other lengths, is rejected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["read_binary_cif"]
 
 _LONGEST_LIST = 100_000
-_MAXIMUM_ENCODINGS = 16  # of a column, one upon the other; writers use up to four
+_MAXIMUM_ENCODINGS = 16  # successive encodings of a column; writers use up to four
 _TYPES = {1: "<i1", 2: "<i2", 3: "<i4", 4: "<u1", 5: "<u2", 6: "<u4", 32: "<f4", 33: "<f8"}
 _REMEDY = "Copy or download it again, or take it as mmCIF"
 
@@ -69,7 +69,7 @@ _WANTED = {
         "parent_comp_id",
     ),
 }
-"""Categories and columns needed to read structures."""
+"""Categories and columns that are needed to read structures."""
 _DECIMALS = {"Cartn_x": 3, "Cartn_y": 3, "Cartn_z": 3, "occupancy": 2, "B_iso_or_equiv": 2}
 
 
@@ -78,26 +78,31 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
 
     Parameters
     ----------
+    path : Path
+        File, for messages and its size.
+    data : bytes
+        Decompressed content of the file.
     all_models : bool
-        False decodes the atoms of the first model of each block.
+        False to decode only the atoms of the first model of each block.
 
     Returns
     -------
     document : gemmi.cif.Document
+        Blocks as gemmi reads them from mmCIF.
     notes : list of str
-        Sentence on the models of the first block with atoms that are not read.
+        Message about the omitted models of the first block with several models; empty if there is none.
 
     Raises
     ------
     InputError
-        The file is damaged, or encoded in a way that the format does not know.
+        If the file is damaged or has an encoding that the format does not define.
     """
     import gemmi  # slow to import: only structures need it
 
     try:
         root = _unpacked(data)
         document, notes = gemmi.cif.Document(), list[str]()
-        # Packed once more by gzip, a column becomes half as long at best.
+        # gzip makes encoded columns at most half as long.
         unfolding = Unfolding(path, min(len(data), 2 * path.stat().st_size))
         for block in _require_list(root, "dataBlocks"):
             made = document.add_new_block(_require_text(block, "header") or "unnamed")
@@ -112,7 +117,7 @@ def read_binary_cif(path: Path, data: bytes, *, all_models: bool = True) -> tupl
 
 
 class _WrongError(Exception):
-    """Error in the file, as text."""
+    """Error in the content of the file."""
 
 
 def _require_list(value: Any, key: str) -> list[Any]:
@@ -144,7 +149,7 @@ def _unpacked(data: bytes) -> Any:
 
 
 def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: Unfolding, all_models: bool) -> list[str]:
-    """Add a category to a block, and return the sentence on models that are left out."""
+    """Add a category to a block; return messages about omitted models."""
     n_rows = category.get("rowCount")
     if not isinstance(n_rows, int) or n_rows < 0:
         raise _WrongError(f"{name} does not give its number of rows")
@@ -163,7 +168,7 @@ def _add_category(block: gemmi.cif.Block, name: str, category: Any, unfolding: U
 
 
 def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArray[np.int64], list[str]]:
-    """Return the rows of the first model, and the sentence on the others; all rows if the numbers of models are not all known."""
+    """Return the rows of the first model, and messages about the others; all rows if the model of a row is unknown."""
     rows = np.arange(n_rows)
     models = _decoded(column.get("data"), n_rows, unfolding)
     if column.get("mask") is not None and np.any(np.asarray(_decoded(column["mask"], n_rows, unfolding)) != 0):
@@ -175,7 +180,7 @@ def _first_model(column: Any, n_rows: int, unfolding: Unfolding) -> tuple[NDArra
 
 
 def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfolding: Unfolding) -> list[str]:
-    """Return the values of a column in these rows as mmCIF writes them."""
+    """Return the values of a column in the given rows in the notation of mmCIF."""
     import gemmi  # slow to import: only structures need it
 
     result = _decoded(column.get("data"), n_rows, unfolding)
@@ -204,7 +209,7 @@ def _values(column: Any, tag: str, n_rows: int, rows: NDArray[np.int64], unfoldi
 
 
 def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | list[str]:
-    """Decode an array of numbers or texts."""
+    """Decode a column of numbers or texts."""
     value: Any = data.get("data")
     for encoding in _last_first(_require_list(data, "encoding")):
         kind = _require_text(encoding, "kind")
@@ -220,7 +225,7 @@ def _decoded(data: Any, n_rows: int, unfolding: Unfolding) -> NDArray[Any] | lis
 
 
 def _last_first(encodings: list[Any]) -> list[Any]:
-    """Return encodings in the order of decoding; each processes the whole column."""
+    """Return the encodings of a column in the order of decoding; reject too many, since each processes the whole column."""
     if len(encodings) > _MAXIMUM_ENCODINGS:
         raise _WrongError(f"a column is encoded {len(encodings):,} times, more than {_MAXIMUM_ENCODINGS}")
     return encodings[::-1]
@@ -309,7 +314,7 @@ def _integer_packing(value: NDArray[Any], encoding: Any, unfolding: Unfolding) -
     is_whole = value != limits.max
     if not encoding.get("isUnsigned"):
         is_whole &= value != limits.min
-    # A number ends with the first part that is not the largest (or least) there is.
+    # A number ends with the first item that is not the maximum (or minimum) of the type.
     ends = np.flatnonzero(is_whole)
     if (len(value) and not len(ends)) or (len(ends) and ends[-1] != len(value) - 1):
         raise _WrongError("a packed number does not end")

@@ -1,4 +1,4 @@
-"""Build a structure database from files, add to it, take from it; whatever was read before is not read again."""
+"""Build a structure database from files, add files to it, and remove chains from it, without reading files twice."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from proteoscope.engine.structures.sources import DATABASE_FILE, files_in, liste
 __all__ = ["add_to_database", "build_database", "remove_from_database", "structure_files"]
 
 _FILES_OF_A_PART = 1000
-"""Files per part, which is the most that an interrupted build loses."""
+"""Number of files per part, which is the maximum number of files that an interrupted build has to read again."""
 _LOCK = "database.lock"
 _Settings = tuple[float, Models]
 """Minimum pLDDT and models with which files are read."""
@@ -46,13 +46,24 @@ _Settings = tuple[float, Models]
 def structure_files(requested: Sequence[str | Path], progress: Progress | None = None) -> list[Path]:
     """Expand files, folders and lists of files into files, each once, in the given order.
 
-    For folders and lists see `proteoscope.engine.structures.sources`; other files are read as lists. `progress` reports
-    unused files of folders.
+    For folders and lists see `proteoscope.engine.structures.sources`; files in other formats are read as lists.
+
+    Parameters
+    ----------
+    requested : sequence of str or Path
+        Files, folders and lists of files.
+    progress : Progress, optional
+        Receives messages about unused files of folders.
+
+    Returns
+    -------
+    list of Path
+        Files.
 
     Raises
     ------
     InputError
-        One is missing, or a folder or list is empty.
+        If a file is missing, or if a folder or list is empty.
     """
     progress = progress or Progress()
     result: dict[Path, None] = {}
@@ -96,32 +107,39 @@ def build_database(
     processes: int | None = None,
     progress: Progress | None = None,
 ) -> StructureDatabase:
-    """Build a database with exactly the chains of these files.
+    """Build a database with exactly the chains of the given files.
 
-    Files already in the database, by path, size and modification time, are not read again, nor are those read by an interrupted build.
-    Omissions are listed with reasons in ``skipped.tsv`` of the folder and in `StructureDatabase.skipped`.
+    Files that are already in the database, by path, size and modification time, are not read again, and neither are files that an
+    interrupted build has read. Omissions are listed with reasons in ``skipped.tsv`` of the folder and in `StructureDatabase.skipped`.
 
     Parameters
     ----------
-    requested
-        See `structure_files`.
-    folder
-        Created if missing.
-    minimum_plddt
-        Residues with a lower pLDDT are excluded.
-    models
-        See `read_structure`.
-    processes
-        Number of reading processes; by default one per CPU.
+    requested : sequence of str or Path
+        Files, folders and lists of files, as in `structure_files`.
+    folder : str or Path
+        Folder of the database; created if missing.
+    minimum_plddt : float
+        Minimum pLDDT of residues to include, from 0 to 100.
+    models : Models
+        Models to read, as in `read_structure`.
+    processes : int, optional
+        Number of reading processes; by default one per CPU core.
+    progress : Progress, optional
+        Receives progress and messages; polled for cancellation.
+
+    Returns
+    -------
+    StructureDatabase
+        Written database.
 
     Raises
     ------
     InputError
-        No file has a protein chain, or `folder` has other contents.
+        If no file has a protein chain, or if `folder` has other contents.
     StorageError
-        Writing failed.
+        If writing fails, or if another process is changing the database.
     Cancelled
-        The user cancelled; chains already read are stored for the next build.
+        If the user cancels; chains already read are stored for the next build.
     """
     return _changed(requested, Path(folder), (minimum_plddt, models), processes, progress or Progress(), keeps_others=False)
 
@@ -129,7 +147,7 @@ def build_database(
 def add_to_database(
     requested: Sequence[str | Path], folder: str | Path, *, processes: int | None = None, progress: Progress | None = None
 ) -> StructureDatabase:
-    """Add the chains of these files to a database, or read them anew where they have changed. See `build_database`."""
+    """Add the chains of files to a database, and read changed files again; parameters and errors are as in `build_database`."""
     database = open_database(folder)
     return _changed(
         requested, Path(folder), (database.minimum_plddt, database.models), processes, progress or Progress(), keeps_others=True
@@ -137,12 +155,24 @@ def add_to_database(
 
 
 def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureDatabase:
-    """Remove chains from a database by name, or all chains of a file by the file's name.
+    """Remove chains from a database by name, or all chains of a file by the name of the file.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of chains, or names of files without suffix.
+    folder : str or Path
+        Folder of the database.
+
+    Returns
+    -------
+    StructureDatabase
+        Changed database.
 
     Raises
     ------
     ParameterError
-        There is no chain of this name.
+        If no chain or file has one of the names; then nothing is removed.
     """
     folder = Path(folder)
     with _locked(folder):
@@ -157,7 +187,7 @@ def remove_from_database(names: Sequence[str], folder: str | Path) -> StructureD
             retained[i] = not hit
         if wanted - met:
             raise ParameterError(f"the database has no chain {min(wanted - met)}; nothing was removed")
-        # Files without chains are removed; a file with fewer chains than before counts as changed, so that adding it reads all of them.
+        # Files without remaining chains are removed; files with fewer chains are marked as changed, so that adding them reads all chains.
         touched = set(content.source[~retained].tolist())
         left = set(content.source[retained].tolist())
         sources = tuple(replace(source, modified=-1) if i in touched else source for i, source in enumerate(content.sources))
@@ -255,7 +285,7 @@ def _inspect_source(path: Path) -> SourceFile:
 def _read_parts(
     sources: list[tuple[Path, SourceFile]], folder: Path, settings: _Settings, processes: int, progress: Progress
 ) -> list[Collection]:
-    """Read files and store their chains part by part."""
+    """Read files and write their chains in parts."""
     files = [path for path, _ in sources]
     progress.stage("Reading structures", len(files))
     made: list[Collection] = []
@@ -288,7 +318,7 @@ def _write_part(results: list[tuple[SourceFile, StructureFile | None]], folder: 
 def _deduplicated(
     collections: list[Collection], wanted: set[tuple[str, int, int]], others: set[str]
 ) -> tuple[list[Collection], list[NDArray[np.bool_]]]:
-    """Return the wanted files of each collection that no earlier one has, and masks of their chains."""
+    """Return the wanted files of each collection that no earlier collection has, and masks of their chains."""
     met: set[tuple[str, int, int]] = set()
     chosen, retained = [], []
     for collection in collections:
@@ -301,7 +331,7 @@ def _deduplicated(
         is_retained = np.array(keeps, np.bool_)
         sources = tuple(source for source, keep in zip(collection.sources, keeps, strict=True) if keep)
         some = is_retained[collection.source] if len(collection.source) else np.zeros(0, np.bool_)
-        # The files that stay are numbered anew; chains of the others have none any more.
+        # Renumber the retained files; chains of other files get -1.
         chosen.append(Collection(collection.chains, np.where(some, numbers[collection.source], -1).astype(np.int32), sources))
         retained.append(some)
     return chosen, retained

@@ -1,4 +1,4 @@
-"""Molecules and models that share the name of a chain: where they begin, their names, and the sentences on them."""
+"""Detect molecules and models that share the name of a chain; name them, and report them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["copies_note", "copy_name", "free_codes", "models_note", "molecule_st
 
 
 def models_note(n_models: int, n_atoms: int) -> str:
-    """Return the sentence on models that are not read."""
+    """Return the message about models that are not read."""
     return (
         f"only the first of {n_models:,} models is read ({counted(n_atoms, 'atom')} of the others left out). "
         "A structure search, a superposition and a structure database read all of them as chains with models=all"
@@ -21,8 +21,10 @@ def models_note(n_models: int, n_atoms: int) -> str:
 
 
 def copy_name(name: str, used: set[str]) -> str:
-    """Return a name for another chain of this name, and add it to those used.
+    """Return an unused name for another chain with this name, and add it to the used names.
 
+    Examples
+    --------
     >>> copy_name("A", {"A", "A_2"})
     'A_3'
     """
@@ -34,7 +36,15 @@ def copy_name(name: str, used: set[str]) -> str:
 
 
 def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
-    """Return the sentence on molecules of one name; `made`: the names of the others and their first lines (0: unknown)."""
+    """Return the message about several molecules with the name of one chain.
+
+    Parameters
+    ----------
+    shown : str
+        Name of the chain, or ''.
+    made : list of (str, int)
+        New name and first line (0 if unknown) of each molecule after the first.
+    """
     names = ", ".join(name for name, _ in made[:4]) + (f" and {len(made) - 4:,} more" if len(made) > 4 else "")
     line = made[0][1]
     whole = f"chain {shown}" if shown else "the chain without a name"
@@ -43,25 +53,31 @@ def copies_note(shown: str, made: list[tuple[str, int]]) -> str:
 
 
 def free_codes(used: set[str]) -> Iterator[str]:
-    """Names of two characters that no chain has."""
+    """Yield chain names of two characters that are not used."""
     return (code for code in map("".join, product(ascii_lowercase + ascii_uppercase + digits, repeat=2)) if code not in used)
 
 
 def molecule_starts(places: Sequence[Any], alternatives: Sequence[Any], breaks: Sequence[Any], models: Sequence[Any]) -> list[int]:
-    """Return where the second and further molecules of a chain begin, of Cα in the order of the file.
+    """Return the indices of the Cα atoms that start the second and further molecules of a chain.
 
-    One begins with another model, and where a residue is met again: with the last break or step back of the numbers before, else there.
+    A molecule starts with another model, and where a residue occurs again. In the latter case it starts at the last break or decrease of
+    the residue numbers before the repeated residue, or at the repeated residue if there is none.
 
     Parameters
     ----------
-    places
-        Residue number and insertion code, which are ordered.
-    alternatives
+    places : sequence, length n
+        Comparable (residue number, insertion code) of each Cα in order of the file.
+    alternatives : sequence, length n
         Names of alternative locations.
-    breaks
-        Change where a molecule may end.
-    models
-        Change where another model begins.
+    breaks : sequence, length n
+        Values that change at positions where a molecule may end.
+    models : sequence, length n
+        Values that change where another model begins.
+
+    Returns
+    -------
+    list of int
+        Indices, ascending.
     """
     starts, met = list[int](), set[tuple[Any, Any]]()
     begins = -1

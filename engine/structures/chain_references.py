@@ -1,4 +1,4 @@
-"""A chain as people name it: a file, and after a colon the chain, as ``1lcd.cif:A``."""
+"""Parse and read chains that users name by a file and, after a colon, the chain, such as ``1lcd.cif:A``."""
 
 from __future__ import annotations
 
@@ -14,15 +14,25 @@ __all__ = ["ChainPlace", "parse_chain_place", "read_chain", "read_chains"]
 
 @dataclass(frozen=True)
 class ChainPlace:
-    """A file with an author chain name, or None for all chains."""
+    """File and chain that a user named.
+
+    Attributes
+    ----------
+    path : Path
+        Structure file.
+    chain : str or None
+        Author name of the chain, or None for all chains.
+    """
 
     path: Path
     chain: str | None = None
 
 
 def parse_chain_place(requested: str) -> ChainPlace:
-    """Parse a user's text; ``:CHAIN`` at its end is a chain only if the whole is not a file.
+    """Parse a user's text; ``:CHAIN`` at its end is a chain only if the whole text is not a file.
 
+    Examples
+    --------
     >>> parse_chain_place("no_such_file.cif:A").chain
     'A'
     """
@@ -32,12 +42,26 @@ def parse_chain_place(requested: str) -> ChainPlace:
 
 
 def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = "first") -> StructureFile:
-    """Read the protein chains that a user named: one, or all of the file.
+    """Read the protein chain of a file that a user requested, or all its protein chains.
+
+    Parameters
+    ----------
+    requested : str
+        File, with or without ``:CHAIN``.
+    minimum_plddt : float
+        Minimum pLDDT of residues to use, from 0 to 100.
+    models : Models
+        Models to read, as in `read_structure`.
+
+    Returns
+    -------
+    StructureFile
+        File with the requested chains.
 
     Raises
     ------
     InputError
-        The file cannot be read, holds no protein, or not this chain; the message lists those that it has.
+        If the file cannot be read, or has no protein chain or not the requested chain; the message lists the chains of the file.
     """
     place = parse_chain_place(requested)
     result = read_structure(place.path, minimum_plddt=minimum_plddt, models=models)
@@ -56,12 +80,14 @@ def read_chains(requested: str, *, minimum_plddt: float = 0.0, models: Models = 
 
 
 def read_chain(requested: str, models: Models = "first") -> StructureFile:
-    """Read the single protein chain that a user named.
+    """Read the protein chain that a user requested, or the only protein chain of a file.
+
+    Parameters and results are as in `read_chains`.
 
     Raises
     ------
     InputError
-        See `read_chains`; also if the file has several and none was named.
+        If `read_chains` fails, or if the file has several chains and none was requested.
     """
     result = read_chains(requested, models=models)
     if len(result.chains) > 1:

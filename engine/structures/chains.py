@@ -1,4 +1,4 @@
-"""Chains of protein structures as columns of residue properties, concatenated.
+"""Chains of protein structures as concatenated columns of residue properties.
 
 names      1a8o          1lcd:A        1lcd:B
 offsets    0        70             141          212
@@ -20,38 +20,38 @@ from proteoscope.engine.sequences.matrices import SYMBOLS
 __all__ = ["COIL", "FEWEST_RESIDUES", "HELIX", "NO_CHAINS", "RESIDUE_COLUMNS", "STATE_SYMBOLS", "STRAND", "Chains", "concatenated"]
 
 COIL, HELIX, STRAND = 0, 1, 2
-"""Codes of secondary structure."""
+"""Codes of secondary structure in `Chains.secondary`."""
 STATE_SYMBOLS = "CHE"
-"""Symbols of secondary structure codes, as written and shown."""
+"""Symbols of the codes of secondary structure, in files and in the window."""
 _SYMBOLS, _STATE_SYMBOLS = (np.frombuffer(alphabet.encode(), np.uint8) for alphabet in (SYMBOLS, STATE_SYMBOLS))
 FEWEST_RESIDUES = 4
-"""Minimum length of a chain; a shorter one does not define two angles between successive Cα vectors."""
+"""Minimum length of a chain; a shorter chain does not define two angles between successive Cα vectors."""
 
 
 @dataclass(frozen=True)
 class Chains:
-    """Protein chains as columns (ragged arrays; row `i` of all columns is the same residue).
+    """Protein chains as columns; row `i` of all columns of residues describes the same residue.
 
     Attributes
     ----------
-    names
-        File stem of a chain, or ``stem:chain`` for a file with several chains; may repeat.
-    descriptions
-        Molecule or entry name in the file; may be ''.
-    offsets
-        (n + 1,) int64, start and end of each chain.
-    position
-        (r, 3) float32, Cα in Å. Residues without Cα are absent.
-    residue
-        (r,) int8, codes by `proteoscope.engine.sequences.matrices.SYMBOLS`, X for an unknown parent residue (MSE is M).
-    secondary
-        (r,) uint8, 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
-    confidence
-        (r,) float32, pLDDT of predicted structures (0 to 100), otherwise NaN.
-    author_number, insertion
-        (r,) int32 and uint8, author residue number and ASCII insertion code, 0 for none.
-    label_number
-        (r,) int32, position in the entity's sequence from 1 (mmCIF's label_seq_id); counted if the file has none.
+    names : tuple of str
+        Stem of the file, or ``stem:chain`` for a file with several chains; names may repeat.
+    descriptions : tuple of str
+        Name of the molecule or the entry in the file; may be ''.
+    offsets : ndarray of int64, shape (n + 1,)
+        Residues of chain i are rows ``offsets[i]:offsets[i + 1]``.
+    position : ndarray of float32, shape (r, 3)
+        Coordinates of Cα in Å; residues without Cα are left out.
+    residue : ndarray of int8, shape (r,)
+        Codes by `proteoscope.engine.sequences.matrices.SYMBOLS`, X for an unknown parent residue (MSE is M).
+    secondary : ndarray of uint8, shape (r,)
+        Secondary structure: 0 coil, 1 helix (DSSP's H, G, I), 2 strand (E, B).
+    confidence : ndarray of float32, shape (r,)
+        pLDDT of predicted structures (0 to 100), otherwise NaN.
+    author_number, insertion : ndarray of int32 and of uint8, shape (r,)
+        Author residue number, and ASCII insertion code, 0 for none.
+    label_number : ndarray of int32, shape (r,)
+        Position in the sequence of the entity, from 1 (mmCIF's label_seq_id); counted if the file has none.
     """
 
     names: tuple[str, ...]
@@ -70,16 +70,16 @@ class Chains:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """(n,) residues of each chain."""
+        """Number of residues of each chain, shape (n,)."""
         return np.diff(self.offsets)
 
     def unrated(self, minimum_plddt: float) -> str:
-        """Return a sentence naming the chains without confidence to apply a minimum to; '' without any, or without a minimum.
+        """Return a message about chains without pLDDT, to which a minimum pLDDT cannot be applied; '' if there are none.
 
         Parameters
         ----------
         minimum_plddt : float
-            pLDDT; 0 for no minimum.
+            Minimum pLDDT; 0 for no minimum.
         """
         if not (minimum_plddt > 0 and len(self)):
             return ""
@@ -88,15 +88,15 @@ class Chains:
         return f"Minimum pLDDT {minimum_plddt:g}: {some} pLDDT; all residues of these chains are used" if n else ""
 
     def rows(self, i: ChainRow) -> slice:
-        """Rows of the residues of chain `i`."""
+        """Return the rows of the residues of chain `i`."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
     def sequence(self, i: ChainRow) -> str:
-        """Return the residues of chain `i` as text."""
+        """Return the sequence of chain `i`."""
         return _SYMBOLS[self.residue[self.rows(i)]].tobytes().decode()
 
     def alone(self, i: ChainRow) -> Chains:
-        """Return chain `i` as views of the columns."""
+        """Return only chain `i`, as views of the columns."""
         rows = self.rows(i)
         columns = {name: getattr(self, name)[rows] for name in RESIDUE_COLUMNS}
         return Chains(self.names[i : i + 1], self.descriptions[i : i + 1], self.offsets[i : i + 2] - self.offsets[i], **columns)
@@ -107,7 +107,7 @@ class Chains:
 
     @property
     def sequences(self) -> Texts:
-        """Residues of all chains as text."""
+        """Sequences of all chains."""
         return Texts(_SYMBOLS[self.residue], self.offsets)
 
     @property
@@ -116,7 +116,7 @@ class Chains:
         return Texts(_STATE_SYMBOLS[self.secondary], self.offsets)
 
     def taken(self, order: NDArray[np.int64] | Sequence[int]) -> Chains:
-        """Return chains by number, in the given order."""
+        """Return the chains with these indices, in this order."""
         order = np.asarray(order, np.int64)
         offsets = run_offsets(self.lengths[order])
         columns = {name: take_runs(getattr(self, name), self.offsets, order)[0] for name in RESIDUE_COLUMNS if name != "position"}
@@ -129,7 +129,7 @@ class Chains:
 
 
 RESIDUE_COLUMNS = tuple(field.name for field in fields(Chains) if field.name not in ("names", "descriptions", "offsets"))
-"""Columns with a row for each residue."""
+"""Names of the columns with a row for each residue."""
 
 NO_CHAINS = Chains(
     (),

@@ -1,9 +1,9 @@
 """Colours of residues in a picture of superposed chains, with legends.
 
-The first chain colours are from Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further one is the farthest from all earlier ones
-and from grey, in CIELAB for normal vision and without red or green cones (Machado, Oliveira & Fernandes, IEEE Transactions on
-Visualization and Computer Graphics 15, 2009, 1291-1298), with lightness 38 to 84, visible on white, grey and black. `SCALE` is part of
-viridis (van der Walt & Smith 2015, CC0); pLDDT bands are from AlphaFold DB.
+The first chain colours are from Okabe & Ito (2008, jfly.uni-koeln.de/color). Each further colour has the largest distance to all
+previous colours and to grey, in CIELAB for normal vision and for vision without red or green cones (Machado, Oliveira & Fernandes, IEEE
+Transactions on Visualization and Computer Graphics 15, 2009, 1291-1298), with lightness 38 to 84, so that it is visible on white, grey
+and black. `SCALE` is part of viridis (van der Walt & Smith 2015, CC0); pLDDT bands are those of AlphaFold DB.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ Colours = NDArray[np.uint8]
 Colour = tuple[int, int, int]
 
 MAXIMUM_HITS = 20
-"""Maximum number of hits in a picture, the number of distinguishable colours."""
+"""Maximum number of hits in a picture, limited by the number of distinguishable colours."""
 UNALIGNED: Colour = (0xB8, 0xB8, 0xB8)
 """Colour of residues without a value in a scheme."""
 LIT: Colour = (0xE6, 0x00, 0x9A)
-"""Colour of residues selected elsewhere, such as a peptide in a table; used by no scale or evidence scheme."""
+"""Colour of residues selected elsewhere, such as a peptide in a table; no scale or evidence scheme uses it."""
 
 
 def _colour(text: str) -> Colour:
@@ -97,11 +97,11 @@ CHAIN_COLOURS: tuple[Colour, ...] = tuple(
 )
 """Colours of the query and of twenty hits."""
 SCALE: tuple[Colour, ...] = tuple(map(_colour, ("424086", "33638d", "26828e", "1fa088", "3fbc73", "84d44b", "c8e020")))
-"""Colours from low to high in perceptually equal steps of growing lightness."""
+"""Colours from low to high values in perceptually equal steps of increasing lightness."""
 _CHANGE: tuple[Colour, ...] = tuple(map(_colour, ("0072b2", "6fb4dc", "ececec", "f0a860", "d55e00")))
-"""Less, the same, and more."""
+"""Colours from decrease through no change to increase."""
 _RAINBOW: tuple[Colour, ...] = tuple(map(_colour, ("2f4fd0", "1f9fdc", "2db27a", "a3bf3c", "f0b429", "e8702a", "d0312d")))
-"""Colours from blue to red, as usual for chains; steps are uneven."""
+"""Colours from blue to red, as usual along chains; the steps are not perceptually equal."""
 _STATES: dict[int, tuple[Colour, str]] = {
     HELIX: (_colour("d55e00"), "helix"),
     STRAND: (_colour("0072b2"), "strand"),
@@ -115,14 +115,24 @@ _BANDS: tuple[tuple[float, Colour, str], ...] = (
     (-np.inf, _colour("ff7d45"), "under 50"),
 )
 _MAXIMUM_DISTANCE = 8.0
-"""Å, where the scale of distances ends: what lies farther apart is aligned, but not alike."""
+"""Upper end of the scale of distances in Å; aligned residues at larger distances are not similar."""
 _X = SYMBOLS.index("X")
-_B_FACTORS = (5.0, 95.0)  # percentiles that the scale spans
+_B_FACTORS = (5.0, 95.0)  # percentiles at the ends of the scale
 
 
 @dataclass(frozen=True)
 class QuantityScale:
-    """Type of peptide quantities and their colour range; changes are symmetric about zero."""
+    """Type of peptide quantities with their colour range.
+
+    Attributes
+    ----------
+    title : str
+        Name of the quantity.
+    low, high : float
+        Values at the ends of the scale.
+    is_change : bool
+        True for changes between conditions, whose scale is symmetric about zero.
+    """
 
     title: str
     low: float
@@ -131,7 +141,7 @@ class QuantityScale:
 
     @property
     def stops(self) -> tuple[Colour, ...]:
-        """Colours at even distances."""
+        """Evenly spaced colours from `low` to `high`."""
         return _CHANGE if self.is_change else SCALE
 
 
@@ -141,18 +151,20 @@ class ChainEvidence:
 
     Attributes
     ----------
-    position
-        (r,) int64, aligned residue of the protein from 0, or -1.
-    n_psms
-        (r,) int64, spectra of peptides that cover it.
-    is_modified
-        (r,) bool.
-    exposure
-        (r,) float64, 0 to 1, NaN if unknown.
-    conservation
-        (r,) float64, of the protein's residue among homologues, 0 to 1, NaN if unknown.
-    quantity
-        (r,) float64, mean of the peptides over each residue on `quantity_scale`, NaN without any; None without quantities.
+    position : ndarray of int64, shape (r,)
+        Index of the aligned residue of the protein, from 0, or -1.
+    n_psms : ndarray of int64, shape (r,)
+        Number of PSMs of peptides that cover the residue.
+    is_modified : ndarray of bool, shape (r,)
+        True if a peptide has a modification at the residue.
+    exposure : ndarray of float64, shape (r,)
+        Relative exposure to the solvent, 0 to 1, NaN if unknown.
+    conservation : ndarray of float64, shape (r,)
+        Conservation of the protein's residue among homologues, 0 to 1, NaN if unknown.
+    quantity : ndarray of float64, shape (r,), optional
+        Mean quantity of the peptides that cover the residue, NaN if there are none; None without quantities.
+    quantity_scale : QuantityScale, optional
+        Scale of `quantity`.
     """
 
     position: NDArray[np.int64]
@@ -166,24 +178,24 @@ class ChainEvidence:
 
 @dataclass(frozen=True)
 class ShownChain:
-    """A chain in a picture.
+    """Chain in a picture.
 
     Attributes
     ----------
-    chains
-        Columns of this chain only.
-    hit
+    chains : Chains
+        Columns of this chain only, with r residues.
+    hit : int
         0 for the query, 1 to 20 for hits.
-    pairs
-        (k, 2) aligned rows of query and this chain; empty for the query.
-    distance
-        (k,) Å between superposed pairs.
-    is_other_chain
-        True for another chain of the query's or a hit's file, outside the alignment.
-    b_factor
-        (r,) Å², NaN if missing in the file; None if not read.
-    evidence
-        Peptide evidence, or None.
+    pairs : ndarray of int32, shape (k, 2)
+        Aligned residues of the query and of this chain, from 0; empty for the query.
+    distance : ndarray, shape (k,)
+        Distance of each superposed pair in Å.
+    is_other_chain : bool
+        True for another chain of the file of the query or a hit, which is not aligned.
+    b_factor : ndarray, shape (r,), optional
+        B-factors in Å², NaN if missing in the file; None if not read.
+    evidence : ChainEvidence, optional
+        Peptide evidence.
     """
 
     chains: Chains
@@ -199,7 +211,7 @@ class ShownChain:
 
     @property
     def name(self) -> str:
-        """Its name in its file."""
+        """Name of the chain."""
         return self.chains.names[0]
 
 
@@ -209,14 +221,14 @@ class ColouredScene:
 
     Attributes
     ----------
-    chains
-        The query's chain first.
-    chosen
-        Hit that the query is compared with, in comparisons with a single hit.
-    conservation
-        (q,) of the query's residues, see `conservation`.
-    n_hits
-        Number of hits that the conservation is computed from.
+    chains : tuple of ShownChain
+        Chains, beginning with the chain of the query, which has q residues.
+    chosen : int
+        Hit with which the query is compared, in schemes that compare it with a single hit.
+    conservation : ndarray, shape (q,), optional
+        Conservation of the query's residues; see the function `conservation`.
+    n_hits : int
+        Number of hits from which the conservation was computed.
     """
 
     chains: tuple[ShownChain, ...]
@@ -226,18 +238,30 @@ class ColouredScene:
 
     @property
     def query(self) -> ShownChain:
-        """The query's chain."""
+        """Chain of the query."""
         return self.chains[0]
 
     @property
     def partner(self) -> ShownChain | None:
-        """The chain of the chosen hit."""
+        """Chain of the chosen hit, or None."""
         return next((chain for chain in self.chains if chain.hit == self.chosen and chain.hit and not chain.is_other_chain), None)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Scale of a legend; `stops` are evenly spaced colours from `low` to `high`, in `unit`, with texts at the ends."""
+    """Scale of a legend.
+
+    Attributes
+    ----------
+    stops : tuple of Colour
+        Evenly spaced colours from `low` to `high`.
+    low, high : float
+        Values at the ends in `unit`.
+    unit : str
+        Unit, or ''.
+    low_text, high_text : str
+        Texts at the ends.
+    """
 
     stops: tuple[Colour, ...]
     low: float
@@ -249,7 +273,19 @@ class Scale:
 
 @dataclass(frozen=True)
 class Legend:
-    """Legend of colours: entries of colour and text, or a scale, or both, and a note."""
+    """Legend of colours.
+
+    Attributes
+    ----------
+    title : str
+        Title.
+    entries : tuple of (Colour, str)
+        Colours with their meaning.
+    scales : tuple of Scale
+        Colour scales.
+    note : str
+        Explanation, or ''.
+    """
 
     title: str
     entries: tuple[tuple[Colour, str], ...] = ()
@@ -259,7 +295,15 @@ class Legend:
 
 @dataclass(frozen=True)
 class Coloured:
-    """Colours (r, 3) uint8 of each chain of a scene, in their order, and their legend."""
+    """Colours of the chains of a scene.
+
+    Attributes
+    ----------
+    colours : tuple of ndarray of uint8, shape (r, 3)
+        Colours of the r residues of each chain, in the order of the scene.
+    legend : Legend
+        Legend of the colours.
+    """
 
     colours: tuple[Colours, ...]
     legend: Legend
@@ -267,7 +311,19 @@ class Coloured:
 
 @dataclass(frozen=True)
 class Scheme:
-    """Colouring scheme; `needs` returns a sentence on missing data, or ''."""
+    """Colouring scheme.
+
+    Attributes
+    ----------
+    name : str
+        Identifier.
+    title, help : str
+        Texts of the menu.
+    colour : callable
+        Returns the colours of a scene.
+    needs : callable
+        Returns a message about the data that the scene lacks for the scheme, or ''.
+    """
 
     name: str
     title: str
@@ -277,8 +333,24 @@ class Scheme:
 
 
 def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: Sequence[Colour] = SCALE) -> Colours:
-    """Map values to (n, 3) uint8 colours of a scale, clipped at its ends; `UNALIGNED` for NaN.
+    """Map values to colours of a scale.
 
+    Parameters
+    ----------
+    value : ndarray, shape (n,)
+        Values; clipped to the range of the scale.
+    low, high : float
+        Values at the ends of the scale.
+    stops : sequence of Colour
+        Evenly spaced colours from `low` to `high`.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n, 3)
+        Colours; `UNALIGNED` for NaN.
+
+    Examples
+    --------
     >>> scale_colours(np.array([0.0, np.nan, 9.0]), 0.0, 1.0).tolist()
     [[66, 64, 134], [184, 184, 184], [200, 224, 32]]
     """
@@ -292,17 +364,22 @@ def scale_colours(value: NDArray[np.floating], low: float, high: float, stops: S
 
 
 def conservation(query: NDArray[np.int8], hits: Sequence[tuple[NDArray[np.integer], NDArray[np.int8]]]) -> NDArray[np.float64]:
-    """(q,) the share of the hits that have the query's residue at the place aligned with it, 0 to 1.
+    """Return the fraction of hits with the same residue at the aligned position, for each residue of the query.
 
-    Gaps and different residues count against conservation, so that a position reached by few hits does not seem conserved.
-    X is like none.
+    Gaps and different residues count against conservation, so that a position that few hits cover does not appear conserved. X is not equal
+    to any residue.
 
     Parameters
     ----------
-    query : (q,)
-        Codes of its residues.
-    hits
-        Of each its aligned rows (k, 2), query and target, and the codes of the target.
+    query : ndarray of int8, shape (q,)
+        Codes of the query's residues.
+    hits : sequence of (ndarray, ndarray)
+        For each hit the aligned residues of query and target, shape (k, 2), and the codes of the target's residues.
+
+    Returns
+    -------
+    ndarray of float64, shape (q,)
+        Fractions, 0 to 1.
 
     Examples
     --------
@@ -327,7 +404,7 @@ def _all(n: int, colour: Colour) -> Colours:
 
 
 def _paler(colour: Colour) -> Colour:
-    """Half the way to the grey of what takes no part."""
+    """Return the mean of a colour and the grey of residues without a value."""
     r, g, b = ((channel + grey) // 2 for channel, grey in zip(colour, UNALIGNED, strict=True))
     return r, g, b
 
@@ -360,7 +437,10 @@ def _by_state(scene: ColouredScene) -> Coloured:
 
 
 def _compared(scene: ColouredScene, values: Callable[[ShownChain], NDArray], nothing: float) -> list[NDArray]:
-    """Return values of pairs by chain: hits by their own pairs, the query by the pairs of the selected hit."""
+    """Return a value per residue of each chain: for hits from their own pairs, for the query from the pairs of the chosen hit.
+
+    Residues without a pair have the value `nothing`.
+    """
     result = []
     for chain in scene.chains:
         source = scene.partner if chain is scene.query else chain
@@ -386,7 +466,7 @@ def _by_distance(scene: ColouredScene) -> Coloured:
 
 @lru_cache(maxsize=1)
 def _are_similar() -> NDArray[np.bool_]:
-    """Return a mask (n, n) of residues with positive BLOSUM62 scores."""
+    """Return a mask, shape (n, n), of the pairs of residue codes with positive BLOSUM62 scores."""
     similar: NDArray[np.bool_] = read_matrix("BLOSUM62").scores > 0
     return similar
 
@@ -499,7 +579,7 @@ _NOT_OF_PROTEIN = "no residue of the protein"
 
 
 def _by_evidence(scene: ColouredScene, values: Callable[[ChainEvidence], Colours], foreign: Colour = UNALIGNED) -> tuple[Colours, ...]:
-    """Return colours of residues aligned with the protein; others have the `foreign` colour."""
+    """Return the colours of residues that are aligned with the protein, and `foreign` for others."""
     return tuple(
         _all(len(chain), foreign)
         if chain.evidence is None
@@ -558,7 +638,7 @@ def _needs_homologues(scene: ColouredScene) -> str:
 
 
 def quantity_colours(values: NDArray[np.float64], scale: QuantityScale) -> Colours:
-    """(n, 3) uint8, colours of quantities on their scale; `UNALIGNED` for NaN."""
+    """Return the colours of quantities on their scale, shape (n, 3); `UNALIGNED` for NaN."""
     return scale_colours(values, scale.low, scale.high, scale.stops)
 
 
@@ -603,7 +683,7 @@ EVIDENCE_SCHEMES: tuple[Scheme, ...] = (
     ),
     *(scheme for scheme in SCHEMES if scheme.name in ("conservation", "partner", "identity", "secondary", "confidence", "rainbow")),
 )
-"""Schemes of chains with peptide evidence, in the order of the menu."""
+"""Schemes for chains with peptide evidence, in the order of the menu."""
 
 
 def scheme_named(name: str) -> Scheme:
@@ -612,14 +692,16 @@ def scheme_named(name: str) -> Scheme:
     Raises
     ------
     KeyError
-        There is none.
+        If no scheme has this name.
     """
     return {scheme.name: scheme for scheme in (*SCHEMES, *EVIDENCE_SCHEMES)}[name]
 
 
 def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
-    """(n, 3) uint8, the same with residues that are chosen elsewhere in their own colour.
+    """Return colours, shape (n, 3), with `LIT` in place of the colours of residues that are selected elsewhere.
 
+    Examples
+    --------
     >>> lit(np.zeros((2, 3), np.uint8), np.array([False, True])).tolist()
     [[0, 0, 0], [230, 0, 154]]
     """
@@ -628,5 +710,8 @@ def lit(colours: Colours, is_lit: NDArray[np.bool_]) -> Colours:
 
 
 def coloured(scene: ColouredScene, scheme: str) -> Coloured:
-    """Colours of a scene's chains by a scheme, and their legend. If the scheme lacks data, residues are grey (`needs` gives the reason)."""
+    """Return the colours of a scene by the scheme with this name, and their legend.
+
+    If the scheme lacks data, residues are grey, and `Scheme.needs` returns the reason.
+    """
     return scheme_named(scheme).colour(scene)

@@ -1,4 +1,4 @@
-"""The sub-commands of structures other than the search: ``superpose`` and ``structure-database``. Modules are imported on use."""
+"""The commands ``superpose`` and ``structure-database``; modules are imported on use."""
 
 from __future__ import annotations
 

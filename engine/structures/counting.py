@@ -1,4 +1,4 @@
-"""Content of files of structures, for who is about to search with them: chains, residues, predictions, and what cannot be read."""
+"""Count the content of structure files before a search: chains, residues, predictions, and errors."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ class StructureCount:
 
     Attributes
     ----------
-    n_files
-        Requested files.
-    n_read
-        Files inspected.
-    n_chains, n_residues
-        Protein chains and residues.
-    n_predicted
-        Predicted chains (with pLDDT).
-    problem
-        Reason why a search cannot use them, or ''.
-    left_out
-        Other chains with reasons.
+    n_files : int
+        Number of requested files.
+    n_read : int
+        Number of inspected files.
+    n_chains, n_residues : int
+        Number of protein chains, and of their residues.
+    n_predicted : int
+        Number of predicted chains (with pLDDT).
+    problem : str
+        First reason for which a search cannot use a file, or ''.
+    left_out : tuple of str
+        Omitted chains with reasons.
     """
 
     n_files: int
@@ -48,16 +48,21 @@ class StructureCount:
 def count_structures(
     files: Sequence[tuple[Path, str]], *, most: int, is_wanted: Callable[[], bool] = lambda: True
 ) -> StructureCount | None:
-    """Inspect files.
+    """Count the content of structure files.
 
     Parameters
     ----------
-    files
-        Files, each with a chain name, '' for all chains.
-    most
+    files : sequence of (Path, str)
+        Files, each with the name of a chain, or '' for all chains.
+    most : int
         Maximum number of files to inspect.
-    is_wanted
-        Called before each file; if False, None is returned.
+    is_wanted : callable
+        Called before each file; returns False to stop.
+
+    Returns
+    -------
+    StructureCount or None
+        Counts; None if stopped.
     """
     n_chains = n_residues = n_predicted = 0
     problem, left_out = "", list[str]()
@@ -80,7 +85,7 @@ def count_structures(
 
 
 def count_database(folder: Path) -> StructureCount:
-    """Return the content of a structure database; `problem` is set if it is damaged."""
+    """Count the content of a structure database; `problem` is set if it is damaged."""
     try:
         database = open_database(folder)
     except InputError as error:
